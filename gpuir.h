@@ -117,7 +117,8 @@
  *   Threads      An open index is immutable and shared by any number of threads.
  *                A query is immutable once parsed. A searcher and a builder serve
  *                one thread at a time. Functions that differ say so. Only a pool has
- *                threads that outlive a call: see [api-pool].
+ *                threads that outlive a call: see [api-pool]; and a searcher
+ *                that a device answers, if it was made for several.
  *   Errors       Functions return GPUIR_OK (0) or a negative GPUIR_E_ code and
  *                fill the gpuir_error when one is given. Nothing prints, exits
  *                or asserts on input.
@@ -700,7 +701,7 @@ enum { GPUIR_EVAL_AUTO = 0, GPUIR_EVAL_EXHAUSTIVE = 1 };
 
 typedef struct gpuir_searcher_desc {
   const gpuir_allocator *allocator; /* copied; NULL: the index's */
-  unsigned threads; /* that serve gpuir_search_batch; 0: 1 */
+  unsigned threads; /* that serve gpuir_search_batch or, up to 8, plan batches for a device; 0: 1 */
   int evaluator; /* GPUIR_EVAL_; the exhaustive one is the reference */
   uint64_t timeout_ns; /* of each search from its start; 0: none */
   const int *cancel; /* read atomically while searching; not 0 stops. NULL: none */
@@ -970,6 +971,8 @@ typedef struct gpuir_cuda_info {
   uint64_t lists_hit, lists_missed; /* list look-ups served from device memory, and transferred first */
   uint64_t bytes_sent; /* of the latter, as they lie on the device */
   uint64_t queries, batches;
+  /* What a caller's thread spent on batches of more than 16 queries, planning, sending, waiting, handing out hits. */
+  uint64_t plan_ns, send_ns, wait_ns, deliver_ns;
   uint32_t devices, lost; /* of several: how many; how many failed, counted in each searcher. Bytes are sums */
 } gpuir_cuda_info;
 
@@ -982,8 +985,9 @@ int gpuir_cuda_open(const gpuir_index *index, const gpuir_cuda_desc *desc, gpuir
 /* Its attached searchers must be gone or have another backend. */
 void gpuir_cuda_close(gpuir_cuda *cuda);
 /* Gives a searcher of the same index a stream and staging memory on the device: it then answers by CUDA. With
- * `fallback` the CPU answers what the device cannot. Errors: ARGUMENT, NOMEM, BACKEND, VERSION (see
- * gpuir_cuda_open). */
+ * `fallback` the CPU answers what the device cannot. A searcher of several threads starts them, but for its caller's,
+ * with the first batch of some hundred queries, to plan batches together; several devices share them. They end with the
+ * searcher. Errors: ARGUMENT, NOMEM, BACKEND, VERSION (see gpuir_cuda_open). */
 int gpuir_cuda_attach(gpuir_searcher *searcher, gpuir_cuda *cuda, int fallback, gpuir_error *err);
 /* Thread-safe. */
 void gpuir_cuda_get_info(const gpuir_cuda *cuda, gpuir_cuda_info *info);
@@ -14550,6 +14554,20 @@ static int gpuir__query_describe(gpuir_query *q, const gpuir_query_desc *desc, g
   return GPUIR_OK;
 }
 
+/* Moves a query to memory for as many terms as it has, if there is some: of thousands, little is read of each. */
+static gpuir_query *gpuir__query_fit(gpuir_query *q) {
+  const size_t head = (offsetof(gpuir_query, terms) + q->n * sizeof q->terms[0] + 7) & ~(size_t)7,
+               ids = q->size - sizeof *q;
+  gpuir_query *fit = (gpuir_query *)gpuir__alloc(&q->a, head + ids);
+  if (!fit) return q;
+  memcpy((void *)fit, q, offsetof(gpuir_query, terms) + q->n * sizeof q->terms[0]);
+  fit->ids = (uint32_t *)(void *)((char *)fit + head);
+  fit->size = head + ids;
+  memcpy(fit->ids, q->ids, ids);
+  gpuir__free(&q->a, q, q->size);
+  return fit;
+}
+
 GPUIR_API int gpuir_query_parse(const gpuir_index *ix, const gpuir_query_desc *desc, const char *text, size_t len,
     gpuir_query **query, gpuir_error *err) {
   gpuir__analyzer *analyzer;
@@ -14576,7 +14594,7 @@ GPUIR_API int gpuir_query_parse(const gpuir_index *ix, const gpuir_query_desc *d
   }
   gpuir__pool_give(ix->analysis.pool, analyzer);
   if (status) gpuir_query_destroy(q);
-  else *query = q;
+  else *query = gpuir__query_fit(q);
   return status;
 }
 

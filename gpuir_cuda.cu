@@ -3287,6 +3287,13 @@ typedef struct gc_place {
   uint32_t docs_words, freqs_words;
 } gc_place;
 
+/* What of a long list's term does not depend on the query, in two lines of the processor's cache. */
+typedef struct gc_known {
+  gc_term term; /* df is 0 where nothing is known */
+  uint32_t seeds[GPUIR__SEEDS]; /* 0: none */
+  uint8_t pad[128 - sizeof(gc_term) - GPUIR__SEEDS * 4];
+} gc_known;
+
 typedef struct gc_cache gc_cache;
 typedef struct gt_team gt_team;
 
@@ -3308,6 +3315,7 @@ struct gpuir_cuda {
   gc_term *lists; /* long lists, in the order of their blocks */
   size_t nlists;
   gc_aid *aids; /* of all long lists, by their number in the index; NULL: there are no guides */
+  gc_known *known; /* likewise; NULL: they are described anew for each query */
   gc_cache *cache; /* NULL: the whole index is on the device */
   uint64_t room; /* the bound, in bytes */
   uint64_t threshold;
@@ -4774,7 +4782,7 @@ static gc_sizes gc_sizes_of(const gpuir_cuda *c, size_t queries) {
       GPUIR_MAX_TERMS * (2 + chunks));
   z.ncand = gpuir__max64(2 * 16 * GC_K_MOST, (uint64_t)z.njobs * 8192);
   z.host = z.nterms * (sizeof(gc_term) + 4) + z.njobs * (sizeof(gc_job) + 12 + GC_TURNS * (sizeof(gc_turn) + 4)) +
-      z.nchunks * sizeof(gc_chunk) + queries * sizeof(uint2) + sizeof(gc_wanted) + 4096;
+      z.nchunks * sizeof(gc_chunk) + queries * (sizeof(uint2) + 4) + sizeof(gc_wanted) + 4096;
   z.staging = z.host + z.njobs * sizeof(gc_state);
   z.ndrives = z.nterms + (GC_ROUNDS - 1) * z.njobs;
   z.device = z.staging + z.nslots * each + z.njobs * each + z.ncand * 8 + z.ndrives * (sizeof(gc_drive) + 4) + 4096;
@@ -4797,6 +4805,20 @@ static uint64_t gc_left(const gpuir_cuda *c) {
 }
 
 /* ---- opening ---- */
+
+/* Gathers what is known of the long lists beforehand, as far as there is memory for it. */
+static void gc_know(gpuir_cuda *c) {
+  const gpuir__index_lists *lists = &c->ix->lists;
+  size_t i;
+  c->known = (gc_known *)gpuir__alloc_zero(&c->a, (size_t)c->ix->stat.longs * sizeof *c->known);
+  for (i = 0; c->known && i < c->nlists; i++) {
+    gc_known *k = &c->known[c->lists[i].slot];
+    const uint64_t seeds = lists->longs[c->lists[i].slot].seeds;
+    k->term = c->lists[i];
+    k->term.slot = 0;
+    if (seeds && seeds <= lists->nseeds) memcpy(k->seeds, lists->seeds + (seeds - 1) * GPUIR__SEEDS, sizeof k->seeds);
+  }
+}
 
 /* Returns whether any list is in another codec than bp128. */
 static int gc_any_coded(const gpuir__segment *ix) {
@@ -4823,6 +4845,7 @@ static int gc_open_whole(gpuir_cuda *c, int coded, gpuir_error *err) {
   if (left > searcher) status = gc_expand_all(c, left - searcher, err);
   if (!status && !c->expanded) status = gc_shape_or(c, 0, err);
   c->info.resident_bytes = c->info.index_bytes; /* what was made of it does not count */
+  if (!status) gc_know(c);
   if (!status) GC_TRY(cudaDeviceSynchronize(), "uploading the index");
   return status;
 }
@@ -4860,9 +4883,11 @@ static void gc_forget(gpuir_cuda *c) {
   gpuir__free(&c->a, c->places, (size_t)ix->stat.terms * sizeof *c->places);
   gpuir__free(&c->a, c->lists, (size_t)ix->stat.longs * sizeof *c->lists);
   gpuir__free(&c->a, c->aids, (size_t)ix->stat.longs * sizeof *c->aids);
+  gpuir__free(&c->a, c->known, (size_t)ix->stat.longs * sizeof *c->known);
   c->places = NULL;
   c->lists = NULL;
   c->aids = NULL;
+  c->known = NULL;
   c->info.used_memory = c->info.resident_bytes = 0;
 }
 
@@ -4892,7 +4917,12 @@ static int gc_open(gpuir_cuda *c, const gpuir_cuda_desc *desc, gpuir_error *err)
 /* ========================
  * [cuda-13-plan]  host: queries become jobs, terms and chunks; the lists that they need are held
  *
- * Start at  gc_plan_query (a query), gc_stage_plan (all of a launch).
+ * Planning is reading: of each query's terms, their records and what is known of their lists, which lie anywhere in
+ * memory; it prefetches them. Where a searcher has several threads, they plan sheets of a large batch's queries ahead,
+ * each into a draft of its own, and launches take sheets in order. On 25.2 million documents (8 planners of an Intel
+ * Xeon beside an H200) planning a query of 3.6 terms keeps the caller's thread 0.06 to 0.09 us, alone 0.4 to 0.5.
+ *
+ * Start at  gc_plan_query (a query), gc_plan_some (a draft), gc_fill_by_crew, gc_stage_plan (all of a launch).
  * ======================*/
 
 /* The arrays of a plan, on the host; gc_batch has the same on the device. */
@@ -4904,15 +4934,23 @@ typedef struct gc_draft {
   uint32_t *and_jobs, *and_start, *or_jobs, *max_jobs;
   uint2 *query_jobs;
   gc_wanted *wanted; /* of the query that is being planned */
+  int *outcomes; /* of each of its queries, from `first` on: GC_SETTLED, GC_HAS_JOBS, or why it failed */
   void *memory; /* all of the arrays */
   size_t size;
+  size_t first, next, end; /* of the batch: queries before `next` are planned, those before `end` are to be */
+  gpuir_error error; /* of the first of them that failed */
 } gc_draft;
+
+/* A query has no hits, or has had its outcome before; or waits for the device. */
+enum { GC_SETTLED, GC_HAS_JOBS };
 
 /* How much of everything a plan has until now. */
 typedef struct gc_plan {
   size_t nq, njobs, nterms, nslots, nchunks, nand, nor, nmax; /* nq: queries that have jobs */
   uint64_t nand_blocks, max_blocks; /* driver blocks of ANDs, of MaxScore */
 } gc_plan;
+
+typedef struct gc_crew gc_crew;
 
 /* A batch from begin to finish. */
 typedef struct gc_run {
@@ -4924,6 +4962,8 @@ typedef struct gc_run {
   size_t next; /* the first query that no launch has taken */
   size_t seen; /* those before it have been planned, some of them to be planned again */
   size_t piece; /* queries a launch at most */
+  gc_crew *crew; /* several threads that plan it, or NULL: */
+  size_t sheet, nsheets; /* queries that one of them plans at once; into how many of these a launch is cut */
   size_t left; /* queries whose outcome is open */
   size_t bad, failed; /* how many failed; the first of them */
   gpuir_error error; /* its */
@@ -4939,15 +4979,21 @@ typedef struct gc_flight {
   int count; /* 1: its queries are counted */
 } gc_flight;
 
-/* What one launch needs: a stream and memory. */
-typedef struct gc_track {
+/* What queries are planned with and by. */
+typedef struct gc_planner {
   gpuir_cuda *cuda;
   gpuir_allocator a;
   gpuir__engine *engine; /* the searcher's */
   gc_sizes most; /* of a launch */
   gc_draft draft;
+  gc_plan plan; /* of the draft */
+  int count; /* 1: the queries are counted */
   gc_holds held;
   gc_carrier by;
+} gc_planner;
+
+/* What one launch needs: a stream and memory. */
+typedef struct gc_track : gc_planner {
   gc_flight flight;
   gc_batch batch; /* its device memory, from attaching on; the rest anew for each launch */
   cudaStream_t stream;
@@ -4962,53 +5008,99 @@ typedef struct gc_track {
   uint8_t *desk; /* device memory of gc_brief: a gc_control and states, all 0 between launches */
 } gc_track;
 
+/* Allocates the plan's arrays on the host. */
+static int gc_draft_open(gc_planner *x, gpuir_error *err) {
+  const gc_sizes *z = &x->most;
+  gc_draft *d = &x->draft;
+  uint8_t *at;
+  d->size = (size_t)z->host;
+  d->memory = gpuir__alloc(&x->a, d->size);
+  if (!d->memory) return gpuir__fail_nomem(err);
+  at = (uint8_t *)(((uintptr_t)d->memory + 63) & ~(uintptr_t)63);
+  d->terms = (gc_term *)gc_carve(&at, z->nterms * sizeof *d->terms);
+  d->jobs = (gc_job *)gc_carve(&at, z->njobs * sizeof *d->jobs);
+  d->chunks = (gc_chunk *)gc_carve(&at, z->nchunks * sizeof *d->chunks);
+  d->query_jobs = (uint2 *)gc_carve(&at, z->queries * sizeof *d->query_jobs);
+  d->and_jobs = (uint32_t *)gc_carve(&at, z->njobs * 4);
+  d->turns = (gc_turn *)gc_carve(&at, z->njobs * GC_TURNS * sizeof *d->turns);
+  d->and_start = (uint32_t *)gc_carve(&at, (z->njobs * GC_TURNS + 1) * 4);
+  d->or_jobs = (uint32_t *)gc_carve(&at, z->njobs * 4);
+  d->max_jobs = (uint32_t *)gc_carve(&at, z->njobs * 4);
+  d->wanted = (gc_wanted *)gc_carve(&at, sizeof *d->wanted);
+  d->outcomes = (int *)gc_carve(&at, z->queries * sizeof *d->outcomes);
+  x->held.slots = (uint32_t *)gc_carve(&at, z->nterms * 4);
+  return GPUIR_OK;
+}
+
 /* ---- planning ---- */
 
-/* Fills in where a term's guides are, and the most that it adds to a document. */
-static void gc_aid_term(const gpuir_cuda *c, const gpuir__list *l, int stored, gc_term *t) {
-  t->most = gpuir__bound(t->weight, 1, t->q);
+/* Fills in where a long list's guides are. */
+static void gc_aid_term(const gpuir_cuda *c, const gpuir__list *l, gc_term *t) {
   if (l->extent && c->aids) {
     const gc_aid *aid = &c->aids[l->extent - c->ix->lists.longs];
-    uint64_t step = (uint64_t)t->q * (aid->most / 255 + 1);
     t->marks = aid->marks;
     t->shift = aid->shift;
     t->row = aid->row;
     t->span = aid->span;
-    if (!stored) return;
-    t->most = t->q * aid->most;
-    if (step * 255 <= UINT32_MAX) t->step = (uint32_t)step;
+    t->most = aid->most;
   }
 }
 
-/* Finds a term's list and describes it. */
-static int gc_plan_term(const gc_track *x, const gpuir_query *q, unsigned term, gpuir__list *l, gc_term *t,
-    gpuir_error *err) {
-  const gpuir__query_term *from = &q->terms[term];
-  const gpuir_cuda *c = x->cuda;
-  const int status =
-      gc_describe(c, gpuir__query_id(q, 0, term), gpuir__query_record(q, 0, GPUIR__ID_TERMS + term), t, l, err);
+/* Returns what is known of a list beforehand, or NULL. */
+static const gc_known *gc_known_list(const gpuir_cuda *c, const gpuir__record *r) {
+  if (!c->known || r->df <= GPUIR__SHORT_MAX || r->docs >= c->ix->stat.longs) return NULL;
+  return c->known[r->docs].term.df == r->df ? &c->known[r->docs] : NULL;
+}
+
+/* Describes a term's list; *seeds: its seeds, or NULL. */
+static int gc_plan_list(const gpuir_cuda *c, const gpuir_query *q, unsigned term, gpuir__list *l, gc_term *t,
+    const uint32_t **seeds, gpuir_error *err) {
+  const gpuir__record *r = gpuir__query_record(q, 0, GPUIR__ID_TERMS + term);
+  const gc_known *known = gc_known_list(c, r);
+  int status;
+  if (known) {
+    *t = known->term;
+    *seeds = known->seeds;
+    return GPUIR_OK;
+  }
+  status = gc_describe(c, gpuir__query_id(q, 0, term), r, t, l, err);
   if (status) return status;
-  t->q = from->q;
-  t->weight = from->weight;
-  t->negated = from->negated != 0;
-  gc_aid_term(c, l, q->stored_bm25 != 0, t);
+  gc_aid_term(c, l, t);
+  *seeds = l->seeds;
   return GPUIR_OK;
 }
 
+/* Fills in how a query uses a list, and the most that it adds to a document. */
+static void gc_plan_use(const gpuir_query *q, unsigned term, gc_term *t) {
+  const gpuir__query_term *from = &q->terms[term];
+  const uint32_t most = t->most; /* by guides, under the stored k1 and b; or 0 */
+  const uint64_t step = (uint64_t)from->q * (most / 255 + 1);
+  t->q = from->q;
+  t->weight = from->weight;
+  t->negated = from->negated != 0;
+  t->step = 0;
+  if (q->stored_bm25 && most) {
+    t->most = t->q * most;
+    if (step * 255 <= UINT32_MAX) t->step = (uint32_t)step;
+  } else {
+    t->most = gpuir__bound(t->weight, 1, t->q);
+  }
+}
+
 /* Notes what a term says about its query's job. */
-static void gc_plan_note(const gpuir_query *q, const gpuir__list *l, const gc_term *t, gc_job *job) {
+static void gc_plan_note(const gpuir_query *q, const uint32_t *seeds, const gc_term *t, gc_job *job) {
   uint32_t s;
   job->expanded = job->expanded && t->kind == GC_LONG;
   job->nterms++;
   if (t->negated) return;
   job->npositive++;
-  if (!q->stored_bm25 || !l->seeds) return;
+  if (!q->stored_bm25 || !seeds) return;
   for (s = 0; s < GPUIR__SEEDS && gpuir__seed_ranks[s] < job->k; s++) {}
-  if (s < GPUIR__SEEDS) job->seed = gpuir__max32(job->seed, t->q * l->seeds[s]);
+  if (s < GPUIR__SEEDS) job->seed = gpuir__max32(job->seed, t->q * seeds[s]);
 }
 
 /* Appends the query's known terms: positive ones by ascending df, then negated ones. *full: they have to wait. */
-static int gc_plan_terms(gc_track *x, const gc_plan *p, const gpuir_query *q, gc_job *job, int *full,
+static int gc_plan_terms(gc_planner *x, const gc_plan *p, const gpuir_query *q, gc_job *job, int *full,
     gpuir_error *err) {
   gpuir_cuda *c = x->cuda;
   gc_wanted *w = x->draft.wanted;
@@ -5016,13 +5108,14 @@ static int gc_plan_terms(gc_track *x, const gc_plan *p, const gpuir_query *q, gc
   uint32_t n = 0, i, j;
   job->expanded = c->expanded && q->stored_bm25;
   for (i = 0; i < q->n; i++) {
-    gpuir__list *l = &w->list[c->cache ? n : 0];
+    const uint32_t *seeds;
     int status;
-    if (gpuir__query_id(q, 0, i) == GPUIR__NO_TERM) continue;
-    w->id[n] = gpuir__query_id(q, 0, i);
-    status = gc_plan_term(x, q, i, l, &terms[n], err);
+    if (!gpuir__query_record(q, 0, GPUIR__ID_TERMS + i)->df && gpuir__query_id(q, 0, i) == GPUIR__NO_TERM) continue;
+    if (c->cache) w->id[n] = gpuir__query_id(q, 0, i);
+    status = gc_plan_list(c, q, i, &w->list[c->cache ? n : 0], &terms[n], &seeds, err);
     if (status) return status;
-    gc_plan_note(q, l, &terms[n++], job);
+    gc_plan_use(q, i, &terms[n]);
+    gc_plan_note(q, seeds, &terms[n++], job);
   }
   if (!job->npositive) return GPUIR_OK; /* no list is needed */
   if (c->cache) {
@@ -5030,8 +5123,6 @@ static int gc_plan_terms(gc_track *x, const gc_plan *p, const gpuir_query *q, gc
     w->n = n;
     status = gc_cache_hold_all(c, &x->held, &x->by, w, terms, full, err);
     if (status || *full) return status;
-  } else {
-    __atomic_fetch_add(&c->info.lists_hit, n, __ATOMIC_RELAXED);
   }
   for (i = 1; i < job->npositive; i++) { /* positive ones come first */
     const gc_term t = terms[i];
@@ -5045,7 +5136,7 @@ static int gc_plan_terms(gc_track *x, const gc_plan *p, const gpuir_query *q, gc
 
 /* Returns whether MaxScore is certain to be the way, by the threshold that is known beforehand; gc_max_plan decides
  * likewise. */
-static int gc_plan_sure(const gc_track *x, const gc_job *job) {
+static int gc_plan_sure(const gc_planner *x, const gc_job *job) {
   const gc_term *terms = x->draft.terms + job->first_term;
   uint64_t all = (uint64_t)GC_TILE_COST * x->cuda->view.ntiles, driving = 0, behind = 0;
   uint32_t i;
@@ -5058,7 +5149,7 @@ static int gc_plan_sure(const gc_track *x, const gc_job *job) {
 }
 
 /* Appends an AND job. */
-static void gc_plan_and(gc_track *x, gc_plan *p, const gc_job *job) {
+static void gc_plan_and(gc_planner *x, gc_plan *p, const gc_job *job) {
   gc_draft *d = &x->draft;
   const gc_term *driver = &d->terms[job->first_term];
   d->and_jobs[p->nand++] = (uint32_t)p->njobs;
@@ -5067,7 +5158,7 @@ static void gc_plan_and(gc_track *x, gc_plan *p, const gc_job *job) {
 }
 
 /* Appends an OR job: for MaxScore, if there are guides, and for tiles, unless MaxScore is certain to be the way. */
-static void gc_plan_or(gc_track *x, gc_plan *p, gc_job *job) {
+static void gc_plan_or(gc_planner *x, gc_plan *p, gc_job *job) {
   gc_draft *d = &x->draft;
   uint32_t i, first;
   job->any = 1;
@@ -5097,7 +5188,7 @@ static void gc_plan_or(gc_track *x, gc_plan *p, gc_job *job) {
 
 /* Appends the jobs of a query whose terms have been appended: AND, OR, or both. A query of one positive term has the
  * same answer by either, and goes the cheaper way. */
-static uint2 gc_plan_jobs(gc_track *x, gc_plan *p, const gpuir_query *q, gc_job *job) {
+static uint2 gc_plan_jobs(gc_planner *x, gc_plan *p, const gpuir_query *q, gc_job *job) {
   const uint32_t seed = job->seed;
   int mode = job->count && q->mode == GPUIR_ANDOR ? GPUIR_AND : q->mode;
   uint2 jobs = {GC_NONE, GC_NONE};
@@ -5141,7 +5232,7 @@ static int gc_fused(double a, double b) {
 }
 
 /* Adds a query, if it can have hits; *full: it has to wait for the next launch. */
-static int gc_plan_query(gc_track *x, gc_plan *p, const gpuir_query *q, uint32_t k, size_t most_jobs, int *full,
+static int gc_plan_query(gc_planner *x, gc_plan *p, const gpuir_query *q, uint32_t k, size_t most_jobs, int *full,
     gpuir_error *err) {
   const gc_sizes *most = &x->most;
   gc_job job;
@@ -5158,7 +5249,7 @@ static int gc_plan_query(gc_track *x, gc_plan *p, const gpuir_query *q, uint32_t
   job.norm_b = q->norm.b;
   job.fused = gc_fused(q->norm.a, q->norm.b) != 0;
   job.stored = q->stored_bm25 != 0;
-  job.count = x->flight.count != 0;
+  job.count = x->count != 0;
   job.prune = x->engine->evaluator != GPUIR_EVAL_EXHAUSTIVE && !job.count;
   job.after = GC_NONE;
   if (q->mode == GPUIR_OR || (q->mode == GPUIR_ANDOR && !job.count) || !gpuir__query_absent(q, 0)) {
@@ -5167,6 +5258,343 @@ static int gc_plan_query(gc_track *x, gc_plan *p, const gpuir_query *q, uint32_t
   }
   if (job.npositive) x->draft.query_jobs[p->nq++] = gc_plan_jobs(x, p, q, &job);
   return GPUIR_OK;
+}
+
+/* ---- the queries of a batch, until a draft is full ---- */
+
+/* Notes that a query failed. */
+static void gc_fail_query(gc_run *r, size_t i, int status, const gpuir_error *err) {
+  r->desc.statuses[i] = status;
+  r->desc.counts[i] = 0;
+  r->left--;
+  r->bad++;
+  if (i >= r->failed) return;
+  r->failed = i;
+  r->error = *err;
+}
+
+/* Returns whether a flag, if there is one, says stop. */
+static int gc_flagged(const int *flag) { return flag && __atomic_load_n(flag, __ATOMIC_RELAXED); }
+
+/* Returns the status of a query that has been cancelled or is out of time. */
+static int gc_stopped(const gc_run *r, size_t i, uint64_t now, gpuir_error *err) {
+  const uint64_t own = r->desc.deadlines ? r->desc.deadlines[i] : 0;
+  if (gc_flagged(r->cancel) || (r->desc.cancels && gc_flagged(r->desc.cancels[i])))
+    return gpuir__fail(err, GPUIR_E_CANCELLED, 0, "the search was cancelled");
+  if ((r->deadline && now > r->deadline) || (own && now > own))
+    return gpuir__fail(err, GPUIR_E_DEADLINE, 0, "the search exceeded its time limit");
+  return GPUIR_OK;
+}
+
+static uint64_t gc_now(const gc_run *r) { return r->deadline || r->desc.deadlines ? gpuir__now() : 0; }
+
+#define GC_AHEAD_OF_PLAN 16u /* queries */
+
+/* Prefetches what planning a draft's queries will read, each thing when what leads to it has come: query number i, the
+ * records of one before it, the long lists of another. Planned without it, a query took 1.1 us, nearly all of which
+ * were some 25 misses of the caches, one after another. */
+static void gc_expect(const gpuir_cuda *c, const gpuir_batch_desc *desc, const gc_draft *d, size_t i) {
+  unsigned t;
+  if (i < d->end) {
+    const gpuir_query *q = desc->queries[i];
+    __builtin_prefetch(q);
+    __builtin_prefetch(&q->ids);
+    for (t = 0; t < 4; t++) __builtin_prefetch(&q->terms[t]);
+  }
+  if (i >= d->next + 6 && i - 6 < d->end) {
+    const gpuir_query *q = desc->queries[i - 6];
+    for (t = 0; t < q->n; t++) {
+      __builtin_prefetch(&q->terms[t]);
+      __builtin_prefetch(gpuir__query_record(q, 0, GPUIR__ID_TERMS + t));
+    }
+  }
+  if (i >= d->next + 10 && i - 10 < d->end) {
+    const gpuir_query *q = desc->queries[i - 10];
+    for (t = 0; t < q->n; t++) {
+      const gpuir__record *r = gpuir__query_record(q, 0, GPUIR__ID_TERMS + t);
+      if (r->df <= GPUIR__SHORT_MAX || r->docs >= c->ix->stat.longs) continue;
+      if (c->known) {
+        __builtin_prefetch(&c->known[r->docs]);
+        __builtin_prefetch(&c->known[r->docs].seeds);
+      } else {
+        __builtin_prefetch(&c->ix->lists.longs[r->docs]);
+      }
+    }
+  }
+}
+
+/* Returns the jobs that a launch of a batch has at most, such that there is room for their candidates. */
+static size_t gc_most_jobs(const gc_sizes *z, const gc_run *r) {
+  const uint64_t least = gpuir__max64(8192, 16 * (uint64_t)r->k);
+  return (size_t)gpuir__min64(z->njobs, gpuir__max64(2, z->ncand / least));
+}
+
+/* Plans queries of a batch from draft.next on until the draft is full. *full: the next query found no room for its
+ * lists. Writes nothing of the batch: gc_settle does. */
+static void gc_plan_some(gc_planner *x, const gc_run *r, int *full) {
+  const gpuir_batch_desc *desc = &r->desc;
+  const uint64_t now = gc_now(r), threshold = x->cuda->threshold;
+  const size_t jobs = gc_most_jobs(&x->most, r);
+  gc_draft *d = &x->draft;
+  uint64_t postings = 0;
+  unsigned t;
+  memset(&x->plan, 0, sizeof x->plan);
+  x->count = desc->count;
+  d->first = d->next;
+  d->error.code = 0;
+  for (t = 0; t < GC_AHEAD_OF_PLAN; t++) gc_expect(x->cuda, desc, d, d->next + t);
+  for (; d->next < d->end && postings < threshold; d->next++) {
+    const size_t i = d->next, had = x->plan.nq;
+    const gpuir_query *q = desc->queries[i];
+    int *outcome = &d->outcomes[i - d->first];
+    gpuir_error error;
+    int status;
+    gc_expect(x->cuda, desc, d, i + GC_AHEAD_OF_PLAN);
+    *outcome = GC_SETTLED;
+    if (i < r->seen && desc->counts[i] != GC_NONE) continue;
+    error.code = 0;
+    status = gc_stopped(r, i, now, &error);
+    if (!status) status = gc_plan_query(x, &x->plan, q, r->k, jobs, full, &error);
+    if (*full) break;
+    if (status && !d->error.code) d->error = error;
+    *outcome = status ? status : x->plan.nq == had ? GC_SETTLED : GC_HAS_JOBS;
+    if (*outcome != GC_HAS_JOBS) continue;
+    for (t = 0; t < q->n; t++) postings += q->terms[t].df;
+  }
+}
+
+/* Tells the batch what has become of a draft's queries. */
+static void gc_settle(const gc_planner *x, gc_run *r) {
+  const gc_draft *d = &x->draft;
+  size_t i;
+  for (i = d->first; i < d->next; i++) {
+    const int outcome = d->outcomes[i - d->first];
+    if (outcome == GC_HAS_JOBS) {
+      r->desc.counts[i] = GC_NONE;
+    } else if (outcome) {
+      gc_fail_query(r, i, outcome, &d->error);
+    } else if (i >= r->seen || r->desc.counts[i] == GC_NONE) { /* it has no hits */
+      r->desc.counts[i] = 0;
+      r->left--;
+    }
+  }
+  r->next = d->next;
+  if (x->cuda->cache) r->seen = gpuir__max64(r->seen, r->next);
+  else __atomic_fetch_add(&x->cuda->info.lists_hit, x->plan.nterms, __ATOMIC_RELAXED);
+}
+
+/* ---- several threads: sheets of a batch's queries are planned ahead, and taken by launches in order ---- */
+
+#define GC_CREW 8u /* threads at most, the caller's among them */
+#define GC_SHEET 64u /* queries of a sheet at most, */
+#define GC_SHEET_LEAST 16u /* and at least, */
+#define GC_SHEETS 96u /* of which so many are planned ahead at most */
+
+/* A searcher's threads that plan. They wait without using their processors while there is nothing to plan. Sheets are
+ * numbered over all batches. */
+struct gc_crew {
+  gpuir_allocator a;
+  pthread_mutex_t lock; /* of all that follows but what the sheet of a number holds, which is its planner's */
+  pthread_cond_t work, done; /* for the threads; for the caller */
+  int stop;
+  unsigned n;
+  pthread_t threads[GC_CREW - 1];
+  const gc_run *runs[2]; /* the batches of these sheets, */
+  uint64_t from[2]; /* and the first one of each */
+  unsigned batches; /* that were announced; the last one is in place (batches - 1) % 2 */
+  uint64_t begun, claimed, taken; /* sheets that there are, that somebody plans, that launches have taken */
+  gc_planner sheets[GC_SHEETS]; /* number i is in place i % GC_SHEETS */
+  int planned[GC_SHEETS];
+};
+
+/* Claims the next sheet for a thread; NULL: there is none, or no place for it. The lock is held. */
+static gc_planner *gc_claim(gc_crew *w, const gc_run **run) {
+  const uint64_t number = w->claimed;
+  gc_planner *sheet = &w->sheets[number % GC_SHEETS];
+  const unsigned last = (w->batches - 1) % 2, which = number < w->from[last] ? 1 - last : last;
+  const gc_run *r = w->runs[which];
+  size_t launch;
+  if (number == w->begun || number == w->taken + GC_SHEETS) return NULL;
+  w->claimed++;
+  w->planned[number % GC_SHEETS] = 0;
+  launch = (size_t)(number - w->from[which]) / r->nsheets * r->piece;
+  sheet->draft.next = launch + (size_t)(number - w->from[which]) % r->nsheets * r->sheet;
+  sheet->draft.end = (size_t)gpuir__min64(gpuir__min64(sheet->draft.next + r->sheet, launch + r->piece), r->desc.nq);
+  *run = r;
+  return sheet;
+}
+
+/* Plans a sheet that was claimed; the lock is held, but not meanwhile. */
+static void gc_plan_sheet(gc_crew *w, gc_planner *sheet, const gc_run *r) {
+  int full = 0;
+  (void)pthread_mutex_unlock(&w->lock);
+  gc_plan_some(sheet, r, &full);
+  (void)pthread_mutex_lock(&w->lock);
+  w->planned[sheet - w->sheets] = 1;
+}
+
+static void *gc_crew_main(void *argument) {
+  gc_crew *w = (gc_crew *)argument;
+  (void)pthread_mutex_lock(&w->lock);
+  while (!w->stop) {
+    const gc_run *r;
+    gc_planner *sheet = gc_claim(w, &r);
+    if (sheet) {
+      gc_plan_sheet(w, sheet, r);
+      (void)pthread_cond_signal(&w->done);
+    } else {
+      (void)pthread_cond_wait(&w->work, &w->lock);
+    }
+  }
+  (void)pthread_mutex_unlock(&w->lock);
+  return NULL;
+}
+
+/* Returns the next sheet, planned: by the caller, if nobody else has begun to. While it waits for another thread, it
+ * plans further ones. */
+static gc_planner *gc_next_sheet(gc_crew *w) {
+  const size_t place = w->taken % GC_SHEETS;
+  (void)pthread_mutex_lock(&w->lock);
+  while (w->claimed == w->taken || !w->planned[place]) {
+    const gc_run *r;
+    gc_planner *sheet = gc_claim(w, &r);
+    if (sheet) gc_plan_sheet(w, sheet, r);
+    else (void)pthread_cond_wait(&w->done, &w->lock);
+  }
+  (void)pthread_mutex_unlock(&w->lock);
+  return &w->sheets[place];
+}
+
+/* Leaves a sheet, all of whose queries launches have taken. */
+static void gc_leave_sheet(gc_crew *w) {
+  (void)pthread_mutex_lock(&w->lock);
+  w->taken++;
+  if (w->claimed < w->begun) (void)pthread_cond_signal(&w->work);
+  (void)pthread_mutex_unlock(&w->lock);
+}
+
+/* Announces a batch to the crew. */
+static void gc_announce(gc_crew *w, gc_run *r) {
+  r->crew = w;
+  (void)pthread_mutex_lock(&w->lock);
+  w->runs[w->batches % 2] = r;
+  w->from[w->batches++ % 2] = w->begun;
+  w->begun += r->desc.nq / r->piece * r->nsheets + (r->desc.nq % r->piece + r->sheet - 1) / r->sheet;
+  (void)pthread_cond_broadcast(&w->work);
+  (void)pthread_mutex_unlock(&w->lock);
+}
+
+static void gc_crew_close(gc_crew *w) {
+  const gpuir_allocator a = w->a;
+  unsigned i;
+  (void)pthread_mutex_lock(&w->lock);
+  w->stop = 1;
+  (void)pthread_cond_broadcast(&w->work);
+  (void)pthread_mutex_unlock(&w->lock);
+  for (i = 0; i < w->n; i++) (void)pthread_join(w->threads[i], NULL);
+  for (i = 0; i < GC_SHEETS; i++) gpuir__free(&a, w->sheets[i].draft.memory, w->sheets[i].draft.size);
+  (void)pthread_cond_destroy(&w->done);
+  (void)pthread_cond_destroy(&w->work);
+  (void)pthread_mutex_destroy(&w->lock);
+  gpuir__free(&a, w, sizeof *w);
+}
+
+/* Makes a crew of `threads` for launches as `like` plans them. Returns NULL without memory, or threads. */
+static gc_crew *gc_crew_open(const gc_planner *like, unsigned threads) {
+  gc_crew *w = (gc_crew *)gpuir__alloc_zero(&like->a, sizeof *w);
+  gpuir_error error;
+  unsigned i;
+  if (!w) return NULL;
+  w->a = like->a;
+  if (pthread_mutex_init(&w->lock, NULL) || pthread_cond_init(&w->work, NULL) || pthread_cond_init(&w->done, NULL)) {
+    gpuir__free(&like->a, w, sizeof *w);
+    return NULL;
+  }
+  for (i = 0; i < GC_SHEETS; i++) {
+    w->sheets[i].cuda = like->cuda;
+    w->sheets[i].a = like->a;
+    w->sheets[i].engine = like->engine;
+    w->sheets[i].most = gc_sizes_of(like->cuda, GC_SHEET);
+    if (gc_draft_open(&w->sheets[i], &error)) break;
+  }
+  for (; i == GC_SHEETS && w->n + 1 < threads && w->n + 1 < GC_CREW; w->n++)
+    if (pthread_create(&w->threads[w->n], NULL, gc_crew_main, w)) break;
+  if (w->n) return w;
+  gc_crew_close(w);
+  return NULL;
+}
+
+/* Appends what a sheet has planned to a launch's draft. */
+static void gc_append(gc_planner *to, const gc_planner *from) {
+  const gc_draft *d = &from->draft;
+  const gc_plan *more = &from->plan;
+  gc_plan *p = &to->plan;
+  gc_draft *all = &to->draft;
+  size_t i;
+  uint32_t t;
+  memcpy(all->terms + p->nterms, d->terms, more->nterms * sizeof *d->terms);
+  for (i = 0; i < more->njobs; i++) {
+    gc_job *job = &all->jobs[p->njobs + i];
+    *job = d->jobs[i];
+    job->first_term += (uint32_t)p->nterms;
+    if (job->after != GC_NONE) job->after += (uint32_t)p->njobs;
+  }
+  for (i = 0; i < more->nchunks; i++) {
+    gc_chunk *c = &all->chunks[p->nchunks + i];
+    *c = d->chunks[i];
+    c->job += (uint32_t)p->njobs;
+    c->term += (uint32_t)p->nterms;
+  }
+  for (i = 0; i < more->nq; i++) {
+    uint2 *jobs = &all->query_jobs[p->nq + i];
+    *jobs = d->query_jobs[i];
+    jobs->x += (uint32_t)p->njobs;
+    if (jobs->y != GC_NONE) jobs->y += (uint32_t)p->njobs;
+  }
+  for (i = 0; i < more->nand; i++) all->and_jobs[p->nand + i] = d->and_jobs[i] + (uint32_t)p->njobs;
+  for (i = 0; i < more->nor; i++) {
+    const gc_job *job = &all->jobs[p->njobs + d->or_jobs[i]];
+    all->or_jobs[p->nor + i] = d->or_jobs[i] + (uint32_t)p->njobs;
+    for (t = 0; t < job->nterms; t++) all->terms[job->first_term + t].slot += (uint32_t)p->nslots;
+  }
+  for (i = 0; i < more->nmax; i++) all->max_jobs[p->nmax + i] = d->max_jobs[i] + (uint32_t)p->njobs;
+  p->nq += more->nq;
+  p->njobs += more->njobs;
+  p->nterms += more->nterms;
+  p->nslots += more->nslots;
+  p->nchunks += more->nchunks;
+  p->nand += more->nand;
+  p->nor += more->nor;
+  p->nmax += more->nmax;
+  p->nand_blocks += more->nand_blocks;
+  p->max_blocks += more->max_blocks;
+}
+
+/* Returns whether a launch can take a sheet too. */
+static int gc_fits(const gc_planner *x, const gc_plan *more, size_t most_jobs) {
+  const gc_sizes *z = &x->most;
+  const gc_plan *p = &x->plan;
+  return p->nq + more->nq <= z->queries && p->njobs + more->njobs <= most_jobs &&
+      p->nterms + more->nterms <= z->nterms && p->nslots + more->nslots <= z->nslots &&
+      p->nchunks + more->nchunks <= z->nchunks && !((p->nand_blocks + more->nand_blocks) >> 30) &&
+      !((p->max_blocks + more->max_blocks) >> 30);
+}
+
+/* Plans a launch of at most `most` queries of a batch by a crew. */
+static void gc_fill_by_crew(gc_planner *x, gc_run *r, size_t most) {
+  const size_t first = r->next, jobs = gc_most_jobs(&x->most, r);
+  gc_crew *w = r->crew;
+  memset(&x->plan, 0, sizeof x->plan);
+  while (r->next < r->desc.nq) {
+    gc_planner *sheet = gc_next_sheet(w);
+    gc_draft *d = &sheet->draft;
+    int full = 0;
+    if (r->next > first && (d->next - first > most || !gc_fits(x, &sheet->plan, jobs))) break;
+    gc_append(x, sheet);
+    gc_settle(sheet, r);
+    if (d->next == d->end) gc_leave_sheet(w);
+    else gc_plan_some(sheet, r, &full); /* it was full: the rest */
+  }
 }
 
 /* ---- sending a plan ---- */
@@ -5263,6 +5691,8 @@ typedef struct gc_context {
   gc_track tracks[2];
   unsigned ntracks; /* the second one is made when it is first needed */
   int alone; /* 1: it could not be made */
+  unsigned threads; /* that may plan */
+  gc_crew *crew; /* made when it is first needed */
   gc_run runs[2];
   uint64_t batches, launches; /* begun */
 } gc_context;
@@ -5399,29 +5829,6 @@ static int gc_track_take(gc_track *x, size_t n, void **p, gpuir_error *err) {
   return status;
 }
 
-/* Allocates the plan's arrays on the host. */
-static int gc_draft_open(gc_track *x, gpuir_error *err) {
-  const gc_sizes *z = &x->most;
-  gc_draft *d = &x->draft;
-  uint8_t *at;
-  d->size = (size_t)z->host;
-  d->memory = gpuir__alloc(&x->a, d->size);
-  if (!d->memory) return gpuir__fail_nomem(err);
-  at = (uint8_t *)(((uintptr_t)d->memory + 63) & ~(uintptr_t)63);
-  d->terms = (gc_term *)gc_carve(&at, z->nterms * sizeof *d->terms);
-  d->jobs = (gc_job *)gc_carve(&at, z->njobs * sizeof *d->jobs);
-  d->chunks = (gc_chunk *)gc_carve(&at, z->nchunks * sizeof *d->chunks);
-  d->query_jobs = (uint2 *)gc_carve(&at, z->queries * sizeof *d->query_jobs);
-  d->and_jobs = (uint32_t *)gc_carve(&at, z->njobs * 4);
-  d->turns = (gc_turn *)gc_carve(&at, z->njobs * GC_TURNS * sizeof *d->turns);
-  d->and_start = (uint32_t *)gc_carve(&at, (z->njobs * GC_TURNS + 1) * 4);
-  d->or_jobs = (uint32_t *)gc_carve(&at, z->njobs * 4);
-  d->max_jobs = (uint32_t *)gc_carve(&at, z->njobs * 4);
-  d->wanted = (gc_wanted *)gc_carve(&at, sizeof *d->wanted);
-  x->held.slots = (uint32_t *)gc_carve(&at, z->nterms * 4);
-  return GPUIR_OK;
-}
-
 /* Gives a track its stream and memory, for launches of at most these sizes. What fails is freed by gc_track_close. */
 static int gc_track_open(gc_track *x, const gc_sizes *most, gpuir_error *err) {
   gc_batch *b = &x->batch;
@@ -5472,33 +5879,7 @@ static int gc_second(gc_context *x) {
   return 0;
 }
 
-/* ---- the outcome of queries ---- */
-
-/* Notes that a query failed. */
-static void gc_fail_query(gc_run *r, size_t i, int status, const gpuir_error *err) {
-  r->desc.statuses[i] = status;
-  r->desc.counts[i] = 0;
-  r->left--;
-  r->bad++;
-  if (i >= r->failed) return;
-  r->failed = i;
-  r->error = *err;
-}
-
-/* Returns whether a flag, if there is one, says stop. */
-static int gc_flagged(const int *flag) { return flag && __atomic_load_n(flag, __ATOMIC_RELAXED); }
-
-/* Returns the status of a query that has been cancelled or is out of time. */
-static int gc_stopped(const gc_run *r, size_t i, uint64_t now, gpuir_error *err) {
-  const uint64_t own = r->desc.deadlines ? r->desc.deadlines[i] : 0;
-  if (gc_flagged(r->cancel) || (r->desc.cancels && gc_flagged(r->desc.cancels[i])))
-    return gpuir__fail(err, GPUIR_E_CANCELLED, 0, "the search was cancelled");
-  if ((r->deadline && now > r->deadline) || (own && now > own))
-    return gpuir__fail(err, GPUIR_E_DEADLINE, 0, "the search exceeded its time limit");
-  return GPUIR_OK;
-}
-
-static uint64_t gc_now(const gc_run *r) { return r->deadline || r->desc.deadlines ? gpuir__now() : 0; }
+/* ---- landing a launch ---- */
 
 /* Ends a launch: the queries that wait for it fail with a status, if that is not 0. */
 static void gc_end(gc_track *x, int status, const gpuir_error *err) {
@@ -5535,86 +5916,35 @@ static size_t gc_piece(const gpuir_cuda *c, const gpuir_batch_desc *d, int alone
   return (d->nq + pieces - 1) / pieces;
 }
 
-/* Prefetches what planning the queries behind number i will read, each thing when what leads to it has come: a query,
- * its records, the places and guides of its long lists, their seeds. Planned without it, a query took 1.1 us, nearly
- * all of which were some 25 misses of the caches, one after another. */
-static void gc_expect(const gpuir_cuda *c, const gpuir_batch_desc *d, size_t i) {
-  const gpuir__index_lists *lists = &c->ix->lists;
-  unsigned t;
-  if (i + 16 < d->nq) {
-    const gpuir_query *q = d->queries[i + 16];
-    __builtin_prefetch(q);
-    __builtin_prefetch(&q->ids);
-    for (t = 0; t < 4; t++) __builtin_prefetch(&q->terms[t]);
-  }
-  if (i + 10 < d->nq) {
-    const gpuir_query *q = d->queries[i + 10];
-    __builtin_prefetch(q->ids);
-    for (t = 0; t < q->n; t++) {
-      __builtin_prefetch(&q->terms[t]);
-      __builtin_prefetch(gpuir__query_record(q, 0, GPUIR__ID_TERMS + t));
-    }
-  }
-  if (i + 6 < d->nq) {
-    const gpuir_query *q = d->queries[i + 6];
-    for (t = 0; t < q->n; t++) {
-      const gpuir__record *r = gpuir__query_record(q, 0, GPUIR__ID_TERMS + t);
-      if (r->df <= GPUIR__SHORT_MAX || r->docs >= c->ix->stat.longs) continue;
-      __builtin_prefetch(&lists->longs[r->docs]);
-      __builtin_prefetch(&lists->longs[r->docs].seeds);
-      if (c->aids) __builtin_prefetch(&c->aids[r->docs]);
-    }
-  }
-  if (i + 3 < d->nq) {
-    const gpuir_query *q = d->queries[i + 3];
-    for (t = 0; t < q->n; t++) {
-      const gpuir__record *r = gpuir__query_record(q, 0, GPUIR__ID_TERMS + t);
-      const uint64_t seeds = r->df > GPUIR__WHOLE && r->docs < c->ix->stat.longs ? lists->longs[r->docs].seeds : 0;
-      if (seeds && seeds <= lists->nseeds) __builtin_prefetch(lists->seeds + (seeds - 1) * GPUIR__SEEDS);
-    }
-  }
+/* Adds the time since `start` to a counter of what a caller's thread spends; returns what time it is. start 0: a small
+ * batch, which is not timed. */
+static uint64_t gc_spent(uint64_t *counter, uint64_t start) {
+  uint64_t now;
+  if (!start) return 0;
+  now = gpuir__now();
+  __atomic_fetch_add(counter, now - start, __ATOMIC_RELAXED);
+  return now;
 }
 
-/* Plans queries of a batch from r->next on until the launch is full. *full: the next query found no room for its
- * lists. */
+static uint64_t gc_timed(const gc_run *r) { return r->desc.nq > GC_SMALL ? gpuir__now() : 0; }
+
+/* Plans the next launch of a batch. *full: the next query found no room for its lists. */
 static void gc_fill(gc_track *x, gc_run *r, int *full) {
-  const gc_sizes *z = &x->most;
-  const gpuir_batch_desc *d = &r->desc;
-  const uint64_t now = gc_now(r), threshold = x->cuda->threshold, least = gpuir__max64(8192, 16 * (uint64_t)r->k);
-  const size_t jobs = (size_t)gpuir__min64(z->njobs, gpuir__max64(2, z->ncand / least)),
-               out = x->out_size / ((2 + 2 * (size_t)r->k) * 4),
-               end = r->next + gpuir__min64(d->nq - r->next, gpuir__min64(out, r->piece));
+  const size_t most = (size_t)gpuir__min64(r->piece, x->out_size / ((2 + 2 * (size_t)r->k) * 4));
   gc_flight *f = &x->flight;
-  uint64_t postings = 0;
   memset(f, 0, sizeof *f);
   f->first = r->next;
   f->count = r->desc.count;
-  for (; r->next < end && postings < threshold; r->next++) {
-    const size_t i = r->next, had = f->plan.nq;
-    const gpuir_query *q = d->queries[i];
-    gpuir_error error;
-    unsigned t;
-    int status;
-    gc_expect(x->cuda, d, i);
-    if (i < r->seen && d->counts[i] != GC_NONE) continue;
-    error.code = 0;
-    status = gc_stopped(r, i, now, &error);
-    if (!status) status = gc_plan_query(x, &f->plan, q, r->k, jobs, full, &error);
-    if (*full) break;
-    if (status) {
-      gc_fail_query(r, i, status, &error);
-      continue;
-    }
-    if (f->plan.nq == had) { /* it has no hits */
-      d->counts[i] = 0;
-      r->left--;
-      continue;
-    }
-    d->counts[i] = GC_NONE;
-    for (t = 0; t < q->n; t++) postings += q->terms[t].df;
+  if (r->crew) {
+    gc_fill_by_crew(x, r, most);
+  } else {
+    x->draft.next = r->next;
+    x->draft.end = r->next + (size_t)gpuir__min64(r->desc.nq - r->next, most);
+    gc_plan_some(x, r, full);
+    gc_settle(x, r);
   }
+  f->plan = x->plan;
   f->end = r->next;
-  r->seen = gpuir__max64(r->seen, r->next);
 }
 
 /* Sends the plan of a track and starts its kernels, or the one kernel that does if it may be `brief`. */
@@ -5644,9 +5974,11 @@ static int gc_send(gc_track *x, const gc_run *r, int brief, gpuir_error *err) {
 /* Plans and starts a launch in a free track. Returns 0 if the next query found no room for its lists, beside those that
  * are held. */
 static int gc_take_off(gc_context *x, gc_track *track, gc_run *r) {
+  uint64_t start = gc_timed(r);
   gpuir_error error;
   int full = 0, status;
   gc_fill(track, r, &full);
+  start = gc_spent(&x->cuda->info.plan_ns, start);
   if (!track->flight.plan.nq) {
     gc_cache_release(x->cuda, &track->held);
     return !full;
@@ -5659,6 +5991,7 @@ static int gc_take_off(gc_context *x, gc_track *track, gc_run *r) {
   track->flight.run = r;
   track->flight.number = ++x->launches;
   status = gc_send(track, r, 1, &error);
+  (void)gc_spent(&x->cuda->info.send_ns, start);
   if (status) gc_end(track, status, &error);
   return 1;
 }
@@ -5759,6 +6092,7 @@ static cudaError_t gc_ended(const gc_track *x, int wait) {
 
 /* Looks whether a launch has ended, or waits until it has; then hands out its hits. */
 static void gc_land(gc_track *x, int wait) {
+  uint64_t start = gc_timed(x->flight.run);
   gpuir_error error;
   int status;
   do {
@@ -5771,8 +6105,27 @@ static void gc_land(gc_track *x, int wait) {
     }
     if (!gc_again(x, &status, &error)) break;
   } while (1);
+  start = gc_spent(&x->cuda->info.wait_ns, start);
   gc_deliver(x, status, &error);
   gc_end(x, status, &error);
+  (void)gc_spent(&x->cuda->info.deliver_ns, start);
+}
+
+/* Lets several threads plan a batch of which they will have to plan much at once. Those of a cache are planned by one:
+ * they take places in it in turn. */
+static void gc_hire(gc_context *x, gc_run *r) {
+  const gc_track *first = &x->tracks[0];
+  gc_sizes most;
+  if (x->threads < 2 || x->cuda->cache || x->cuda->threshold != UINT64_MAX) return;
+  most = gc_sizes_of(x->cuda, GC_SHEET);
+  most.queries = (size_t)gpuir__min64(GC_SHEET, gc_most_jobs(&most, r) / 2);
+  if (most.queries < GC_SHEET_LEAST || r->piece < 4 * most.queries || first->most.queries < 4 * most.queries) return;
+  r->nsheets = (r->piece + most.queries - 1) / most.queries;
+  r->sheet = (r->piece + r->nsheets - 1) / r->nsheets;
+  r->nsheets = (r->piece + r->sheet - 1) / r->sheet;
+  if (!x->crew) x->crew = gc_crew_open(first, x->threads);
+  if (x->crew) gc_announce(x->crew, r);
+  else x->threads = 1;
 }
 
 /* ---- the backend, see gpuir_backend ---- */
@@ -5800,6 +6153,7 @@ static int gc_begin(void *context, const gpuir_batch_desc *batch, uint64_t deadl
   r->left = batch->nq - r->next;
   r->failed = SIZE_MAX;
   r->piece = gc_piece(x->cuda, batch, !gc_first_track(x));
+  if (r->left) gc_hire(x, r);
   *running = r;
   (void)gc_fly(x, &held);
   return GPUIR_OK;
@@ -5861,6 +6215,7 @@ static void gc_detach(void *context) {
   if (!x) return;
   a = x->a;
   (void)cudaSetDevice(x->cuda->device);
+  if (x->crew) gc_crew_close(x->crew);
   while (x->ntracks) gc_track_close(&x->tracks[--x->ntracks]);
   gpuir__free(&a, x, sizeof *x);
 }
@@ -5884,12 +6239,17 @@ static int gc_refuse(gpuir_error *err, const char *function) {
       "%s: gpuir_cuda.cu and the program were compiled from different versions of gpuir.h", function);
 }
 
-/* Gives a searcher a backend, all of which but version and fallback is set. */
-static int gc_set_backend(gpuir_searcher *s, gpuir_backend *backend, int fallback, gpuir_error *err) {
-  int status;
-  backend->version = GPUIR_BACKEND_VERSION;
-  status = gpuir_searcher_set_backend(s, backend, fallback);
-  return status ? gpuir__fail(err, status, 0, "attaching %s: %s", backend->name, gpuir_strerror(status)) : GPUIR_OK;
+/* Gives a searcher a backend with a context, unless `status` says that this was not made. What fails is closed. */
+static int gc_set_backend(gpuir_searcher *s, const gpuir_backend *table, void *context, int status, int fallback,
+    gpuir_error *err) {
+  gpuir_backend backend = *table;
+  backend.context = context;
+  if (!status) {
+    status = gpuir_searcher_set_backend(s, &backend, fallback);
+    if (status) (void)gpuir__fail(err, status, 0, "attaching %s: %s", backend.name, gpuir_strerror(status));
+  }
+  if (status) backend.close(context);
+  return status;
 }
 
 static void gc_close_device(gpuir_cuda *c) {
@@ -5928,30 +6288,24 @@ static void gc_device_info(const gpuir_cuda *c, gpuir_cuda_info *info) {
   info->lists_missed = __atomic_load_n(&c->info.lists_missed, __ATOMIC_RELAXED);
   info->bytes_sent = __atomic_load_n(&c->info.bytes_sent, __ATOMIC_RELAXED);
   info->resident_bytes = __atomic_load_n(&c->info.resident_bytes, __ATOMIC_RELAXED);
+  info->plan_ns = __atomic_load_n(&c->info.plan_ns, __ATOMIC_RELAXED);
+  info->send_ns = __atomic_load_n(&c->info.send_ns, __ATOMIC_RELAXED);
+  info->wait_ns = __atomic_load_n(&c->info.wait_ns, __ATOMIC_RELAXED);
+  info->deliver_ns = __atomic_load_n(&c->info.deliver_ns, __ATOMIC_RELAXED);
   info->devices = 1;
 }
 
 /* Lets a searcher be answered by a device. */
 static int gc_attach_device(gpuir_searcher *s, gpuir_cuda *cuda, int fallback, gpuir_error *err) {
-  gpuir_backend backend;
+  static const gpuir_backend backend = {GPUIR_BACKEND_VERSION, "cuda", NULL, gc_begin, gc_poll, gc_finish, gc_detach};
   gc_context *x;
-  int status;
   GC_TRY(cudaSetDevice(cuda->device), "choosing the device");
   x = (gc_context *)gpuir__alloc_zero(&s->engine.a, sizeof *x);
   if (!x) return gpuir__fail_nomem(err);
   x->a = s->engine.a;
   x->cuda = cuda;
-  status = gc_attach(x, &s->engine, err);
-  memset(&backend, 0, sizeof backend);
-  backend.name = "cuda";
-  backend.context = x;
-  backend.begin = gc_begin;
-  backend.poll = gc_poll;
-  backend.finish = gc_finish;
-  backend.close = gc_detach;
-  if (!status) status = gc_set_backend(s, &backend, fallback, err);
-  if (status) gc_detach(x);
-  return status;
+  x->threads = s->nworkers + 1;
+  return gc_set_backend(s, &backend, x, gc_attach(x, &s->engine, err), fallback, err);
 }
 
 /* ========================
@@ -6286,6 +6640,10 @@ static void gt_info(const gt_team *t, gpuir_cuda_info *sum) {
     sum->bytes_sent += one.bytes_sent;
     sum->queries += one.queries;
     sum->batches += one.batches;
+    sum->plan_ns += one.plan_ns;
+    sum->send_ns += one.send_ns;
+    sum->wait_ns += one.wait_ns;
+    sum->deliver_ns += one.deliver_ns;
   }
   sum->devices = t->n;
   sum->lost = __atomic_load_n(&t->lost, __ATOMIC_RELAXED);
@@ -6879,14 +7237,14 @@ static void gt_detach(void *context) {
 }
 
 /* Gives a member its searcher, and the device to that. */
-static int gt_member_open(gt_member *m, const gpuir__engine *like, unsigned number, gpuir_error *err) {
+static int gt_member_open(gt_member *m, const gpuir_searcher *like, unsigned number, gpuir_error *err) {
   const gt_team *t = m->context->team;
   gpuir_index *ix = m->device->part ? m->device->part : (gpuir_index *)(uintptr_t)t->ix;
   gpuir_searcher_desc desc;
   int status;
   memset(&desc, 0, sizeof desc);
-  desc.evaluator = like->evaluator;
-  desc.threads = 1;
+  desc.evaluator = like->engine.evaluator;
+  desc.threads = (like->nworkers + 1) / t->n; /* that plan */
   status = gpuir_searcher_create(ix, &desc, &m->searcher, err);
   if (status) return status;
 #ifdef GPUIR_CUDA_SEAM
@@ -6896,7 +7254,7 @@ static int gt_member_open(gt_member *m, const gpuir__engine *like, unsigned numb
   return gc_attach_device(m->searcher, m->device->cuda, 0, err);
 }
 
-static int gt_attach(gt_context *x, const gpuir__engine *like, gpuir_error *err) {
+static int gt_attach(gt_context *x, const gpuir_searcher *like, gpuir_error *err) {
   unsigned i;
   x->n = x->team->n;
   x->ready =
@@ -6918,23 +7276,12 @@ static int gt_attach(gt_context *x, const gpuir__engine *like, gpuir_error *err)
 
 /* Lets a searcher be answered by a team. */
 static int gt_attach_searcher(gpuir_searcher *s, gt_team *team, int fallback, gpuir_error *err) {
-  gpuir_backend backend;
+  static const gpuir_backend backend = {GPUIR_BACKEND_VERSION, "cuda", NULL, gt_begin, gt_poll, gt_finish, gt_detach};
   gt_context *x = (gt_context *)gpuir__alloc_zero(&s->engine.a, sizeof *x);
-  int status;
   if (!x) return gpuir__fail_nomem(err);
   x->a = s->engine.a;
   x->team = team;
-  status = gt_attach(x, &s->engine, err);
-  memset(&backend, 0, sizeof backend);
-  backend.name = "cuda";
-  backend.context = x;
-  backend.begin = gt_begin;
-  backend.poll = gt_poll;
-  backend.finish = gt_finish;
-  backend.close = gt_detach;
-  if (!status) status = gc_set_backend(s, &backend, fallback, err);
-  if (status) gt_detach(x);
-  return status;
+  return gc_set_backend(s, &backend, x, gt_attach(x, s, err), fallback, err);
 }
 
 /* ========================

@@ -150,7 +150,7 @@ built() {
   head -n 5 "$text" | cut -f 2 | cut -d ' ' -f 1-3 >words
   ranks 3 bench --modes and,or,andor --repeat 1 --alone 2 --times times --no-ids "$shards" words >lines
   [ "$(grep -cP '^(and|or)(\t[0-9.]+){3}$' times)" -eq 4 ]
-  [ "$(grep -cP '^[a-z]*\t10\t3\t1\t5(\t[0-9.]+){3}\t[-0-9.]+\t[-0-9.]+$' lines)" -eq 3 ]
+  [ "$(grep -cP '^[a-z]*\t10\t3\t1\t5(\t[0-9.]+){5}\t[-0-9.]+\t[-0-9.]+$' lines)" -eq 3 ]
 }
 
 # refused CAUSE P ARGUMENT...: the job fails and says why

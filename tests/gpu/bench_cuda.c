@@ -3,7 +3,7 @@
  * bench_cuda [documents=N] [queries=N] [k=N,...] [clustering=0..1] [path=FILE] [memory=MB] [cpu=N] [one=N]
  *            [modes=and,or,andor] [ways=pruned,exhaustive] [threads=N] [batch=N] [threshold=MILLIONS]
  *            [codec=C] [freq-codec=C] [rounds=N] [alone=N] [ceilings=0|1] [call=N] [devices=N,N...] [partition=0|1]
- *            [searchers=N]
+ *            [searchers=N] [planners=N] [topics=FILE]
  *
  * Generates the index that build/synth makes of these documents and this clustering, unless it is there, and takes the
  * first N of its 10,000 queries (1,000 by default). By each evaluator these are answered
@@ -15,9 +15,12 @@
  *   cpu    the first cpu=N of them (all) on `threads` threads (16) and the first one=N of them (all) on one thread,
  *          each three times, or fewer if that has taken 10 seconds
  *
- * and the hits of the first cpu=N are compared. Devices that are named have the whole index each or, with partition=1,
- * a part each; memory=MB is then the bound of one. Prints what it runs on as comments, and rows: mode, processor,
- * evaluator, threads, k, queries, what is measured, median, min, max, n, unit. Ends with status 1 if a hit differs.
+ * and the hits of the first cpu=N are compared. A searcher on the device has planners=N threads (8) that plan. With
+ * topics=FILE the index at `path` is taken as it is, and the queries are the first N of the file's lines (all), a
+ * number and a colon before them left out, that have an AND hit. Devices that are named have the whole index each or,
+ * with partition=1, a part each; memory=MB is then the bound of one. Prints what it runs on as comments, and rows:
+ * mode, processor, evaluator, threads, k, queries, what is measured, median, min, max, n, unit. Ends with status 1 if a
+ * hit differs.
  *
  * With another gpuir.h and gpuir_cuda.o, this program measures them in the same way: see tools/scripts/old_new.py. */
 #define GPUIR_IMPLEMENTATION
@@ -58,8 +61,9 @@ typedef struct bench {
   gpuir_index *ix;
   gpuir_cuda *cuda;
   gpuir_query **q;
+  char **texts; /* of topics; NULL: the queries are generated */
   size_t nq, k, ncpu, none, rounds, alone, call, searchers;
-  unsigned threads;
+  unsigned threads, planners;
   double postings; /* of a query */
   ceilings most;
   gpuir_hit *hits, *cpu_hits;
@@ -187,7 +191,7 @@ static void together(bench *b, const char *mode, int evaluator) {
   size_t i, r;
   for (i = 0; i < n; i++) {
     m[i].b = b;
-    m[i].s = searcher(b, evaluator, 1, 1);
+    m[i].s = searcher(b, evaluator, b->planners, 1);
     m[i].hits = (gpuir_hit *)calloc(b->nq * b->k, sizeof *b->hits);
     m[i].counts = (uint32_t *)calloc(b->nq, 4);
   }
@@ -206,15 +210,27 @@ static void together(bench *b, const char *mode, int evaluator) {
   }
 }
 
+/* What the caller's thread did since *before, for so many queries. */
+static void print_host(const bench *b, const gpuir_cuda_info *before, double queries) {
+  gpuir_cuda_info after;
+  gpuir_cuda_get_info(b->cuda, &after);
+  printf("# host ns a query: plan %.0f send %.0f wait %.0f deliver %.0f\n",
+      (double)(after.plan_ns - before->plan_ns) / queries, (double)(after.send_ns - before->send_ns) / queries,
+      (double)(after.wait_ns - before->wait_ns) / queries, (double)(after.deliver_ns - before->deliver_ns) / queries);
+}
+
 static void on_cuda(bench *b, const char *mode, int evaluator) {
   const measured m = {mode, "cuda", evaluators[evaluator], 1, b->nq};
-  gpuir_searcher *s = searcher(b, evaluator, 1, 1);
+  gpuir_searcher *s = searcher(b, evaluator, b->planners, 1);
   double rate[MOST_ROUNDS], second;
+  gpuir_cuda_info before;
   size_t i;
   (void)run(b, s, b->nq, b->hits, b->counts);
+  gpuir_cuda_get_info(b->cuda, &before);
   for (i = 0; i < b->rounds; i++) rate[i] = (double)b->nq / run(b, s, b->nq, b->hits, b->counts);
   compare(b);
   row(b, &m, "batch", rate, b->rounds, "queries/s");
+  print_host(b, &before, (double)(b->nq * b->rounds));
   if (b->call && GPUIR_BACKEND_VERSION >= 2) {
     double flown[MOST_ROUNDS];
     memset(b->counts, 0, b->nq * sizeof *b->counts);
@@ -254,13 +270,16 @@ static void parse_queries(bench *b, unsigned mode) {
   size_t i;
   for (i = 0; i < b->nq; i++) {
     char text[512];
+    const char *asked = text;
     gpuir_query_desc qd;
     gpuir_error err;
     unsigned j;
     memset(&qd, 0, sizeof qd);
     qd.mode = (int)mode;
-    synth_query(b->web, (uint32_t)i, text, sizeof text);
-    if (gpuir_query_parse(b->ix, &qd, text, strlen(text), &b->q[i], &err)) die("query", &err);
+    qd.no_operators = b->texts != NULL;
+    if (b->texts) asked = b->texts[i];
+    else synth_query(b->web, (uint32_t)i, text, sizeof text);
+    if (gpuir_query_parse(b->ix, &qd, asked, strlen(asked), &b->q[i], &err)) die("query", &err);
     for (j = 0; j < b->q[i]->n; j++) df += (double)b->q[i]->terms[j].df;
   }
   b->postings = df / (double)b->nq;
@@ -300,15 +319,62 @@ static void bench_k(bench *b, const char *modes, const char *ways) {
   free(b->cpu_counts);
 }
 
+/* Returns whether all of a text's words are in one document. */
+static int has_and_hit(const bench *b, gpuir_searcher *s, const char *text) {
+  gpuir_query_desc qd;
+  gpuir_query *q;
+  gpuir_hit hit;
+  size_t n = 0;
+  memset(&qd, 0, sizeof qd);
+  qd.no_operators = 1;
+  if (gpuir_query_parse(b->ix, &qd, text, strlen(text), &q, NULL)) return 0;
+  if (gpuir_search(s, q, &hit, 1, &n)) die("search", NULL);
+  gpuir_query_destroy(q);
+  return n != 0;
+}
+
+/* The lines of a file that have an AND hit, at most b->nq. */
+static void read_topics(bench *b, const char *path) {
+  gpuir_searcher *s = searcher(b, GPUIR_EVAL_AUTO, 1, 0);
+  FILE *f = fopen(path, "r");
+  char line[4096];
+  size_t lines = 0, n = 0, room = 0;
+  if (!f) die(path, NULL);
+  while (n < b->nq && fgets(line, sizeof line, f)) {
+    const size_t digits = strspn(line, "0123456789");
+    const char *text = digits && line[digits] == ':' ? line + digits + 1 : line;
+    line[strcspn(line, "\r\n")] = 0;
+    lines++;
+    if (!has_and_hit(b, s, text)) continue;
+    if (n == room) b->texts = (char **)realloc(b->texts, (room = 2 * room + 1024) * sizeof *b->texts);
+    b->texts[n] = (char *)malloc(strlen(text) + 1);
+    strcpy(b->texts[n++], text);
+  }
+  (void)fclose(f);
+  gpuir_searcher_destroy(s);
+  printf("# topics: %u of %u lines of %s have an AND hit\n", (unsigned)n, (unsigned)lines, path);
+  if (!n) die("no topics", NULL);
+  b->nq = n;
+}
+
 /* The index of the description, which is generated unless it is at `path`. */
-static void open_index(bench *b, const char *path) {
+static void open_index(bench *b, const char *path, const char *topics) {
   char description[256];
   gpuir_index_info x;
   gpuir_error err;
   double t = now();
-  if (synth_open(&b->desc, &b->web, &err)) die("synth", &err);
-  synth_describe(b->web, description, sizeof description);
-  if (gpuir_open(path, NULL, &b->ix, &err) || strcmp(gpuir__only(b->ix)->meta.description, description) != 0 ||
+  if (topics) {
+    if (gpuir_open(path, NULL, &b->ix, &err)) die("open", &err);
+    read_topics(b, topics);
+  } else if (synth_open(&b->desc, &b->web, &err)) {
+    die("synth", &err);
+  } else {
+    synth_describe(b->web, description, sizeof description);
+  }
+  if (topics) {
+    b->desc.codec = gpuir__only(b->ix)->meta.codec;
+    b->desc.freq_codec = gpuir__only(b->ix)->meta.freq_codec;
+  } else if (gpuir_open(path, NULL, &b->ix, &err) || strcmp(gpuir__only(b->ix)->meta.description, description) != 0 ||
       strcmp(gpuir__only(b->ix)->meta.codec, b->desc.codec) != 0 ||
       strcmp(gpuir__only(b->ix)->meta.freq_codec, b->desc.freq_codec) != 0) {
     gpuir_close(b->ix);
@@ -364,7 +430,7 @@ static void print_cache(const bench *b) {
 
 int main(int argc, char **argv) {
   const char *modes = option(argc, argv, "modes", "and,or"), *ways = option(argc, argv, "ways", "pruned,exhaustive"),
-             *ks = option(argc, argv, "k", "10");
+             *ks = option(argc, argv, "k", "10"), *topics = option(argc, argv, "topics", NULL);
   gpuir_cuda_desc cd;
   bench b;
   memset(&b, 0, sizeof b);
@@ -376,12 +442,8 @@ int main(int argc, char **argv) {
   b.desc.codec = option(argc, argv, "codec", "bp128");
   b.desc.freq_codec = option(argc, argv, "freq-codec", "bp128");
   b.threads = b.desc.threads = (unsigned)option_number(argc, argv, "threads", 16);
-  b.nq = option_number(argc, argv, "queries", 1000);
-  if (!b.nq || b.nq > b.desc.queries) b.nq = b.desc.queries;
-  b.ncpu = option_number(argc, argv, "cpu", b.nq);
-  b.none = option_number(argc, argv, "one", b.ncpu);
-  if (b.ncpu > b.nq) b.ncpu = b.nq;
-  if (b.none > b.nq) b.none = b.nq;
+  b.nq = option_number(argc, argv, "queries", topics ? SIZE_MAX : 1000);
+  if (!topics && (!b.nq || b.nq > b.desc.queries)) b.nq = b.desc.queries;
   b.rounds = option_number(argc, argv, "rounds", 7);
   if (!b.rounds || b.rounds > MOST_ROUNDS) b.rounds = 7;
   b.alone = option_number(argc, argv, "alone", 3);
@@ -395,8 +457,13 @@ int main(int argc, char **argv) {
 #ifdef GPUIR_MAX_DEVICES
   name_devices(&cd, option(argc, argv, "devices", ""), option_number(argc, argv, "partition", 0) != 0);
 #endif
+  b.planners = (unsigned)option_number(argc, argv, "planners", 8);
   print_head(argc, argv);
-  open_index(&b, option(argc, argv, "path", "/tmp/gpuir-bench.index"));
+  open_index(&b, option(argc, argv, "path", "/tmp/gpuir-bench.index"), topics);
+  b.ncpu = option_number(argc, argv, "cpu", b.nq);
+  b.none = option_number(argc, argv, "one", b.ncpu);
+  if (b.ncpu > b.nq) b.ncpu = b.nq;
+  if (b.none > b.nq) b.none = b.nq;
   open_device(&b, &cd, option_number(argc, argv, "ceilings", 1) != 0);
   printf("mode\tprocessor\tevaluator\tthreads\tk\tqueries\twhat\tmedian\tmin\tmax\tn\tunit\n");
   for (; *ks; ks += strcspn(ks, ","), ks += *ks == ',') {

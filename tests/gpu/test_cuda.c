@@ -290,7 +290,9 @@ static void check_failing_calls(const char *path, uint32_t vocabulary, int cache
 
 /* ---- batches in flight ---- */
 
-enum { FLIGHT = 64, FLIGHT_K = 10 };
+enum { FLIGHT = 700, FLIGHT_K = 10 };
+
+static unsigned aboard; /* queries of a batch, at most FLIGHT */
 
 typedef struct flight {
   gpuir_batch_desc d;
@@ -303,7 +305,7 @@ typedef struct flight {
 static int take_off(gpuir_searcher *s, gpuir_query **q, flight *f) {
   memset(f, 0, sizeof *f);
   f->d.queries = (const gpuir_query *const *)q;
-  f->d.nq = FLIGHT;
+  f->d.nq = aboard;
   f->d.k = FLIGHT_K;
   f->d.hits = f->hits;
   f->d.counts = f->counts;
@@ -314,7 +316,7 @@ static int take_off(gpuir_searcher *s, gpuir_query **q, flight *f) {
 /* The number of queries whose hits differ from the CPU's, or which failed. */
 static unsigned differing(const flight *f, const flight *cpu) {
   unsigned bad = 0, i;
-  for (i = 0; i < FLIGHT; i++)
+  for (i = 0; i < aboard; i++)
     bad += f->statuses[i] || f->counts[i] != cpu->counts[i] ||
         memcmp(f->hits + i * FLIGHT_K, cpu->hits + i * FLIGHT_K, f->counts[i] * sizeof *f->hits) != 0;
   return bad;
@@ -322,8 +324,9 @@ static unsigned differing(const flight *f, const flight *cpu) {
 
 /* Launches of few queries, so that batches take several: in flight beside each other, finished in either order, of
  * which some queries are out of time or cancelled; a third is refused; a device that is lost while both are in flight;
- * a searcher that is destroyed. */
-static void check_in_flight(const char *path, uint32_t vocabulary) {
+ * a searcher that is destroyed. With several threads batches are large enough for all of them to plan, and half of the
+ * queries have so many terms that those that one thread plans at once do not always fit. */
+static void check_in_flight(const char *path, uint32_t vocabulary, unsigned threads) {
   static flight x, y, right;
   static const int yes = 1;
   gpuir_index *ix;
@@ -334,6 +337,7 @@ static void check_in_flight(const char *path, uint32_t vocabulary) {
   uint64_t deadlines[FLIGHT];
   const int *cancels[FLIGHT];
   gpuir_searcher_info info;
+  gpuir_searcher_desc sd;
   gpuir_error err;
   synth_rng r = {23};
   unsigned i, bad = 0, order;
@@ -341,12 +345,21 @@ static void check_in_flight(const char *path, uint32_t vocabulary) {
   memset(&info, 0, sizeof info);
   if (gpuir_open(path, NULL, &ix, &err)) exit(1);
   memset(&desc, 0, sizeof desc);
-  desc.batch = 5;
+  memset(&sd, 0, sizeof sd);
+  desc.batch = threads > 1 ? 256 : 5;
+  sd.threads = threads;
+  aboard = threads > 1 ? FLIGHT : 64;
   if (gpuir_cuda_open(ix, &desc, &cuda, &err) || gpuir_searcher_create(ix, NULL, &cpu, NULL)) exit(1);
-  for (i = 0; i < FLIGHT; i++) q[i] = random_query(ix, vocabulary, &r, 1);
+  for (i = 0; i < aboard; i++) {
+    q[i] = random_query(ix, vocabulary, &r, 1);
+    while (threads > 1 && i % 2 && q[i]->n < 10) {
+      gpuir_query_destroy(q[i]);
+      q[i] = random_query(ix, vocabulary, &r, 1);
+    }
+  }
   if (take_off(cpu, q, &right) || gpuir_search_finish(right.batch)) exit(1);
   for (fallback = 0; fallback < 2; fallback++) {
-    if (gpuir_searcher_create(ix, NULL, &s, NULL) || gpuir_cuda_attach(s, cuda, fallback, &err)) exit(1);
+    if (gpuir_searcher_create(ix, &sd, &s, NULL) || gpuir_cuda_attach(s, cuda, fallback, &err)) exit(1);
     for (order = 0; order < 4; order++) {
       gpuir_batch *third;
       bad += take_off(s, q, &x) || take_off(s, q, &y);
@@ -356,9 +369,10 @@ static void check_in_flight(const char *path, uint32_t vocabulary) {
       bad += gpuir_search_finish(order & 1 ? x.batch : y.batch) != GPUIR_OK;
       bad += differing(&x, &right) + differing(&y, &right);
     }
+    printf("# %u threads plan\n", threads);
     report(!bad, fallback ? "two batches in flight, with fallback" : "two batches in flight");
     memset(&x, 0, sizeof x);
-    for (i = 0; i < FLIGHT; i++) {
+    for (i = 0; i < aboard; i++) {
       deadlines[i] = i % 4 == 1;
       cancels[i] = i % 4 == 2 ? &yes : NULL;
     }
@@ -367,7 +381,7 @@ static void check_in_flight(const char *path, uint32_t vocabulary) {
     x.d.cancels = cancels;
     bad += gpuir_search_begin(s, &x.d, &x.batch) || take_off(s, q, &y);
     bad += gpuir_search_finish(x.batch) != GPUIR_E_DEADLINE || gpuir_search_finish(y.batch) || differing(&y, &right);
-    for (i = 0; i < FLIGHT; i++) {
+    for (i = 0; i < aboard; i++) {
       bad += x.statuses[i] != (i % 4 == 1 ? GPUIR_E_DEADLINE : i % 4 == 2 ? GPUIR_E_CANCELLED : GPUIR_OK);
       bad += i % 4 == 1 || i % 4 == 2 ? x.counts[i] != 0 : x.counts[i] != right.counts[i];
       if (i % 4 != 1 && i % 4 != 2) x.statuses[i] = 0;
@@ -391,7 +405,7 @@ static void check_in_flight(const char *path, uint32_t vocabulary) {
     report(!bad, "a searcher is destroyed with batches in flight");
     bad = 0;
   }
-  for (i = 0; i < FLIGHT; i++) gpuir_query_destroy(q[i]);
+  for (i = 0; i < aboard; i++) gpuir_query_destroy(q[i]);
   gpuir_searcher_destroy(cpu);
   gpuir_cuda_close(cuda);
   gpuir_close(ix);
@@ -881,7 +895,8 @@ static void check_shapes(const char *path, int quick) {
       check_failing_calls(path, s.vocabulary, 0, quick ? 29 : 5);
       check_failing_calls(path, s.vocabulary, 1, quick ? 97 : 31);
       check_limits(path, s.vocabulary);
-      check_in_flight(path, s.vocabulary);
+      check_in_flight(path, s.vocabulary, 1);
+      check_in_flight(path, s.vocabulary, 4);
       if (!quick) check_too_large(path, s.vocabulary);
     }
     if (i >= 2) check_damage(path, s.vocabulary, quick ? 2 : 25);

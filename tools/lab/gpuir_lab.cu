@@ -3359,9 +3359,10 @@ int gpuir_cuda_lab_topk(gpuir_cuda_lab *lab, const gpuir_hit *candidates, const 
 
 int gpuir_cuda_lab_attach(gpuir_searcher *s, gpuir_cuda *cuda, const char *intersection, const char *ranking,
     int fallback, gpuir_error *err) {
-  gpuir_backend backend;
+  static const gpuir_backend backend = {GPUIR_BACKEND_VERSION, "cuda-lab", NULL, gcl_begin, gcl_poll, gcl_finish,
+      gcl_detach};
   gcl_searcher *x;
-  int status, how, rank;
+  int how, rank;
   if (!s || !cuda) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_cuda_lab_attach: NULL");
   if (s->layout != gpuir__searcher_layout()) return gc_refuse(err, "gpuir_cuda_lab_attach");
   if (s->ix != cuda->index)
@@ -3381,17 +3382,7 @@ int gpuir_cuda_lab_attach(gpuir_searcher *s, gpuir_cuda *cuda, const char *inter
   x->cuda = cuda;
   x->how = how;
   x->ranking = rank;
-  status = gcl_attach(x, err);
-  memset(&backend, 0, sizeof backend);
-  backend.name = "cuda-lab";
-  backend.context = x;
-  backend.begin = gcl_begin;
-  backend.poll = gcl_poll;
-  backend.finish = gcl_finish;
-  backend.close = gcl_detach;
-  if (!status) status = gc_set_backend(s, &backend, fallback, err);
-  if (status) gcl_detach(x);
-  return status;
+  return gc_set_backend(s, &backend, x, gcl_attach(x, err), fallback, err);
 }
 
 int gpuir_cuda_lab_steps(const gpuir_searcher *s, double ms[2][GPUIR_CUDA_LAB_STEPS], gpuir_error *err) {

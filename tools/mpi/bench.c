@@ -72,6 +72,7 @@ static void bench_mode(bench *x, int mode) {
   memset(&b, 0, sizeof b);
   s.k = k;
   s.desc.no_operators = 1;
+  s.threads = (unsigned)x->threads;
   if (mpi_search_open(&s, &x->shard, x->searcher)) return;
   b.n = n;
   b.texts = x->qs.texts;
@@ -94,11 +95,12 @@ static void bench_mode(bench *x, int mode) {
     double spent = time_batch(&s, &b, hits);
     if (mode == GPUIR_ANDOR) spent += time_batch(&s, &or_batch, hits);
     if (i) times[i - 1] = spent;
-    if (!i) s.spent = 0;
+    if (!i) s.spent = s.busy = 0;
   }
-  double own = s.spent, work = 0;
-  MPI_Reduce(&own, &work, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
-  work /= (double)x->repeat * (double)n;
+  double own[2] = {s.spent, s.busy}, work[2] = {0, 0}, most = 0;
+  MPI_Reduce(own, work, 2, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
+  MPI_Reduce(&s.busy, &most, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+  const double asked = (double)x->repeat * (double)n;
   qsort(times, (size_t)x->repeat, sizeof *times, by_time);
   const double median = times[x->repeat / 2];
   const size_t alone = mode == GPUIR_ANDOR ? 0 : x->alone < n ? (size_t)x->alone : n;
@@ -113,8 +115,9 @@ static void bench_mode(bench *x, int mode) {
   free(spent);
   if (alone) qsort(times, alone, sizeof *times, by_time);
   if (!mpi_rank) {
-    printf("%s\t%zu\t%d\t%llu\t%zu\t%.2f\t%.1f\t%.2f", mode_names[mode], s.k, mpi_ranks, (unsigned long long)x->threads,
-        n, 1e6 * parsing / (double)n, (double)n / median, 1e6 * work);
+    printf("%s\t%zu\t%d\t%llu\t%zu\t%.2f\t%.1f\t%.2f\t%.2f\t%.2f", mode_names[mode], s.k, mpi_ranks,
+        (unsigned long long)x->threads, n, 1e6 * parsing / (double)n, (double)n / median, 1e6 * work[0] / asked,
+        1e6 * work[1] / asked / mpi_ranks, 1e6 * most / asked);
     if (alone) printf("\t%.1f\t%.1f\n", 1e6 * percentile(times, alone, 50), 1e6 * percentile(times, alone, 99));
     else printf("\t-\t-\n");
     cli_flush();
@@ -215,7 +218,8 @@ int mpi_bench(int argc, char **argv) {
     if (!mpi_rank)
       printf(
           "# "
-          "mode\tk\tranks\tthreads\tqueries\tparse_us\tqueries_per_s\twork_us\talone_p50_us\talone_p99_us\n");
+          "mode\tk\tranks\tthreads\tqueries\tparse_us\tqueries_per_s\twork_us\tbusy_us\tbusiest_us\talone_p50_us\t"
+          "alone_p99_us\n");
     for (int i = 0; i < x.nmodes; i++) bench_mode(&x, x.modes[i]);
     code = cli_finish(code);
   }

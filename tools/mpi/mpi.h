@@ -68,6 +68,15 @@ int mpi_stamp(const gpuir_index *index, const char *path, const gpuir_shard_info
 
 /* ---- search.c ---- */
 
+/* A shard of another rank of the same machine, which this one helps with its queries. */
+typedef struct mpi_guest {
+  unsigned number;
+  int tried; /* 1: it was opened, or cannot be: then searcher is NULL */
+  gpuir_index *index;
+  gpuir_shard_info place;
+  gpuir_searcher *searcher;
+} mpi_guest;
+
 /* What a rank needs to ask its shard. */
 typedef struct mpi_search {
   const mpi_shard *shard;
@@ -77,12 +86,15 @@ typedef struct mpi_search {
   MPI_Datatype type; /* k hits */
   MPI_Op merge; /* of two times k hits the best k */
   MPI_Comm node; /* the ranks that share memory with this one */
-  MPI_Win window; /* the thresholds that they share, twice `room` */
+  int here, nhere; /* this one's number among them, and how many they are */
+  mpi_guest *guests; /* [nhere] */
+  unsigned threads; /* of searchers of guests; 0: nobody is helped */
+  MPI_Win window; /* what they share, twice: a ticket a rank, and `room` thresholds */
   uint32_t *shared;
   size_t room;
   unsigned round; /* which half is in use: round % 2 */
   uint64_t failures;
-  double spent; /* seconds of processor time in searches of this rank */
+  double spent, busy; /* seconds of processor time, and by the clock, in searches of this rank */
 } mpi_search;
 
 /* Queries that have been read by all ranks. */
@@ -90,6 +102,7 @@ typedef struct mpi_batch {
   size_t n;
   char **texts;
   size_t *lens;
+  int mode; /* of the queries */
   int *statuses; /* the same on all ranks; 0: queries[i] is there */
   gpuir_query **queries; /* weighed by what all shards know */
 } mpi_batch;

@@ -269,6 +269,7 @@ static int open_search(query *q, gpuir_searcher **searcher) {
   code = mpi_agree(code);
   mpi_first_speaks();
   q->search.k = (size_t)q->k;
+  q->search.threads = (unsigned)q->threads;
   return code ? code : mpi_search_open(&q->search, &q->shard, *searcher);
 }
 

@@ -2,7 +2,8 @@
  *
  * All ranks parse a batch, tell each other of its terms what they know, and search. A rank begins elsewhere in the
  * batch than the others, so that a query is asked of one shard after another, as of the segments of one index, and the
- * score that the best k had so far is known to the next: through memory that the ranks of one machine share. */
+ * score that the best k had so far is known to the next: through memory that the ranks of one machine share. A rank
+ * that is done takes queries from one that is not, and asks that one's shard. */
 #include "mpi.h"
 
 #include <stdlib.h>
@@ -44,28 +45,47 @@ int mpi_search_open(mpi_search *s, const mpi_shard *shard, gpuir_searcher *searc
   MPI_Type_commit(&s->type);
   MPI_Op_create(merge_hits, 1, &s->merge);
   MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &s->node);
+  MPI_Comm_rank(s->node, &s->here);
+  MPI_Comm_size(s->node, &s->nhere);
+  int *numbers = (int *)cli_resize(NULL, (size_t)s->nhere, sizeof *numbers);
+  MPI_Allgather(&mpi_rank, 1, MPI_INT, numbers, 1, MPI_INT, s->node);
+  s->guests = (mpi_guest *)cli_resize(NULL, (size_t)s->nhere, sizeof *s->guests);
+  memset(s->guests, 0, (size_t)s->nhere * sizeof *s->guests);
+  for (int i = 0; i < s->nhere; i++) s->guests[i].number = (unsigned)numbers[i];
+  free(numbers);
+  if (strcmp(gpuir_backend_name(searcher), "cpu") != 0) s->threads = 0;
   s->window = MPI_WIN_NULL;
   return CLI_OK;
+}
+
+/* Returns the half of what the ranks share that is in use, or the other one: its tickets, behind which are the
+ * thresholds. */
+static uint32_t *half(const mpi_search *s, unsigned which) {
+  return s->shared + which % 2 * (s->room + (size_t)s->nhere);
 }
 
 /* Makes room for the thresholds of n queries, in the memory of the first rank of each machine. */
 static void share_room(mpi_search *s, size_t n) {
   MPI_Aint size;
   void *own;
-  int here, unit;
+  int unit;
   if (n <= s->room) return;
   if (s->window != MPI_WIN_NULL) MPI_Win_free(&s->window);
-  MPI_Comm_rank(s->node, &here);
   s->room = n;
-  MPI_Win_allocate_shared(here ? 0 : (MPI_Aint)(2 * n * sizeof *s->shared), sizeof *s->shared, MPI_INFO_NULL, s->node,
-      &own, &s->window);
+  const size_t bytes = 2 * (n + (size_t)s->nhere) * sizeof *s->shared;
+  MPI_Win_allocate_shared(s->here ? 0 : (MPI_Aint)bytes, sizeof *s->shared, MPI_INFO_NULL, s->node, &own, &s->window);
   MPI_Win_shared_query(s->window, 0, &size, &unit, &s->shared);
-  if (!here) memset(s->shared, 0, 2 * n * sizeof *s->shared);
+  if (!s->here) memset(s->shared, 0, bytes);
   MPI_Barrier(s->node);
 }
 
 void mpi_search_close(mpi_search *s) {
   if (!s->shard) return;
+  for (int i = 0; i < s->nhere; i++) {
+    gpuir_searcher_destroy(s->guests[i].searcher);
+    gpuir_close(s->guests[i].index);
+  }
+  free(s->guests);
   if (s->window != MPI_WIN_NULL) MPI_Win_free(&s->window);
   MPI_Comm_free(&s->node);
   MPI_Op_free(&s->merge);
@@ -201,7 +221,7 @@ static void weigh(mpi_batch *b, gpuir_error *err) {
 void mpi_parse(mpi_search *s, mpi_batch *b, int mode, gpuir_error *err) {
   gpuir_query_desc desc = s->desc;
   int prefixes = 0;
-  desc.mode = mode;
+  desc.mode = b->mode = mode;
   b->queries = (gpuir_query **)cli_resize(NULL, b->n, sizeof *b->queries);
   b->statuses = (int *)cli_resize(NULL, b->n, sizeof *b->statuses);
   for (size_t i = 0; i < b->n; i++) {
@@ -224,43 +244,137 @@ static void search_failed(mpi_search *s, size_t query, int status) {
   s->failures++;
 }
 
-/* Searches queries [from, to) of n that are there. */
-static void search_some(mpi_search *s, const gpuir_query *const *queries, size_t from, size_t to, uint32_t *thresholds,
-    gpuir_hit *hits, uint32_t *counts, int *statuses) {
+/* The queries of a batch that are there, as a rank asks them. */
+typedef struct asked {
+  mpi_search *s;
+  const mpi_batch *b;
+  size_t n, block; /* they are taken in blocks of so many */
+  size_t *places; /* in the batch */
+  const gpuir_query **queries;
+  uint32_t *tickets, *thresholds; /* tickets: of each rank of this machine, blocks that somebody has taken */
+  gpuir_hit *found;
+  uint32_t *counts;
+  int *statuses;
+  gpuir_hit *hits; /* of the whole batch */
+} asked;
+
+/* Searches n queries. */
+static void search_some(gpuir_searcher *searcher, const asked *a, const gpuir_query *const *queries, size_t from,
+    size_t n) {
   gpuir_batch_desc d;
   gpuir_batch *batch;
   int status;
-  if (from == to) return;
+  if (!n) return;
   memset(&d, 0, sizeof d);
-  d.queries = queries + from;
-  d.nq = to - from;
-  d.k = s->k;
-  d.hits = hits + from * s->k;
-  d.counts = counts + from;
-  d.statuses = statuses + from;
-  d.thresholds = thresholds + from;
-  status = gpuir_search_begin(s->searcher, &d, &batch);
+  d.queries = queries;
+  d.nq = n;
+  d.k = a->s->k;
+  d.hits = a->found + from * a->s->k;
+  d.counts = a->counts + from;
+  d.statuses = a->statuses + from;
+  d.thresholds = a->thresholds + from;
+  status = gpuir_search_begin(searcher, &d, &batch);
   if (!status) status = gpuir_search_finish(batch);
-  for (size_t i = from; i < to && status; i++) /* of those that failed alone the others have their hits */
-    if (statuses[i] || !batch) counts[i] = 0;
+  for (size_t i = 0; i < n && status; i++) /* of those that failed alone the others have their hits */
+    if (d.statuses[i] || !batch) d.counts[i] = 0;
 }
 
-/* Puts the hits of the n queries that are there in the places of the whole batch, by their numbers in the collection,
- * and hits of score 0 behind them. */
-static void spread_hits(const mpi_search *s, const mpi_batch *b, const gpuir_hit *found, const uint32_t *counts,
-    gpuir_hit *hits) {
+/* Puts the hits of queries [from, to), by their numbers in the collection, among those of the batch, which have hits of
+ * score 0 behind them. */
+static void hand_in(const asked *a, size_t from, size_t to, uint64_t first) {
   const gpuir_hit none = {GPUIR_END, 0};
-  const uint32_t first = (uint32_t)s->shard->place.first;
+  const size_t k = a->s->k;
+  int one = 1;
+  for (size_t i = from; i < to; i++) {
+    gpuir_hit *own = a->found + i * k;
+    if (a->statuses[i]) search_failed(a->s, a->places[i], a->statuses[i]);
+    for (size_t j = 0; j < a->counts[i]; j++) own[j].docid += (uint32_t)first;
+    for (size_t j = a->counts[i]; j < k; j++) own[j] = none;
+    merge_hits(own, a->hits + a->places[i] * k, &one, &a->s->type);
+  }
+}
+
+/* Opens the shard of another rank of this machine. Returns 0 if that cannot be done: that rank does without help. */
+static int visit(mpi_search *s, mpi_guest *g) {
+  gpuir_searcher_desc desc;
+  if (g->tried) return g->searcher != NULL;
+  g->tried = 1;
+  char *path = mpi_path(s->shard->folder, g->number, MPI_SHARD);
+  memset(&desc, 0, sizeof desc);
+  desc.threads = s->threads;
+  if (!gpuir_open(path, NULL, &g->index, NULL) && !gpuir_shard_get_info(g->index, &g->place) &&
+      g->place.shard == g->number && !memcmp(g->place.identity, s->shard->place.identity, sizeof g->place.identity))
+    (void)gpuir_searcher_create(g->index, &desc, &g->searcher, NULL);
+  free(path);
+  return g->searcher != NULL;
+}
+
+/* Parses a query of this rank's for another's shard, weighed alike. */
+static int parse_for(const asked *a, const mpi_guest *g, size_t i, gpuir_query **q) {
+  const mpi_batch *b = a->b;
+  gpuir_query_desc desc = a->s->desc;
+  uint32_t dfs[GPUIR_MAX_QUERY_DFS];
+  const size_t n = gpuir_query_dfs(a->queries[i], dfs, GPUIR_MAX_QUERY_DFS);
+  desc.mode = b->mode;
+  const int status = gpuir_query_parse(g->index, &desc, b->texts[a->places[i]], b->lens[a->places[i]], q, NULL);
+  return status ? status : gpuir_query_weigh(*q, dfs, n, NULL);
+}
+
+/* Searches queries [from, to) of another rank's shard. */
+static void help(const asked *a, const mpi_guest *g, size_t from, size_t to) {
+  gpuir_query **queries = (gpuir_query **)cli_resize(NULL, to - from, sizeof *queries);
   size_t n = 0;
-  for (size_t i = 0; i < b->n; i++) {
-    const size_t count = b->queries[i] ? counts[n] : 0;
-    gpuir_hit *to = hits + i * s->k;
-    for (size_t j = 0; j < count; j++) {
-      to[j] = found[n * s->k + j];
-      to[j].docid += first;
+  int status = 0;
+  for (; from + n < to && !status; n++) status = parse_for(a, g, from + n, &queries[n]);
+  if (!status) search_some(g->searcher, a, (const gpuir_query *const *)queries, from, to - from);
+  for (size_t i = from; i < to && status; i++) {
+    a->statuses[i] = status;
+    a->counts[i] = 0;
+  }
+  hand_in(a, from, to, g->place.first);
+  for (size_t i = 0; i < n; i++) gpuir_query_destroy(queries[i]);
+  free(queries);
+}
+
+/* Returns a rank of this machine that has the most blocks left which nobody has taken, this one, if it has any; or -1.
+ * It is no other one where this one cannot help. */
+static int most_behind(const asked *a, uint32_t blocks) {
+  const mpi_search *s = a->s;
+  uint32_t least = blocks;
+  int behind = -1;
+  if (__atomic_load_n(&a->tickets[s->here], __ATOMIC_RELAXED) < blocks) return s->here;
+  for (int i = 0; i < s->nhere && s->threads; i++) {
+    const uint32_t taken = __atomic_load_n(&a->tickets[i], __ATOMIC_RELAXED);
+    if (taken >= least || (s->guests[i].tried && !s->guests[i].searcher)) continue;
+    least = taken;
+    behind = i;
+  }
+  return behind;
+}
+
+#define MOST_BLOCKS 128u /* that a batch is taken in by ranks of one thread each */
+#define LEAST_BLOCK 4u /* queries of one at least: alone, one has too little to share */
+
+/* Asks this rank's shard, from its own place in the batch on, then those of ranks that are behind. */
+static void ask_all(asked *a) {
+  mpi_search *s = a->s;
+  const size_t most = s->threads && s->threads < MOST_BLOCKS ? MOST_BLOCKS / s->threads : 1; /* a device takes all */
+  a->block = a->n / most > LEAST_BLOCK ? a->n / most : LEAST_BLOCK;
+  const uint32_t blocks = (uint32_t)((a->n + a->block - 1) / a->block);
+  for (int at; (at = most_behind(a, blocks)) >= 0;) {
+    const mpi_guest *g = &s->guests[at];
+    if (at != s->here && !visit(s, &s->guests[at])) continue;
+    const uint32_t ticket = __atomic_fetch_add(&a->tickets[at], 1, __ATOMIC_RELAXED);
+    if (ticket >= blocks) continue;
+    const uint64_t start = (uint64_t)blocks * g->number / (uint64_t)mpi_ranks;
+    const size_t from = (size_t)((start + ticket) % blocks) * a->block;
+    const size_t to = from + a->block < a->n ? from + a->block : a->n;
+    if (at != s->here) {
+      help(a, g, from, to);
+    } else {
+      search_some(s->searcher, a, a->queries + from, from, to - from);
+      hand_in(a, from, to, s->shard->place.first);
     }
-    for (size_t j = count; j < s->k; j++) to[j] = none;
-    n += b->queries[i] != NULL;
   }
 }
 
@@ -271,37 +385,42 @@ static double processor_time(void) {
 }
 
 void mpi_ask(mpi_search *s, const mpi_batch *b, gpuir_hit *hits, int everywhere) {
-  const gpuir_query **queries = (const gpuir_query **)cli_resize(NULL, b->n, sizeof *queries);
-  uint32_t *counts = (uint32_t *)cli_resize(NULL, b->n, sizeof *counts), *thresholds;
-  int *statuses = (int *)cli_resize(NULL, b->n, sizeof *statuses), here;
-  size_t n = 0, from, j = 0;
-  for (size_t i = 0; i < b->n; i++)
-    if (b->queries[i]) queries[n++] = b->queries[i];
-  memset(statuses, 0, b->n * sizeof *statuses);
-  share_room(s, b->n);
-  thresholds = s->shared + s->round++ % 2 * s->room;
-  /* Nobody looks at the other half any more when all have come here: it is cleared for the next time. */
-  MPI_Barrier(s->node);
-  MPI_Comm_rank(s->node, &here);
-  if (!here) memset(s->shared + s->round % 2 * s->room, 0, s->room * sizeof *s->shared);
-  gpuir_hit *found = (gpuir_hit *)cli_resize(NULL, n * s->k, sizeof *found);
-  from = (size_t)((double)n * mpi_rank / mpi_ranks);
-  s->spent -= processor_time();
-  search_some(s, queries, from, n, thresholds, found, counts, statuses);
-  search_some(s, queries, 0, from, thresholds, found, counts, statuses);
-  s->spent += processor_time();
+  const gpuir_hit none = {GPUIR_END, 0};
+  asked a;
+  memset(&a, 0, sizeof a);
+  a.s = s;
+  a.b = b;
+  a.hits = hits;
+  a.queries = (const gpuir_query **)cli_resize(NULL, b->n, sizeof *a.queries);
+  a.places = (size_t *)cli_resize(NULL, b->n, sizeof *a.places);
+  a.counts = (uint32_t *)cli_resize(NULL, b->n, sizeof *a.counts);
+  a.statuses = (int *)cli_resize(NULL, b->n, sizeof *a.statuses);
   for (size_t i = 0; i < b->n; i++) {
     if (!b->queries[i]) continue;
-    if (statuses[j]) search_failed(s, i, statuses[j]);
-    j++;
+    a.places[a.n] = i;
+    a.queries[a.n++] = b->queries[i];
   }
-  spread_hits(s, b, found, counts, hits);
+  for (size_t i = 0; i < b->n * s->k; i++) hits[i] = none;
+  memset(a.statuses, 0, b->n * sizeof *a.statuses);
+  share_room(s, b->n);
+  a.tickets = half(s, s->round++);
+  a.thresholds = a.tickets + s->nhere;
+  /* Nobody looks at the other half any more when all have come here: it is cleared for the next time. */
+  MPI_Barrier(s->node);
+  if (!s->here) memset(half(s, s->round), 0, (s->room + (size_t)s->nhere) * sizeof *s->shared);
+  a.found = (gpuir_hit *)cli_resize(NULL, a.n * s->k, sizeof *a.found);
+  s->spent -= processor_time();
+  s->busy -= MPI_Wtime();
+  ask_all(&a);
+  s->spent += processor_time();
+  s->busy += MPI_Wtime();
   if (everywhere) MPI_Allreduce(MPI_IN_PLACE, hits, (int)b->n, s->type, s->merge, MPI_COMM_WORLD);
   else MPI_Reduce(mpi_rank ? hits : MPI_IN_PLACE, hits, (int)b->n, s->type, s->merge, 0, MPI_COMM_WORLD);
-  free(found);
-  free(queries);
-  free(counts);
-  free(statuses);
+  free(a.found);
+  free(a.queries);
+  free(a.places);
+  free(a.counts);
+  free(a.statuses);
 }
 
 /* Asks anew, by OR, for those queries of a batch of which AND found less than k hits. */
