@@ -14714,7 +14714,8 @@ static void gpuir__topk_pop(gpuir__topk *t, gpuir_hit *hits) {
  * searched first (the "B*" of Ding et al., section 8.1), then the one block that is decoded.
  *
  *     lists of like length     a register of candidates meets a register of docIDs, all pairs at once
- *     longer lists             each candidate is looked up in its decoded block by two comparisons
+ *     longer lists             each candidate is looked up in its decoded block by two comparisons, or a register of
+ *                              them meets all docIDs of the block
  *     much longer lists        a block with one candidate is searched without decoding it (the codec's find)
  *
  * Uses      [02-vectors], [09-postings].
@@ -14788,8 +14789,9 @@ GPUIR__INLINE uint32_t gpuir__pass_put(const gpuir__pass *p, int indices, uint32
  * intersection of sorted integers", SPE 2016.) */
 
 /* From so many candidates in a block on, registers are compared with registers; fewer candidates are looked up one by
- * one. Measured. */
+ * one, or, with VP2INTERSECT, a register of them at a time. Measured. */
 #define GPUIR__MANY 32u
+#define GPUIR__MANY_PAIRS 64u
 
 /* In a list so many times longer than the shortest one, hardly a block has more than one candidate, and that candidate
  * is looked for without decoding the block. In shorter lists the processor would mispredict which blocks these are.
@@ -15015,6 +15017,7 @@ typedef struct gpuir__spot {
   const uint32_t *docs; /* GPUIR__BLOCK docIDs, filled up with UINT32_MAX */
   uint32_t base; /* index of docs[0] in the list */
   uint32_t last; /* the block's last docID, as the directory has it */
+  unsigned level; /* GPUIR__LOOKUP_ */
 } gpuir__spot;
 
 /* Looks up the candidates from *next on that are at most the block's last docID; moves *next behind them and returns
@@ -15080,7 +15083,9 @@ GPUIR__INLINE int gpuir__lookup_undecoded(const gpuir__pass *p, gpuir__cursor *c
 GPUIR__INLINE uint32_t gpuir__lookup_block(const gpuir__lookup_steps *steps, gpuir__merge_kernel merge,
     gpuir__cursor *c, const gpuir__spot *s, uint32_t *next, uint32_t found) {
   const gpuir__pass *p = s->pass;
-  if (p->m - *next >= GPUIR__MANY && p->candidates[*next + GPUIR__MANY - 1] <= s->last) {
+  const int pairs = s->level == GPUIR__LOOKUP_VP2INTERSECT;
+  const uint32_t many = pairs ? GPUIR__MANY_PAIRS : GPUIR__MANY;
+  if (p->m - *next >= many && p->candidates[*next + many - 1] <= s->last) {
     gpuir__merge m;
     m.pass = p;
     m.docs = c->docs;
@@ -15090,7 +15095,7 @@ GPUIR__INLINE uint32_t gpuir__lookup_block(const gpuir__lookup_steps *steps, gpu
     m.right = 0;
     found = merge(&m, found);
     *next = steps->behind(p, m.left, s->last); /* a register of candidates may be left that is done in part */
-  } else if (!p->from && p->candidates[*next + 1] > s->last) {
+  } else if (!p->from && !pairs && p->candidates[*next + 1] > s->last) {
     const uint32_t x = p->candidates[*next];
     found = gpuir__pass_put(p, 0, found, *next, x, 0, steps->holds(c->docs, x));
     ++*next;
@@ -15109,6 +15114,7 @@ GPUIR__INLINE uint32_t gpuir__lookup_by(const gpuir__lookup_steps *steps, gpuir_
   gpuir__spot s;
   s.pass = p;
   s.docs = c->docs;
+  s.level = o->kernels->level;
   while (i < p->m) {
     const uint32_t before = i;
     block = steps->find_block(l, block, p->candidates[i]);
@@ -15145,15 +15151,15 @@ GPUIR__AVX2 static uint32_t gpuir__lookup_avx2(gpuir__operand *o, const gpuir__p
 #define GPUIR__VP2INTERSECT 0
 #endif
 
-/* Returns a bit for each of the 16 docIDs at a, set if it is among the 16 at b, and in *other the same of those at b:
- * by VP2INTERSECT, which few processors have. Written so that neither the compiler nor the rest of the file has to be
+/* Returns a bit for each of the 16 docIDs of a, set if it is among those of b, and in *other the same of those of b: by
+ * VP2INTERSECT, which few processors have. Written so that neither the compiler nor the rest of the file has to be
  * told of the instruction. */
-GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__among_avx512(const uint32_t *a, const uint32_t *b, uint32_t *other) {
+GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__among_avx512(__m512i a, __m512i b, uint32_t *other) {
   uint32_t hit = 0, back = 0;
 #if GPUIR__VP2INTERSECT
   __asm__("vp2intersectd %3, %2, %%k2\n\tkmovw %%k2, %0\n\tkmovw %%k3, %1"
           : "=r"(hit), "=r"(back)
-          : "v"(_mm512_loadu_si512(a)), "v"(_mm512_loadu_si512(b))
+          : "v"(a), "v"(b)
           : "k2", "k3");
 #else
   (void)a; /* never called */
@@ -15172,7 +15178,7 @@ GPUIR__AVX512 GPUIR__INLINE void gpuir__compress_avx512(uint32_t *to, uint32_t m
 /* See gpuir__match_registers. */
 GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__match_avx512(int indices, const gpuir__pass *p, const uint32_t *a,
     uint32_t i, const uint32_t *b, uint32_t at, uint32_t found) {
-  uint32_t other, hit = gpuir__among_avx512(a, b, &other);
+  uint32_t other, hit = gpuir__among_avx512(_mm512_loadu_si512(a), _mm512_loadu_si512(b), &other);
   gpuir__compress_avx512(p->docs + found, hit, _mm512_loadu_si512(a));
   if (indices) {
     const __m512i iota = gpuir__avx512_iota();
@@ -15199,6 +15205,37 @@ GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__find_block_avx512(const gpuir__list 
   return below < 16 ? from + below : gpuir__list_find_block(l, from + 15, x);
 }
 
+/* Does what a gpuir__spot_kernel does for a register of candidates at a time: each is compared with all docIDs of the
+ * block, so that no branch depends on how many of them are there, except whether all 16 are. In the lanes of candidates
+ * behind the block stands the last one before them, which adds no match: the padding of both sides never meets. */
+GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__spot_pairs(int indices, const gpuir__spot *s, uint32_t *next,
+    uint32_t found) {
+  const gpuir__pass pass = *s->pass;
+  const __m512i iota = gpuir__avx512_iota();
+  uint32_t i = *next, mask, hit, n, t, other;
+  do {
+    __m512i x = _mm512_loadu_si512(pass.candidates + i), at = _mm512_add_epi32(iota, _mm512_set1_epi32((int)s->base));
+    uint32_t to = found;
+    mask = gpuir__mask_bits(_mm512_cmple_epu32_mask(x, _mm512_set1_epi32((int)s->last)));
+    n = (uint32_t)__builtin_popcount(mask);
+    x = _mm512_permutexvar_epi32(_mm512_min_epu32(iota, _mm512_set1_epi32((int)(n - (n > 0)))), x);
+    for (t = 0, hit = 0; t < GPUIR__BLOCK; t += 16) {
+      hit |= gpuir__among_avx512(x, _mm512_loadu_si512(s->docs + t), &other);
+      if (!indices) continue;
+      gpuir__compress_avx512(pass.where + to, other, at);
+      to = gpuir__min32(to + (uint32_t)__builtin_popcount(other), pass.m); /* more are in a damaged list alone */
+      at = _mm512_add_epi32(at, _mm512_set1_epi32(16));
+    }
+    hit &= mask;
+    gpuir__compress_avx512(pass.docs + found, hit, x);
+    if (indices) gpuir__compress_avx512(pass.from + found, hit, _mm512_add_epi32(iota, _mm512_set1_epi32((int)i)));
+    found = gpuir__min32(found + (uint32_t)__builtin_popcount(hit), pass.m);
+    i += n;
+  } while (GPUIR__UNLIKELY(n == 16) && i < pass.m);
+  *next = gpuir__min32(i, pass.m);
+  return found;
+}
+
 /* See gpuir__spot_kernel. */
 GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__spot_avx512(int indices, const gpuir__spot *s, uint32_t *next,
     uint32_t found) {
@@ -15207,6 +15244,7 @@ GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__spot_avx512(int indices, const gpuir
   const uint32_t base = s->base, last = s->last;
   const __m256i tops = gpuir__tops_16(docs);
   uint32_t i = *next;
+  if (s->level == GPUIR__LOOKUP_VP2INTERSECT) return gpuir__spot_pairs(indices, s, next, found);
   for (; i < pass.m; i++) {
     uint32_t x = pass.candidates[i], pos, hit;
     if (x > last) break;

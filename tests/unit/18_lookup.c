@@ -63,8 +63,38 @@ static void damaged(void **state) {
     }
 }
 
+/* Any number of candidates in a block, from its first docID, its middle or up to its last: of a list of whole blocks,
+ * of one whose last block is short, and of one that is a short block alone. */
+static void each_number(void **state) {
+  static const uint32_t lengths[] = {5 * GPUIR__BLOCK, 4 * GPUIR__BLOCK + 21, 90};
+  const gpuir__method *m = gpuir__method_by_name("simd");
+  const gpuir__codec *codec = gpuir__codec_by_name("bp128", 1);
+  uint32_t docs[GPUIR__BLOCK], right[GPUIR__BLOCK], n, i, from, l;
+  int simd;
+  (void)state;
+  for (l = 0; l < 3; l++) {
+    set sets[2];
+    sets[1] = set_make(RANDOM, lengths[l], 3);
+    for (n = 1; n <= 100; n++)
+      for (from = 0; from < 3; from++) {
+        const uint32_t last = (lengths[l] - 1) / GPUIR__BLOCK, block = n % (last + 1);
+        const uint32_t low = sets[1].docs[block * GPUIR__BLOCK];
+        const uint32_t high = sets[1].docs[gpuir__min32((block + 1) * GPUIR__BLOCK, lengths[l]) - 1];
+        const uint32_t first = from == 0 ? low : from == 1 ? low + (high - low) / 2 : high - gpuir__min32(high, n - 1);
+        for (i = 0; i < n; i++) docs[i] = first + i;
+        sets[0] = set_of(docs, n);
+        i = oracle(sets, 2, right);
+        for (simd = GPUIR_SIMD_SCALAR; simd <= GPUIR_SIMD_AVX512; simd++)
+          check_lists(m, codec, sets, 2, right, i, simd);
+        free(sets[0].docs);
+      }
+    free(sets[1].docs);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(each_number),
       cmocka_unit_test(damaged),
   };
   return cmocka_run_group_tests_name("18_lookup", tests, NULL, NULL);
