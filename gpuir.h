@@ -8323,10 +8323,11 @@ static size_t gpuir__dict_term(const gpuir__dict_block *b, unsigned i, uint8_t t
   return len;
 }
 
-/* A string that is searched, q[0..n), on its way through a block. Sixteen zeros stand behind it. */
+/* A string that is searched, q[0..n), on its way through a block. Eight zeros stand behind it. */
 typedef struct gpuir__dict_seeker {
   const uint8_t *q;
   size_t n;
+  uint64_t start[2]; /* its first 16 bytes, padded with zeros, in big-endian order */
   size_t same; /* bytes that it has in common with the term before, which is less */
   int found; /* the term at which the search ended is q */
 } gpuir__dict_seeker;
@@ -8485,7 +8486,7 @@ GPUIR__INLINE unsigned gpuir__dict_less_scalar(const uint64_t *keys, uint64_t wi
 /* Returns the last block whose first term is not greater than q, or the first block. */
 GPUIR__INLINE uint64_t gpuir__dict_search(const gpuir__dict *d, const gpuir__dict_seeker *x, gpuir__dict_less less) {
   const uint64_t *level = d->keys;
-  const uint64_t first = __builtin_bswap64(gpuir__load64(x->q)), second = __builtin_bswap64(gpuir__load64(x->q + 8));
+  const uint64_t first = x->start[0], second = x->start[1];
   uint64_t node = 0;
   unsigned depth;
   for (depth = 0; depth < d->levels; depth++) {
@@ -8536,18 +8537,35 @@ GPUIR__AVX2 static uint64_t gpuir__dict_seek_avx2(const gpuir__dict *d, gpuir__d
 }
 #endif
 
+/* Returns the first 8 of n bytes as a number whose order is theirs. What has just been copied would be waited for. */
+static inline uint64_t gpuir__dict_start(const uint8_t *p, size_t n) {
+  uint64_t v = 0;
+  if (n >= 8) v = gpuir__load64(p);
+  else if (n >= 4) v = gpuir__load32(p) | (uint64_t)gpuir__load32(p + n - 4) << 8 * (n - 4);
+  else if (n) v = p[0] | (uint64_t)p[n / 2] << 8 * (n / 2) | (uint64_t)p[n - 1] << 8 * (n - 1);
+  return __builtin_bswap64(v);
+}
+
+/* Returns the second 8 of n > 8 bytes likewise. */
+static inline uint64_t gpuir__dict_second(const uint8_t *p, size_t n) {
+  const size_t missing = n < 16 ? 16 - n : 0;
+  return __builtin_bswap64(gpuir__load64(p + 8 - missing) >> 8 * missing);
+}
+
 /* Returns the number of the first term that is not less than term[0..len), or the number of terms. *found: it is that
  * term. */
 static uint64_t gpuir__dict_find(const gpuir__dict *d, const void *term, size_t len, int *found) {
-  uint8_t q[GPUIR_MAX_TERM + 1 + 16]; /* a byte more than any term has: a longer one is as great as its beginning */
-  gpuir__dict_seeker x = {NULL, 0, 0, 0};
+  uint8_t q[GPUIR_MAX_TERM + 1 + 8]; /* a byte more than any term has: a longer one is as great as its beginning */
+  gpuir__dict_seeker x = {NULL, 0, {0, 0}, 0, 0};
   uint64_t at;
   *found = 0;
   if (!d->terms) return 0;
   x.q = q;
   x.n = len < GPUIR_MAX_TERM + 1 ? len : GPUIR_MAX_TERM + 1;
+  x.start[0] = gpuir__dict_start((const uint8_t *)term, x.n);
+  x.start[1] = x.n > 8 ? gpuir__dict_second((const uint8_t *)term, x.n) : 0;
   if (x.n) memcpy(q, term, x.n);
-  memset(q + x.n, 0, 16);
+  memset(q + x.n, 0, 8);
 #if GPUIR__X86
   if (d->simd >= GPUIR_SIMD_AVX2) at = gpuir__dict_seek_avx2(d, &x);
   else

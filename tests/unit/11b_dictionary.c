@@ -241,14 +241,24 @@ static void assert_find(const made *m, const uint8_t *q, size_t n) {
   }
 }
 
+/* Looks a string up where nothing stands before and behind it. */
+static void assert_find_alone(const made *m, const uint8_t *q, size_t n) {
+  uint8_t *alone = (uint8_t *)malloc(n ? n : 1);
+  assert_non_null(alone);
+  memcpy(alone, q, n);
+  assert_find(m, alone, n);
+  free(alone);
+}
+
 /* Looks a term up, and strings near it: shorter, longer, a byte more or less somewhere. */
 static void assert_near(const made *m, uint64_t i) {
   uint8_t q[600];
   size_t n = m->len[i], at;
   memset(q, 0, sizeof q);
   memcpy(q, term_of(m, i), n);
-  assert_find(m, q, n);
-  assert_find(m, q, n - 1);
+  assert_find_alone(m, q, n);
+  assert_find_alone(m, q, n - 1);
+  assert_find_alone(m, q, n / 2);
   assert_find(m, q, n + 1); /* a NUL behind it */
   q[n] = 0xff;
   assert_find(m, q, n + 1);
