@@ -82,8 +82,9 @@ static_assert(GPUIR__BLOCK_PAIRS * sizeof(gpuir__pair) % 4 == 0, "bounds are rea
 #define GC_RANKED 512u /* candidates at most whose order gc_final finds by counting */
 #define GC_TURNS 6u /* of a long AND's driver blocks, each of as many as those before it together */
 #define GC_TURNS_LEAST 32u /* groups of blocks of a driver that is taken in turns */
+#define GC_OPENED 1024u /* blocks of an AND's driver that few queries' other turns wait for the first one of */
 #define GC_RAISED_BLOCKS 256u /* blocks of an AND's driver that is long enough for a floor to spare some of them */
-#define GC_SIEVES 2u /* lists of an AND at most by whose marks a block's postings are sifted at once */
+#define GC_SIFTED (2 * 32 * GC_SIDE) /* documents that a warp has waiting for an AND's look-ups */
 #define GC_PAD 1024u /* bytes of zeros behind each section: what a damaged block may read there */
 #define GC_BUCKETS 256u /* of tile bounds */
 #define GC_SPAN 10u /* 2^10 documents at least are a span: the grain of peaks */
@@ -102,6 +103,7 @@ static_assert(GPUIR__BLOCK_PAIRS * sizeof(gpuir__pair) % 4 == 0, "bounds are rea
 #define GC_BRIEF 2u /* queries at most that one kernel answers, see gc_brief */
 #define GC_LETTER 3072u /* bytes of a plan that a kernel takes as a parameter */
 #define GC_RAISE_LEAST 32u /* candidates by which a floor is raised at least */
+#define GC_RAISE_READ 512u /* the last ones, that are looked at then */
 #define GC_RAISE_MOST 1024u /* the same at most, times k */
 #ifndef GC_GROUP
 #define GC_GROUP 8 /* driver blocks that a warp takes at once: few, or the last ones to end keep all waiting */
@@ -164,7 +166,7 @@ typedef struct gc_state {
   uint32_t greatest; /* tile bound */
   uint32_t done; /* 1: its hits are written */
   uint32_t followed; /* 1: an OR that MaxScore answers, not tiles */
-  uint32_t zero;
+  uint32_t opened; /* tickets of an AND's first turn that are done */
 } gc_state;
 
 /* Some blocks of a job's list whose bounds are spread over tiles. */
@@ -205,15 +207,16 @@ typedef struct gc_view {
 
 /* Groups of an AND's driver blocks that are taken one after another: first, first + step, and so on. */
 typedef struct gc_turn {
-  uint32_t job, first, step, zero;
+  uint32_t job, first, step;
+  uint32_t opening; /* tickets of the job's first turn, for which the others wait; 0: they do not */
 } gc_turn;
 
 /* The ANDs of a batch: their driver blocks, in groups that a warp takes at once. */
 typedef struct gc_ands {
   const gc_turn *turns; /* n */
   const uint32_t *start; /* first ticket of each, and one more */
-  uint32_t n, tickets; /* tickets: of all turns; one for each group, or `parts` */
-  uint32_t group, parts; /* blocks a group; warps that share a block */
+  uint32_t n, tickets; /* tickets: of all turns, one for each group */
+  uint32_t group; /* blocks a group */
 } gc_ands;
 
 /* The ORs of a batch that tiles may answer. */
@@ -230,7 +233,7 @@ typedef struct gc_maxs {
   const uint32_t *jobs; /* n job numbers */
   gc_drive *drives; /* what drives them, of round r from r * n on */
   uint32_t *drive_start; /* first group of blocks of each, in its round */
-  uint32_t n, group, parts; /* as in gc_ands */
+  uint32_t n, group, parts; /* parts: warps that share a block */
   uint32_t first; /* blocks of a job's sample */
 } gc_maxs;
 
@@ -2425,11 +2428,28 @@ static __device__ __forceinline__ void gc_raise_at(const gc_batch &b, uint32_t j
   if (!gc_lane() && score) atomicMax(&b.states[j].floor, ((unsigned long long)score << 32) - 1);
 }
 
-/* Adds the lane's candidates, those of `live`, to the job's. With `raises` the floor is raised as often as their number
- * has doubled; done later, at the end of the warp's blocks, that made ORs slower by a tenth. count: 128 words of shared
- * memory. */
+/* Does so for an AND, whose candidates a warp has lifted from `before` to `now`, if there are enough new ones: few
+ * matches reach a floor that is any good, and after each doubling only it would stay far behind. */
+static __device__ __forceinline__ void gc_raise_often(const gc_batch &b, uint32_t j, uint32_t before, uint32_t now,
+    uint32_t *count) {
+  const uint32_t k = b.jobs[j].k, n = now & ~31u;
+  const uint32_t step = max(32 - __clz((int)(max(2 * k, GC_RAISE_LEAST) - 1)), 29 - __clz((int)now)); /* log2 */
+  uint32_t some, score;
+  if (before >> step == now >> step || now > min(GC_RAISE_MOST * k, b.room) || b.jobs[j].npositive == 1) return;
+  some = min(n, max(GC_RAISE_READ, 2u << step)); /* the last ones are the best */
+  __syncwarp();
+  score = gc_kth_score(gc_keys_cand{b.cand + (uint64_t)j * b.room + n - some}, some, k, count);
+  if (!gc_lane() && score) atomicMax(&b.states[j].floor, ((unsigned long long)score << 32) - 1);
+}
+
+/* When floors are raised. */
+enum { GC_RAISE_NEVER, GC_RAISE_DOUBLED, GC_RAISE_OFTEN };
+
+/* Adds the lane's candidates, those of `live`, to the job's. With GC_RAISE_DOUBLED the floor is raised as often as
+ * their number has doubled; done later, at the end of the warp's blocks, that made ORs slower by a tenth. count: 128
+ * words of shared memory. */
 template <uint32_t SIDE>
-static __device__ __forceinline__ void gc_offer(const gc_batch &b, uint32_t j, bool raises, uint32_t live,
+static __device__ __forceinline__ void gc_offer(const gc_batch &b, uint32_t j, int raises, uint32_t live,
     const uint32_t doc[SIDE], const uint32_t score[SIDE], uint32_t *count) {
   uint32_t vote[SIDE], n = 0, before = 0, at, level, u;
 #pragma unroll
@@ -2448,7 +2468,8 @@ static __device__ __forceinline__ void gc_offer(const gc_batch &b, uint32_t j, b
     at += __popc(vote[u]);
   }
   level = 1u << (31 - __clz((int)at));
-  if (raises && before < level) gc_raise_at(b, j, level, count);
+  if (raises == GC_RAISE_OFTEN) gc_raise_often(b, j, before, at, count);
+  else if (raises && before < level) gc_raise_at(b, j, level, count);
 }
 
 /* ---- AND without guides ---- */
@@ -2525,13 +2546,14 @@ static __device__ void gc_and_block(const gc_view &v, const gc_batch &b, uint32_
       score[i] += driver.q * gc_contribution(driver.weight, gc_freq(v, driver, at), gc_norm(v, job, d[i]));
       if (gpuir__key(score[i], d[i]) <= floor) live &= ~(1u << i);
     }
-  gc_offer<4>(b, j, driver.nblocks >= GC_RAISED_BLOCKS, live, d, score, docs);
+  gc_offer<4>(b, j, driver.nblocks >= GC_RAISED_BLOCKS ? GC_RAISE_OFTEN : GC_RAISE_NEVER, live, d, score, docs);
 }
 
 /* The blocks of a ticket. */
 typedef struct gc_blocks {
   uint32_t job, from, n; /* n: 0: there is no such ticket */
-  uint32_t part; /* of the warps that share them, this one's number */
+  uint32_t opening; /* of its turn; 0 in the first one */
+  uint32_t opens; /* 1: it is of a first turn, for which the others wait */
 } gc_blocks;
 
 /* Draws the warp's next ticket. A long driver is taken in turns, which are spread evenly over it: every 32nd group of
@@ -2540,7 +2562,7 @@ typedef struct gc_blocks {
  * lie in shared memory. */
 template <bool FEW>
 static __device__ __forceinline__ gc_blocks gc_next_blocks(const gc_batch &b) {
-  gc_blocks x = {0, 0, 0, 0};
+  gc_blocks x = {0, 0, 0, 0, 0};
   uint32_t at = 0;
   if (!gc_lane()) at = atomicAdd(&b.control->next_and, 1);
   at = __shfl_sync(GC_WARP, at, 0);
@@ -2551,8 +2573,9 @@ static __device__ __forceinline__ gc_blocks gc_next_blocks(const gc_batch &b) {
     const gc_turn turn = b.ands.turns[entry];
     at -= start[entry];
     x.job = turn.job;
-    x.part = at % b.ands.parts;
-    x.from = (turn.first + at / b.ands.parts * turn.step) * b.ands.group;
+    x.from = (turn.first + at * turn.step) * b.ands.group;
+    x.opening = turn.first ? turn.opening : 0;
+    x.opens = !turn.first && turn.opening;
     x.n = min(b.ands.group, b.terms[b.jobs[turn.job].first_term].nblocks - x.from);
   }
   return x;
@@ -2584,8 +2607,9 @@ static __global__ void __launch_bounds__(GC_AND_THREADS, 3)
 
 typedef struct alignas(16) gc_queue {
   uint32_t docs[GPUIR__BLOCK]; /* of gc_probe, and of gc_kth_score */
-  uint32_t doc[GC_QUEUE], score[GC_QUEUE],
-      rest[GC_QUEUE]; /* those that wait; rest, of ORs: bounds of the lists behind */
+  uint32_t doc[GC_QUEUE], score[GC_QUEUE]; /* those that wait */
+  uint32_t rest[GC_QUEUE]; /* bounds of the lists behind: of those, or of an AND's that have been sifted */
+  uint32_t sifted_doc[GC_SIFTED], sifted_score[GC_SIFTED]; /* of ANDs */
 } gc_queue;
 
 /* Returns the most that the list can add to a document: 1 byte, of a row of peaks that fits the caches. */
@@ -2593,10 +2617,11 @@ static __device__ __forceinline__ uint32_t gc_bound_at(const gc_view &v, const g
   return t.step ? min(t.most, t.step * __ldg(v.peaks + t.row + (doc >> t.span))) : t.most;
 }
 
-/* Returns whether a list with marks may hold the document. */
+/* Returns whether a list with marks may hold the document: three of each group's four words are marks. */
 static __device__ __forceinline__ bool gc_marked(const gc_view &v, const gc_term &t, uint32_t doc) {
-  const uint32_t bit = doc >> t.shift, cell = bit % GC_CELLS;
-  return __ldg((const uint32_t *)(v.marks + t.marks + bit / GC_CELLS) + cell / 32) >> (cell & 31) & 1;
+  const uint32_t bit = doc >> t.shift, word = bit / 32;
+  static_assert(GC_CELLS == 96, "three words of marks");
+  return __ldg((const uint32_t *)(v.marks + t.marks) + word + word / 3) >> (bit & 31) & 1;
 }
 
 /* Returns posting i's docID in an expanded list. */
@@ -2691,11 +2716,12 @@ static __device__ __forceinline__ uint32_t gc_look_up(const gc_view &v, const gc
   return live;
 }
 
-/* Takes the last waiting documents, at most 32 * SIDE of the `count`, through the other lists, and offers those that
- * stay above the floor. */
+/* Takes the last of `count` waiting documents, at most 32 * SIDE, through the other lists, and offers those that stay
+ * above the floor. rest: of each document the bounds of the lists behind, or, without a floor, anything. */
 template <bool IS_AND, bool EXPANDED, uint32_t SIDE>
 static __device__ __forceinline__ void gc_follow(const gc_view &v, const gc_batch &b, uint32_t j, uint32_t e,
-    unsigned long long floor, uint32_t count, gc_queue *w) {
+    unsigned long long floor, uint32_t count, const uint32_t *docs, const uint32_t *scores, const uint32_t *rests,
+    gc_queue *w) {
   const gc_job &job = b.jobs[j];
   const gc_term *terms = b.terms + job.first_term;
   const uint32_t lane = gc_lane(), need = gc_need(floor), npositive = job.npositive, nterms = job.nterms;
@@ -2706,21 +2732,12 @@ static __device__ __forceinline__ void gc_follow(const gc_view &v, const gc_batc
   for (u = 0; u < SIDE; u++) {
     const uint32_t at = from + 32 * u + lane;
     if (at < count) live |= 1u << u;
-    doc[u] = at < count ? w->doc[at] : 0;
-    score[u] = at < count ? w->score[at] : 0;
-    rest[u] = !IS_AND && at < count ? w->rest[at] : 0;
+    doc[u] = at < count ? docs[at] : 0;
+    score[u] = at < count ? scores[at] : 0;
+    rest[u] = at < count ? rests[at] : 0;
+    if (IS_AND && score[u] + rest[u] < need) live &= ~(1u << u); /* the floor has risen while it waited */
   }
   __syncwarp();
-  if (IS_AND && need > 1) { /* here rather than in gc_drive_some: most documents have been turned away by then */
-    for (r = 1; r < npositive; r++) {
-      const gc_term t = terms[r];
-#pragma unroll
-      for (u = 0; u < SIDE; u++) rest[u] += gc_bound_at(v, t, doc[u]);
-    }
-#pragma unroll
-    for (u = 0; u < SIDE; u++)
-      if (score[u] + rest[u] < need) live &= ~(1u << u);
-  }
   for (r = e + 1; r < npositive && __any_sync(GC_WARP, live); r++) {
     const gc_term &t = terms[r];
 #pragma unroll
@@ -2741,7 +2758,58 @@ static __device__ __forceinline__ void gc_follow(const gc_view &v, const gc_batc
     if (r == e) r = npositive; /* from the earlier lists to the negated ones */
     if (r < nterms) live &= ~gc_look_up<EXPANDED, SIDE>(v, job, terms[r], doc, live, w, NULL);
   }
-  gc_offer<SIDE>(b, j, IS_AND ? terms[0].nblocks >= GC_RAISED_BLOCKS : b.raised != 0, live, doc, score, w->docs);
+  gc_offer<SIDE>(b, j,
+      !IS_AND                                    ? (b.raised ? GC_RAISE_DOUBLED : GC_RAISE_NEVER)
+          : terms[0].nblocks >= GC_RAISED_BLOCKS ? GC_RAISE_OFTEN
+                                                 : GC_RAISE_NEVER,
+      live, doc, score, w->docs);
+}
+
+/* Sifts the last of an AND's `count` waiting documents, at most 32 * SIDE, by the marks of the third and the further
+ * lists and by all lists' bounds: `behind` together, or what their peaks say. Those that are left wait behind `sifted`
+ * others for being looked up; returns how many these are then. */
+template <bool EXPANDED, uint32_t SIDE>
+static __device__ __forceinline__ uint32_t gc_sift(const gc_view &v, const gc_job &job, const gc_term *terms,
+    uint32_t need, uint32_t behind, uint32_t count, uint32_t sifted, gc_queue *w) {
+  const uint32_t lane = gc_lane(), from = count > 32 * SIDE ? count - 32 * SIDE : 0;
+  uint32_t doc[SIDE], score[SIDE], rest[SIDE], live = 0, r, u;
+  __syncwarp();
+#pragma unroll
+  for (u = 0; u < SIDE; u++) {
+    const uint32_t at = from + 32 * u + lane;
+    if (at < count) live |= 1u << u;
+    doc[u] = at < count ? w->doc[at] : 0;
+    score[u] = at < count ? w->score[at] : 0;
+    rest[u] = need > 1 ? 0 : behind;
+  }
+  for (r = 2; r < job.npositive && __any_sync(GC_WARP, live); r++) {
+    const gc_term &t = terms[r];
+    uint32_t marked = 0;
+    if (!EXPANDED && t.kind != GC_LONG) continue;
+#pragma unroll
+    for (u = 0; u < SIDE; u++)
+      if (live >> u & 1) marked |= gc_marked(v, t, doc[u]) << u;
+    live = marked;
+  }
+  for (r = 1; need > 1 && r < job.npositive && __any_sync(GC_WARP, live); r++) {
+    const gc_term &t = terms[r];
+#pragma unroll
+    for (u = 0; u < SIDE; u++)
+      if (live >> u & 1) rest[u] += gc_bound_at(v, t, doc[u]);
+  }
+#pragma unroll
+  for (u = 0; u < SIDE; u++) {
+    const bool stays = (live >> u & 1) && score[u] + rest[u] >= need;
+    const uint32_t vote = __ballot_sync(GC_WARP, stays), at = sifted + gc_rank(vote);
+    if (stays) {
+      w->sifted_doc[at] = doc[u];
+      w->sifted_score[at] = score[u];
+      w->rest[at] = rest[u];
+    }
+    sifted += __popc(vote);
+  }
+  __syncwarp();
+  return sifted;
 }
 
 /* Decodes the postings of block `block` of the driver: docIDs, and q times their contributions. */
@@ -2780,7 +2848,7 @@ static __device__ __forceinline__ void gc_drive_some(const gc_view &v, const gc_
   const uint32_t lane = gc_lane(), npositive = job.npositive;
   uint32_t need = gc_need(floor);
   constexpr uint32_t SIDE = EXPANDED ? GC_SIDE : 1;
-  uint32_t behind = 0, count = 0, i, r, peak = t.most;
+  uint32_t behind = 0, count = 0, sifted = 0, i, r, peak = t.most;
   if (IS_AND || need > 1)
     for (r = e + 1; r < npositive; r++) behind += terms[r].most;
   if (need > 1) {
@@ -2788,7 +2856,18 @@ static __device__ __forceinline__ void gc_drive_some(const gc_view &v, const gc_
       peak = t.q * __ldg(v.most + t.first_block + from + lane);
     which &= __ballot_sync(GC_WARP, peak + behind >= need);
   }
-  while (which) {
+  while (which || count || sifted) { /* all of these are the same in all lanes */
+    if (IS_AND && (sifted >= 32 * SIDE || !(which || count))) {
+      gc_follow<true, EXPANDED, SIDE>(v, b, j, e, floor, sifted, w->sifted_doc, w->sifted_score, w->rest, w);
+      sifted -= min(sifted, 32 * SIDE);
+      continue;
+    }
+    if (count >= 32 * SIDE || !which) {
+      if (IS_AND) sifted = gc_sift<EXPANDED, SIDE>(v, job, terms, need, behind, count, sifted, w);
+      else gc_follow<false, EXPANDED, SIDE>(v, b, j, e, floor, count, w->doc, w->score, w->rest, w);
+      count -= min(count, 32 * SIDE);
+      continue;
+    }
     const uint32_t block = from + __ffs(which) - 1, n = gc_block_len(t, block);
     uint32_t d[4], c[4], rest[4] = {0, 0, 0, 0}, live = 0;
     which &= which - 1;
@@ -2814,8 +2893,8 @@ static __device__ __forceinline__ void gc_drive_some(const gc_view &v, const gc_
       for (i = 0; i < 4; i++)
         if (c[i] + rest[i] < need) live &= ~(1u << i);
     }
-    for (r = 1; IS_AND && r < min(npositive, GC_SIEVES + 1) && (EXPANDED || terms[r].kind == GC_LONG); r++) {
-      const gc_term o = terms[r];
+    if (IS_AND && npositive > 1 && (EXPANDED || terms[1].kind == GC_LONG)) {
+      const gc_term o = terms[1];
       uint32_t marked = 0; /* four loads at once, none behind a vote */
 #pragma unroll
       for (i = 0; i < 4; i++)
@@ -2833,9 +2912,7 @@ static __device__ __forceinline__ void gc_drive_some(const gc_view &v, const gc_
       }
       count += __popc(vote);
     }
-    for (; count >= 32 * SIDE; count -= 32 * SIDE) gc_follow<IS_AND, EXPANDED, SIDE>(v, b, j, e, floor, count, w);
   }
-  if (count) gc_follow<IS_AND, EXPANDED, SIDE>(v, b, j, e, floor, count, w);
   __syncwarp();
 }
 
@@ -2856,18 +2933,19 @@ static __device__ __forceinline__ uint32_t gc_lanes(uint32_t i, uint32_t parts) 
 
 /* Intersects by guides: a warp takes a ticket for a group of driver blocks at a time. Counted, of 980 ANDs of 3.8 M
  * postings: 0.42 M warp instructions and 2.4 MB read from memory each, that is 14 instructions for 128 postings and
- * 0.64 byte a posting of all lists; half of the bytes are sectors of marks, a quarter driver blocks. 18 instructions and 1.2
- * times the time when a sample was taken first, in a launch of its own, and a block's postings were sifted by the marks
- * of one list. Bounds by peaks before the marks, for all four postings of a lane, took 1.17 times the instructions.
- * Without gain: the next driver block loaded ahead, into registers or the L2 cache; 16 blocks a ticket; three or five
- * blocks of threads a multiprocessor. */
+ * 0.64 byte a posting of all lists; half of the bytes are sectors of marks, a quarter driver blocks. Bounds by peaks
+ * before the marks, for all four postings of a lane, took 1.17 times the instructions. Without gain: the next driver
+ * block loaded ahead, into registers or the L2 cache; 16 blocks a ticket; three or five blocks of threads a
+ * multiprocessor. */
 template <bool FEW>
 static __device__ __forceinline__ void gc_and_all(const gc_view &v, const gc_batch &b, gc_queue *w) {
   for (;;) {
     const gc_blocks x = gc_next_blocks<FEW>(b);
     if (!x.n) return;
     if (b.states[x.job].done) continue;
-    gc_drive_from<true>(v, b, x.job, 0, x.from, gc_mask(x.n), gc_lanes(x.part, b.ands.parts), w);
+    while (*(volatile const uint32_t *)&b.states[x.job].opened < x.opening) __nanosleep(100);
+    gc_drive_from<true>(v, b, x.job, 0, x.from, gc_mask(x.n), GC_WARP, w);
+    if (x.opens && !gc_lane()) atomicAdd(&b.states[x.job].opened, 1);
   }
 }
 
@@ -3157,6 +3235,19 @@ static __device__ __forceinline__ void gc_sort_hits(const gc_view &v, unsigned l
   }
 }
 
+/* How the host learns that a small launch has ended, sooner than from its stream: from a word in its memory. */
+typedef struct gc_bell {
+  uint32_t *word; /* NULL: it asks the stream */
+  uint32_t number; /* which the word gets */
+} gc_bell;
+
+/* Rings it, by the last block of threads of a launch, when that has written all. */
+static __device__ __forceinline__ void gc_ring(const gc_bell &bell) {
+  __threadfence_system();
+  __syncthreads();
+  if (!threadIdx.x) *(volatile uint32_t *)bell.word = bell.number;
+}
+
 /* Writes a query's hits, by a block of threads, and empties the buffer: ranks the keys if they are few, otherwise
  * selects the best k of them and sorts these. When candidates were lost, it asks for another run instead. Reads 8 bytes
  * a candidate, up to 8 times. best: GC_RANKED items of shared memory, or the power of two from k on if that is more. */
@@ -3202,10 +3293,11 @@ static __device__ __forceinline__ void gc_final_query(const gc_view &v, const gc
  * and 5.9 KB an AND; of 500 ANDs 47 us, where selecting alone, with one key of a thread on its way at a time, took 72
  * us. */
 static __global__ void __launch_bounds__(GC_FINAL_THREADS)
-    gc_final(const __grid_constant__ gc_view v, const __grid_constant__ gc_batch b) {
+    gc_final(const __grid_constant__ gc_view v, const __grid_constant__ gc_batch b, const gc_bell bell) {
   extern __shared__ uint4 gc_dynamic[];
   gc_chained();
   gc_final_query(v, b, blockIdx.x, (unsigned long long *)gc_dynamic);
+  if (bell.word) gc_ring(bell);
 }
 
 /* ---- few queries: all in one kernel ---- */
@@ -3220,8 +3312,7 @@ typedef struct gc_errand {
   const uint8_t *from; /* where the batch says that the plan lies */
   uint32_t size; /* of the plan, in units of 16 bytes */
   uint32_t queries, njobs;
-  uint32_t number; /* which the bell gets at the end */
-  uint32_t *bell; /* in the host's memory */
+  gc_bell bell;
 } gc_errand;
 
 /* Returns where the letter's copy has what the batch says lies at p. */
@@ -3264,9 +3355,17 @@ static __global__ void __launch_bounds__(GC_GUIDED_THREADS, 3)
   }
   for (i = threadIdx.x; i < errand.njobs * (sizeof(gc_state) / 4); i += blockDim.x) ((uint32_t *)b.states)[i] = 0;
   if (!threadIdx.x) b.control->next_and = b.control->ended = 0;
-  __threadfence_system();
-  __syncthreads();
-  if (!threadIdx.x) *(volatile uint32_t *)errand.bell = errand.number;
+  gc_ring(errand.bell);
+}
+
+/* Puts the plan of another small launch where its kernels look for it, and clears the tiles' bounds: by one more kernel
+ * of theirs rather than by transfers, for which each would wait longer. */
+static __global__ void __launch_bounds__(256)
+    gc_receive(const __grid_constant__ gc_letter letter, uint4 *to, uint32_t size, uint32_t *bounds, uint64_t nbounds) {
+  uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
+  gc_chained();
+  if (i < size) to[i] = letter.words[i];
+  for (; i < nbounds; i += (uint64_t)gridDim.x * blockDim.x) bounds[i] = 0;
 }
 
 /* ========================
@@ -5005,6 +5104,8 @@ typedef struct gc_track : gc_planner {
   int dirty; /* 1: a launch failed, the candidates are to be cleared */
   int chained; /* 1: a kernel of the launch starts while the one before ends */
   int brief; /* 1: the launch is one of gc_brief */
+  int rings; /* 1: its last kernel rings the bell */
+  uint32_t rung; /* number of the last launch that does */
   uint8_t *desk; /* device memory of gc_brief: a gc_control and states, all 0 between launches */
 } gc_track;
 
@@ -5617,19 +5718,20 @@ static void gc_take_turns(const gc_track *x, const gc_plan *p, uint32_t round, g
   for (i = 0; i < p->nand; i++) {
     const gc_job *job = &d->jobs[d->and_jobs[i]];
     const uint32_t groups = (d->terms[job->first_term].nblocks - 1) / ands->group + 1;
-    const gc_turn turn = {d->and_jobs[i], groups < GC_TURNS_LEAST ? 0 : first, groups < GC_TURNS_LEAST ? 1 : step, 0};
+    gc_turn turn = {d->and_jobs[i], first, step, 0};
+    if (groups < GC_TURNS_LEAST) turn.first = 0, turn.step = 1;
+    else if (ands->group == 1 && groups >= GC_OPENED) turn.opening = ((groups - 1) >> (GC_TURNS - 1)) + 1;
     if ((groups < GC_TURNS_LEAST) != (round == 1) || turn.first >= groups) continue;
     d->turns[ands->n] = turn;
     d->and_start[ands->n++] = ands->tickets;
-    ands->tickets += ((groups - turn.first - 1) / turn.step + 1) * ands->parts;
+    ands->tickets += (groups - turn.first - 1) / turn.step + 1;
   }
 }
 
-/* Cuts the ANDs' driver blocks into groups, a ticket each; few blocks are shared by 4 warps. */
+/* Cuts the ANDs' driver blocks into groups, a ticket each. */
 static void gc_group_ands(const gc_track *x, const gc_plan *p, gc_ands *ands) {
   const gpuir_cuda *c = x->cuda;
   uint32_t round;
-  ands->parts = c->aids && p->nand_blocks < c->grids.maxs * 8 ? 4 : 1;
   ands->group = (uint32_t)gpuir__max64(1, gpuir__min64(GC_GROUP, p->nand_blocks / (c->grids.maxs * 64)));
   ands->n = ands->tickets = 0;
   for (round = 0; round <= GC_TURNS; round++) gc_take_turns(x, p, round, ands);
@@ -5756,8 +5858,15 @@ static void gc_launch_ors(const gc_track *x, const gc_plan *p, int rerun) {
       GC_OR_THREADS(c->expanded), gc_tile_bytes(v->tile), *v, *b);
 }
 
-/* Returns the bell of a track: the word behind its pinned memory for hits. */
-static uint32_t *gc_bell(const gc_track *x) { return x->out + x->out_size / 4; }
+/* Returns the word of a track's bell, behind its pinned memory for hits. */
+static uint32_t *gc_bell_word(const gc_track *x) { return x->out + x->out_size / 4; }
+
+/* Has the next kernel ring the bell. */
+static gc_bell gc_hang_bell(gc_track *x) {
+  const gc_bell bell = {x->batch.out + x->out_size / 4, ++x->rung};
+  x->rings = 1;
+  return bell;
+}
 
 #define GC_DESK (sizeof(gc_control) + 2 * GC_BRIEF * sizeof(gc_state))
 
@@ -5767,13 +5876,21 @@ static int gc_is_brief(const gc_track *x, const gc_plan *p, uint32_t k) {
       (size_t)((uint8_t *)x->batch.control - x->input) <= GC_LETTER;
 }
 
+/* Starts gc_receive, with a staged plan of `size` bytes. */
+static void gc_post(gc_track *x, size_t size, uint64_t nbounds) {
+  gc_letter letter;
+  const uint64_t threads = gpuir__max64(nbounds / 4, size / 16 + 1);
+  memcpy(&letter, x->staging, size);
+  gc_start(x, gc_receive, gpuir__min64((threads + 255) / 256, x->cuda->processors), 256, 0, letter, (uint4 *)x->input,
+      (uint32_t)((size + 15) / 16), x->batch.ors.bound, nbounds);
+}
+
 /* Starts gc_brief. */
 static int gc_launch_brief(gc_track *x, const gc_plan *p, gpuir_error *err) {
   gc_batch *b = &x->batch;
   gc_letter letter;
   const size_t size = (size_t)((uint8_t *)b->control - x->input);
-  const gc_errand errand = {x->input, (uint32_t)(size / 16), (uint32_t)p->nq, (uint32_t)p->njobs,
-      (uint32_t)x->flight.number, b->out + x->out_size / 4};
+  const gc_errand errand = {x->input, (uint32_t)(size / 16), (uint32_t)p->nq, (uint32_t)p->njobs, gc_hang_bell(x)};
   static_assert(sizeof(gc_view) + sizeof(gc_batch) + sizeof(gc_letter) + sizeof(gc_errand) <= 4096, "parameters");
   memcpy(&letter, x->staging, size);
   b->control = (gc_control *)x->desk;
@@ -5787,13 +5904,16 @@ static int gc_launch_brief(gc_track *x, const gc_plan *p, gpuir_error *err) {
 
 /* Puts all kernels of a plan into the stream. */
 static int gc_launch(gc_track *x, const gc_plan *p, uint32_t k, int rerun, gpuir_error *err) {
+  const gc_bell none = {NULL, 0};
   size_t size = GC_RANKED;
+  x->rings = 0;
   if (rerun) GC_TRY(cudaMemsetAsync(x->batch.control, 0, offsetof(gc_control, drives), x->stream), "clearing counters");
   if (p->nand) gc_launch_ands(x);
   if (p->nmax) gc_launch_maxs(x, p, rerun);
   if (p->nor) gc_launch_ors(x, p, rerun);
   while (size < k) size *= 2;
-  gc_start(x, gc_final, p->nq, GC_FINAL_THREADS, size * 8, x->cuda->view, x->batch);
+  gc_start(x, gc_final, p->nq, GC_FINAL_THREADS, size * 8, x->cuda->view, x->batch,
+      p->nq == 1 ? gc_hang_bell(x) : none);
   GC_TRY(cudaGetLastError(), "launching kernels");
   return GPUIR_OK;
 }
@@ -5847,7 +5967,7 @@ static int gc_track_open(gc_track *x, const gc_sizes *most, gpuir_error *err) {
   GC_TRY(cudaEventCreateWithFlags(&x->sent, cudaEventDisableTiming), "creating an event");
   slots = (size_t)(z->nslots * z->tiles * 4);
   jobs = (size_t)(z->njobs * z->tiles * 4);
-  *gc_bell(x) = 0;
+  *gc_bell_word(x) = 0;
   s = gc_track_take(x, (size_t)z->staging, (void **)&x->input, err);
   if (!s) s = gc_track_take(x, GC_DESK, (void **)&x->desk, err);
   if (!s) s = gc_track_take(x, slots, (void **)&b->ors.first, err);
@@ -5964,6 +6084,10 @@ static int gc_send(gc_track *x, const gc_run *r, int brief, gpuir_error *err) {
   x->dirty = 1;
   x->brief = brief && gc_is_brief(x, p, r->k);
   if (x->brief) return gc_launch_brief(x, p, err);
+  if (p->nq <= GC_BRIEF && size <= sizeof(gc_letter)) {
+    gc_post(x, size, p->nor ? p->nslots * (x->cuda->view.ntiles + 1) : 0);
+    return gc_launch(x, p, r->k, 0, err);
+  }
   if (p->nor)
     GC_TRY(cudaMemsetAsync(x->batch.ors.bound, 0, p->nslots * (x->cuda->view.ntiles + 1) * 4, x->stream),
         "clearing bounds");
@@ -6076,15 +6200,15 @@ static int gc_again(gc_track *x, int *status, gpuir_error *err) {
   return !*status;
 }
 
-/* Returns whether a launch has ended, as CUDA does; `wait`: waits for it. Of gc_brief the bell tells, sooner than the
- * stream would; that is asked now and then, as a kernel that fails rings no bell. */
+/* Returns whether a launch has ended, as CUDA does; `wait`: waits for it. If a bell rings, the stream is asked only now
+ * and then, as a kernel that fails rings none. */
 static cudaError_t gc_ended(const gc_track *x, int wait) {
   cudaError_t e;
-  if (!x->brief) return GC_CALL(wait ? cudaStreamSynchronize(x->stream) : cudaStreamQuery(x->stream));
+  if (!x->rings) return GC_CALL(wait ? cudaStreamSynchronize(x->stream) : cudaStreamQuery(x->stream));
   do {
     uint32_t left;
     for (left = wait ? 10000 : 1; left; left--)
-      if (__atomic_load_n(gc_bell(x), __ATOMIC_ACQUIRE) == (uint32_t)x->flight.number) return cudaSuccess;
+      if (__atomic_load_n(gc_bell_word(x), __ATOMIC_ACQUIRE) == x->rung) return cudaSuccess;
     e = GC_CALL(cudaStreamQuery(x->stream));
   } while (wait && e == cudaErrorNotReady);
   return e;
