@@ -516,6 +516,11 @@ void cli_passages_free(cli_passages *c);
 
 /* Prints a field of a TREC run: without blanks, which would part it, and without what acts on a terminal. */
 void cli_trec_string(const char *s, size_t n);
+/* How hits are printed. */
+enum { FORM_HUMAN, FORM_TREC, FORM_TSV, FORM_JSON };
+/* Prints a hit in one of the first three forms: of query `id`, or, for FORM_TSV, of the only one (NULL); name: the
+ * document's, n bytes of it; tag: of the run, for FORM_TREC. */
+void cli_print_hit(int form, const char *id, size_t rank, gpuir_hit hit, const char *name, size_t n, const char *tag);
 
 /* Opens an index, or prints why not and returns NULL. */
 gpuir_index *cli_open(const char *path);

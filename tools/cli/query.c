@@ -246,8 +246,6 @@ int cli_queries_read(cli_queries *qs, const char *path, int ids) {
 
 /* ---- query ---------------------------------------------------------------------------------------- */
 
-enum { FORM_HUMAN, FORM_TREC, FORM_TSV, FORM_JSON };
-
 static const char *const modes[] = {"and", "or", "andor"};
 
 typedef struct search {
@@ -287,9 +285,26 @@ void cli_trec_string(const char *s, size_t n) {
   }
 }
 
-static void print_docno(const cli_buf *name, uint32_t docid) {
-  if (name->n) cli_trec_string(name->p, name->n);
-  else printf("%u", docid);
+void cli_print_hit(int form, const char *id, size_t rank, gpuir_hit hit, const char *name, size_t n, const char *tag) {
+  switch (form) {
+  case FORM_TREC:
+    cli_trec_string(id, strlen(id));
+    printf(" Q0 ");
+    if (n) cli_trec_string(name, n);
+    else printf("%u", hit.docid);
+    printf(" %zu %.7f %s\n", rank, gpuir_score(hit), tag);
+    return;
+  case FORM_TSV:
+    if (id) {
+      cli_tsv_string(stdout, id, strlen(id));
+      putchar('\t');
+    }
+    printf("%zu\t%u\t%.7f\t", rank, hit.docid, gpuir_score(hit));
+    break;
+  default: printf("%5zu %12.6f %10u  ", rank, gpuir_score(hit), hit.docid);
+  }
+  cli_tsv_string(stdout, name, n);
+  putchar('\n');
 }
 
 /* Prints number `i` of n hits. */
@@ -301,21 +316,6 @@ static void print_hit(search *s, const char *id, const gpuir_query *query, const
   if (gpuir_doc_get(s->index, hit.docid, &doc)) memset(&doc, 0, sizeof doc);
   (void)cli_doc_name(name, &doc);
   switch (s->form) {
-  case FORM_TREC:
-    cli_trec_string(id, strlen(id));
-    printf(" Q0 ");
-    print_docno(name, hit.docid);
-    printf(" %zu %.7f %s\n", rank, gpuir_score(hit), s->tag);
-    break;
-  case FORM_TSV:
-    if (s->many) {
-      cli_tsv_string(stdout, id, strlen(id));
-      putchar('\t');
-    }
-    printf("%zu\t%u\t%.7f\t", rank, hit.docid, gpuir_score(hit));
-    cli_tsv_string(stdout, name->p, name->n);
-    putchar('\n');
-    break;
   case FORM_JSON:
     printf("%s{\"rank\":%zu,\"docid\":%u,\"score\":%.7f,\"name\":", rank > 1 ? "," : "", rank, hit.docid,
         gpuir_score(hit));
@@ -323,15 +323,12 @@ static void print_hit(search *s, const char *id, const gpuir_query *query, const
     if (s->passages.on && cli_passages_hit(&s->passages, s->index, query, hit.docid, n - i)) s->failed = 1;
     putchar('}');
     break;
-  default:
+  case FORM_HUMAN:
     if (s->passages.on) {
       if (cli_passages_hit(&s->passages, s->index, query, hit.docid, n - i)) s->failed = 1;
       break;
-    }
-    printf("%5zu %12.6f %10u  ", rank, gpuir_score(hit), hit.docid);
-    cli_tsv_string(stdout, name->p, name->n);
-    putchar('\n');
-    break;
+    } /* fall through */
+  default: cli_print_hit(s->form, s->form == FORM_TSV && !s->many ? NULL : id, rank, hit, name->p, name->n, s->tag);
   }
 }
 

@@ -10,7 +10,6 @@
 
 enum { O_TSV = 2, O_JSON, O_PREFIX, O_SORT, O_LIMIT };
 enum { SORT_TERM, SORT_DF, SORT_CF };
-enum { FORM_HUMAN, FORM_TSV, FORM_JSON };
 
 /* An index whose terms are shown. */
 typedef struct lexicon {

@@ -8,8 +8,6 @@
 
 #define BATCH_HITS ((size_t)1 << 22) /* that a rank holds at most */
 
-enum { FORM_HUMAN, FORM_TREC, FORM_TSV };
-
 typedef struct query {
   mpi_shard shard;
   mpi_search search;
@@ -97,31 +95,6 @@ static const char *next_name(query *q, const uint64_t *firsts, uint32_t docid, u
   return p + sizeof *len;
 }
 
-static void print_hit(query *q, const char *id, size_t rank, gpuir_hit hit, const char *name, size_t len) {
-  switch (q->form) {
-  case FORM_TREC:
-    cli_trec_string(id, strlen(id));
-    printf(" Q0 ");
-    if (len) cli_trec_string(name, len);
-    else printf("%u", hit.docid);
-    printf(" %zu %.7f %s\n", rank, gpuir_score(hit), q->tag);
-    break;
-  case FORM_TSV:
-    if (q->many) {
-      cli_tsv_string(stdout, id, strlen(id));
-      putchar('\t');
-    }
-    printf("%zu\t%u\t%.7f\t", rank, hit.docid, gpuir_score(hit));
-    cli_tsv_string(stdout, name, len);
-    putchar('\n');
-    break;
-  default:
-    printf("%5zu %12.6f %10u  ", rank, gpuir_score(hit), hit.docid);
-    cli_tsv_string(stdout, name, len);
-    putchar('\n');
-  }
-}
-
 /* Prints the answers to the first rank's queries from number `from` on. */
 static void print_answers(query *q, size_t from, const mpi_batch *b, const gpuir_hit *hits, const gpuir_error *err,
     const uint64_t *firsts) {
@@ -144,7 +117,7 @@ static void print_answers(query *q, size_t from, const mpi_batch *b, const gpuir
       const gpuir_hit hit = hits[i * q->search.k + j];
       uint32_t len;
       const char *name = next_name(q, firsts, hit.docid, &len);
-      print_hit(q, id, j + 1, hit, name, len);
+      cli_print_hit(q->form, q->form == FORM_TSV && !q->many ? NULL : id, j + 1, hit, name, len, q->tag);
       q->hits_total++;
     }
   }
