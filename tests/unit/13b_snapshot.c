@@ -13,6 +13,7 @@
 #include "oracle.h"
 #include "corpus.h"
 #include "fixture.h"
+#include "parts.h"
 
 enum { PIECES = 60, ROUNDS = 4 };
 
@@ -24,8 +25,6 @@ typedef struct pieces {
   gpuir__segment *segment[LEVELS][PIECES];
   uint8_t *deleted; /* [document] */
 } pieces;
-
-static const corpus_build plain = {NULL, NULL, 0, 0.9f, 0.4f, 1 << 20, 1};
 
 static const gpuir_allocator *allocator; /* of segments; NULL: malloc */
 
@@ -50,17 +49,6 @@ static void open_pieces(pieces *p, const corpus_build *how) {
     }
     (void)unlink(path);
     from = p->ends[i];
-  }
-}
-
-/* Cuts the collection at random, empty pieces among them. */
-static void cut(pieces *p, size_t n, rng *r) {
-  size_t i, j;
-  p->n = n;
-  for (i = 0; i < n; i++) {
-    const uint32_t end = i + 1 == n ? p->all.ndocs : rng_below(r, p->all.ndocs + 1);
-    for (j = i; j && p->ends[j - 1] > end; j--) p->ends[j] = p->ends[j - 1];
-    p->ends[j] = end;
   }
 }
 
@@ -134,18 +122,6 @@ static void setup_pieces(fixture *f, const pieces *p, const fixture *before, uin
   }
 }
 
-static void some_corpus(oracle *o, unsigned c, unsigned seed) {
-  switch (c) {
-  case 0: corpus_df(o, 9001, 31 + seed); break;
-  case 1: corpus_zipf(o, 3000, 2000, 40, 7 + seed); break;
-  case 2: corpus_huge(o, 600, 8 + seed); break;
-  case 3: corpus_saturated(o, 700, 9 + seed); break;
-  case 4: corpus_classes(o, 2000, 3, 10 + seed); break;
-  case 5: corpus_ramps(o, 20001, 12 + seed); break; /* so many are asked for whole less often */
-  default: corpus_tiles(o, 3, 1u << GPUIR__TILE_SHIFT, GPUIR__WHOLE, 13 + seed);
-  }
-}
-
 static void test_pieces(void **state) {
   static const size_t counts[] = {2, 3, 10, PIECES};
   unsigned i, c;
@@ -158,7 +134,8 @@ static void test_pieces(void **state) {
       pieces p;
       fixture f;
       some_corpus(&p.all, c, i);
-      cut(&p, counts[i], &r);
+      p.n = counts[i];
+      cut(&p.all, p.ends, p.n, &r);
       open_pieces(&p, &plain);
       setup_pieces(&f, &p, NULL, &docids);
       random_queries(&f, c < 5 ? 10 : 3, 8 + i, 0);
@@ -195,7 +172,8 @@ static void test_deletions(void **state) {
       fixture f[ROUNDS];
       pieces p;
       some_corpus(&p.all, c, 50 + i);
-      cut(&p, counts[i], &r);
+      p.n = counts[i];
+      cut(&p.all, p.ends, p.n, &r);
       open_pieces(&p, &plain);
       for (round = 0; round < ROUNDS; round++) {
         delete_some(&p, (round + c) % 4, &r);

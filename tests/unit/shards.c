@@ -15,6 +15,7 @@
 #include "oracle.h"
 #include "corpus.h"
 #include "fixture.h"
+#include "parts.h"
 
 enum { PARTS = 8, MOST_HITS = 300 };
 
@@ -26,8 +27,6 @@ typedef struct parts {
   gpuir_index *whole[LEVELS], *shard[LEVELS][PARTS];
   gpuir_searcher *one[LEVELS], *each[LEVELS][PARTS];
 } parts;
-
-static const corpus_build plain = {NULL, NULL, 0, 0.9f, 0.4f, 1 << 20, 1};
 
 /* Counts in how many documents of the whole each term of a part is; to be freed. */
 static uint32_t *count_terms(const gpuir_index *whole, const gpuir_index *part) {
@@ -84,17 +83,6 @@ static void make_shard(parts *p, size_t i) {
   }
   (void)unlink(from);
   (void)unlink(to);
-}
-
-/* Cuts the collection into n parts at random, empty ones among them. */
-static void cut(parts *p, size_t n, rng *r) {
-  size_t i, j;
-  p->n = n;
-  for (i = 0; i < n; i++) {
-    const uint32_t end = i + 1 == n ? p->all.ndocs : rng_below(r, p->all.ndocs + 1);
-    for (j = i; j && p->ends[j - 1] > end; j--) p->ends[j] = p->ends[j - 1];
-    p->ends[j] = end;
-  }
 }
 
 /* Makes the indexes of a collection that is cut. */
@@ -225,16 +213,6 @@ static void check_text(const parts *p, int level, const char *text, int mode, co
   for (i = 0; i < p->n; i++) gpuir_query_destroy(queries[i]);
 }
 
-static void some_corpus(oracle *o, unsigned c, unsigned seed) {
-  switch (c) {
-  case 0: corpus_df(o, 9001, 31 + seed); break;
-  case 1: corpus_zipf(o, 3000, 2000, 40, 7 + seed); break;
-  case 2: corpus_huge(o, 600, 8 + seed); break;
-  case 3: corpus_saturated(o, 700, 9 + seed); break;
-  default: corpus_tiles(o, 3, 1u << GPUIR__TILE_SHIFT, GPUIR__WHOLE, 13 + seed);
-  }
-}
-
 static void test_shards(void **state) {
   static const size_t counts[] = {1, 2, 3, PARTS};
   static const size_t ks[] = {1, 3, 10, 100, MOST_HITS};
@@ -245,8 +223,9 @@ static void test_shards(void **state) {
   for (i = 0; i < sizeof counts / sizeof *counts; i++)
     for (c = 0; c < 5; c++) {
       parts p;
-      some_corpus(&p.all, c, i);
-      cut(&p, counts[i], &r);
+      some_corpus(&p.all, c < 4 ? c : 6, i);
+      p.n = counts[i];
+      cut(&p.all, p.ends, p.n, &r);
       make_parts(&p);
       for (times = 0; times < (c < 4 ? 40u : 10u); times++) {
         char text[4000];
@@ -287,7 +266,8 @@ static void test_prefixes(void **state) {
   (void)state;
   r.s = 6;
   corpus_zipf(&p.all, 3000, 2000, 40, 3);
-  cut(&p, 4, &r);
+  p.n = 4;
+  cut(&p.all, p.ends, p.n, &r);
   make_parts(&p);
   for (i = 0; i < sizeof asked / sizeof *asked; i++)
     for (mode = 0; mode < 2; mode++) check_text(&p, (int)(i % LEVELS), asked[i], (int)mode, NULL, 20, &r);
