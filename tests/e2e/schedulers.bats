@@ -79,6 +79,17 @@ fails() {
   [ "$(sort series | tr '\n' ' ')" = "parallel/mean/failed parallel/p99/failed " ]
 }
 
+@test "several modes, ratios or thresholds are runs of their own, with names" {
+  follow ding:train=100:passes=1:mode=gpu,parallel,cpu --queries 300 --closed
+  [ "$(awk -F '\t' '$1 == "ding-9-most" && $4 > 0 { print $3 }' "$file" | tr '\n' ' ')" = "gpu parallel cpu " ]
+  [ "$(value ding-9-shares gpu/GPU 0)" = 100 ] && [ "$(value ding-9-shares cpu/CPU 0)" = 100 ]
+  [ "$(grep -c '^ding/' out)" = 3 ] && grep -q '^ding/cpu *0 ' out
+  [ "$(awk -F '\t' '$1 == "load-latency" && $2 ~ "^ding/.*/p50$" { n++ } END { print n }' "$file")" = 3 ]
+  follow griffin:mode=cpu,griffin:ratio=128,1.5 --queries 300 --serial
+  awk -F '\t' '$1 == "griffin-fig15" && $3 == 99 { print $2 }' "$file" >series
+  [ "$(tr '\n' ' ' <series)" = "CPU/resident CPU/resident/1.5 Griffin/resident Griffin/resident/1.5 " ]
+}
+
 @test "Griffin: queries begin and move by the ratio, in every mode; one client at a time" {
   local mode gpu cpu moved
   for mode in griffin gpu cpu griffin:ratio=1.5:streams=3 griffin:lists=transfer:ratio=4 gpu:ratio=1e9; do
@@ -130,10 +141,13 @@ fails() {
 @test "parameters that are none are refused, as is a missing device" {
   fails "theta=X" ding:theta=x
   fails "theta=X" ding:mode=both
+  fails "theta=X" ding:mode=cpu,cpu
+  fails "theta=X" ding:mode=cpu,
   fails "theta=X" ding:streams=0
   fails "theta=X" ding:adaptive=1
   fails "theta=X" ding:
   fails "ratio=X" griffin:ratio=0
+  fails "ratio=X" griffin:ratio=4,0
   fails "ratio=X" griffin:mode=serial
   fails "c=N" ao:c=0
   fails "c=N" ao:method=guess

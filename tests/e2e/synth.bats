@@ -54,6 +54,12 @@ df() { # INDEX TERM
   run -1 cmp -s a.txt b.txt
 }
 
+@test "the log alone is that of an index" {
+  synth --documents 3000 --terms 2000 --queries 300 - log.txt
+  cmp log.txt "$small.txt"
+  [ ! -e ./- ]
+}
+
 @test "the index is sound" {
   gpuir verify "$web.gpuir" "$small.gpuir"
 }

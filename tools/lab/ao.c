@@ -406,10 +406,11 @@ static int ao_param(void *settings_, const char *p) {
   return load_number(p, "wait", 0.001, 1e6, &s->wait_ms) ? 0 : -1;
 }
 
-static size_t ao_vary(void *settings_, size_t i) {
+static size_t ao_vary(void *settings_, size_t i, char *name, size_t cap) {
   settings *s = (settings *)settings_;
   s->threshold = s->thresholds[i % s->nthresholds];
   s->method = s->methods[i / s->nthresholds];
+  snprintf(name, cap, "ao/%s%s%s/%.0f", s->method, s->codec ? "/" : "", s->codec ? s->codec : "", s->threshold);
   return s->nthresholds * s->nmethods;
 }
 

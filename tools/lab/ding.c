@@ -5,6 +5,8 @@
  *     ding:mode=cpu, gpu     one of them alone
  *     ding:mode=serialized   the better one, a query at a time
  *
+ * Several modes, parted by commas, run one after the other with the same costs.
+ *
  * What a query costs either is learned before (ding_costs.c), the order is that of ding_queues.c. A thread of the pool
  * is a core of the CPU or drives a stream of the GPU: with two streams the lists that one query lacks are sent while
  * another query runs, as the cache of the backend holds no lock meanwhile.
@@ -31,7 +33,8 @@ typedef struct settings {
   ding_learning learning;
   ding_costs *costs;
   double streams, batch, train, passes, memory; /* memory: MiB of the device for lists; 0: as many as there are */
-  int fair, scale;
+  int scale, modes[4]; /* modes: of the variants */
+  size_t nmodes;
   /* Of a run, under its lock. */
   tally side[DING_SIDES];
   gpuir_cuda_info before;
@@ -229,6 +232,7 @@ static void *ding_make(void) {
   s->rules.urgent = 0.5;
   s->rules.weight[0] = s->rules.weight[1] = 1;
   s->rules.weight[2] = 0.5;
+  s->nmodes = 1;
   s->streams = 2;
   s->batch = 1;
   s->train = 3000;
@@ -240,7 +244,7 @@ static int ding_param(void *settings_, const char *p) {
   settings *s = (settings *)settings_;
   ding_rules *r = &s->rules;
   if (!strcmp(p, "adaptive")) return r->adaptive = 1, 0;
-  const int known = load_choice(p, "mode", "parallel|cpu|gpu|serialized", &r->mode) ||
+  const int known = load_choices(p, "mode", "parallel|cpu|gpu|serialized", s->modes, &s->nmodes) ||
       load_choice(p, "steal", "fair|plain", &r->plain) || load_choice(p, "scale", "log|linear", &s->scale) ||
       load_number(p, "theta", 0, 10, &r->theta) || load_number(p, "urgent", 0, 1, &r->urgent) ||
       load_number(p, "cost", 0, 1000, &r->weight[0]) || load_number(p, "slack", 0, 1000, &r->weight[1]) ||
@@ -250,26 +254,45 @@ static int ding_param(void *settings_, const char *p) {
   return known ? 0 : -1;
 }
 
-static int uses(const settings *s, unsigned side) {
-  return s->rules.mode != (side == DING_CPU ? DING_ONLY_GPU : DING_ONLY_CPU);
-}
-
 /* Serialized, a core and a stream are enough. */
-static unsigned servers_of(const load_setup *setup, unsigned side) {
+static unsigned servers_of(const load_setup *setup, int mode, unsigned side) {
   const settings *s = (const settings *)setup->scheduling;
-  if (!uses(s, side)) return 0;
-  if (s->rules.mode == DING_SERIALIZED) return 1;
+  if (mode == (side == DING_CPU ? DING_ONLY_GPU : DING_ONLY_CPU)) return 0;
+  if (mode == DING_SERIALIZED) return 1;
   return side == DING_CPU ? (unsigned)setup->threads : (unsigned)s->streams;
 }
 
+/* The most of any mode. */
+static unsigned most_servers(const load_setup *setup, unsigned side) {
+  const settings *s = (const settings *)setup->scheduling;
+  unsigned most = 0;
+  for (size_t i = 0; i < s->nmodes; i++) {
+    const unsigned n = servers_of(setup, s->modes[i], side);
+    most = n > most ? n : most;
+  }
+  return most;
+}
+
 static unsigned ding_threads(const load_setup *setup) {
-  return servers_of(setup, DING_CPU) + servers_of(setup, DING_GPU);
+  settings *s = (settings *)setup->scheduling;
+  unsigned n = 0;
+  for (unsigned i = 0; i < DING_SIDES; i++) n += s->rules.servers[i] = servers_of(setup, s->rules.mode, i);
+  return n;
+}
+
+static size_t ding_vary(void *set, size_t i, char *name, size_t cap) {
+  settings *s = (settings *)set;
+  s->rules.mode = s->modes[i];
+  snprintf(name, cap, "ding/%s", mode_names[s->modes[i]]);
+  return s->nmodes;
 }
 
 static int ding_device(const void *set, uint64_t *memory) {
   const settings *s = (const settings *)set;
+  int needed = 0;
+  for (size_t i = 0; i < s->nmodes; i++) needed |= s->modes[i] != DING_ONLY_CPU;
   *memory = (uint64_t)(s->memory * 1048576);
-  return uses(s, DING_GPU);
+  return needed;
 }
 
 static int ding_prepare(load_setup *setup, lab_report *report) {
@@ -280,17 +303,16 @@ static int ding_prepare(load_setup *setup, lab_report *report) {
   s->learning.passes = (unsigned)s->passes;
   s->learning.linear = s->scale;
   for (unsigned i = 0; i < DING_SIDES; i++) {
-    r->servers[i] = s->learning.servers[i] = servers_of(setup, i);
-    s->learning.sides[i] = uses(s, i);
+    s->learning.servers[i] = most_servers(setup, i);
+    s->learning.sides[i] = s->learning.servers[i] != 0;
   }
   lab_note(report, "ding",
-      "mode %s, theta %.3g%s, steals %s; a deadline of %.6g ms, urgent after %.3g of it; an own "
+      "theta %.3g%s, steals %s; a deadline of %.6g ms, urgent after %.3g of it; an own "
       "queue goes by %.3g cost + %.3g slack + %.3g affinity; %u cores, %u streams of batches of %.0f, whose drivers "
       "spin; costs learned from %.0f queries, medians of %.0f, all processors at work, %s",
-      mode_names[r->mode], r->theta, r->adaptive ? " at first, adaptive" : "",
-      r->plain ? "always" : "unless the owner is sooner", r->deadline / 1e6, r->urgent, r->weight[0], r->weight[1],
-      r->weight[2], r->servers[DING_CPU], r->servers[DING_GPU], s->batch, s->train, s->passes,
-      s->scale ? "as they are" : "as logarithms");
+      r->theta, r->adaptive ? " at first, adaptive" : "", r->plain ? "always" : "unless the owner is sooner",
+      r->deadline / 1e6, r->urgent, r->weight[0], r->weight[1], r->weight[2], s->learning.servers[DING_CPU],
+      s->learning.servers[DING_GPU], s->batch, s->train, s->passes, s->scale ? "as they are" : "as logarithms");
   return ding_learn(setup, &s->learning, report, &s->costs);
 }
 
@@ -299,21 +321,24 @@ static int ding_prepare(load_setup *setup, lab_report *report) {
 /* Who answered how many queries, and why. */
 static void tell_shares(const settings *s, lab_report *report, const load_run *run, const load_result *x) {
   static const char *const sides[] = {"CPU", "GPU"}, *const whys[] = {"own", "middle", "stolen", "urgent"};
+  const char *mode = mode_names[s->rules.mode];
   const double n = (double)(s->side[DING_CPU].jobs + s->side[DING_GPU].jobs);
   char name[64];
   for (unsigned i = 0; i < DING_SIDES; i++) {
     const tally *t = &s->side[i];
-    lab_row_at(report, "ding-9-shares", sides[i], run->rate, 100 * (double)t->jobs / n, "percent");
+    snprintf(name, sizeof name, "%s/%s", mode, sides[i]);
+    lab_row_at(report, "ding-9-shares", name, run->rate, 100 * (double)t->jobs / n, "percent");
+    if (t->jobs) lab_row_at(report, "ding-9-error", name, run->rate, 100 * t->error / (double)t->jobs, "percent");
     for (unsigned w = DING_MIDDLE; w < DING_WHYS; w++) {
-      snprintf(name, sizeof name, "%s/%s", sides[i], whys[w]);
+      snprintf(name, sizeof name, "%s/%s/%s", mode, sides[i], whys[w]);
       lab_row_at(report, "ding-9-shares", name, run->rate, 100 * (double)t->why[w] / n, "percent");
     }
-    if (t->jobs) lab_row_at(report, "ding-9-error", sides[i], run->rate, 100 * t->error / (double)t->jobs, "percent");
     lab_note(report, "ding side", "%s: %llu queries, %llu own, %llu of the middle, %llu stolen, %llu urgent", sides[i],
         (unsigned long long)t->jobs, (unsigned long long)t->why[DING_OWN], (unsigned long long)t->why[DING_MIDDLE],
         (unsigned long long)t->why[DING_STOLEN], (unsigned long long)t->why[DING_URGENT]);
   }
-  lab_row_at(report, "ding-9-shares", "missed", run->rate, 100 * (double)x->missed / (double)run->n, "percent");
+  snprintf(name, sizeof name, "%s/missed", mode);
+  lab_row_at(report, "ding-9-shares", name, run->rate, 100 * (double)x->missed / (double)run->n, "percent");
 }
 
 /* What the cache of the device did in a run. */
@@ -323,7 +348,8 @@ static void tell_cache(const load_setup *setup, lab_report *report, const load_r
   if (!s->cached || !cli_gpu_stats(&setup->gpu, &now)) return;
   const double hit = (double)(now.lists_hit - s->before.lists_hit);
   const double missed = (double)(now.lists_missed - s->before.lists_missed);
-  if (hit + missed > 0) lab_row_at(report, "ding-9-cache", "hits", run->rate, 100 * hit / (hit + missed), "percent");
+  if (hit + missed > 0)
+    lab_row_at(report, "ding-9-cache", mode_names[s->rules.mode], run->rate, 100 * hit / (hit + missed), "percent");
   lab_note(report, "device cache", "%.0f lists were there, %.0f were sent first, %llu bytes; %llu of %llu bytes fit",
       hit, missed, (unsigned long long)(now.bytes_sent - s->before.bytes_sent), (unsigned long long)now.resident_bytes,
       (unsigned long long)now.index_bytes);
@@ -334,6 +360,7 @@ static void ding_tell(const load_setup *setup, lab_report *report, const load_ru
   const char *mode = mode_names[s->rules.mode], *how = x->missed ? "/failed" : x->saturated ? "/saturated" : "";
   const load_histogram *all = &x->latency[LOAD_KINDS];
   char name[64];
+  if (!(run->rate > 0)) lab_row(report, "ding-9-most", "at once", mode, x->achieved, "queries/s");
   if (run->rate > 0) {
     snprintf(name, sizeof name, "%s/mean%s", mode, how);
     lab_row_at(report, "ding-fig7", name, run->rate, load_mean(all) / 1e6, "ms");
@@ -353,6 +380,6 @@ static void ding_free(void *settings_) {
 static const gpuir_policy policy = {"ding", ding_create, ding_submit, ding_work, ding_stop, ding_destroy};
 
 const load_scheduler load_ding = {&policy,
-    "mode=parallel|cpu|gpu|serialized, theta=X, adaptive, steal=fair|plain, urgent=X, cost=X, slack=X, affinity=X, "
+    "mode=parallel|cpu|gpu|serialized,..., theta=X, adaptive, steal=fair|plain, urgent=X, cost=X, slack=X, affinity=X, "
     "streams=N, batch=N, train=N, passes=N, scale=log|linear, memory=MiB",
-    0, ding_make, ding_param, ding_threads, ding_device, ding_prepare, NULL, ding_tell, ding_free};
+    0, ding_make, ding_param, ding_threads, ding_device, ding_prepare, ding_vary, ding_tell, ding_free};

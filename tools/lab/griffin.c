@@ -6,6 +6,8 @@
  *     griffin:mode=gpu       all intersections on the GPU, with skip pointers above the ratio (Griffin-GPU)
  *     griffin:mode=cpu       all on the CPU
  *
+ * Several modes and ratios, parted by commas, run one after the other.
+ *
  * The threads of the pool are cores, and behind them drivers, one a stream. A driver looks at the count of what is left
  * where the device writes it, decides, and begins the next query as soon as it has handed one over: what a core gets
  * is a query with its candidates and the lists that are left. Cores rank all queries, as the paper's do.
@@ -20,7 +22,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define USUAL_RATIO 128 /* the paper's */
 #define CLASSES 8u /* of queries by their terms; the last one has those of 7 and more */
+#define MOST_RATIOS 16u
 #define TAIL 10000u /* queries below which there is no percentile of 99.9 here, as many as the paper has */
 
 enum { GRIFFIN, ONLY_GPU, ONLY_CPU };
@@ -34,8 +38,9 @@ typedef struct tally {
 } tally;
 
 typedef struct settings {
-  int mode, sent;
-  double ratio, streams;
+  int mode, sent, modes[3]; /* mode, ratio: this variant's */
+  double ratio, ratios[MOST_RATIOS], streams;
+  size_t nmodes, nratios;
   load_lists lists;
   gpuir_cuda_lab **labs; /* [streams] NULL: processors stand for the device */
   tally tally;
@@ -312,15 +317,17 @@ static int griffin_create(gpuir_pool *pool, void **state, gpuir_error *err) {
 static void *griffin_make(void) {
   settings *s = (settings *)cli_resize(NULL, 1, sizeof *s);
   memset(s, 0, sizeof *s);
-  s->ratio = 128;
+  s->ratios[0] = USUAL_RATIO;
+  s->nmodes = s->nratios = 1;
   s->streams = 1;
   return s;
 }
 
 static int griffin_param(void *settings_, const char *p) {
   settings *s = (settings *)settings_;
-  return load_choice(p, "mode", "griffin|gpu|cpu", &s->mode) ||
-          load_choice(p, "lists", "resident|transfer", &s->sent) || load_number(p, "ratio", 1, 1e9, &s->ratio) ||
+  return load_choices(p, "mode", "griffin|gpu|cpu", s->modes, &s->nmodes) ||
+          load_choice(p, "lists", "resident|transfer", &s->sent) ||
+          load_numbers(p, "ratio", 1, 1e9, s->ratios, MOST_RATIOS, &s->nratios) ||
           load_number(p, "streams", 1, 16, &s->streams)
       ? 0
       : -1;
@@ -331,9 +338,21 @@ static unsigned griffin_threads(const load_setup *setup) {
   return (unsigned)setup->threads + (s->mode == ONLY_CPU ? 0 : (unsigned)s->streams);
 }
 
+/* Whether any of the modes needs the device. */
 static int griffin_device(const void *set, uint64_t *memory) {
+  const settings *s = (const settings *)set;
+  int needed = 0;
   (void)memory;
-  return ((const settings *)set)->mode != ONLY_CPU;
+  for (size_t i = 0; i < s->nmodes; i++) needed |= s->modes[i] != ONLY_CPU;
+  return needed;
+}
+
+static size_t griffin_vary(void *set, size_t i, char *name, size_t cap) {
+  settings *s = (settings *)set;
+  s->mode = s->modes[i / s->nratios];
+  s->ratio = s->ratios[i % s->nratios];
+  snprintf(name, cap, "griffin/%s/%s/%.6g", mode_names[s->mode], send_names[s->sent], s->ratio);
+  return s->nmodes * s->nratios;
 }
 
 /* Figure 11: how many terms queries have. */
@@ -347,13 +366,13 @@ static void tell_terms(const settings *s, lab_report *report) {
 
 static int griffin_prepare(load_setup *setup, lab_report *report) {
   settings *s = (settings *)setup->scheduling;
-  const int device = s->mode != ONLY_CPU && setup->gpu.cuda;
+  uint64_t memory;
+  const int device = griffin_device(s, &memory) && setup->gpu.cuda;
   lab_gpu_size size;
   int code = load_lists_read(setup, device, &s->lists);
   lab_note(report, "griffin",
-      "mode %s, lists %s, from the GPU to the CPU at a ratio of %.6g, %.0f streams, whose "
-      "drivers spin",
-      mode_names[s->mode], send_names[s->sent], s->ratio, s->streams);
+      "lists %s, from the GPU to the CPU at a ratio of %.6g%s, %.0f streams, whose drivers spin", send_names[s->sent],
+      s->ratios[0], s->nratios > 1 ? " and others" : "", s->streams);
   memset(&size, 0, sizeof size);
   size.room = s->lists.longest + 2 * (uint64_t)LAB_BLOCK;
   size.queries = 1;
@@ -372,8 +391,9 @@ static void tell_latencies(const settings *s, lab_report *report, const load_run
   static const double percent[] = {80, 90, 95, 99, 99.9};
   const load_histogram *all = &x->latency[LOAD_KINDS];
   char name[96], at[16];
-  if (run->rate > 0) snprintf(name, sizeof name, "%s/%s@%.6g", mode_names[s->mode], send_names[s->sent], run->rate);
-  else snprintf(name, sizeof name, "%s/%s", mode_names[s->mode], send_names[s->sent]);
+  const int n = snprintf(name, sizeof name, "%s/%s", mode_names[s->mode], send_names[s->sent]);
+  const int m = s->ratio == USUAL_RATIO ? 0 : snprintf(name + n, sizeof name - (size_t)n, "/%.6g", s->ratio);
+  if (run->rate > 0) snprintf(name + n + m, sizeof name - (size_t)(n + m), "@%.6g", run->rate);
   for (unsigned k = 1; k < CLASSES; k++) {
     snprintf(at, sizeof at, k < CLASSES - 1 ? "%u" : ">%u", k < CLASSES - 1 ? k : k - 1);
     if (s->tally.class_n[k])
@@ -415,5 +435,6 @@ static void griffin_free(void *settings_) {
 static const gpuir_policy policy = {"griffin", griffin_create, griffin_submit, griffin_work, griffin_stop,
     griffin_destroy};
 
-const load_scheduler load_griffin = {&policy, "mode=griffin|gpu|cpu, lists=resident|transfer, ratio=X, streams=N", 1,
-    griffin_make, griffin_param, griffin_threads, griffin_device, griffin_prepare, NULL, griffin_tell, griffin_free};
+const load_scheduler load_griffin = {&policy,
+    "mode=griffin|gpu|cpu,..., lists=resident|transfer, ratio=X,..., streams=N", 1, griffin_make, griffin_param,
+    griffin_threads, griffin_device, griffin_prepare, griffin_vary, griffin_tell, griffin_free};

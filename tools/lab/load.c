@@ -30,7 +30,9 @@ const lab_figure load_figures[] = {{"load-latency", "Latency from when a query i
     {"ding-fig7", "Delay by the rate of arrivals, on CPU and GPU (Ding 2009, Fig. 7)", "queries a second",
         "milliseconds", LAB_LINES, LAB_LOG_Y, "cpu/mean,gpu/mean,serialized/mean,parallel/mean,parallel/p99"},
     {"ding-9-shares", "Who answered, and why (Ding 2009, section 9)", "queries a second", "percent of the queries",
-        LAB_LINES, 0, "CPU,GPU,CPU/stolen,GPU/stolen,missed"},
+        LAB_LINES, 0, "parallel/CPU,parallel/GPU,parallel/CPU/stolen,parallel/GPU/stolen,parallel/missed"},
+    {"ding-9-most", "Queries a second when all are submitted at once", "mode", "queries a second", LAB_BARS, LAB_LOG_Y,
+        NULL},
     {"ding-9-model", "What queries cost as a model tree says (Ding 2009, section 9)", "CPU, GPU, the choice of one",
         "percent", LAB_BARS, 0, NULL},
     {"ding-9-error", "How wrong the costs were in service, the mean", "queries a second", "percent", LAB_LINES, 0,
@@ -69,6 +71,7 @@ typedef struct load {
   load_setup setup;
   lab_report report;
   const char *spec; /* the policy with its parameters */
+  char variant[96]; /* the name of this one of several variants; "": there is one */
   const char *rates, *fractions, *seeds, *raw, *dir;
   uint64_t n, k, threads, stall_ms;
   load_stall stall;
@@ -205,10 +208,12 @@ static int answer_queries(load *l) {
 
 /* ---- a sweep -------------------------------------------------------------------------------------------------- */
 
-static void label(const load *l, double rate, uint64_t seed, const char *what, char *out, size_t cap) {
+/* What names a run: its variant or the policy as it was asked for. */
+static const char *name_of(const load *l) { return l->variant[0] ? l->variant : l->spec; }
+
+static void label(double rate, uint64_t seed, const char *what, char *out, size_t cap) {
   if (rate > 0) snprintf(out, cap, "%s@%.6g/%llu", what, rate, (unsigned long long)seed);
   else snprintf(out, cap, "%s@closed/%llu", what, (unsigned long long)seed);
-  (void)l;
 }
 
 /* Writes the rows of one run. */
@@ -218,26 +223,32 @@ static void report_run(load *l, const load_run *run, const load_result *x) {
     double percent;
   } at[] = {{"p50", 50}, {"p80", 80}, {"p90", 90}, {"p95", 95}, {"p99", 99}, {"p99.9", 99.9}, {"max", 100}};
   const double rate = run->rate;
-  char name[96];
+  const char *variant = l->variant, *slash = variant[0] ? "/" : "";
+  char name[224], what[160];
   for (int kind = 0; kind <= LOAD_KINDS; kind++) {
     const load_histogram *h = &x->latency[kind];
     if (!h->n || (kind < LOAD_KINDS && !l->mix)) continue;
     for (size_t i = 0; i < sizeof at / sizeof *at; i++) {
       if (at[i].percent == 99.9 && h->n < TAIL_QUERIES) continue;
-      snprintf(name, sizeof name, kind < LOAD_KINDS ? "%s/%s" : "%s", at[i].name, kind_names[kind]);
+      snprintf(name, sizeof name, kind < LOAD_KINDS ? "%s%s%s/%s" : "%s%s%s", variant, slash, at[i].name,
+          kind_names[kind]);
       lab_row_at(&l->report, kind < LOAD_KINDS ? "load-kind" : "load-latency", name, rate,
           (double)load_percentile(h, at[i].percent) / 1e6, "ms");
     }
-    snprintf(name, sizeof name, kind < LOAD_KINDS ? "mean/%s" : "mean", kind_names[kind]);
+    snprintf(name, sizeof name, kind < LOAD_KINDS ? "%s%smean/%s" : "%s%smean", variant, slash, kind_names[kind]);
     lab_row_at(&l->report, kind < LOAD_KINDS ? "load-kind" : "load-latency", name, rate, load_mean(h) / 1e6, "ms");
-    label(l, rate, run->seed, kind_names[kind], name, sizeof name);
+    snprintf(what, sizeof what, "%s%s%s", variant, slash, kind_names[kind]);
+    label(rate, run->seed, what, name, sizeof name);
     for (unsigned b = 0; b < LOAD_BUCKETS; b++)
       if (h->counts[b])
         lab_row_at(&l->report, "load-histogram", name, (double)load_bucket_end(b), (double)h->counts[b], "queries");
   }
-  lab_row_at(&l->report, "load-processing", l->spec, rate, load_mean(x->processing) / 1e6, "ms");
-  lab_row_at(&l->report, "load-throughput", x->saturated ? "saturated" : l->setup.policy, rate, x->achieved,
-      "queries/s");
+  lab_row_at(&l->report, "load-processing", name_of(l), rate, load_mean(x->processing) / 1e6, "ms");
+  lab_row_at(&l->report, "load-throughput",
+      variant[0]         ? variant
+          : x->saturated ? "saturated"
+                         : l->setup.policy,
+      rate, x->achieved, "queries/s");
 }
 
 /* Notes what the pool did, and what came of a device that was held up. */
@@ -276,7 +287,7 @@ static void report_tasks(load *l, const load_run *run, const load_result *x) {
 /* Prints a line of a run. */
 static void print_run(load *l, const load_run *run, const load_result *x) {
   const load_histogram *all = &x->latency[LOAD_KINDS], *slow = &x->latency[LOAD_LONG];
-  printf("%-12s %10.6g %10.6g %9.4g %9.4g %9.4g %9.4g", l->spec, run->rate, x->achieved, load_mean(all) / 1e6,
+  printf("%-12s %10.6g %10.6g %9.4g %9.4g %9.4g %9.4g", name_of(l), run->rate, x->achieved, load_mean(all) / 1e6,
       (double)load_percentile(all, 50) / 1e6, (double)load_percentile(all, 99) / 1e6,
       (double)load_percentile(slow, 99) / 1e6);
   printf(" %6llu%s%s", (unsigned long long)x->missed, x->saturated ? " saturated" : "", x->late ? " INVALID" : "");
@@ -290,7 +301,7 @@ static void print_run(load *l, const load_run *run, const load_result *x) {
       "wait p99 %.6g ms, processing mean %.6g ms; generator late by %.3g us at p99%s; backlog %llu at "
       "half time, "
       "%llu at the end%s; %llu missed, %llu failed, %llu wrong",
-      l->spec, run->rate, x->achieved, (unsigned long long)run->seed, run->n, run->warm,
+      name_of(l), run->rate, x->achieved, (unsigned long long)run->seed, run->n, run->warm,
       (unsigned long long)x->distinct, (double)load_percentile(x->wait, 99) / 1e6, load_mean(x->processing) / 1e6,
       (double)x->lateness / 1e3, x->late ? ": NOT VALID" : "", (unsigned long long)x->backlog_half,
       (unsigned long long)x->backlog_end, x->saturated ? ": saturated, a mean says how long it ran" : "",
@@ -325,9 +336,9 @@ static void report_energy(load *l, const load_run *run, const load_energy *befor
   const double n = (double)(run->n + run->warm) / 1e3;
   const int gpu = before->gpu >= 0 && after->gpu >= before->gpu, cpu = before->cpu >= 0 && after->cpu >= before->cpu;
   char name[160];
-  snprintf(name, sizeof name, "%s/GPU", l->spec);
+  snprintf(name, sizeof name, "%s/GPU", name_of(l));
   if (gpu) lab_row_at(&l->report, "load-energy", name, run->rate, (after->gpu - before->gpu) / n, "J");
-  snprintf(name, sizeof name, "%s/CPU", l->spec);
+  snprintf(name, sizeof name, "%s/CPU", name_of(l));
   if (cpu) lab_row_at(&l->report, "load-energy", name, run->rate, (after->cpu - before->cpu) / n, "J");
   lab_note(&l->report, "energy", "GPU: %s%s; CPU: %s%s", gpu ? "" : "not known, ", after->gpu_why,
       cpu ? "" : "not known, ", after->cpu_why);
@@ -380,7 +391,7 @@ static int run_once(load *l, double rate, uint64_t seed, FILE *raw, load_result 
   if (l->setup.scheduler) l->setup.scheduler->tell(&l->setup, &l->report, &run, x);
   l->lost |= x->pool.devices_lost != 0;
   if (x->wrong || x->failed) {
-    cli_error("%s: %llu answers are not those of gpuir_search, and %llu queries failed", l->spec,
+    cli_error("%s: %llu answers are not those of gpuir_search, and %llu queries failed", name_of(l),
         (unsigned long long)x->wrong, (unsigned long long)x->failed);
     return CLI_FAIL;
   }
@@ -434,10 +445,10 @@ static int find_capacity(load *l, FILE *raw) {
     load_result_free(&x);
   }
   if (code != CLI_OK) return code;
-  lab_row_at(&l->report, "load-capacity", l->spec, (double)l->p99_ms, good, "queries/s");
+  lab_row_at(&l->report, "load-capacity", name_of(l), (double)l->p99_ms, good, "queries/s");
   lab_note(&l->report, "capacity", "%.6g queries/s at p99 of at most %.6g ms (%.4g), not at %.6g", good,
       (double)l->p99_ms, p99, bad);
-  printf("capacity %s %.6g\n", l->spec, good);
+  printf("capacity %s %.6g\n", name_of(l), good);
   cli_flush();
   return CLI_OK;
 }
@@ -471,7 +482,8 @@ static int sweep_variants(load *l, FILE *raw) {
   size_t n = 1;
   int code = CLI_OK;
   for (size_t i = 0; i < n && code == CLI_OK; i++) {
-    if (s && s->vary) n = s->vary(l->setup.scheduling, i);
+    if (s) n = s->vary(l->setup.scheduling, i, l->variant, sizeof l->variant);
+    if (n == 1) l->variant[0] = 0;
     code = sweep(l, raw);
   }
   return code;

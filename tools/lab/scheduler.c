@@ -27,19 +27,53 @@ int load_number(const char *parameter, const char *name, double least, double mo
   return 1;
 }
 
-int load_choice(const char *parameter, const char *name, const char *choices, int *value) {
-  const char *text = value_of(parameter, name);
-  const size_t n = text ? strlen(text) : 0;
+/* The number of a word among `choices`, parted by bars; -1: it is none. */
+static int choice_of(const char *text, size_t n, const char *choices) {
   int i = 0;
   for (const char *p = choices; n && *p; i++) {
     const size_t m = strcspn(p, "|");
-    if (m == n && !memcmp(p, text, n)) {
-      *value = i;
-      return 1;
-    }
+    if (m == n && !memcmp(p, text, n)) return i;
     p += m + (p[m] == '|');
   }
-  return 0;
+  return -1;
+}
+
+int load_choice(const char *parameter, const char *name, const char *choices, int *value) {
+  const char *text = value_of(parameter, name);
+  const int i = text ? choice_of(text, strlen(text), choices) : -1;
+  if (i >= 0) *value = i;
+  return i >= 0;
+}
+
+int load_choices(const char *parameter, const char *name, const char *choices, int *values, size_t *n) {
+  const char *text = value_of(parameter, name);
+  uint64_t seen = 0;
+  size_t found = 0;
+  while (text) {
+    const size_t m = strcspn(text, ",");
+    const int i = choice_of(text, m, choices);
+    if (i < 0 || seen >> i & 1) return 0;
+    seen |= (uint64_t)1 << i;
+    values[found++] = i;
+    text = text[m] ? text + m + 1 : NULL;
+  }
+  if (found) *n = found;
+  return found != 0;
+}
+
+int load_numbers(const char *parameter, const char *name, double least, double most, double *values, size_t cap,
+    size_t *n) {
+  const char *text = value_of(parameter, name);
+  size_t found = 0;
+  while (text) {
+    char *end;
+    const double x = strtod(text, &end);
+    if (found == cap || end == text || (*end && *end != ',') || !(x >= least && x <= most)) return 0;
+    values[found++] = x;
+    text = *end ? end + 1 : NULL;
+  }
+  if (found) *n = found;
+  return found != 0;
 }
 
 size_t load_lengths(const gpuir_query *query, uint32_t *lengths) {

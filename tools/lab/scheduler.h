@@ -23,8 +23,8 @@ typedef struct load_scheduler {
   int (*device)(const void *settings, uint64_t *memory);
   /* Prepares a load, when its queries and their hits are known. Exit code, after a message. */
   int (*prepare)(load_setup *setup, lab_report *report);
-  /* Takes the i-th variant of the settings, for runs of its own; how many there are. NULL: one. */
-  size_t (*vary)(void *settings, size_t i);
+  /* Takes the i-th variant of the settings, for runs of its own, and names it; how many there are. */
+  size_t (*vary)(void *settings, size_t i, char *name, size_t cap);
   /* Adds the rows of a run. */
   void (*tell)(const load_setup *setup, lab_report *report, const load_run *run, const load_result *result);
   void (*free)(void *settings);
@@ -36,6 +36,12 @@ const load_scheduler *load_scheduler_of(const char *name);
 int load_number(const char *parameter, const char *name, double least, double most, double *value);
 /* The same for one of the words of `choices`, parted by bars: its number. */
 int load_choice(const char *parameter, const char *name, const char *choices, int *value);
+/* Takes "NAME=" with some of the words of `choices`, parted by commas, each once at most, as their numbers. 1: it is
+ * that, 0: it is another parameter, or one of the words is none. */
+int load_choices(const char *parameter, const char *name, const char *choices, int *values, size_t *n);
+/* The same with at most `cap` numbers of least to most. */
+int load_numbers(const char *parameter, const char *name, double least, double most, double *values, size_t cap,
+    size_t *n);
 /* The lengths of a query's lists, at most GPUIR_MAX_TERMS, from short to long; how many there are. */
 size_t load_lengths(const gpuir_query *query, uint32_t *lengths);
 

@@ -1,22 +1,26 @@
 #!/usr/bin/env bash
 # schedulers.sh: the papers' schedulers for CPU and GPU, on a machine of 16 processors with a GPU: all figures at once
 #
-#   schedulers.sh pack      on the machine that builds: gpuir and synth, linked so that they run elsewhere, go to
-#                           build/carry/schedulers.tar.xz
-#   schedulers.sh [run]     on the machine with the GPU, in the project's folder: unpacks that, makes a synthetic index,
+#   schedulers.sh pack      on the machine that builds: gpuir, synth and a log of queries, linked so that they run
+#                           elsewhere, go to build/carry/schedulers.tar.xz, with CHUNKS, an index, if that is given
+#   schedulers.sh [run]     on the machine with the GPU, in the project's folder: unpacks that, makes synthetic indexes,
 #                           checks for some seconds that all works, and measures
 #
-# Ding: Figure 7 with 1 core and with all, the deadline 500 ms and then 57 times the mean of a core; a device that holds
-# a part of the index. Griffin: one client, lists sent for each query and resident, at the paper's ratio and at others;
-# then an open loop. Ao: thresholds from 2^13 to 2^24. The library's inter and auto, and the device alone, beside them.
-# Logs go to the folder $OUT (build/session-logs) as schedulers.txt, a table of claims and figures, and
-# schedulers.tar.gz, all runs, of which `gpuir lab report` makes a page. What BUDGET seconds (400) do not suffice for is
-# left out, and said so. STAND_IN=1 DOCUMENTS=100000 QUERIES=300 tries the script where there is no GPU. Exit status 1:
-# something failed.
+# Ding: Figure 7 with all cores and with 1, the deadline 57 times the mean of a core and 500 ms; a device that holds a
+# part of the index; the dictionary (DICT, with its TOPICS). Griffin: one client, lists sent for each query and
+# resident, at the paper's ratio and at others; then an open loop. Ao: thresholds from 2^13 to 2^24. The library's inter and auto, and
+# the device alone, beside them, also by the highest rate with p99 of at most P99 ms (5). WEB is an index of 25.2
+# million synthetic documents, which serves where it is there; else, and for Griffin's and Ao's lists, DOCUMENTS are
+# made. Logs go to the folder $OUT (build/session-logs): schedulers.txt, a table of claims and figures that is complete
+# at any time, and schedulers/, all runs, of which `gpuir lab report` makes a page. What BUDGET seconds (400) do not
+# suffice for is left out, and said so: most telling runs come first. QUICK=1 is one short run of everything. STAND_IN=1
+# DOCUMENTS=100000 QUERIES=300 tries the script where there is no GPU. Exit status 1: something failed.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit
-out=${OUT:-build/session-logs} work=${SCHEDULERS_WORK:-/tmp/schedulers} carry=build/carry/schedulers.tar.xz
-budget=${BUDGET:-400} documents=${DOCUMENTS:-8000000} queries=${QUERIES:-5000}
+out=${OUT:-build/session-logs} work=${SCHEDULERS_WORK:-/tmp/schedulers} carry=${CARRY:-build/carry/schedulers.tar.xz}
+budget=${BUDGET:-400} documents=${DOCUMENTS:-8000000} p99=${P99:-5} quick=${QUICK:-}
+queries=${QUERIES:-10000} few=${FEW:-2000} train=3000
+web=${WEB:-/tmp/dev/r.gpuir} dict=${DICT:-/tmp/dev/dict.gpuir} topics=${TOPICS:-/tmp/dev/dict.topics}
 device=()
 [ -z "${STAND_IN:-}" ] || device=(--stand-in)
 failed=0
@@ -33,6 +37,8 @@ pack() {
     "$build/gpuir" "$build/synth" || return
   mkdir -p "$build/schedulers" "$(dirname "$carry")" || return
   cp "$build"/{gpuir,synth,commit} "$build/schedulers/" && strip "$build"/schedulers/{gpuir,synth} || return
+  [ -z "${CHUNKS:-}" ] || cp "$CHUNKS" "$build/schedulers/chunks.gpuir" || return
+  [ -z "${CHUNKS_QUERIES:-}" ] || cp "$CHUNKS_QUERIES" "$build/schedulers/chunks.txt" || return
   tar -c -C "$build/schedulers" . | xz -6 -T2 >"$carry" && ls -l "$carry"
 }
 
@@ -56,27 +62,31 @@ left() {
   return 1
 }
 
-# load NAME POLICY INDEX OPTION...: its lines go to NAME.txt, its rows to NAME/
+# load NAME POLICY INDEX QUERIES OPTION...: its lines go to NAME.txt, its rows to NAME/
 load() {
-  local name=$1 policy=$2 index=$3 extra=("${device[@]}")
-  shift 3
+  local name=$1 policy=$2 index=$3 log=$4 extra=("${device[@]}") start=$SECONDS
+  shift 4
   case $policy in
-    gpu*) [ -n "${device[*]}" ] || extra=(--backend gpu) ;;
-    auto*) [ -n "${device[*]}" ] || extra=(--backend gpu) ;;
+    gpu* | auto*) [ -n "${device[*]}" ] || extra=(--backend gpu) ;;
     inter*) extra=() ;;
   esac
-  timeout 100 gpuir lab load "${extra[@]}" "$@" -o "$work/logs/$name" "$policy" "$work/$index.gpuir" \
-    "$work/web.txt" >"$work/logs/$name.txt" 2>"$work/logs/$name.err" && return
+  if timeout $((budget - SECONDS > 10 ? budget - SECONDS : 10)) gpuir lab load "${extra[@]}" "$@" -o "$logs/$name" \
+    "$policy" "$index" "$log" >"$logs/$name.txt" 2>"$logs/$name.err"; then
+    say "$name: $((SECONDS - start)) s"
+    return
+  fi
   failed=1
-  say "FAILED: $name: $(tail -n 2 "$work/logs/$name.err")"
+  say "FAILED: $name: $(tail -n 2 "$logs/$name.err")"
   return 1
 }
 
-# most NAME: queries a second of the first run of a log, where all were submitted at once
-most() { awk 'NR == 2 { v = $3 } END { print v + 0 }' "$work/logs/$1.txt"; }
+# most NAME [VARIANT]: queries a second of the first run of a log, or of a variant, where all were submitted at once
+most() { awk -v v="${2-}" '$2 == "0" && (v == "" || $1 == v) { print $3; exit }' "$logs/$1.txt"; }
+# capacity NAME: the highest rate that held
+capacity() { awk '$1 == "capacity" { x = $3 } END { print x + 0 }' "$logs/$1.txt"; }
 # value NAME FIGURE SERIES X: the last value of a series
 value() {
-  cat "$work/logs/$1"/*.tsv 2>/dev/null | awk -F '\t' -v f="$2" -v s="$3" -v x="$4" \
+  cat "$logs/$1"/*.tsv 2>/dev/null | awk -F '\t' -v f="$2" -v s="$3" -v x="$4" \
     '$1 == f && $2 == s && $3 == x { v = $4 } END { print v + 0 }'
 }
 # row CLAIM FIGURES CONDITION: one line of the table; CONDITION is awk's, and a figure of 0 was not measured
@@ -90,119 +100,215 @@ row() {
 over() { awk -v x="$1" -v y="$2" 'BEGIN { printf "%.3g", (y > 0 ? x / y : 0) }'; }
 
 self_check() {
-  local policy
-  synth --documents 50000 --terms 5000 --queries 300 "$work/check.gpuir" "$work/web.txt" >/dev/null || die "synth"
-  for policy in ding:train=50 ding:mode=gpu:train=50:memory=1 griffin griffin:lists=transfer griffin:mode=gpu \
-    ao:c=5000 ao:c=5000:method=algorithm1:codec=lrc; do
-    load "check-${policy//:/-}" $policy check --queries 300 --closed --threads $((cores > 2 ? cores : 2)) ||
-      die "$policy on a small index: see above"
+  local policy check=$work/check.gpuir log=$work/check.txt
+  synth --documents 50000 --terms 5000 --queries 300 "$check" "$log" >/dev/null 2>&1 || die "synth"
+  for policy in ding:mode=parallel,gpu,serialized:train=50 ding:mode=gpu:train=50:memory=1 griffin:mode=griffin,gpu \
+    griffin:mode=griffin,gpu:lists=transfer ao:c=5000:method=hs16,binary \
+    ao:c=5000:method=algorithm1:codec=hslrc; do
+    load "check-${policy//:/-}" $policy "$check" "$log" --queries 300 --closed --threads 2 ||
+      say "FAILED: $policy on a small index: see above"
   done
-  say "self-check passed"
+  say "self-check: exit status $failed"
 }
 
-# What the library's own policies and the device do with the same queries.
+# The indexes: web is the large one, or the same as the other where that is not there.
+make_indexes() {
+  local all=$((queries + train))
+  synth --documents "$documents" --queries $all "$work/mid.gpuir" "$work/mid.txt" >"$logs/synth.txt" 2>&1 || die "synth"
+  synth --documents "$documents" --queries $all --codec ef "$work/ef.gpuir" "$work/mid.txt" >>"$logs/synth.txt" 2>&1 ||
+    die "synth"
+  if [ -f "$web" ]; then
+    synth --queries $all - "$work/web.txt" 2>>"$logs/synth.txt" || die "synth"
+  else
+    say "no $web: $documents documents stand for it"
+    web=$work/mid.gpuir
+    cp "$work/mid.txt" "$work/web.txt"
+  fi
+  say "indexes are made"
+}
+
+# The library's own policies and the device beside the papers', on the same queries in AND.
 beside() {
   local policy
   for policy in inter auto gpu; do
-    load "beside-$policy" $policy web --queries "$queries" --load 0.3,0.6,0.9
+    load "beside-$policy" $policy "$web" "$work/web.txt" --queries "$few" --load 0.3,0.6,0.9 || continue
     say "$policy: $(most "beside-$policy") queries/s at once"
   done
-  load beside-inter-1 inter web --queries "$queries" --threads 1 --serial
 }
 
-# ding CORES DEADLINE NAME: the four modes, at parts of what each answers at most
+# ding NAME INDEX QUERIES CORES DEADLINE N TRAIN: the four modes, at parts of what each answers at most
 ding() {
-  local mode name=$3
-  for mode in cpu gpu serialized parallel; do
-    load "$name-$mode" "ding:mode=$mode:train=$train" web --threads "$1" --deadline "$2" --queries "$queries" \
-      --load 0.3,0.6,0.9,1.1
-  done
-  row "Ding, $1 cores, $2 ms: both above the sum of both alone (queries/s: both; CPU, GPU, serialized)" \
-    "$(most "$name-parallel"); $(most "$name-cpu"), $(most "$name-gpu"), $(most "$name-serialized")" \
-    "$(most "$name-parallel") > $(most "$name-cpu") + $(most "$name-gpu")"
+  local name=$1 n=$6 loads=0.3,0.6,0.9,1.1 both
+  [ -z "$quick" ] || loads=0.6,0.9
+  load "$name" "ding:mode=parallel,cpu,gpu,serialized:$7" "$2" "$3" --threads "$4" --deadline "$5" --queries "$n" \
+    --load "$loads" || return
+  both=$(most "$name" ding/parallel)
+  row "Ding, $name, $4 cores, $5 ms: both above the sum of both alone (queries/s: both; CPU, GPU, serialized)" \
+    "$both; $(most "$name" ding/cpu), $(most "$name" ding/gpu), $(most "$name" ding/serialized)" \
+    "$both > $(most "$name" ding/cpu) + $(most "$name" ding/gpu)"
 }
 
-dings() {
-  local mean
-  ding 1 500 ding-1
-  mean=$(sed -n 's/.*processing mean \([0-9.e-]*\) ms.*/\1/p' "$work"/logs/ding-1-cpu/*.tsv | head -n 1)
-  left 60 "Ding with all cores" || return
-  ding "$cores" "$(awk -v m="${mean:-0.1}" 'BEGIN { printf "%.4g", 57 * m }')" ding-all
-  [ -z "${STAND_IN:-}" ] && left 20 "a device that holds a part of the index" || return
-  load ding-part "ding:memory=$(($(stat -c %s "$work/web.gpuir") * 3 / 10485760 + 64)):train=$train" web \
-    --threads "$cores" --queries "$queries" --load 0.3,0.6,0.9
+# deadline NAME: 57 times the mean of a query on a core, ms, as the paper's 500 ms are
+deadline() {
+  sed -n 's/.*ding\/cpu, .*processing mean \([0-9.e-]*\) ms.*/\1/p' "$logs/$1"/*.tsv 2>/dev/null | head -n 1 |
+    awk '{ m = $1 } END { printf "%.4g", 57 * (m > 0 ? m : 2) }'
 }
 
-# One client: CPU, GPU and both; then the same under load.
-griffins() {
-  local lists mode ratio cpu gpu both p
-  load griffin-cpu griffin:mode=cpu ef --queries "$queries" --threads 1 --serial
-  for lists in transfer resident; do
-    for mode in gpu griffin; do
-      load "griffin-$mode-$lists" "griffin:mode=$mode:lists=$lists" ef --queries "$queries" --threads 1 --serial
-    done
-    cpu=$(value griffin-cpu load-latency mean 0) gpu=$(value "griffin-gpu-$lists" load-latency mean 0)
-    both=$(value "griffin-griffin-$lists" load-latency mean 0)
-    row "Griffin, lists $lists: 10 times its CPU, 1.5 times its GPU (ms: both; CPU, GPU)" "$both; $cpu, $gpu" \
-      "$cpu >= 10 * $both && $gpu >= 1.5 * $both"
-    for p in 80:6.6 90:8.3 95:10.4 99:16.1; do
-      cpu=$(value griffin-cpu load-latency "p${p%:*}" 0)
-      both=$(value "griffin-griffin-$lists" load-latency "p${p%:*}" 0)
-      row "Griffin, lists $lists: ${p#*:} times its CPU at the ${p%:*}th percentile" "$(over "$cpu" "$both")" \
-        "$cpu >= ${p#*:} * $both"
-    done
+ding_web() {
+  local n=$queries
+  [ -z "$quick" ] || n=$few
+  ding ding-web "$web" "$work/web.txt" "$cores" 500 "$n" "train=$train"
+}
+ding_one() { ding ding-web-1 "$web" "$work/web.txt" 1 500 "$few" "train=1000:passes=3"; }
+ding_short() { ding ding-web-57 "$web" "$work/web.txt" "$cores" "$(deadline ding-web)" "$queries" "train=$train"; }
+ding_dict() {
+  if ! [ -f "$dict" ] || ! [ -f "$topics" ]; then
+    say "LEFT OUT: no dictionary"
+    return
+  fi
+  ding ding-dict "$dict" "$topics" "$cores" 500 "$queries" "train=$train"
+  ding ding-dict-1 "$dict" "$topics" 1 500 "$few" "train=1000:passes=3"
+}
+ding_chunks() {
+  if ! [ -f "$work/chunks.gpuir" ]; then
+    say "LEFT OUT: no chunks"
+    return
+  fi
+  ding ding-chunks "$work/chunks.gpuir" "$work/chunks.txt" "$cores" 500 "$queries" "train=$train"
+}
+# Streams, batches, stealing and theta that differ.
+ding_others() {
+  local way
+  for way in streams=4 batch=64 adaptive steal=plain; do
+    left 12 "Ding with $way" || return
+    load "ding-web-${way/=/-}" "ding:mode=parallel,gpu:$way:train=$train" "$web" "$work/web.txt" --threads "$cores" \
+      --queries "$queries" --load 0.6,0.9 || continue
+    row "Ding, $way: both above CPU and GPU alone (queries/s: both; CPU, GPU)" \
+      "$(most "ding-web-${way/=/-}" ding/parallel); $(most ding-web ding/cpu), $(most "ding-web-${way/=/-}" ding/gpu)" \
+      "$(most "ding-web-${way/=/-}" ding/parallel) > $(most ding-web ding/cpu) + $(most "ding-web-${way/=/-}" ding/gpu)"
   done
-  for ratio in 16 1024 16384; do
-    left 15 "Griffin at a ratio of $ratio" || return
-    load "griffin-ratio-$ratio" "griffin:ratio=$ratio" ef --queries "$queries" --threads 1 --serial
-    say "Griffin, resident, ratio $ratio: mean $(value "griffin-ratio-$ratio" load-latency mean 0) ms"
-  done
-  left 25 "Griffin under load" || return
-  load griffin-live griffin:streams=2 ef --queries "$queries" --threads "$cores" --load 0.3,0.6,0.9
+}
+# A device that holds a sixth of the index: lists are sent while others are searched.
+ding_part() {
+  [ -z "${STAND_IN:-}" ] || return
+  load ding-part "ding:mode=parallel,gpu:memory=$(($(stat -c %s "$web") / 6291456 + 64)):train=$train" "$web" \
+    "$work/web.txt" --threads "$cores" --queries "$queries" --load 0.3,0.6,0.9 || return
+  row "Ding: 50 to 80 % of the lists are in the device's memory (%, at 0.9 of the most)" \
+    "$(awk -F '\t' '$1 == "ding-9-cache" && $2 == "parallel" { v = $4 } END { print v + 0 }' "$logs"/ding-part/*.tsv)" 1
 }
 
-aos() {
-  local c=8192,32768,131072,524288,1048576,2097152,4194304,16777216 live
-  load ao "ao:c=$c:method=hs16,hs32,binary,interpolation,lr-global" web --queries "$queries" --closed \
-    --threads "$cores"
+# griffin_client LISTS: one client, as the paper has it
+griffin_client() {
+  local lists=$1 n=$queries ratios=128 cpu gpu both p x
+  [ -z "$quick" ] || n=$few
+  load "griffin-$lists" "griffin:mode=griffin,gpu,cpu:lists=$lists:ratio=$ratios" "$work/ef.gpuir" "$work/mid.txt" \
+    --queries "$n" --threads 1 --serial || return
+  cpu=$(value "griffin-$lists" load-latency "griffin/CPU/$lists/128/mean" 0)
+  gpu=$(value "griffin-$lists" load-latency "griffin/Griffin-GPU/$lists/128/mean" 0)
+  both=$(value "griffin-$lists" load-latency "griffin/Griffin/$lists/128/mean" 0)
+  row "Griffin, lists $lists: 10 times its CPU, 1.5 times its GPU (ms: both; CPU, GPU)" "$both; $cpu, $gpu" \
+    "$cpu >= 10 * $both && $gpu >= 1.5 * $both"
+  for p in 80:6.6 90:8.3 95:10.4 99:16.1 99.9:26.8; do
+    x=$(over "$(value "griffin-$lists" griffin-fig15 "CPU/$lists" "${p%:*}")" \
+      "$(value "griffin-$lists" griffin-fig15 "Griffin/$lists" "${p%:*}")")
+    row "Griffin, lists $lists: ${p#*:} times its CPU at the ${p%:*}th percentile" "$x" "$x >= ${p#*:}"
+  done
+}
+griffin_ratios() {
+  load griffin-ratios griffin:ratio=16,1024,16384 "$work/ef.gpuir" "$work/mid.txt" --queries "$queries" --threads 1 \
+    --serial
+}
+griffin_live() {
+  load griffin-live griffin:mode=griffin,gpu,cpu:streams=2 "$work/ef.gpuir" "$work/mid.txt" --queries "$queries" \
+    --threads "$cores" --load 0.3,0.6,0.9 || return
+  row "Griffin, open loop, resident: both above CPU and GPU (queries/s: both; CPU, GPU)" \
+    "$(most griffin-live griffin/Griffin/resident/128); $(most griffin-live griffin/CPU/resident/128), $(most \
+      griffin-live griffin/Griffin-GPU/resident/128)" \
+    "$(most griffin-live griffin/Griffin/resident/128) > $(most griffin-live griffin/CPU/resident/128) + $(most \
+      griffin-live griffin/Griffin-GPU/resident/128)"
+}
+
+ao_arrays() {
+  local c=8192,32768,131072,524288,1048576,2097152,4194304,16777216 n=$queries
+  local m=hs16,binary,hs32,interpolation,lr-global
+  [ -z "$quick" ] || c=131072,1048576,2097152 n=$few m=hs16,binary
+  load ao "ao:c=$c:method=$m:wait=20" "$work/mid.gpuir" "$work/mid.txt" --queries "$n" --closed --threads "$cores" ||
+    return
   # kernels and transfers alone: ranking is no part of the paper's
   row "Ao, c = 2^20: HS16 60 % above binary search (ms a batch)" \
     "$(value ao ao-response hs16 1048576); $(value ao ao-response binary 1048576)" \
     "1.6 * $(value ao ao-response hs16 1048576) <= $(value ao ao-response binary 1048576)"
-  row "Ao, HS16: at least 20 % of the time is CPU and transfers (GPU %, c = 2^13, 2^20, 2^24)" \
-    "$(value ao ao-fig9b hs16 8192), $(value ao ao-fig9b hs16 1048576), $(value ao ao-fig9b hs16 16777216)" \
-    "$(value ao ao-fig9b hs16 1048576) <= 80"
-  left 25 "Ao on coded lists" || return
-  load ao-hslrc "ao:c=1048576:method=algorithm1:codec=hslrc" web --queries "$queries" --closed --threads "$cores"
-  left 25 "Ao under load" || return
-  live=$(awk -v m="$(most beside-gpu)" 'BEGIN { printf "%.6g,%.6g", 0.2 * m + 1, 0.5 * m + 1 }')
-  load ao-live "ao:c=131072,1048576:wait=5" web --queries "$queries" --rate "$live" --threads "$cores"
+  row "Ao, HS16: queries/s of batches rise from c = 2^20 to 2^21 (ms for a million docIDs)" \
+    "$(over "$(value ao ao-response hs16 1048576)" 1.048576), $(over "$(value ao ao-response hs16 2097152)" 2.097152)" \
+    "$(value ao ao-response hs16 2097152) < 2 * $(value ao ao-response hs16 1048576)"
+  row "Ao, HS16: at least 20 % of the time is CPU and transfers (GPU %, c = 2^17, 2^20, 2^21)" \
+    "$(value ao ao-fig9b hs16 131072), $(value ao ao-fig9b hs16 1048576), $(value ao ao-fig9b hs16 2097152)" \
+    "$(value ao ao-fig9b hs16 1048576) <= 80 && $(value ao ao-fig9b hs16 131072) <= 80"
+}
+ao_coded() {
+  load ao-hslrc ao:c=1048576:method=algorithm1:codec=hslrc:wait=20 "$work/mid.gpuir" "$work/mid.txt" \
+    --queries "$queries" --closed --threads "$cores"
+}
+ao_live() {
+  local most_
+  most_=$(most ao "ao/hs16/1048576")
+  load ao-live "ao:c=131072,1048576:wait=5" "$work/mid.gpuir" "$work/mid.txt" --queries "$queries" --threads "$cores" \
+    --rate "$(awk -v m="$most_" 'BEGIN { printf "%.6g,%.6g,%.6g", 0.2 * m + 1, 0.5 * m + 1, 0.8 * m + 1 }')"
+}
+
+# The highest rates with p99 of at most $p99 ms, each policy with all processors: mixed load, then AND alone.
+# capacities NAME INDEX QUERIES WITH-MIX POLICY...
+capacities() {
+  local name=$1 index=$2 log=$3 mix=() policy best=0 auto=0 c threads
+  [ "$4" = - ] || mix=("$4")
+  shift 4
+  for policy; do
+    left 25 "the highest rate of $policy ($name)" || break
+    threads=$cores
+    [ "$policy" != inter ] || threads=$((processors > 2 ? processors - 1 : 1))
+    [ "$policy" != auto ] || threads=$((processors > 3 ? processors - 2 : 1))
+    load "$name-${policy%%:*}" "$policy" "$index" "$log" "${mix[@]}" --threads "$threads" --queries "$few" \
+      --p99 "$p99" || continue
+    c=$(capacity "$name-${policy%%:*}")
+    say "$name: $policy holds $c queries/s within $p99 ms, $(most "$name-${policy%%:*}") at once"
+    [ "$policy" = auto ] && auto=$c
+    best=$(awk -v a="$best" -v b="$c" 'BEGIN { print (a > b ? a : b) }')
+  done
+  row "$name: auto is behind none by more than 3 % (queries/s with p99 of $p99 ms: auto; best)" "$auto; $best" \
+    "$auto >= 0.97 * $best"
+}
+mixed() { capacities mixed "$web" "$work/web.txt" --mix auto gpu "ding:train=$train" inter; }
+ands() {
+  capacities and "$work/mid.gpuir" "$work/mid.txt" - auto gpu "ding:train=$train" griffin:streams=2 \
+    ao:c=131072:wait=1 inter
 }
 
 run() {
-  local processors
-  processors=$(nproc) table=$out/schedulers.txt cores=$((processors > 3 ? processors - 3 : 1)) train=$((queries / 2))
-  ((train < 3000)) || train=3000
+  local step
+  processors=$(nproc) table=$out/schedulers.txt cores=$((processors > 3 ? processors - 3 : 1)) logs=$out/schedulers
+  [ -z "$quick" ] || queries=$few train=1000
+  ((train <= queries / 2)) || train=$((queries / 2))
   unpack || die "no programs: run '$0 pack' where there is a compiler"
-  rm -rf "$work/logs" && mkdir -p "$work/logs"
+  rm -rf "$logs" && mkdir -p "$logs"
   {
     echo "# $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $processors processors;" \
-      "$(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null || echo 'no GPU');" \
+      "$(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null | head -n 1 || true);" \
       "gpuir, commit $(cat "$work/commit" build/commit 2>/dev/null | head -n 1); command: tools/scripts/schedulers.sh"
-    echo "# $documents synthetic documents in random order, runs of $queries queries in AND, one seed"
+    echo "# web: $([ -f "$web" ] && echo "$web" || echo "$documents documents"); lists of Griffin and Ao: $documents" \
+      "synthetic documents in random order; runs of $queries queries in AND, one seed"
   } | tee "$table"
+  lscpu -e >"$logs/lscpu.txt" 2>&1
   self_check
-  lscpu -e >"$work/logs/lscpu.txt" 2>&1
-  synth --documents "$documents" --queries $((queries + train)) "$work/web.gpuir" "$work/web.txt" \
-    >"$work/logs/synth.txt" || die "synth"
-  synth --documents "$documents" --queries $((queries + train)) --codec ef "$work/ef.gpuir" "$work/web.txt" \
-    >>"$work/logs/synth.txt" || die "synth"
-  say "indexes are made"
-  beside
-  dings
-  if left 60 Griffin; then griffins; fi
-  if left 50 Ao; then aos; fi
-  tar -czf "$out/schedulers.tar.gz" -C "$work/logs" .
+  make_indexes
+  local steps="50:ding_web 45:griffin_client:transfer 30:ao_arrays 45:griffin_client:resident 25:beside 45:mixed \
+    30:ding_dict 30:ding_one 25:ding_part 40:ands 25:ding_chunks 20:ao_live 25:griffin_live 25:ding_short \
+    20:ding_others 20:griffin_ratios 20:ao_coded"
+  [ -z "$quick" ] || steps="12:ding_web 10:griffin_client:resident 10:ao_arrays 10:griffin_client:transfer 10:beside \
+    15:mixed 12:ding_part 10:ao_coded"
+  for step in $steps; do
+    IFS=: read -r seconds what with <<<"$step"
+    if left "$seconds" "$what $with"; then "$what" "$with"; fi
+  done
   say "done; exit status $failed"
   return $failed
 }

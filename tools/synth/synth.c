@@ -21,7 +21,7 @@ static const char help[] =
     "       synth --check INDEX QUERIES\n"
     "\n"
     "Writes a generated index of web shape to INDEX and a log of queries for it, one a line, to QUERIES.\n"
-    "With --check: compares such a pair with what is published of web collections.\n"
+    "INDEX -: the log alone. With --check: compares such a pair with what is published of web collections.\n"
     "\n"
     "  --documents N        documents (25200000)\n"
     "  --terms N            lists; by default down to the rarest term that a query may hold\n"
@@ -156,7 +156,7 @@ static int write_both(const options *o) {
   double start = seconds();
   int status = synth_open(&o->d, &s, &err);
   if (status) return failed(o->operands[0], status, &err);
-  status = synth_write(s, o->operands[0], &err);
+  if (strcmp(o->operands[0], "-") != 0) status = synth_write(s, o->operands[0], &err);
   status = status ? failed(o->operands[0], status, &err) : write_queries(s, o->operands[1]);
   if (!status) message("%u lists and %u queries in %.1f s", s->d.terms, s->d.queries, seconds() - start);
   synth_close(s);
