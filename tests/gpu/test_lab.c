@@ -290,7 +290,8 @@ static void check_rounds(const lists *l, const queries *qs, const char *codec) {
   free(docs);
 }
 
-static void check_intersections(const lists *l, const queries *qs, const char *codec) {
+/* only_coded: the lab prepares nothing of the lists as they are. */
+static void check_intersections(const lists *l, const queries *qs, const char *codec, int only_coded) {
   gpuir_cuda_lab_desc desc;
   gpuir_cuda_lab *lab;
   gpuir_error err;
@@ -299,6 +300,7 @@ static void check_intersections(const lists *l, const queries *qs, const char *c
   int coded;
   memset(&desc, 0, sizeof desc);
   desc.codec = codec;
+  desc.coded = only_coded;
   desc.lists = (const uint32_t *const *)l->docs;
   desc.lengths = l->n;
   desc.nlists = l->count;
@@ -314,7 +316,7 @@ static void check_intersections(const lists *l, const queries *qs, const char *c
     printf("# %s\n", err.msg);
     report(0, "open", codec);
   } else {
-    for (coded = 0; coded < 2; coded++)
+    for (coded = only_coded; coded < 2; coded++)
       for (i = 0; gpuir_cuda_lab_method(i) && (coded || !strcmp(codec, "bp128")); i++)
         for (k = 0; k < 2; k++) {
           gpuir_cuda_lab_way way;
@@ -330,7 +332,8 @@ static void check_intersections(const lists *l, const queries *qs, const char *c
           memset(counts, 0xff, qs->n * 4);
           status = gpuir_cuda_lab_intersect(lab, qs->lists, qs->start, qs->n, &way, counts, docs, NULL, &err);
           if (status == GPUIR_E_UNSUPPORTED) continue;
-          (void)snprintf(name, sizeof name, "%s %s %s", way.method, coded ? "in" : "beside", codec);
+          (void)snprintf(name, sizeof name, "%s %s %s%s", way.method, coded ? "in" : "beside", codec,
+              only_coded ? " alone" : "");
           ok = !status && !memcmp(counts, qs->counts, qs->n * 4) && !memcmp(docs, qs->docs, qs->total * 4);
           if (status) printf("# %s\n", err.msg);
           if (!ok && !status) {
@@ -355,6 +358,24 @@ static int compare_hits(const void *x, const void *y) {
   const gpuir_hit *a = (const gpuir_hit *)x, *b = (const gpuir_hit *)y;
   if (a->score != b->score) return a->score < b->score ? 1 : -1;
   return a->docid < b->docid ? -1 : a->docid > b->docid;
+}
+
+/* Whether the tree ranks queries that come alone, which the whole device builds it for. */
+static int rank_alone(gpuir_cuda_lab *lab, const gpuir_hit *all, const gpuir_hit *sorted, const uint32_t *start,
+    size_t nq, size_t k, gpuir_hit *hits) {
+  size_t q;
+  for (q = 0; q < nq; q++) {
+    const uint32_t alone[2] = {0, start[q + 1] - start[q]};
+    const size_t want = alone[1] < k ? alone[1] : k;
+    uint32_t count;
+    gpuir_error err;
+    if (gpuir_cuda_lab_topk(lab, all + start[q], alone, 1, k, "tree", 1, hits, &count, NULL, &err) || count != want ||
+        memcmp(hits, sorted + start[q], want * sizeof *hits) != 0) {
+      printf("# query %u of %u candidates, k %u\n", (unsigned)q, (unsigned)alone[1], (unsigned)k);
+      return 0;
+    }
+  }
+  return 1;
 }
 
 static void check_ranking(int quick) {
@@ -402,6 +423,7 @@ static void check_ranking(int quick) {
         (void)snprintf(name, sizeof name, "%s, k %u", gpuir_cuda_lab_ranking(i), (unsigned)ks[k]);
         report(ok, "ranking by", name);
       }
+    for (k = 0; k < 4; k++) report(rank_alone(lab, all, sorted, start, nq, ks[k], hits), "ranking", "query by query");
     gpuir_cuda_lab_close(lab);
   }
   free(start);
@@ -520,10 +542,11 @@ static void check_lists(const lists *l, int quick, int with_params) {
   for (i = 0; i < CODECS; i++) check_decode(l, codecs[i], quick ? 11 : 7);
   for (i = 0; i < SPECS && with_params; i++) check_decode(l, specs[i], 7);
   make_queries(&qs, l, quick ? 12 : 600, 5);
-  for (i = 0; i < CODECS; i++) check_intersections(l, &qs, codecs[i]);
+  for (i = 0; i < CODECS; i++) check_intersections(l, &qs, codecs[i], 0);
+  for (i = 0; i < CODECS; i++) check_intersections(l, &qs, codecs[i], 1);
   check_rounds(l, &qs, "ef");
   check_rounds(l, &qs, "bp128");
-  for (i = 0; i < SPECS && with_params; i++) check_intersections(l, &qs, specs[i]);
+  for (i = 0; i < SPECS && with_params; i++) check_intersections(l, &qs, specs[i], 0);
   printf("# %u of %u queries have results, %u docIDs\n", nonempty(&qs), (unsigned)qs.n, (unsigned)qs.total);
   free_queries(&qs);
 }

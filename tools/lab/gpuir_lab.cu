@@ -306,11 +306,13 @@ enum {
   GCL_SKIP,
   GCL_GRIFFIN,
   GCL_ALGORITHM1,
+  GCL_ALGORITHM1_PLAIN, /* without the list of blocks' last docIDs, H(t) */
   GCL_METHODS
 };
 
 static const char *const gcl_methods[GCL_METHODS] = {"binary", "interpolation", "lr-global", "lr-local", "hs16", "hs32",
-    "hs64", "hs128", "hs256", "pmf0", "pmf1", "pmf2", "pmf3", "pmf4", "mergepath", "skip", "griffin", "algorithm1"};
+    "hs64", "hs128", "hs256", "pmf0", "pmf1", "pmf2", "pmf3", "pmf4", "mergepath", "skip", "griffin", "algorithm1",
+    "algorithm1-without-h"};
 
 #define GCL_LOCAL 5u /* of gcl_list's tables: what lr-local's segments are */
 #define GCL_PART 1024u /* docIDs of both lists in a partition of MergePath */
@@ -332,6 +334,7 @@ typedef struct gcl_batch {
   uint32_t *flags; /* a bit a candidate */
   uint32_t *at; /* marked ones of the query before each chunk */
   uint32_t *pos[2]; /* a candidate: where a splitter lies in the longer list */
+  uint32_t *where; /* a marked candidate: where it lies in the list of the round; NULL: not told */
   uint32_t *expanded; /* decoded lists of a round */
   uint32_t nq, nchunks;
   float crossover; /* of list lengths: from here on, skip pointers instead of MergePath */
@@ -583,7 +586,9 @@ static __global__ void __launch_bounds__(GCL_THREADS) gcl_block_search(const __g
           for (step = 64; step; step /= 2)
             if (docs[at + step - 1] < x[i]) at += step;
           live &= ~(1u << i);
-          if (docs[at] == x[i]) found |= 1u << i;
+          if (docs[at] != x[i]) continue;
+          found |= 1u << i;
+          if (b.where) b.where[s.base + first + 32 * i + lane] = least * GPUIR__BLOCK + at;
         }
     }
 #pragma unroll
@@ -718,6 +723,58 @@ static __global__ void __launch_bounds__(GCL_THREADS)
   }
 }
 
+/* ---- scores, list by list ---- */
+
+/* What scoring after each intersection needs (Ding et al. 2009, section 8.2: a term at a time). Lists are numbered as
+ * terms are. */
+typedef struct gcl_scores {
+  const gc_view *view; /* host */
+  const gc_term *terms;
+  const struct gcl_job *jobs;
+  uint32_t *sum[2]; /* a candidate's, beside gcl_batch.cand */
+} gcl_scores;
+
+/* A query of a batch. */
+typedef struct gcl_job {
+  gc_job job; /* only its norm and its terms */
+  uint32_t slot, to; /* OR: its accumulators; where its hits go */
+} gcl_job;
+
+static __device__ __forceinline__ uint32_t gcl_contribution(const gc_view &v, const gc_term &t, uint32_t where,
+    float norm) {
+  return t.q * gc_contribution(t.weight, gc_freq(v, t, where), norm);
+}
+
+/* Adds what list `round` contributes to the marked candidates' scores, and in the first round the shortest list, in
+ * which a candidate lies where it lies among all. One frequency and one division a list and candidate. */
+static __global__ void __launch_bounds__(GCL_THREADS) gcl_add_scores(const __grid_constant__ gc_view v,
+    const __grid_constant__ gcl_batch b, const __grid_constant__ gcl_scores to, uint32_t round, int cand) {
+  uint64_t w = (uint64_t)blockIdx.x * GCL_WARPS + threadIdx.x / 32;
+  for (; w < (uint64_t)b.nchunks * 4; w += (uint64_t)gridDim.x * GCL_WARPS) {
+    const uint32_t flags = b.flags[w];
+    if (!flags) continue;
+    const gcl_share s = gcl_share_of(b, (uint32_t)(w / 4), (uint32_t)w % 4, cand, false);
+    if (round >= s.k || !(flags >> gc_lane() & 1)) continue;
+    uint32_t *sum = to.sum[cand] + s.base + s.e;
+    const float norm = gc_norm(v, to.jobs[s.q].job, s.cand[s.e]);
+    const uint32_t before = round > 1 ? *sum : gcl_contribution(v, to.terms[b.lists[s.first]], s.e, norm);
+    *sum = before + gcl_contribution(v, to.terms[b.lists[s.first + round]], b.where[s.base + s.e], norm);
+  }
+}
+
+/* Moves the marked candidates' scores together, as gcl_gather moves their docIDs. */
+static __global__ void __launch_bounds__(GCL_THREADS)
+    gcl_gather_scores(const __grid_constant__ gcl_batch b, const uint32_t *from, uint32_t *to) {
+  uint64_t w = (uint64_t)blockIdx.x * GCL_WARPS + threadIdx.x / 32;
+  for (; w < (uint64_t)b.nchunks * 4; w += (uint64_t)gridDim.x * GCL_WARPS) {
+    const uint32_t flags = b.flags[w];
+    const uint64_t base = b.queries[__ldg(b.chunk_query + w / 4)].base;
+    uint32_t at = b.at[w / 4], i;
+    for (i = 0; i < w % 4; i++) at += __popc(b.flags[w / 4 * 4 + i]);
+    if (flags >> gc_lane() & 1) to[base + at + gc_rank(flags)] = from[w * 32 + gc_lane()];
+  }
+}
+
 /* ========================
  * [lab-cuda-03-algorithm1]  Algorithm 1 of Ao et al. 2011: lists coded by lines, searched by element
  *
@@ -828,15 +885,30 @@ static __device__ __forceinline__ bool gcl_hashed_holds(const gpuir__stream &s, 
   return gcl_in_segment(g, x, 0, min(count - g.base, GPUIR__PARA_MOST), !g.base);
 }
 
-/* Returns whether a list holds x. Without hash segmentation: the safe range of the list's line, a search for the block
- * in it (the auxiliary list H), and in the block's segment by element. */
+/* Returns whether elements lo .. hi - 1 of a list have x, each of which a step finds its segment for. */
 template <int CODEC>
+static __device__ __forceinline__ bool gcl_has_element(const gcl_list &l, uint32_t x, uint32_t lo, uint32_t hi) {
+  while (lo < hi) {
+    const uint32_t mid = lo + (hi - lo) / 2;
+    gcl_segment g;
+    const uint32_t at = gcl_locate<CODEC>(l, mid, &g), y = gcl_element(g, at);
+    if (y == x) return true;
+    if (y < x) lo = mid + 1;
+    else hi = mid;
+  }
+  return false;
+}
+
+/* Returns whether a list holds x. Without hash segmentation: the safe range of the list's line, a search for the block
+ * in it (H: by the auxiliary list of that name, else by element throughout), and in the block's segment by element. */
+template <int CODEC, bool H>
 static __device__ __forceinline__ bool gcl_holds(const gcl_list &l, uint32_t x) {
   const gpuir__stream &s = l.s;
   gcl_segment g;
   uint32_t lo, hi, block, at;
   if (CODEC == GPUIR__ID_HSLRC && s.offset) return gcl_hashed_holds(s, x);
   gpuir__lr_range((const gpuir__lr *)l.lines, x, s.n, &lo, &hi);
+  if (!H) return gcl_has_element<CODEC>(l, x, lo, hi);
   if (lo >= hi) return false;
   block = lo / GPUIR__BLOCK;
   if (s.last) {
@@ -858,7 +930,7 @@ static __device__ __forceinline__ bool gcl_holds(const gcl_list &l, uint32_t x) 
 
 /* Intersects by Algorithm 1: a thread recovers a docID of the shortest list alone, and looks for it in the other
  * lists as they are coded. Counted for 128 candidates: lrc 3,510 instructions, hslrc 5,480. */
-template <int CODEC>
+template <int CODEC, bool H>
 static __global__ void __launch_bounds__(GCL_THREADS) gcl_algorithm1(const __grid_constant__ gcl_batch b) {
   uint64_t w = (uint64_t)blockIdx.x * GCL_WARPS + threadIdx.x / 32;
   for (; w < (uint64_t)b.nchunks * 4; w += (uint64_t)gridDim.x * GCL_WARPS) {
@@ -871,11 +943,26 @@ static __global__ void __launch_bounds__(GCL_THREADS) gcl_algorithm1(const __gri
       x = gcl_element(g, at);
       b.cand[0][s.base + s.e] = x;
     }
-    for (i = 1; i < s.k && found; i++) found = gcl_holds<CODEC>(b.all[b.lists[s.first + i]], x);
+    for (i = 1; i < s.k && found; i++) found = gcl_holds<CODEC, H>(b.all[b.lists[s.first + i]], x);
     vote = __ballot_sync(GC_WARP, found);
     if (!gc_lane()) b.flags[w] = vote;
   }
 }
+
+typedef void (*gcl_chunk_kernel)(gcl_batch);
+
+/* NULL: it does not search such lists. h: with H(t). */
+static gcl_chunk_kernel gcl_algorithm1_of(unsigned codec, bool h) {
+  switch (codec) {
+  case GPUIR__ID_LRC: return h ? gcl_algorithm1<GPUIR__ID_LRC, true> : gcl_algorithm1<GPUIR__ID_LRC, false>;
+  case GPUIR__ID_LRCSEG: return h ? gcl_algorithm1<GPUIR__ID_LRCSEG, true> : gcl_algorithm1<GPUIR__ID_LRCSEG, false>;
+  case GPUIR__ID_SEGLRC: return h ? gcl_algorithm1<GPUIR__ID_SEGLRC, true> : gcl_algorithm1<GPUIR__ID_SEGLRC, false>;
+  case GPUIR__ID_HSLRC: return h ? gcl_algorithm1<GPUIR__ID_HSLRC, true> : NULL; /* buckets need no H(t) */
+  default: return NULL;
+  }
+}
+
+static bool gcl_is_algorithm1(int how) { return how == GCL_ALGORITHM1 || how == GCL_ALGORITHM1_PLAIN; }
 
 /* ========================
  * [lab-cuda-04-rank]  the k greatest of a query's keys, a block of threads a query
@@ -927,10 +1014,11 @@ typedef struct gcl_level {
   uint32_t n;
 } gcl_level;
 
-/* Makes a level of the one below, a warp a group. */
-static __device__ __forceinline__ void gcl_make_level(const gcl_level &below, unsigned long long *to, uint32_t n) {
+/* Makes a level of the one below: group `first` and every step-th behind it by this warp. */
+static __device__ __forceinline__ void gcl_make_level(const gcl_level &below, unsigned long long *to, uint32_t n,
+    uint32_t first, uint32_t step) {
   uint32_t i, j;
-  for (i = threadIdx.x / 32; i < n; i += GCL_TOPK_THREADS / 32) {
+  for (i = first; i < n; i += step) {
     const uint32_t end = min(below.n, (i + 1) * GCL_GROUP);
     unsigned long long x = 0;
     for (j = i * GCL_GROUP + gc_lane(); j < end; j += 32) x = gcl_max(x, below.keys[j]);
@@ -938,7 +1026,6 @@ static __device__ __forceinline__ void gcl_make_level(const gcl_level &below, un
     for (j = 16; j; j /= 2) x = gcl_max(x, __shfl_xor_sync(GC_WARP, x, j));
     if (!gc_lane()) to[i] = x;
   }
-  __syncthreads();
 }
 
 /* Returns the greatest key of a group of a level that is at most `most`, in all threads. */
@@ -948,21 +1035,52 @@ static __device__ __forceinline__ unsigned long long gcl_group_max(const gcl_lev
   return gcl_block_max(j < level.n && level.keys[j] <= most ? level.keys[j] : 0);
 }
 
+/* Where a query's tree lies, and how large its levels are. */
+typedef struct gcl_shape {
+  uint32_t from, n, n1, n2; /* its keys; nodes of the two levels above */
+  bool two; /* there is the second one: n1 + n2 <= n + 1, or there is none */
+} gcl_shape;
+
+static __device__ __forceinline__ gcl_shape gcl_shape_of(const gcl_topk &t, uint32_t q) {
+  gcl_shape s;
+  s.from = t.start[q];
+  s.n = t.count ? t.count[q] : t.start[q + 1] - s.from;
+  s.n1 = (s.n + GCL_GROUP - 1) / GCL_GROUP;
+  s.n2 = (s.n1 + GCL_GROUP - 1) / GCL_GROUP;
+  s.two = s.n1 > GCL_GROUP;
+  return s;
+}
+
+/* Makes a level of the trees of few queries by the whole device, as the paper does: blockIdx.y is the query. */
+static __global__ void __launch_bounds__(GCL_TOPK_THREADS) gcl_tree_level(const gcl_topk t, unsigned level) {
+  const gcl_shape s = gcl_shape_of(t, blockIdx.y);
+  const uint32_t first = blockIdx.x * (GCL_TOPK_THREADS / 32) + threadIdx.x / 32;
+  unsigned long long *one = t.spare + s.from;
+  if (level == 1) gcl_make_level(gcl_level{t.keys + s.from, s.n}, one, s.n1, first, gridDim.x * GCL_TOPK_THREADS / 32);
+  else if (s.two) gcl_make_level(gcl_level{one, s.n1}, one + s.n1, s.n2, first, gridDim.x * GCL_TOPK_THREADS / 32);
+}
+
 /* Ranks by the tree of groups of 512 (Ding et al. 2009, section 8.2): each has its greatest key; the greatest of all
  * is taken, and the groups that it came from get their next one. 8 bytes a key are read once; each of the k steps is
  * 2 to 4 maxima over 512 keys. Keys need no mark of having been taken: those are taken that are not below the last
- * one. Counted, the best 100 of 20,000: 8.0 bytes a key, 1,940 instructions for 128. */
+ * one. Counted, the best 100 of 20,000: 8.0 bytes a key, 1,940 instructions for 128. BUILT: gcl_tree_level has made
+ * the levels. */
+template <bool BUILT>
 static __global__ void __launch_bounds__(GCL_TOPK_THREADS) gcl_tree(const gcl_topk t) {
   __shared__ uint32_t owner;
   uint32_t q, i, j;
   for (q = blockIdx.x; q < t.nq; q += gridDim.x) {
-    const uint32_t from = t.start[q], n = t.count ? t.count[q] : t.start[q + 1] - from, k = min(t.k, n);
-    const uint32_t n1 = (n + GCL_GROUP - 1) / GCL_GROUP, n2 = (n1 + GCL_GROUP - 1) / GCL_GROUP;
-    const bool two = n1 > GCL_GROUP; /* n1 + n2 <= n + 1, or there is no second level */
-    unsigned long long *one_keys = t.spare + from, *two_keys = one_keys + n1, own = 0;
-    const gcl_level keys = {t.keys + from, n}, one = {one_keys, n1}, top = two ? gcl_level{two_keys, n2} : one;
-    gcl_make_level(keys, one_keys, n1);
-    if (two) gcl_make_level(one, two_keys, n2);
+    const gcl_shape s = gcl_shape_of(t, q);
+    const uint32_t k = min(t.k, s.n), n1 = s.n1;
+    const bool two = s.two;
+    unsigned long long *one_keys = t.spare + s.from, *two_keys = one_keys + n1, own = 0;
+    const gcl_level keys = {t.keys + s.from, s.n}, one = {one_keys, n1}, top = two ? gcl_level{two_keys, s.n2} : one;
+    if (!BUILT) {
+      gcl_make_level(keys, one_keys, n1, threadIdx.x / 32, GCL_TOPK_THREADS / 32);
+      __syncthreads();
+      if (two) gcl_make_level(one, two_keys, s.n2, threadIdx.x / 32, GCL_TOPK_THREADS / 32);
+      __syncthreads();
+    }
     for (i = threadIdx.x; i < top.n; i += GCL_TOPK_THREADS) own = gcl_max(own, top.keys[i]); /* a thread's share */
     for (i = 0; i < k; i++) {
       const unsigned long long best = gcl_block_max(own);
@@ -1280,6 +1398,7 @@ typedef struct gcl_runner {
   uint8_t *plan, *plan_device; /* of a run, pinned; its copy */
   size_t plan_size;
   gcl_clock *clock; /* NULL: no steps are told apart */
+  const struct gcl_scores *scores; /* NULL: nothing is scored while lists are intersected */
 } gcl_runner;
 
 struct gpuir_cuda_lab {
@@ -1403,86 +1522,80 @@ static int gcl_plan_exceptions(const gpuir_allocator *a, gcl_image *m, const gpu
   return gpuir__buf_put(a, &m->nodes[GCL_GROUPS - 1], &root, sizeof root);
 }
 
-/* The directory of a list that is being coded, on the host; NULL for a list of one block. */
-typedef struct gcl_directory {
-  uint32_t *offset;
+/* What a list is made to on the host, by any thread, before it is laid out. */
+#define GCL_PREPARES 7u
+typedef struct gcl_made {
+  gpuir__buf bytes; /* coded, and the padding behind it */
+  size_t len; /* without that */
+  uint32_t *offset; /* the directory; NULL for a list of one block */
   uint8_t *width;
-  size_t place, size; /* in the image; of the memory of these arrays */
-} gcl_directory;
+  size_t size; /* of the memory of these two */
+  gpuir__prepared prepared[GCL_PREPARES];
+  int status;
+} gcl_made;
 
-/* Copies a directory into the image, and makes the list refer to it. */
-static void gcl_add_directory(gcl_image *m, const gcl_directory *d, const uint32_t *docs, gcl_list *l) {
-  const uint32_t blocks = l->nblocks, n = l->s.n;
-  uint8_t *to = m->bytes.data + d->place;
-  uint32_t k;
-  memcpy(to, d->offset, (size_t)blocks * 4);
-  for (k = 0; k < blocks; k++)
-    gpuir__store32(to + (size_t)(blocks + k) * 4, docs[gpuir__min64((uint64_t)k * GPUIR__BLOCK + GPUIR__BLOCK, n) - 1]);
-  memcpy(to + (size_t)blocks * 8, d->width, blocks);
-  l->s.offset = (const uint32_t *)(uintptr_t)d->place;
-  l->s.last = l->s.offset + blocks;
-  l->s.width = gcl_place(d->place + (size_t)blocks * 8);
+static void gcl_made_free(const gpuir_allocator *a, gcl_made *m) {
+  unsigned i;
+  gpuir__buf_free(a, &m->bytes);
+  gpuir__free(a, m->offset, m->size);
+  for (i = 0; i < GCL_PREPARES; i++) gpuir__prepared_free(a, &m->prepared[i]);
+  memset(m, 0, sizeof *m);
 }
 
-/* Codes a list into the image; *bytes: its size, *stream: what the CPU would decode it from. */
-static int gcl_code_list(const gpuir_allocator *a, gcl_image *m, gpuir__coding coding, const uint32_t *docs, uint32_t n,
-    const gcl_directory *d, gpuir__stream *stream) {
-  const size_t at = gcl_room(a, &m->bytes, 0);
-  const gpuir__target to = {a, &m->bytes, d->offset, d->width, coding.param};
-  int status = at == SIZE_MAX ? GPUIR_E_NOMEM : coding.codec->encode(coding.codec, docs, n, &to);
+/* Copies a directory into the image, and makes the list refer to it. */
+static void gcl_add_directory(gcl_image *m, const gcl_made *made, size_t place, const uint32_t *docs, gcl_list *l) {
+  const uint32_t blocks = l->nblocks, n = l->s.n;
+  uint8_t *to = m->bytes.data + place;
+  uint32_t k;
+  memcpy(to, made->offset, (size_t)blocks * 4);
+  for (k = 0; k < blocks; k++)
+    gpuir__store32(to + (size_t)(blocks + k) * 4, docs[gpuir__min64((uint64_t)k * GPUIR__BLOCK + GPUIR__BLOCK, n) - 1]);
+  memcpy(to + (size_t)blocks * 8, made->width, blocks);
+  l->s.offset = (const uint32_t *)(uintptr_t)place;
+  l->s.last = l->s.offset + blocks;
+  l->s.width = gcl_place(place + (size_t)blocks * 8);
+}
+
+/* Lays a list out in the image; *stream: what the CPU would decode it from. */
+static int gcl_lay_out(const gpuir_allocator *a, gcl_image *m, gpuir__coding coding, const gcl_made *made, uint32_t n,
+    gpuir__stream *stream) {
+  const size_t at = gcl_room(a, &m->bytes, made->bytes.len);
+  if (at == SIZE_MAX) return GPUIR_E_NOMEM;
+  memcpy(m->bytes.data + at, made->bytes.data, made->bytes.len);
   memset(stream, 0, sizeof *stream);
-  stream->len = m->bytes.len - at;
-  if (!status && gcl_room(a, &m->bytes, GPUIR__STREAM_PAD) == SIZE_MAX) status = GPUIR_E_NOMEM;
-  if (status) return status;
   stream->codec = coding.codec;
   stream->bytes = m->bytes.data + at;
+  stream->len = made->len;
   stream->n = n;
   stream->limit = UINT32_MAX;
-  stream->offset = d->offset;
-  stream->width = d->width;
+  stream->offset = made->offset;
+  stream->width = made->width;
   return GPUIR_OK;
 }
 
 /* Adds list i to the image. */
 static int gcl_add_list(gpuir_cuda_lab *lab, gcl_image *m, gpuir__coding coding, const uint32_t *docs, uint32_t n,
-    size_t i, uint64_t docs_at) {
+    const gcl_made *made, size_t i, uint64_t docs_at) {
   const gpuir_allocator *a = &lab->r.a;
   const uint32_t blocks = (n + GPUIR__BLOCK - 1) / GPUIR__BLOCK;
-  gcl_directory d = {NULL, NULL, SIZE_MAX, 0};
+  const size_t place = made->offset ? gcl_room(a, &m->bytes, (size_t)blocks * 9) : 0;
   gpuir__stream s;
   gcl_list l;
-  uint32_t k;
-  int status;
-  for (k = 1; k < n; k++)
-    if (docs[k] <= docs[k - 1]) return GPUIR_E_ARGUMENT;
-  if (n >= GPUIR__BLOCK) {
-    d.size = (size_t)blocks * 5;
-    d.place = gcl_room(a, &m->bytes, (size_t)blocks * 9);
-    d.offset = (uint32_t *)gpuir__alloc(a, d.size);
-    if (d.place == SIZE_MAX || !d.offset) {
-      gpuir__free(a, d.offset, d.size);
-      return GPUIR_E_NOMEM;
-    }
-    d.width = (uint8_t *)(d.offset + blocks);
-  }
-  status = gcl_code_list(a, m, coding, docs, n, &d, &s);
+  int status = place == SIZE_MAX ? GPUIR_E_NOMEM : gcl_lay_out(a, m, coding, made, n, &s);
+  if (status) return status;
   memset(&l, 0, sizeof l);
-  if (!status) {
-    l.s = s;
-    l.s.codec = NULL;
-    l.s.offset = NULL;
-    l.s.width = NULL;
-    l.s.bytes = gcl_place((size_t)(s.bytes - m->bytes.data));
-    l.nblocks = blocks;
-    if (d.offset) gcl_add_directory(m, &d, docs, &l);
-    l.docs = (const uint32_t *)(uintptr_t)(docs_at * 4);
-    lab->r.n[i] = n;
-    lab->bytes[i] = s.len + (d.offset ? (uint64_t)blocks * 9 : 0);
-    if (lab->r.codec == GPUIR__ID_PFL) status = gcl_plan_exceptions(a, m, &s, &l);
-  }
-  if (!status) status = gpuir__buf_put(a, &m->lists, &l, sizeof l);
-  gpuir__free(a, d.offset, d.size);
-  return status;
+  l.s = s;
+  l.s.codec = NULL;
+  l.s.offset = NULL;
+  l.s.width = NULL;
+  l.s.bytes = gcl_place((size_t)(s.bytes - m->bytes.data));
+  l.nblocks = blocks;
+  if (made->offset) gcl_add_directory(m, made, place, docs, &l);
+  l.docs = (const uint32_t *)(uintptr_t)(docs_at * 4);
+  lab->r.n[i] = n;
+  lab->bytes[i] = s.len + (made->offset ? (uint64_t)blocks * 9 : 0);
+  if (lab->r.codec == GPUIR__ID_PFL) status = gcl_plan_exceptions(a, m, &s, &l);
+  return status ? status : gpuir__buf_put(a, &m->lists, &l, sizeof l);
 }
 
 static void gcl_image_free(const gpuir_allocator *a, gcl_image *m) {
@@ -1622,47 +1735,100 @@ static int gcl_keep(gpuir_cuda_lab *lab, const gcl_image *m, gpuir_error *err) {
   return GPUIR_OK;
 }
 
-/* Makes what searching without codecs needs of a list, as [19-methods] of gpuir.h prepares it, for all copies in
- * common. */
-static int gcl_prepare(gpuir_cuda_lab *lab, gcl_list *l, const uint32_t *docs, uint32_t n, gpuir_error *err) {
-  static const char *const names[] = {"hs16", "hs32", "hs64", "hs128", "hs256", "lr-local", "lr-global"};
+/* What searching a list needs beside its codec, as [19-methods] of gpuir.h prepares it: tables of buckets, and lines of
+ * segments and of the list. A lab of coded lists has the last one alone, if its codec's lists are searched by lines. */
+static const char *const gcl_prepares[GCL_PREPARES] = {"hs16", "hs32", "hs64", "hs128", "hs256", "lr-local",
+    "lr-global"};
+
+static unsigned gcl_first_prepared(const gpuir_cuda_lab *lab, const gpuir_cuda_lab_desc *desc) {
+  if (!desc->queries) return GCL_PREPARES;
+  if (!desc->coded) return 0;
+  return gcl_algorithm1_of(lab->r.codec, false) ? GCL_PREPARES - 1 : GCL_PREPARES;
+}
+
+/* Uploads what was prepared of a list, for all copies in common. The local lines come first, the global one before them
+ * in memory. */
+static int gcl_add_prepared(gpuir_cuda_lab *lab, gcl_list *l, const gcl_made *made, unsigned first, gpuir_error *err) {
   gpuir__buf lines = {NULL, 0, 0};
   unsigned i;
   void *p = NULL;
-  int status = GPUIR_OK;
-  for (i = 0; i < 7 && !status; i++) {
-    const gpuir__method *method = gpuir__method_by_name(names[i]);
+  int status = gpuir__buf_put(&lab->r.a, &lines, made->prepared[GCL_LOCAL + 1].lines, sizeof(gpuir__lr));
+  for (i = first; i <= GCL_LOCAL && !status; i++) {
+    const gpuir__prepared *m = &made->prepared[i];
+    l->shift[i] = m->shift;
+    l->buckets[i] = m->buckets;
+    if (i == GCL_LOCAL) {
+      status = gpuir__buf_put(&lab->r.a, &lines, m->lines, m->buckets * sizeof *m->lines);
+    } else {
+      status = gcl_aux(lab, m->first, ((uint64_t)m->buckets + 1) * 4, &p, err);
+      l->first[i] = (const uint32_t *)p;
+    }
+  }
+  if (!status) status = gcl_aux(lab, lines.data, lines.len, &p, err);
+  if (!status) l->lines = p;
+  gpuir__buf_free(&lab->r.a, &lines);
+  return status;
+}
+
+/* Lists that threads make, each the next one that none has taken. */
+typedef struct gcl_making {
+  const gpuir_cuda_lab *lab;
+  const gpuir_cuda_lab_desc *desc;
+  gpuir__coding coding;
+  gcl_made *made; /* of list `from` and on */
+  size_t from, to, next; /* next: taken atomically */
+  unsigned first; /* of gcl_prepares */
+} gcl_making;
+
+/* Codes a list, and prepares what is needed beside it. */
+static int gcl_make_list(const gcl_making *w, size_t i, gcl_made *made) {
+  const gpuir_allocator *a = &w->lab->r.a;
+  const uint32_t *docs = w->desc->lists[i], n = w->desc->lengths[i], blocks = (n + GPUIR__BLOCK - 1) / GPUIR__BLOCK;
+  uint32_t k;
+  unsigned p;
+  int status;
+  for (k = 1; k < n; k++)
+    if (docs[k] <= docs[k - 1]) return GPUIR_E_ARGUMENT;
+  if (n >= GPUIR__BLOCK) {
+    made->size = (size_t)blocks * 5;
+    made->offset = (uint32_t *)gpuir__alloc(a, made->size);
+    if (!made->offset) return GPUIR_E_NOMEM;
+    made->width = (uint8_t *)(made->offset + blocks);
+  }
+  const gpuir__target to = {a, &made->bytes, made->offset, made->width, w->coding.param};
+  status = w->coding.codec->encode(w->coding.codec, docs, n, &to);
+  made->len = made->bytes.len;
+  if (!status && gcl_room(a, &made->bytes, GPUIR__STREAM_PAD) == SIZE_MAX) status = GPUIR_E_NOMEM;
+  for (p = w->first; p < GCL_PREPARES && !status; p++) {
     gpuir__operand o;
-    gpuir__prepared made;
-    memset(&made, 0, sizeof made);
     gpuir__operand_init(&o, NULL, gpuir__lookup_choose(GPUIR_SIMD_SCALAR));
     o.docs = docs;
     o.n = n;
-    status = gpuir__operand_prepare(&lab->r.a, method, &o, &made);
-    if (!status && i <= GCL_LOCAL) {
-      l->shift[i] = made.shift;
-      l->buckets[i] = made.buckets;
-    }
-    if (!status && i < GCL_LOCAL) {
-      status = gcl_aux(lab, made.first, ((uint64_t)made.buckets + 1) * 4, &p, err);
-      l->first[i] = (const uint32_t *)p;
-    } else if (!status) { /* the local ones come first, the global one before them in memory */
-      const size_t n_lines = i == GCL_LOCAL ? made.buckets : 1;
-      status = gpuir__buf_put(&lab->r.a, &lines, made.lines, n_lines * sizeof *made.lines);
-    }
-    gpuir__prepared_free(&lab->r.a, &made);
+    status = gpuir__operand_prepare(a, gpuir__method_by_name(gcl_prepares[p]), &o, &made->prepared[p]);
   }
-  if (!status) {
-    size_t each = sizeof(gpuir__lr), local = lines.len - each;
-    gpuir__lr global;
-    memcpy(&global, lines.data + local, each);
-    memmove(lines.data + each, lines.data, local);
-    memcpy(lines.data, &global, each);
-    status = gcl_aux(lab, lines.data, lines.len, &p, err);
-    l->lines = p;
-  }
-  gpuir__buf_free(&lab->r.a, &lines);
   return status;
+}
+
+static void *gcl_make_lists(void *arg) {
+  gcl_making *w = (gcl_making *)arg;
+  for (;;) {
+    const size_t i = __atomic_fetch_add(&w->next, 1, __ATOMIC_RELAXED);
+    if (i >= w->to) return NULL;
+    w->made[i - w->from].status = gcl_make_list(w, i, &w->made[i - w->from]);
+  }
+}
+
+#define GCL_MAKERS 64u
+
+/* Makes lists from .. to - 1 by all processors. */
+static void gcl_make_all(gcl_making *w) {
+  pthread_t thread[GCL_MAKERS];
+  const size_t want = gpuir__min64(gpuir__min64(GCL_MAKERS, gpuir__processors()), w->to - w->from);
+  size_t n = 0;
+  w->next = w->from;
+  while (n + 1 < want && !pthread_create(&thread[n], NULL, gcl_make_lists, w)) n++;
+  (void)gcl_make_lists(w);
+  while (n) (void)pthread_join(thread[--n], NULL);
 }
 
 /* Makes room for a run of so many queries, of so many lists together (0: 8 each). */
@@ -1712,31 +1878,51 @@ static int gcl_start(gcl_runner *r, int device, gpuir_error *err) {
   return GPUIR_OK;
 }
 
+/* Adds list i, which was made, to the image, and copies it as it is to docs. */
+static int gcl_add_made(gpuir_cuda_lab *lab, const gcl_making *w, size_t i, gcl_image *m, uint32_t *docs, uint64_t at,
+    gpuir_error *err) {
+  const gcl_made *made = &w->made[i - w->from];
+  const uint32_t *list = w->desc->lists[i], n = w->desc->lengths[i];
+  unsigned g;
+  int status = made->status;
+  for (g = 0; g < GCL_GROUPS; g++)
+    if (lab->r.codec == GPUIR__ID_PFL) lab->nodes.start[g][i] = (uint32_t)(m->nodes[g].len / sizeof(gcl_node));
+  if (!status) status = gcl_add_list(lab, m, w->coding, list, n, made, i, at);
+  if (status)
+    return gpuir__fail(err, status, 0, "list %llu: %s", (unsigned long long)i,
+        status == GPUIR_E_ARGUMENT ? "docIDs must increase" : gpuir_strerror(status));
+  GC_TRY(cudaMemcpy(docs + at, list, n * (size_t)4, cudaMemcpyHostToDevice), "uploading lists");
+  if (w->first < GCL_PREPARES) {
+    gcl_list l;
+    memcpy(&l, m->lists.data + i * sizeof l, sizeof l);
+    status = gcl_add_prepared(lab, &l, made, w->first, err);
+    memcpy(m->lists.data + i * sizeof l, &l, sizeof l);
+  }
+  return status;
+}
+
+#define GCL_WINDOW ((uint64_t)1 << 27) /* docIDs of lists that are made at once */
+
 /* Adds the lists to the image, and copies them as they are to docs. */
 static int gcl_add_lists(gpuir_cuda_lab *lab, const gpuir_cuda_lab_desc *desc, gpuir__coding coding, gcl_image *m,
     uint32_t *docs, gpuir_error *err) {
-  uint64_t at = 0;
-  size_t i;
-  unsigned g;
+  const gpuir_allocator *a = &lab->r.a;
+  gcl_making w = {lab, desc, coding, NULL, 0, 0, 0, gcl_first_prepared(lab, desc)};
+  uint64_t at = 0, values;
+  size_t i, size = desc->nlists * sizeof *w.made;
   int status = GPUIR_OK;
-  for (i = 0; i < desc->nlists && !status; i++) {
-    for (g = 0; g < GCL_GROUPS; g++)
-      if (lab->r.codec == GPUIR__ID_PFL) lab->nodes.start[g][i] = (uint32_t)(m->nodes[g].len / sizeof(gcl_node));
-    status = gcl_add_list(lab, m, coding, desc->lists[i], desc->lengths[i], i, at);
-    if (status)
-      return gpuir__fail(err, status, 0, "list %llu: %s", (unsigned long long)i,
-          status == GPUIR_E_ARGUMENT ? "docIDs must increase" : gpuir_strerror(status));
-    GC_TRY(cudaMemcpy(docs + at, desc->lists[i], desc->lengths[i] * (size_t)4, cudaMemcpyHostToDevice),
-        "uploading lists");
-    if (desc->queries && !desc->coded) {
-      gcl_list l;
-      memcpy(&l, m->lists.data + i * sizeof l, sizeof l);
-      status = gcl_prepare(lab, &l, desc->lists[i], desc->lengths[i], err);
-      if (status) return status;
-      memcpy(m->lists.data + i * sizeof l, &l, sizeof l);
+  w.made = (gcl_made *)gpuir__alloc_zero(a, size);
+  if (!w.made) return gpuir__fail_nomem(err);
+  for (; w.from < desc->nlists && !status; w.from = w.to) {
+    for (values = 0; w.to < desc->nlists && values < GCL_WINDOW;) values += desc->lengths[w.to++];
+    gcl_make_all(&w);
+    for (i = w.from; i < w.to; i++) {
+      if (!status) status = gcl_add_made(lab, &w, i, m, docs, at, err);
+      gcl_made_free(a, &w.made[i - w.from]);
+      at += (desc->lengths[i] + (uint64_t)GPUIR__BLOCK - 1) / GPUIR__BLOCK * GPUIR__BLOCK;
     }
-    at += (desc->lengths[i] + (uint64_t)GPUIR__BLOCK - 1) / GPUIR__BLOCK * GPUIR__BLOCK;
   }
+  gpuir__free(a, w.made, size);
   return status;
 }
 
@@ -1942,7 +2128,6 @@ static int gcl_time(gpuir_cuda_lab *lab, unsigned repeat, double *ms, const Work
 /* ---- runs of many queries ---- */
 
 typedef void (*gcl_block_kernel)(gcl_batch, uint32_t, int, unsigned, int, bool);
-typedef void (*gcl_chunk_kernel)(gcl_batch);
 typedef void (*gcl_expand_kernel)(gcl_batch, uint32_t, const uint32_t *);
 typedef void (*gcl_para_kernel)(gcl_batch, bool);
 
@@ -1992,16 +2177,6 @@ static gcl_para_kernel gcl_para_of(int how) {
   case GCL_HS + 3: return gcl_para_search<GCL_HS + 3>;
   case GCL_HS + 4: return gcl_para_search<GCL_HS + 4>;
   default: return gcl_para_search<GCL_BINARY>;
-  }
-}
-
-static gcl_chunk_kernel gcl_algorithm1_of(unsigned codec) {
-  switch (codec) {
-  case GPUIR__ID_LRC: return gcl_algorithm1<GPUIR__ID_LRC>;
-  case GPUIR__ID_LRCSEG: return gcl_algorithm1<GPUIR__ID_LRCSEG>;
-  case GPUIR__ID_SEGLRC: return gcl_algorithm1<GPUIR__ID_SEGLRC>;
-  case GPUIR__ID_HSLRC: return gcl_algorithm1<GPUIR__ID_HSLRC>;
-  default: return NULL;
   }
 }
 
@@ -2098,11 +2273,13 @@ static int gcl_plan_run(gcl_runner *r, const uint32_t *lists, const uint32_t *st
   return GPUIR_OK;
 }
 
-/* Moves the marked candidates from one side to the other. */
+/* Moves the marked candidates from one side to the other, and their scores, if there are any. */
 static void gcl_launch_gather(gcl_runner *r, int cand, bool plain, int to) {
   const gcl_batch *b = &r->batch;
+  const uint32_t warps = gcl_grid(r, (uint64_t)b->nchunks * 4, GCL_WARPS);
   gcl_offsets<<<gcl_grid(r, b->nq, 1), GCL_THREADS, 0, r->stream>>>(*b);
-  gcl_gather<<<gcl_grid(r, (uint64_t)b->nchunks * 4, GCL_WARPS), GCL_THREADS, 0, r->stream>>>(*b, cand, plain, to);
+  gcl_gather<<<warps, GCL_THREADS, 0, r->stream>>>(*b, cand, plain, to);
+  if (r->scores) gcl_gather_scores<<<warps, GCL_THREADS, 0, r->stream>>>(*b, r->scores->sum[cand], r->scores->sum[to]);
 }
 
 /* Intersects the candidates with the lists of a round. */
@@ -2139,6 +2316,15 @@ static int gcl_launch_round(gcl_runner *r, const gcl_run *run, uint32_t round, i
   return GPUIR_OK;
 }
 
+/* Adds what a round's list contributes to the scores of the marked candidates. */
+static void gcl_launch_scores(gcl_runner *r, uint32_t round, int cand) {
+  const gcl_batch *b = &r->batch;
+  const gcl_scores *s = r->scores;
+  const uint32_t warps = gcl_grid(r, (uint64_t)b->nchunks * 4, GCL_WARPS);
+  gcl_add_scores<<<warps, GCL_THREADS, 0, r->stream>>>(*s->view, *b, *s, round, cand);
+  gcl_mark(r, GPUIR_CUDA_LAB_SCORE);
+}
+
 /* Runs what was planned. */
 static int gcl_launch_run(gcl_runner *r, gcl_run *run, gpuir_error *err) {
   gcl_batch *b = &r->batch;
@@ -2152,11 +2338,11 @@ static int gcl_launch_run(gcl_runner *r, gcl_run *run, gpuir_error *err) {
   gcl_begin<<<gcl_grid(r, b->nq, 1), GCL_THREADS, 0, r->stream>>>(b->queries, b->nq, (uint32_t *)b->chunk_query,
       b->count);
   if (run->coded && r->codec == GPUIR__ID_PFL) gcl_launch_nodes(r, 0, r->all);
-  if (run->coded && run->how != GCL_ALGORITHM1)
+  if (run->coded && !gcl_is_algorithm1(run->how))
     gcl_seed_of(r->codec)<<<gcl_grid(r, b->nchunks, GCL_WARPS), GCL_THREADS, 0, r->stream>>>(*b);
   gcl_mark(r, GPUIR_CUDA_LAB_DECODE);
-  if (run->how == GCL_ALGORITHM1) {
-    gcl_algorithm1_of(r->codec)<<<warps, GCL_THREADS, 0, r->stream>>>(*b);
+  if (gcl_is_algorithm1(run->how)) {
+    gcl_algorithm1_of(r->codec, run->how == GCL_ALGORITHM1)<<<warps, GCL_THREADS, 0, r->stream>>>(*b);
     gcl_launch_gather(r, 0, false, 1);
     run->side = 1;
   } else if (run->how < GCL_PMF && !run->coded) {
@@ -2166,6 +2352,8 @@ static int gcl_launch_run(gcl_runner *r, gcl_run *run, gpuir_error *err) {
   } else {
     for (round = 1; round <= run->rounds; round++) {
       (void)gcl_launch_round(r, run, round, cand, plain);
+      gcl_mark(r, GPUIR_CUDA_LAB_INTERSECT);
+      if (r->scores) gcl_launch_scores(r, round, cand);
       gcl_launch_gather(r, cand, plain, plain ? 0 : cand ^ 1);
       gcl_mark(r, GPUIR_CUDA_LAB_INTERSECT);
       if (!plain) cand ^= 1;
@@ -2185,7 +2373,12 @@ static int gcl_launch_run(gcl_runner *r, gcl_run *run, gpuir_error *err) {
 
 static int gcl_launch_topk(gcl_runner *r, const gcl_topk *t, int how, unsigned long long *copy, gpuir_error *err) {
   const uint32_t grid = gpuir__min32(t->nq, (uint32_t)r->processors * 8);
-  if (how == GCL_TREE) gcl_tree<<<grid, GCL_TOPK_THREADS, 0, r->stream>>>(*t);
+  if (how == GCL_TREE && t->nq * 8 <= (uint32_t)r->processors) {
+    const dim3 all((uint32_t)r->processors * 4 / t->nq, t->nq);
+    gcl_tree_level<<<all, GCL_TOPK_THREADS, 0, r->stream>>>(*t, 1);
+    gcl_tree_level<<<all, GCL_TOPK_THREADS, 0, r->stream>>>(*t, 2);
+    gcl_tree<true><<<grid, GCL_TOPK_THREADS, 0, r->stream>>>(*t);
+  } else if (how == GCL_TREE) gcl_tree<false><<<grid, GCL_TOPK_THREADS, 0, r->stream>>>(*t);
   else if (how == GCL_BUCKET) gcl_selection<GCL_BUCKET><<<grid, GCL_TOPK_THREADS, t->size * 8, r->stream>>>(*t);
   else if (how == GCL_RADIX_SELECT)
     gcl_selection<GCL_RADIX_SELECT><<<grid, GCL_TOPK_THREADS, t->size * 8, r->stream>>>(*t);
@@ -2232,12 +2425,6 @@ static int gcl_partial_sort(gcl_runner *r, const gcl_topk *t, const uint32_t *st
 #define GCL_TERMS 8192u
 #define GCL_OUT (1u << 21) /* hits of a batch at most */
 
-/* A query of a batch. */
-typedef struct gcl_job {
-  gc_job job; /* only its norm and its terms */
-  uint32_t slot, to; /* OR: its accumulators; where its hits go */
-} gcl_job;
-
 /* A batch on the host, pinned. */
 typedef struct gcl_draft {
   gc_term *terms;
@@ -2271,6 +2458,7 @@ typedef struct gcl_searcher {
   gcl_draft draft;
   gcl_sent sent;
   gcl_clock clock;
+  gcl_scores scores; /* of methods that score after each intersection */
   double ms[2][GPUIR_CUDA_LAB_STEPS]; /* AND, OR */
   gc_run runs[2]; /* in flight */
 } gcl_searcher;
@@ -2296,10 +2484,11 @@ static int gcl_clock_read(gcl_searcher *x, int or_, gpuir_error *err) {
 
 /* Scores a chunk of AND's candidates, and marks those that no negated list holds. Per term: what gcl_block_search
  * does for it, one frequency and one division a candidate. Counted, 256 queries of two lists with 577 matches each:
- * 323 instructions and 79 bytes a match, as most are alone in their block. */
+ * 323 instructions and 79 bytes a match, as most are alone in their block. sums: what gcl_add_scores has added up of
+ * queries with two lists and more, so that only negated lists are left; NULL: nothing. */
 static __global__ void __launch_bounds__(GCL_THREADS)
     gcl_score(const __grid_constant__ gc_view v, const __grid_constant__ gcl_batch b, const gc_term *terms,
-        const gcl_job *jobs, int cand, unsigned long long *keys) {
+        const gcl_job *jobs, int cand, const uint32_t *sums, unsigned long long *keys) {
   __shared__ uint32_t docs[GCL_WARPS][GPUIR__BLOCK];
   uint32_t chunk = blockIdx.x * GCL_WARPS + threadIdx.x / 32, lane = gc_lane(), i, r;
   for (; chunk < b.nchunks; chunk += gridDim.x * GCL_WARPS) {
@@ -2307,6 +2496,7 @@ static __global__ void __launch_bounds__(GCL_THREADS)
     const uint32_t first = (chunk - b.queries[q].chunk) * GPUIR__BLOCK;
     const uint64_t base = b.queries[q].base + first;
     const gc_job job = jobs[q].job;
+    const bool added = sums && b.queries[q].k > 1;
     uint32_t d[4], live = 0, score[4] = {0, 0, 0, 0};
     uint64_t where[4];
 #pragma unroll
@@ -2315,9 +2505,10 @@ static __global__ void __launch_bounds__(GCL_THREADS)
       if (first + 4 * lane + i < m) {
         live |= 1u << i;
         d[i] = b.cand[cand][base + 4 * lane + i];
+        if (added) score[i] = sums[base + 4 * lane + i];
       }
     }
-    for (r = 0; r < job.nterms && __any_sync(GC_WARP, live); r++) {
+    for (r = added ? job.npositive : 0; r < job.nterms && __any_sync(GC_WARP, live); r++) {
       const gc_term t = terms[job.first_term + r];
       uint32_t found = gc_probe(v, t, d, live, where, docs[threadIdx.x / 32]);
       live &= t.negated ? ~found : found;
@@ -2547,7 +2738,7 @@ static int gcl_search_and(gcl_searcher *x, uint32_t nterms, size_t n, uint32_t k
   status = gcl_launch_run(r, &run, err);
   if (status) return status;
   gcl_score<<<gcl_grid(r, b->nchunks, GCL_WARPS), GCL_THREADS, 0, r->stream>>>(x->cuda->view, *b, x->sent.terms,
-      x->sent.jobs, run.side, x->sent.keys[0]);
+      x->sent.jobs, run.side, r->scores ? x->scores.sum[run.side] : NULL, x->sent.keys[0]);
   gcl_offsets<<<gcl_grid(r, b->nq, 1), GCL_THREADS, 0, r->stream>>>(*b);
   gcl_gather_keys<<<gcl_grid(r, (uint64_t)b->nchunks * 4, GCL_WARPS), GCL_THREADS, 0, r->stream>>>(*b, x->sent.keys[0],
       x->sent.keys[1]);
@@ -2771,6 +2962,17 @@ static int gcl_shape_selections(gpuir_error *err) {
   return GPUIR_OK;
 }
 
+/* Lets a searcher score after each intersection. Keys are not there yet then, so sums and places take their room. */
+static void gcl_score_by_list(gcl_searcher *x) {
+  x->scores.view = &x->cuda->view;
+  x->scores.terms = x->sent.terms;
+  x->scores.jobs = x->sent.jobs;
+  x->scores.sum[0] = (uint32_t *)x->sent.keys[2];
+  x->scores.sum[1] = x->scores.sum[0] + x->r.room + GPUIR__BLOCK * (uint64_t)GCL_QUERIES;
+  x->r.batch.where = (uint32_t *)x->sent.keys[3];
+  x->r.scores = &x->scores;
+}
+
 /* Gives a searcher its stream and memory. What fails is freed by gcl_detach. */
 static int gcl_attach(gcl_searcher *x, gpuir_error *err) {
   gcl_runner *r = &x->r;
@@ -2793,6 +2995,7 @@ static int gcl_attach(gcl_searcher *x, gpuir_error *err) {
   if (!s) s = gcl_sent_open(x, err);
   if (!s) s = gcl_shape_selections(err);
   r->batch.crossover = x->how == GCL_MERGEPATH ? 1e30f : 128.0f;
+  if (!s && x->how != GCL_MERGEPATH && x->how != GCL_GRIFFIN) gcl_score_by_list(x);
   return s;
 }
 
@@ -3098,8 +3301,9 @@ static int gcl_choose_way(const gpuir_cuda_lab *lab, const gpuir_cuda_lab_way *w
     return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "the device knows no intersection named \"%s\"", way->method);
   run->coded = way->coded;
   run->levels = run->how >= GCL_PMF && run->how < GCL_MERGEPATH ? (unsigned)(run->how - GCL_PMF) : 0;
-  if (run->how == GCL_ALGORITHM1 && (!run->coded || !gcl_algorithm1_of(lab->r.codec)))
-    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "algorithm1 searches lists coded as lrc, lrcseg, seglrc or hslrc");
+  if (gcl_is_algorithm1(run->how) && (!run->coded || !gcl_algorithm1_of(lab->r.codec, run->how == GCL_ALGORITHM1)))
+    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "%s searches lists coded as lrc, lrcseg, seglrc%s", way->method,
+        run->how == GCL_ALGORITHM1 ? " or hslrc" : "");
   if (run->coded && run->how > GCL_BINARY && run->how < GCL_PMF)
     return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "%s searches lists that are not coded", way->method);
   if (lab->coded && !run->coded) return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "the lab has coded lists alone");
@@ -3371,7 +3575,7 @@ int gpuir_cuda_lab_attach(gpuir_searcher *s, gpuir_cuda *cuda, const char *inter
   rank = gcl_index_of(gcl_rankings, GCL_PARTIAL_SORT, ranking ? ranking : "tree");
   if (how == GCL_METHODS || rank == GCL_PARTIAL_SORT)
     return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "the device knows no such intersection or ranking");
-  if (how == GCL_ALGORITHM1 || (how > GCL_BINARY && how < GCL_PMF))
+  if (gcl_is_algorithm1(how) || (how > GCL_BINARY && how < GCL_PMF))
     return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "%s does not search lists coded as bp128", gcl_methods[how]);
   if (cuda->team) return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "CUDA: the index is on several devices");
   if (cuda->cache) return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "CUDA: the index is not all on the device");
