@@ -277,6 +277,15 @@ static void check_rounds(const lists *l, const queries *qs, const char *codec) {
     if (status) printf("# %s\n", err.msg);
     report(!status && !memcmp(counts, qs->counts, qs->n * 4) && !memcmp(docs, qs->docs, qs->total * 4), "batch in",
         codec);
+    for (m = 0; m < 3; m++) { /* by a part of the device, and by all of it again */
+      static const unsigned parts_of[] = {5, 1, 0};
+      memset(counts, 0xff, qs->n * 4);
+      status = gpuir_cuda_lab_confine(lab, parts_of[m], &err);
+      if (!status) status = gpuir_cuda_lab_batch(lab, of, qs->start, qs->n, &way, counts, docs, room, &parts, &err);
+      if (status) printf("# %s\n", err.msg);
+      report(!status && !memcmp(counts, qs->counts, qs->n * 4) && !memcmp(docs, qs->docs, qs->total * 4),
+          "batch by a part of the device in", codec);
+    }
     for (q = 0; q < qs->n; want += qs->counts[q++])
       for (m = 0; m < 3; m++)
         ok[m] = ok[m] &&

@@ -152,6 +152,11 @@ int gpuir_cuda_lab_batch(gpuir_cuda_lab *lab, const uint32_t *lists, const uint3
   return no_backend(err);
 }
 
+int gpuir_cuda_lab_confine(gpuir_cuda_lab *lab, unsigned processors, gpuir_error *err) {
+  (void)lab, (void)processors;
+  return no_backend(err);
+}
+
 int gpuir_cuda_lab_begin(gpuir_cuda_lab *lab, const uint32_t *lists, size_t k, const gpuir_cuda_lab_way *way,
     gpuir_error *err) {
   (void)lab, (void)lists, (void)k, (void)way;

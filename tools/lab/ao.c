@@ -30,8 +30,10 @@ typedef struct tally {
 typedef struct settings {
   double thresholds[MOST_VARIANTS], threshold, wait_ms; /* threshold: this variant's */
   char *methods[MOST_VARIANTS], *codec; /* codec NULL: the lists as they are */
+  double processors[MOST_VARIANTS]; /* multiprocessors of the device that batches may have; 0: all */
   const char *method; /* this variant's */
-  size_t nthresholds, nmethods;
+  unsigned confined; /* the same */
+  size_t nthresholds, nmethods, nprocessors;
   load_lists lists;
   gpuir_cuda_lab *lab; /* NULL: a processor stands for the device */
   tally tally;
@@ -329,12 +331,16 @@ static void ao_destroy(void *state) {
 
 static int ao_create(gpuir_pool *pool, void **state, gpuir_error *err) {
   const load_setup *setup = (const load_setup *)gpuir_pool_user(pool);
-  ao *a = (ao *)cli_resize(NULL, 1, sizeof *a);
+  settings *set = (settings *)setup->scheduling;
   pthread_condattr_t clock;
-  (void)err;
+  if (set->lab && (set->confined || set->nprocessors > 1)) {
+    const int status = gpuir_cuda_lab_confine(set->lab, set->confined, err);
+    if (status) return status;
+  }
+  ao *a = (ao *)cli_resize(NULL, 1, sizeof *a);
   memset(a, 0, sizeof *a);
   a->pool = pool;
-  a->set = (settings *)setup->scheduling;
+  a->set = set;
   memset(&a->set->tally, 0, sizeof a->set->tally);
   pthread_mutex_init(&a->lock, NULL);
   pthread_condattr_init(&clock);
@@ -354,7 +360,7 @@ static void *ao_make(void) {
   s->thresholds[0] = 1 << 20;
   s->wait_ms = 10;
   s->methods[0] = cli_copy("hs16", 4);
-  s->nthresholds = s->nmethods = 1;
+  s->nthresholds = s->nmethods = s->nprocessors = 1;
   return s;
 }
 
@@ -403,15 +409,19 @@ static int ao_param(void *settings_, const char *p) {
     s->codec = cli_copy(p + 6, strlen(p + 6));
     return 0;
   }
+  if (load_numbers(p, "processors", 0, 4096, s->processors, MOST_VARIANTS, &s->nprocessors)) return 0;
   return load_number(p, "wait", 0.001, 1e6, &s->wait_ms) ? 0 : -1;
 }
 
 static size_t ao_vary(void *settings_, size_t i, char *name, size_t cap) {
   settings *s = (settings *)settings_;
   s->threshold = s->thresholds[i % s->nthresholds];
-  s->method = s->methods[i / s->nthresholds];
-  snprintf(name, cap, "ao/%s%s%s/%.0f", s->method, s->codec ? "/" : "", s->codec ? s->codec : "", s->threshold);
-  return s->nthresholds * s->nmethods;
+  s->method = s->methods[i / s->nthresholds % s->nmethods];
+  s->confined = (unsigned)s->processors[i / s->nthresholds / s->nmethods];
+  const int n =
+      snprintf(name, cap, "ao/%s%s%s/%.0f", s->method, s->codec ? "/" : "", s->codec ? s->codec : "", s->threshold);
+  if (s->confined) snprintf(name + n, cap - (size_t)n, "/%u", s->confined);
+  return s->nthresholds * s->nmethods * s->nprocessors;
 }
 
 static unsigned ao_threads(const load_setup *setup) { return (unsigned)setup->threads + 1; }
@@ -456,7 +466,9 @@ static void ao_tell(const load_setup *setup, lab_report *report, const load_run 
   } parts[] = {{"plan", t->plan}, {"send", t->send}, {"GPU", t->run}, {"fetch", t->fetch}};
   char name[96];
   snprintf(name, sizeof name, "%s%s%s", s->method, s->codec ? "/" : "", s->codec ? s->codec : "");
-  if (!(run->rate > 0)) { /* collecting takes what generating does then */
+  if (!(run->rate > 0) && s->confined && s->lab && t->run > 0) {
+    lab_row_at(report, "ao-fig9a", name, s->confined, (double)t->postings / t->run, "billion docIDs/s");
+  } else if (!(run->rate > 0)) { /* collecting takes what generating does then */
     lab_row_at(report, "ao-throughput", name, s->threshold, x->achieved, "queries/s");
     lab_row_at(report, "ao-response", name, s->threshold, device / n / 1e6, "ms");
     if (device > 0) lab_row_at(report, "ao-fig9b", name, s->threshold, 100 * t->run / device, "percent");
@@ -491,5 +503,5 @@ static void ao_free(void *settings_) {
 
 static const gpuir_policy policy = {"ao", ao_create, ao_submit, ao_work, ao_stop, ao_destroy};
 
-const load_scheduler load_ao = {&policy, "c=N,..., wait=MS, method=NAME,..., codec=NAME", 1, ao_make, ao_param,
-    ao_threads, ao_device, ao_prepare, ao_vary, ao_tell, ao_free};
+const load_scheduler load_ao = {&policy, "c=N,..., wait=MS, method=NAME,..., codec=NAME, processors=N,...", 1, ao_make,
+    ao_param, ao_threads, ao_device, ao_prepare, ao_vary, ao_tell, ao_free};

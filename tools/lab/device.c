@@ -92,6 +92,7 @@ int lab_gpu_open(const lab_codec *codec, const lab_list *const *list, size_t n, 
   desc.room = size->room;
   desc.queries = size->queries;
   desc.terms = (uint32_t)size->terms;
+  desc.coded = codec != NULL;
   int status = gpuir_cuda_lab_open(&desc, gpu, &err);
   free((void *)docs);
   free(lengths);

@@ -1418,6 +1418,8 @@ struct gpuir_cuda_lab {
   uint8_t *image; /* their bytes, pinned; NULL: rounds do not send them */
   uint64_t *image_at; /* where each list begins there, and the end */
   struct gcl_steps *steps; /* of batches and rounds; NULL until the first one */
+  struct gcl_guards *guards; /* of multiprocessors that runs may not have; NULL until the first ones */
+  int all_processors;
 };
 
 /* Ends a step here, as far as the clock has room. */
@@ -3045,11 +3047,85 @@ static int gcl_steps_open(gpuir_cuda_lab *lab, uint64_t room, gpuir_error *err) 
     for (i = 0; i < 4; i++) GC_TRY(cudaEventCreate(&s->mark[i]), "creating an event");
   }
   if (room <= s->landing_room) return GPUIR_OK;
+  room += room / 2; /* the next batch may be larger */
   (void)cudaFreeHost(s->landing);
   s->landing = NULL;
   s->landing_room = 0;
   GC_TRY(cudaMallocHost((void **)&s->landing, room * 4), "allocating pinned memory");
   s->landing_room = room;
+  return GPUIR_OK;
+}
+
+/* ---- a part of the device ---- */
+
+#define GCL_GUARD_NS 60000000000ull /* after which they leave by themselves */
+
+/* Blocks that each take a multiprocessor, so that runs are confined to the others (Ao et al. 2011, Figure 9a). */
+typedef struct gcl_guards {
+  cudaStream_t stream;
+  volatile uint32_t *words; /* pinned, mapped: how many have come; whether they are to go */
+  uint32_t *words_device;
+} gcl_guards;
+
+/* Takes a multiprocessor, all of whose shared memory the block has, and sleeps until it is told to go. */
+static __global__ void gcl_guard(uint32_t *words) {
+  unsigned long long since, now;
+  asm volatile("mov.u64 %0, %globaltimer;" : "=l"(since));
+  (void)atomicAdd_system(words, 1);
+  do {
+    __nanosleep(500000);
+    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
+  } while (!((volatile uint32_t *)words)[1] && now - since < GCL_GUARD_NS);
+}
+
+static void gcl_guards_leave(gpuir_cuda_lab *lab) {
+  gcl_guards *g = lab->guards;
+  if (!g || !g->stream || !g->words) return;
+  g->words[1] = 1;
+  (void)cudaStreamSynchronize(g->stream);
+  g->words[0] = g->words[1] = 0;
+  lab->r.processors = lab->all_processors;
+}
+
+static void gcl_guards_close(gpuir_cuda_lab *lab) {
+  gcl_guards *g = lab->guards;
+  if (!g) return;
+  gcl_guards_leave(lab);
+  if (g->stream) (void)cudaStreamDestroy(g->stream);
+  (void)cudaFreeHost((void *)(uintptr_t)g->words);
+  gpuir__free(&lab->r.a, g, sizeof *g);
+  lab->guards = NULL;
+}
+
+static int gcl_guards_open(gpuir_cuda_lab *lab, gpuir_error *err) {
+  gcl_guards *g = lab->guards;
+  if (g) return GPUIR_OK;
+  lab->all_processors = lab->r.processors;
+  lab->guards = g = (gcl_guards *)gpuir__alloc_zero(&lab->r.a, sizeof *g);
+  if (!g) return gpuir__fail_nomem(err);
+  GC_TRY(cudaStreamCreateWithFlags(&g->stream, cudaStreamNonBlocking), "creating a stream");
+  GC_TRY(cudaHostAlloc((void **)(uintptr_t)&g->words, 64, cudaHostAllocMapped), "allocating pinned memory");
+  g->words[0] = g->words[1] = 0;
+  GC_TRY(cudaHostGetDevicePointer((void **)&g->words_device, (void *)(uintptr_t)g->words, 0), "mapping memory");
+  return GPUIR_OK;
+}
+
+/* Lets n blocks take a multiprocessor each, and waits until they have. */
+static int gcl_guards_come(gpuir_cuda_lab *lab, unsigned n, gpuir_error *err) {
+  const gcl_guards *g = lab->guards;
+  const uint64_t since = gpuir__now();
+  int most = 0;
+  GC_TRY(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, lab->r.device),
+      "looking at the device");
+  GC_TRY(cudaFuncSetAttribute(gcl_guard, cudaFuncAttributeMaxDynamicSharedMemorySize, most), "sizing a launch");
+  gcl_guard<<<n, 1, (size_t)most, g->stream>>>(g->words_device);
+  GC_TRY(cudaGetLastError(), "taking multiprocessors");
+  while (g->words[0] != n)
+    if (gpuir__now() - since > 2000000000u) {
+      gcl_guards_leave(lab);
+      return gpuir__fail(err, GPUIR_E_LIMIT, 0, "CUDA: only some of %u multiprocessors are free", n);
+    }
+  lab->r.processors = lab->all_processors - (int)n;
   return GPUIR_OK;
 }
 
@@ -3317,6 +3393,7 @@ void gpuir_cuda_lab_close(gpuir_cuda_lab *lab) {
   if (!lab) return;
   a = lab->r.a;
   (void)cudaSetDevice(lab->r.device);
+  gcl_guards_close(lab);
   if (lab->r.stream) (void)cudaStreamSynchronize(lab->r.stream);
   gcl_steps_close(lab);
   while (lab->r.nmemory) (void)cudaFree(lab->r.memory[--lab->r.nmemory]);
@@ -3465,6 +3542,18 @@ int gpuir_cuda_lab_batch(gpuir_cuda_lab *lab, const uint32_t *lists, const uint3
   if (!status) status = gcl_batch_run(lab, &run, counts, &all, err);
   if (!status && all > room) status = gpuir__fail(err, GPUIR_E_LIMIT, 0, "more results than there is room for");
   return status ? status : gcl_batch_fetch(lab, &run, all, docids, parts, err);
+}
+
+int gpuir_cuda_lab_confine(gpuir_cuda_lab *lab, unsigned processors, gpuir_error *err) {
+  int status;
+  if (!lab) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_cuda_lab_confine: NULL");
+  GC_TRY(cudaSetDevice(lab->r.device), "choosing the device");
+  GC_TRY(cudaStreamSynchronize(lab->r.stream), "running kernels");
+  status = gcl_steps_open(lab, lab->r.room, err); /* allocating would wait for the guards */
+  if (!status) status = gcl_guards_open(lab, err);
+  gcl_guards_leave(lab);
+  if (status || !processors || processors >= (unsigned)lab->r.processors) return status;
+  return gcl_guards_come(lab, (unsigned)lab->r.processors - processors, err);
 }
 
 int gpuir_cuda_lab_begin(gpuir_cuda_lab *lab, const uint32_t *lists, size_t k, const gpuir_cuda_lab_way *way,

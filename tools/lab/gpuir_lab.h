@@ -86,6 +86,11 @@ int gpuir_cuda_lab_batch(gpuir_cuda_lab *lab, const uint32_t *lists, const uint3
     const gpuir_cuda_lab_way *way, uint32_t *counts, uint32_t *docids, uint64_t room, gpuir_cuda_lab_parts *parts,
     gpuir_error *err);
 
+/* Confines the lab's runs to so many multiprocessors of the device, by blocks that take all of the others and sleep; 0,
+ * or as many as there are: they have all. They are free again when this is called the next time, when the lab is closed,
+ * and after a minute. Errors: ARGUMENT, BACKEND, LIMIT (other work is on the device). */
+int gpuir_cuda_lab_confine(gpuir_cuda_lab *lab, unsigned processors, gpuir_error *err);
+
 /* A query in rounds, so that its caller decides after each where to go on (Griffin, section 3.2): `begin` takes its
  * lists, from short to long, and has the shortest one for candidates; `next` lets the device intersect these with the
  * next list, without waiting; `poll` returns 1 when that is done, with *left, which the device writes to memory of the

@@ -662,7 +662,7 @@ static const struct {
   const char *codec, *method;
 } coded_columns[] = {{"parapfor:64,0.2", "binary"}, {"parapfor:64,0", "binary"}, {"lrc:256,0", "algorithm1"},
     {"lrcseg:256,0", "algorithm1"}, {"seglrc:256,0", "algorithm1"}, {"hslrc:256,0", "algorithm1"},
-    {"hslrc:128,0", "algorithm1"}};
+    {"hslrc:128,0", "algorithm1"}, {"lrc:256,0", "algorithm1-without-h"}}; /* the last one by the device alone */
 
 /* Seconds of a pass over n queries; base: of the skip list, or n is 0. */
 static void put_query_time(lab *l, const char *series, const char *method, lab_spread seconds, const lab_spread *base,
@@ -673,11 +673,12 @@ static void put_query_time(lab *l, const char *series, const char *method, lab_s
     lab_row_of(&l->report, "ao-table3", series, method, lab_inverse(seconds, base->median), "speedup");
 }
 
-/* All methods in one form. *base is the skip list's time. */
-static int query_methods(lab *l, const char *series, const conjunctions *s, const library *coded, lab_spread *base) {
+/* All methods in one form. base: the skip list's time. */
+static int query_methods(lab *l, const char *series, const conjunctions *s, const library *coded,
+    const lab_spread *base) {
   double bytes;
   const char *method;
-  int code = time_method(l, "skip", s, coded, base, &bytes);
+  int code = CLI_OK;
   for (size_t i = 0; code == CLI_OK && (method = method_at(l, i)) != NULL; i++) {
     lab_spread seconds;
     lab_progress("queries: %s, %s", method, series);
@@ -714,13 +715,23 @@ static int core_passes(const lab *l, const char *method, const conjunctions *s, 
   return code;
 }
 
+/* Whether a core has a method of this name. */
+static int is_method(const char *name) {
+  size_t i = 0;
+  while (gpuir_intersection_name(i) && strcmp(gpuir_intersection_name(i), name) != 0) i++;
+  return gpuir_intersection_name(i) != NULL;
+}
+
+/* The paper's columns by a core, each of which takes minutes where lists are long: it recovers single docIDs. */
 static int query_codecs(lab *l, const conjunctions *s, const lab_spread *base) {
   int code = CLI_OK;
   for (size_t i = 0; code == CLI_OK && i < sizeof coded_columns / sizeof *coded_columns; i++) {
     library coded;
     char name[64];
     pass_times t;
-    if (!lab_codec_wanted(l, coded_columns[i].codec) || !lab_among(l->methods, coded_columns[i].method)) continue;
+    if (!lab_codec_wanted(l, coded_columns[i].codec) || !lab_among(l->methods, coded_columns[i].method) ||
+        !is_method(coded_columns[i].method))
+      continue;
     snprintf(name, sizeof name, "%s/%s", coded_columns[i].codec, coded_columns[i].method);
     lab_progress("queries: %s", name);
     code = lab_stopped() ? CLI_FAIL : library_make(l, coded_columns[i].codec, s, &coded);
@@ -851,37 +862,47 @@ static void ao_table4(lab *l, const conjunctions *s) {
       }
 }
 
+/* The device comes first, here and below: it takes seconds where a core takes minutes, so that what is stopped has all
+ * of its figures. */
 static int query_arrays(lab *l, const conjunctions *s) {
   lab_spread base;
+  double bytes;
   board b;
   memset(&b, 0, sizeof b);
-  int code = query_methods(l, "arrays", s, NULL, &base);
+  int code = time_method(l, "skip", s, NULL, &base, &bytes);
   if (code == CLI_OK && l->gpu) code = board_make(NULL, s, most_threshold(s), &b);
   if (code == CLI_OK && l->gpu) code = query_device(l, "arrays/GPU", &b, 0, &base);
   if (code == CLI_OK) code = query_thresholds(l, s, l->gpu ? &b : NULL);
+  board_free(&b);
+  return code ? code : query_methods(l, "arrays", s, NULL, &base);
+}
+
+/* The device's methods on lists in the common codec, and the paper's columns. */
+static int query_device_lists(lab *l, const conjunctions *s, const lab_codec *codec, const lab_spread *base) {
+  char series[64];
+  board b;
+  int code = query_device_codecs(l, s, base);
+  if (code) return code;
+  snprintf(series, sizeof series, "%s/GPU", codec->label);
+  code = board_make(codec, s, TABLE_THRESHOLD, &b);
+  if (code == CLI_OK) code = query_device(l, series, &b, 1, base);
   board_free(&b);
   return code;
 }
 
 static int query_lists(lab *l, const conjunctions *s) {
   lab_spread base;
+  double bytes;
   library coded;
-  board b;
   lab_codec codec;
-  char series[64];
-  memset(&b, 0, sizeof b);
   common_codec(l, &codec);
   int code = library_make(l, codec.label, s, &coded);
   if (code) return code;
-  code = query_methods(l, codec.label, s, &coded, &base);
+  code = time_method(l, "skip", s, &coded, &base, &bytes);
+  if (code == CLI_OK && l->gpu) code = query_device_lists(l, s, &codec, &base);
+  if (code == CLI_OK) code = query_methods(l, codec.label, s, &coded, &base);
   library_free(&coded);
-  if (code == CLI_OK) code = query_codecs(l, s, &base);
-  if (code || !l->gpu) return code;
-  snprintf(series, sizeof series, "%s/GPU", codec.label);
-  code = board_make(&codec, s, TABLE_THRESHOLD, &b);
-  if (code == CLI_OK) code = query_device(l, series, &b, 1, &base);
-  board_free(&b);
-  return code ? code : query_device_codecs(l, s, &base);
+  return code ? code : query_codecs(l, s, &base);
 }
 
 /* Fills the figures of queries at once. */

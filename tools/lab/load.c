@@ -58,6 +58,8 @@ const lab_figure load_figures[] = {{"load-latency", "Latency from when a query i
     {"ao-response", "Response time of a batch by its threshold (Ao 2011, Fig. 6): CPU, transfers and kernels", "docIDs",
         "milliseconds", LAB_LINES, LAB_LOG_X | LAB_LOG_Y, NULL},
     {"ao-parts", "Parts of that time", "docIDs", "milliseconds", LAB_LINES, LAB_LOG_X | LAB_LOG_Y, NULL},
+    {"ao-fig9a", "Speed of kernels by the multiprocessors that they may have (Ao 2011, Fig. 9a)", "multiprocessors",
+        "billion docIDs of shortest lists a second", LAB_LINES, LAB_LOG_X | LAB_LOG_Y, NULL},
     {"ao-fig9b", "Share of the GPU in it (Ao 2011, Fig. 9b)", "docIDs", "percent", LAB_LINES, LAB_LOG_X, NULL},
     {"ao-live", "Latency by the rate of arrivals and the threshold of a batch", "queries a second", "milliseconds",
         LAB_LINES, LAB_LOG_Y, NULL},
