@@ -484,7 +484,8 @@ static int check_steps(const gpuir_searcher *cpu, const gpuir_searcher *gpu, con
 
 /* Searchers with the laboratory's methods return the CPU's hits. The index is generated first, if there is a d. */
 static void check_search(const char *what, const synth_desc *d, const char *path, uint32_t vocabulary, unsigned nq) {
-  static const char *const methods[] = {"skip", "binary", "pmf0", "pmf2", "pmf4", "mergepath", "griffin"};
+  const char *const methods[] = {"skip", "binary", "pmf0", "pmf2", "pmf4", "mergepath",
+      d && d->codec && strstr(d->codec, "lrc") ? "algorithm1" : "griffin"};
   static const char *const rankings[] = {"tree", "bucket-select", "radix-select", "radix-sort"};
   static const size_t ks[] = {10, 1, 1000, 10000};
   gpuir_index *ix = NULL;
@@ -561,8 +562,10 @@ static void check_lists(const lists *l, int quick, int with_params) {
 }
 
 static void check_generated(const char *path, int quick) {
+  static const char *const in_place[] = {"ef", "lrc", "hslrc", "seglrc", "qs", "optpfd", "pfd-list"};
   lists l = {NULL, NULL, 0, 0};
   synth_desc d;
+  size_t i;
   make_lists(&l, quick);
   check_lists(&l, quick, !quick);
   lists_free(&l);
@@ -581,6 +584,12 @@ static void check_generated(const char *path, int quick) {
   d.documents = 100;
   d.postings = 70;
   check_search("few documents", &d, path, d.terms, quick ? 3 : 100);
+  d.documents = quick ? 3000 : 200000;
+  d.postings = 0.7 * d.documents;
+  for (i = 0; i < sizeof in_place / sizeof in_place[0]; i++) { /* lists in the index's own codec */
+    d.codec = in_place[i];
+    check_search(in_place[i], &d, path, d.terms, quick ? 3 : 100);
+  }
 }
 
 /* Real text. */

@@ -2451,6 +2451,17 @@ typedef struct gcl_sent {
   unsigned long long *keys[4], *out; /* keys; moved together; two for sorting */
 } gcl_sent;
 
+/* Lists as the index codes them, for methods that search them so; each is put there when a query first has it. The
+ * engine's own are coded as bp128. */
+typedef struct gcl_shelf {
+  gpuir__coding coding; /* codec NULL: lists are searched as the engine has them */
+  uint32_t *place; /* [terms] in `lists`, from 1; 0: not there */
+  size_t terms;
+  gpuir__buf lists; /* gcl_list, device addresses */
+  uint8_t *at; /* where the next piece goes */
+  uint64_t left;
+} gcl_shelf;
+
 typedef struct gcl_searcher {
   gpuir_cuda *cuda;
   gpuir_allocator a;
@@ -2461,6 +2472,7 @@ typedef struct gcl_searcher {
   gcl_sent sent;
   gcl_clock clock;
   gcl_scores scores; /* of methods that score after each intersection */
+  gcl_shelf shelf; /* of lists in the index's codec */
   double ms[2][GPUIR_CUDA_LAB_STEPS]; /* AND, OR */
   gc_run runs[2]; /* in flight */
 } gcl_searcher;
@@ -2601,6 +2613,114 @@ static __global__ void __launch_bounds__(GCL_THREADS) gcl_collect(uint32_t *sums
 
 /* ---- batches ---- */
 
+/* Copies to the shelf's memory, which grows by slabs. */
+static int gcl_shelf_put(gcl_searcher *x, const void *from, uint64_t n, const void **p, gpuir_error *err) {
+  gcl_shelf *s = &x->shelf;
+  const uint64_t need = (n + GC_PAD + 15) & ~(uint64_t)15;
+  if (need > s->left) {
+    void *slab;
+    const uint64_t size = gpuir__max64(need, (uint64_t)256 << 20);
+    int status = gcl_device_alloc(&x->r, size, &slab, err);
+    if (status) return status;
+    GC_TRY(cudaMemset(slab, 0, size), "sending lists");
+    s->at = (uint8_t *)slab;
+    s->left = size;
+  }
+  GC_TRY(cudaMemcpy(s->at, from, n, cudaMemcpyHostToDevice), "sending lists");
+  *p = s->at;
+  s->at += (n + 15) & ~(uint64_t)15;
+  s->left -= (n + 15) & ~(uint64_t)15;
+  return GPUIR_OK;
+}
+
+/* Codes the posting of a list that has only this one, which the index keeps in its record. */
+static int gcl_shelf_one(gcl_searcher *x, uint32_t doc, gcl_list *to, gpuir_error *err) {
+  const gpuir_allocator *a = &x->a;
+  gpuir__buf bytes = {NULL, 0, 0};
+  const gpuir__target target = {a, &bytes, NULL, NULL, x->shelf.coding.param};
+  int status = x->shelf.coding.codec->encode(x->shelf.coding.codec, &doc, 1, &target);
+  to->s.len = bytes.len;
+  if (!status) status = gcl_shelf_put(x, bytes.data, bytes.len, (const void **)&to->s.bytes, err);
+  gpuir__buf_free(a, &bytes);
+  return status;
+}
+
+/* Fits a line to a list, as Algorithm 1 contracts its searches by one (Ao et al. 2011, 4.3). */
+static int gcl_shelf_line(gcl_searcher *x, gpuir__list *l, gcl_list *to, gpuir_error *err) {
+  const size_t size = ((size_t)l->nblocks * GPUIR__BLOCK + GPUIR__BLOCK_ROOM) * 4;
+  uint32_t *docs = (uint32_t *)gpuir__alloc(&x->a, size), b;
+  gpuir__operand o;
+  gpuir__prepared made;
+  int status;
+  if (!docs) return gpuir__fail_nomem(err);
+  for (b = 0; b < l->nblocks; b++) (void)gpuir__list_docs(l, b, docs + (size_t)b * GPUIR__BLOCK);
+  memset(&made, 0, sizeof made);
+  gpuir__operand_init(&o, NULL, gpuir__lookup_choose(GPUIR_SIMD_SCALAR));
+  o.docs = docs;
+  o.n = l->df;
+  status = gpuir__operand_prepare(&x->a, gpuir__method_by_name("lr-global"), &o, &made);
+  if (!status) status = gcl_shelf_put(x, made.lines, sizeof *made.lines, &to->lines, err);
+  gpuir__prepared_free(&x->a, &made);
+  gpuir__free(&x->a, docs, size);
+  return status;
+}
+
+/* Puts a list on the shelf. */
+static int gcl_shelf_add(gcl_searcher *x, uint32_t id, gpuir__list *l, gpuir_error *err) {
+  gcl_shelf *s = &x->shelf;
+  gcl_list to;
+  int status;
+  memset(&to, 0, sizeof to);
+  to.s.n = l->df;
+  to.s.limit = x->cuda->view.documents - 1;
+  to.nblocks = l->nblocks;
+  if (l->df == 1) {
+    status = gcl_shelf_one(x, l->one_docid, &to, err);
+  } else {
+    if (l->docs.codec->id != s->coding.codec->id)
+      return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "CUDA: lists of several codecs in one index");
+    status = gpuir__list_open_codecs(&x->a, l);
+    to.s.len = l->docs.len;
+    if (!status) status = gcl_shelf_put(x, l->docs.bytes, l->docs.len, (const void **)&to.s.bytes, err);
+    if (!status && l->docs.offset) /* a short list has no directory */
+      status = gcl_shelf_put(x, l->docs.offset, (uint64_t)l->nblocks * 4, (const void **)&to.s.offset, err);
+    if (!status && l->docs.width) status = gcl_shelf_put(x, l->docs.width, l->nblocks, (const void **)&to.s.width, err);
+    if (!status && l->last)
+      status = gcl_shelf_put(x, l->last, (uint64_t)l->nblocks * 4, (const void **)&to.s.last, err);
+  }
+  if (!status && gcl_algorithm1_of(x->r.codec, false)) status = gcl_shelf_line(x, l, &to, err);
+  gpuir__list_close(&x->a, l);
+  if (!status) status = gpuir__buf_put(&x->a, &s->lists, &to, sizeof to);
+  if (!status) s->place[id] = (uint32_t)(s->lists.len / sizeof to);
+  return status;
+}
+
+/* Describes the list of term i of a batch as the shelf has it. */
+static int gcl_shelf_list(gcl_searcher *x, uint32_t i, uint32_t id, gpuir__list *l, gpuir_error *err) {
+  const gcl_shelf *s = &x->shelf;
+  const int status = s->place[id] ? GPUIR_OK : gcl_shelf_add(x, id, l, err);
+  if (status) return status;
+  memcpy(&x->draft.lists[i], s->lists.data + (s->place[id] - 1) * sizeof(gcl_list), sizeof(gcl_list));
+  x->r.n[i] = l->df;
+  return GPUIR_OK;
+}
+
+/* Opens the shelf, if the index has a codec that a method of the literature searches as it is. */
+static int gcl_shelf_open(gcl_searcher *x, gpuir_error *err) {
+  const gpuir__segment *ix = x->cuda->ix;
+  gcl_shelf *s = &x->shelf;
+  if (!x->cuda->places || gpuir__coding_parse(ix->meta.codec, 1, &s->coding, NULL) || !s->coding.codec ||
+      s->coding.codec->id == GPUIR__ID_PFL) {
+    memset(&s->coding, 0, sizeof s->coding);
+    return GPUIR_OK;
+  }
+  x->r.codec = s->coding.codec->id;
+  if (x->r.codec == GPUIR__ID_PFD || x->r.codec == GPUIR__ID_NEWPFD) x->r.codec = GPUIR__ID_OPTPFD;
+  s->terms = ix->stat.terms;
+  s->place = (uint32_t *)gpuir__alloc_zero(&x->a, (s->terms + 1) * sizeof *s->place);
+  return s->place ? GPUIR_OK : gpuir__fail_nomem(err);
+}
+
 /* Describes the terms of a query, the positive ones in front. */
 static int gcl_describe(gcl_searcher *x, const gpuir_query *q, uint32_t *nterms, gcl_job *job, gpuir_error *err) {
   unsigned i, negated;
@@ -2620,6 +2740,7 @@ static int gcl_describe(gcl_searcher *x, const gpuir_query *q, uint32_t *nterms,
       if (id == GPUIR__NO_TERM || (from->negated != 0) != (negated != 0)) continue;
       gpuir__record_get(x->cuda->ix, id, &record);
       status = gc_describe(x->cuda, id, &record, t, &l, err);
+      if (!status && x->shelf.place) status = gcl_shelf_list(x, *nterms, id, &l, err);
       if (status) return status;
       t->q = from->q;
       t->weight = from->weight;
@@ -2717,7 +2838,7 @@ static int gcl_search_and(gcl_searcher *x, uint32_t nterms, size_t n, uint32_t k
   run.how = x->how;
   run.coded = 1;
   run.levels = x->how >= GCL_PMF && x->how < GCL_MERGEPATH ? (unsigned)(x->how - GCL_PMF) : 0;
-  for (i = 0; i < nterms; i++) gcl_list_of_term(x, i);
+  for (i = 0; i < nterms && !x->shelf.place; i++) gcl_list_of_term(x, i);
   for (q = 0; q < n; q++) {
     x->draft.query_start[q] = at;
     for (i = 0; i < x->draft.jobs[q].job.npositive; i++)
@@ -2909,6 +3030,8 @@ static void gcl_detach(void *context) {
   (void)cudaFreeHost(x->r.plan);
   (void)cudaFreeHost(x->draft.memory);
   (void)cudaGetLastError();
+  gpuir__free(&a, x->shelf.place, (x->shelf.terms + 1) * sizeof *x->shelf.place);
+  gpuir__buf_free(&a, &x->shelf.lists);
   gpuir__free(&a, x, sizeof *x);
 }
 
@@ -2981,7 +3104,7 @@ static int gcl_attach(gcl_searcher *x, gpuir_error *err) {
   unsigned i;
   int s;
   r->a = x->a;
-  r->codec = GPUIR__ID_BP128;
+  if (!x->shelf.coding.codec) r->codec = GPUIR__ID_BP128;
   r->clock = &x->clock;
   for (i = 0; i < GCL_MARKS; i++) GC_TRY(cudaEventCreate(&x->clock.event[i]), "creating an event");
   s = gcl_start(r, x->cuda->device, err);
@@ -2997,7 +3120,7 @@ static int gcl_attach(gcl_searcher *x, gpuir_error *err) {
   if (!s) s = gcl_sent_open(x, err);
   if (!s) s = gcl_shape_selections(err);
   r->batch.crossover = x->how == GCL_MERGEPATH ? 1e30f : 128.0f;
-  if (!s && x->how != GCL_MERGEPATH && x->how != GCL_GRIFFIN) gcl_score_by_list(x);
+  if (!s && x->how != GCL_MERGEPATH && x->how != GCL_GRIFFIN && !gcl_is_algorithm1(x->how)) gcl_score_by_list(x);
   return s;
 }
 
@@ -3655,7 +3778,7 @@ int gpuir_cuda_lab_attach(gpuir_searcher *s, gpuir_cuda *cuda, const char *inter
   static const gpuir_backend backend = {GPUIR_BACKEND_VERSION, "cuda-lab", NULL, gcl_begin, gcl_poll, gcl_finish,
       gcl_detach};
   gcl_searcher *x;
-  int how, rank;
+  int how, rank, status;
   if (!s || !cuda) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_cuda_lab_attach: NULL");
   if (s->layout != gpuir__searcher_layout()) return gc_refuse(err, "gpuir_cuda_lab_attach");
   if (s->ix != cuda->index)
@@ -3664,8 +3787,6 @@ int gpuir_cuda_lab_attach(gpuir_searcher *s, gpuir_cuda *cuda, const char *inter
   rank = gcl_index_of(gcl_rankings, GCL_PARTIAL_SORT, ranking ? ranking : "tree");
   if (how == GCL_METHODS || rank == GCL_PARTIAL_SORT)
     return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "the device knows no such intersection or ranking");
-  if (gcl_is_algorithm1(how) || (how > GCL_BINARY && how < GCL_PMF))
-    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "%s does not search lists coded as bp128", gcl_methods[how]);
   if (cuda->team) return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "CUDA: the index is on several devices");
   if (cuda->cache) return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "CUDA: the index is not all on the device");
   GC_TRY(cudaSetDevice(cuda->device), "choosing the device");
@@ -3675,7 +3796,14 @@ int gpuir_cuda_lab_attach(gpuir_searcher *s, gpuir_cuda *cuda, const char *inter
   x->cuda = cuda;
   x->how = how;
   x->ranking = rank;
-  return gc_set_backend(s, &backend, x, gcl_attach(x, err), fallback, err);
+  status = gcl_shelf_open(x, err);
+  if (!status &&
+      ((how > GCL_BINARY && how < GCL_PMF) ||
+          (gcl_is_algorithm1(how) && !gcl_algorithm1_of(x->r.codec, how == GCL_ALGORITHM1))))
+    status = gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "%s does not search lists coded as %s", gcl_methods[how],
+        x->shelf.coding.codec ? x->shelf.coding.codec->name : "bp128");
+  if (!status) status = gcl_attach(x, err);
+  return gc_set_backend(s, &backend, x, status, fallback, err);
 }
 
 int gpuir_cuda_lab_steps(const gpuir_searcher *s, double ms[2][GPUIR_CUDA_LAB_STEPS], gpuir_error *err) {

@@ -115,7 +115,8 @@ int gpuir_cuda_lab_topk(gpuir_cuda_lab *lab, const gpuir_hit *candidates, const 
     gpuir_error *err);
 
 /* Gives a searcher of the same index the literature's methods instead of the engine's, for the same hits: AND by
- * `intersection` (NULL: "skip"; one that searches coded lists), OR by an accumulator for each document (Ding et al.
+ * `intersection` (NULL: "skip"; one that searches lists in the index's codec as they are, or coded as bp128 if that is
+ * pfd-list or several), by methods other than "mergepath", "griffin" and "algorithm1" scored after each list; OR by an accumulator for each document (Ding et al.
  * 2009, section 8.3), both ranked by `ranking` (NULL: "tree"; one on the device). Needs an index that is all on the
  * device. Errors: ARGUMENT, NOMEM, BACKEND, UNSUPPORTED. */
 int gpuir_cuda_lab_attach(gpuir_searcher *searcher, gpuir_cuda *cuda, const char *intersection, const char *ranking,
