@@ -127,6 +127,9 @@ fails() {
   done
   follow ao:c=100 --queries 1000 --rate 3000 --deadline 500
   grep -q '^ao-live' "$file"
+  follow ao:c=100:processors=8,2 --queries 200 --closed # which a processor that stands for the device has not
+  [ "$(awk '/^ao\// { print $1 }' out | tr '\n' ,)" = ao/hs16/100/8,ao/hs16/100/2, ]
+  run ! grep -q '^ao-fig9a' "$file"
   follow ao:c=100,1000:method=hs16,binary,hs256 --queries 200 --closed
   [ "$(awk -F '\t' '$1 == "ao-throughput" { print $2, $3 }' "$file" | tr '\n' ,)" = \
     "hs16 100,hs16 1000,binary 100,binary 1000,hs256 100,hs256 1000," ]
@@ -153,6 +156,7 @@ fails() {
   fails "c=N" ao:method=guess
   fails "c=N" ao:method=hs16,
   fails "c=N" ao:c=5,,6
+  fails "c=N" ao:processors=-1
   fails "c=N" ao:threshold=5
   gpuir --version | grep -q cuda && return
   run --separate-stderr gpuir lab load -o . ding "$index" "$queries"

@@ -619,6 +619,8 @@ static void check_arguments(gpuir_cuda_lab_desc desc) {
   report(gpuir_cuda_lab_copy(NULL, 1, &r, NULL) == GPUIR_E_ARGUMENT &&
           gpuir_cuda_lab_decode(NULL, 0, 1, NULL, 1, NULL, &r, NULL) == GPUIR_E_ARGUMENT &&
           gpuir_cuda_lab_steps(NULL, NULL, NULL) == GPUIR_E_ARGUMENT &&
+          gpuir_cuda_lab_confine(NULL, 1, NULL) == GPUIR_E_ARGUMENT &&
+          gpuir_cuda_lab_score(NULL, NULL, NULL, NULL, NULL) == GPUIR_E_ARGUMENT &&
           gpuir_cuda_lab_attach(NULL, NULL, NULL, NULL, 0, NULL) == GPUIR_E_ARGUMENT &&
           gpuir_cuda_lab_open(NULL, &lab, NULL) == GPUIR_E_ARGUMENT,
       "refuse", "NULL");

@@ -178,6 +178,12 @@ int gpuir_cuda_lab_fetch(gpuir_cuda_lab *lab, uint32_t *docids, gpuir_error *err
   return no_backend(err);
 }
 
+int gpuir_cuda_lab_score(gpuir_cuda_lab *lab, gpuir_cuda *cuda, const gpuir_query *query, gpuir_hit *hits,
+    gpuir_error *err) {
+  (void)lab, (void)cuda, (void)query, (void)hits;
+  return no_backend(err);
+}
+
 const char *gpuir_cuda_lab_ranking(size_t i) {
   (void)i;
   return NULL;

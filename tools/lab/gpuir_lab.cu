@@ -1745,7 +1745,7 @@ static const char *const gcl_prepares[GCL_PREPARES] = {"hs16", "hs32", "hs64", "
 static unsigned gcl_first_prepared(const gpuir_cuda_lab *lab, const gpuir_cuda_lab_desc *desc) {
   if (!desc->queries) return GCL_PREPARES;
   if (!desc->coded) return 0;
-  return gcl_algorithm1_of(lab->r.codec, false) ? GCL_PREPARES - 1 : GCL_PREPARES;
+  return gcl_algorithm1_of(lab->r.codec, true) ? GCL_PREPARES - 1 : GCL_PREPARES;
 }
 
 /* Uploads what was prepared of a list, for all copies in common. The local lines come first, the global one before them
@@ -2688,7 +2688,7 @@ static int gcl_shelf_add(gcl_searcher *x, uint32_t id, gpuir__list *l, gpuir_err
     if (!status && l->last)
       status = gcl_shelf_put(x, l->last, (uint64_t)l->nblocks * 4, (const void **)&to.s.last, err);
   }
-  if (!status && gcl_algorithm1_of(x->r.codec, false)) status = gcl_shelf_line(x, l, &to, err);
+  if (!status && gcl_algorithm1_of(x->r.codec, true)) status = gcl_shelf_line(x, l, &to, err);
   gpuir__list_close(&x->a, l);
   if (!status) status = gpuir__buf_put(&x->a, &s->lists, &to, sizeof to);
   if (!status) s->place[id] = (uint32_t)(s->lists.len / sizeof to);
@@ -2721,30 +2721,43 @@ static int gcl_shelf_open(gcl_searcher *x, gpuir_error *err) {
   return s->place ? GPUIR_OK : gpuir__fail_nomem(err);
 }
 
-/* Describes the terms of a query, the positive ones in front. */
-static int gcl_describe(gcl_searcher *x, const gpuir_query *q, uint32_t *nterms, gcl_job *job, gpuir_error *err) {
-  unsigned i, negated;
+/* Describes term i of a query, and opens its list. NOT_FOUND: the index has no such term. */
+static int gcl_describe_term(const gpuir_cuda *c, const gpuir_query *q, unsigned i, gc_term *t, gpuir__list *l,
+    uint32_t *id, gpuir_error *err) {
+  gpuir__record record;
+  int status;
+  *id = gpuir__query_id(q, 0, i);
+  if (*id == GPUIR__NO_TERM) return GPUIR_E_NOT_FOUND;
+  gpuir__record_get(c->ix, *id, &record);
+  status = gc_describe(c, *id, &record, t, l, err);
+  t->q = q->terms[i].q;
+  t->weight = q->terms[i].weight;
+  t->negated = q->terms[i].negated != 0;
+  return status;
+}
+
+static void gcl_describe_norm(const gpuir_query *q, gcl_job *job) {
   memset(job, 0, sizeof *job);
   job->job.norm_a = q->norm.a;
   job->job.norm_b = q->norm.b;
   job->job.stored = q->stored_bm25 != 0;
+}
+
+/* Describes the terms of a query, the positive ones in front. */
+static int gcl_describe(gcl_searcher *x, const gpuir_query *q, uint32_t *nterms, gcl_job *job, gpuir_error *err) {
+  unsigned i, negated;
+  gcl_describe_norm(q, job);
   job->job.first_term = *nterms;
   for (negated = 0; negated < 2; negated++)
     for (i = 0; i < q->n; i++) {
-      const gpuir__query_term *from = &q->terms[i];
-      const uint32_t id = gpuir__query_id(q, 0, i);
-      gc_term *t = &x->draft.terms[*nterms];
-      gpuir__record record;
       gpuir__list l;
+      uint32_t id;
       int status;
-      if (id == GPUIR__NO_TERM || (from->negated != 0) != (negated != 0)) continue;
-      gpuir__record_get(x->cuda->ix, id, &record);
-      status = gc_describe(x->cuda, id, &record, t, &l, err);
+      if ((q->terms[i].negated != 0) != (negated != 0)) continue;
+      status = gcl_describe_term(x->cuda, q, i, &x->draft.terms[*nterms], &l, &id, err);
+      if (status == GPUIR_E_NOT_FOUND) continue;
       if (!status && x->shelf.place) status = gcl_shelf_list(x, *nterms, id, &l, err);
       if (status) return status;
-      t->q = from->q;
-      t->weight = from->weight;
-      t->negated = negated;
       ++*nterms;
       job->job.nterms++;
       job->job.npositive += !negated;
@@ -3139,6 +3152,9 @@ typedef struct gcl_steps {
   unsigned long long *told_device;
   uint32_t *landing; /* pinned: what is fetched */
   uint64_t landing_room;
+  gc_term *terms; /* pinned: of a query that is scored, and its job behind them; NULL until the first one */
+  gc_term *terms_device;
+  unsigned long long *keys, *keys_device; /* as many as the lab has room for */
   uint32_t sequence, polls, round, left;
   int waiting; /* a round was launched, and not polled to its end */
   bool plain;
@@ -3154,6 +3170,8 @@ static void gcl_steps_close(gpuir_cuda_lab *lab) {
     if (s->mark[i]) (void)cudaEventDestroy(s->mark[i]);
   (void)cudaFreeHost((void *)(uintptr_t)s->told);
   (void)cudaFreeHost(s->landing);
+  (void)cudaFreeHost(s->terms);
+  (void)cudaFreeHost(s->keys);
   gpuir__free(&lab->r.a, s, sizeof *s);
 }
 
@@ -3387,6 +3405,51 @@ static int gcl_rounds_poll(gpuir_cuda_lab *lab, uint32_t *left, gpuir_error *err
   if (e == cudaErrorNotReady) (void)cudaGetLastError();
   else GC_TRY(e, "intersecting");
   return 0;
+}
+
+/* ---- its scores ---- */
+
+#define GCL_QUERY_SIZE (GPUIR_MAX_TERMS * sizeof(gc_term) + sizeof(gcl_job))
+
+/* Makes room to score a query's candidates, once. */
+static int gcl_scoring_open(gpuir_cuda_lab *lab, gpuir_error *err) {
+  gcl_steps *s = lab->steps;
+  const uint64_t room = (lab->r.room + GPUIR__BLOCK) * 8;
+  void *p;
+  int status;
+  if (s->keys) return GPUIR_OK;
+  GC_TRY(cudaMallocHost((void **)&s->terms, GCL_QUERY_SIZE), "allocating pinned memory");
+  status = gcl_device_alloc(&lab->r, GCL_QUERY_SIZE, &p, err);
+  s->terms_device = (gc_term *)p;
+  if (!status) status = gcl_device_alloc(&lab->r, room, &p, err);
+  s->keys_device = (unsigned long long *)p;
+  if (!status) GC_TRY(cudaMallocHost((void **)&s->keys, room), "allocating pinned memory");
+  return status;
+}
+
+/* Scores the candidates that are left of the query, whose lists are those of q's terms, and fetches their keys. */
+static int gcl_rounds_score(gpuir_cuda_lab *lab, const gpuir_cuda *c, const gpuir_query *q, gpuir_error *err) {
+  gcl_steps *s = lab->steps;
+  gcl_job *job = (gcl_job *)(void *)(s->terms + GPUIR_MAX_TERMS);
+  const cudaStream_t stream = lab->r.stream;
+  unsigned i;
+  gcl_describe_norm(q, job);
+  for (i = 0; i < q->n; i++) {
+    gpuir__list l;
+    uint32_t id;
+    const int status = gcl_describe_term(c, q, i, &s->terms[i], &l, &id, err);
+    if (status) return status;
+  }
+  job->job.nterms = job->job.npositive = q->n;
+  GC_TRY(cudaMemcpyAsync(s->terms_device, s->terms, GCL_QUERY_SIZE, cudaMemcpyHostToDevice, stream), "sending a query");
+  gcl_score<<<gcl_grid(&lab->r, lab->r.batch.nchunks, GCL_WARPS), GCL_THREADS, 0, stream>>>(c->view, lab->r.batch,
+      s->terms_device, (const gcl_job *)(const void *)(s->terms_device + GPUIR_MAX_TERMS), s->run.side, NULL,
+      s->keys_device);
+  GC_TRY(cudaGetLastError(), "scoring");
+  GC_TRY(cudaMemcpyAsync(s->keys, s->keys_device, (size_t)s->left * 8, cudaMemcpyDeviceToHost, stream),
+      "fetching keys");
+  GC_TRY(cudaStreamSynchronize(stream), "scoring");
+  return GPUIR_OK;
 }
 
 /* ========================
@@ -3658,7 +3721,7 @@ int gpuir_cuda_lab_batch(gpuir_cuda_lab *lab, const uint32_t *lists, const uint3
   status = gcl_choose_way(lab, way, &run, err);
   if (status) return status;
   GC_TRY(cudaSetDevice(lab->r.device), "choosing the device");
-  status = gcl_steps_open(lab, gpuir__max64(room, nq + 1), err);
+  status = gcl_steps_open(lab, gpuir__max64(gpuir__max64(room, nq + 1), lab->r.room), err);
   lab->r.batch.crossover = run.how == GCL_MERGEPATH ? 1e30f : way->crossover > 0 ? (float)way->crossover : 128.0f;
   if (!status) status = gcl_plan_run(&lab->r, lists, start, nq, &run, err);
   parts->plan = (double)(gpuir__now() - since) / 1e6;
@@ -3730,6 +3793,27 @@ int gpuir_cuda_lab_fetch(gpuir_cuda_lab *lab, uint32_t *docids, gpuir_error *err
   GC_TRY(cudaStreamSynchronize(lab->r.stream), "fetching docIDs");
   memcpy(docids, s->landing, (size_t)s->left * 4);
   return GPUIR_OK;
+}
+
+int gpuir_cuda_lab_score(gpuir_cuda_lab *lab, gpuir_cuda *cuda, const gpuir_query *query, gpuir_hit *hits,
+    gpuir_error *err) {
+  uint32_t i;
+  int status;
+  if (!lab || !cuda || !query || !hits || !lab->steps || lab->steps->waiting || lab->steps->plain)
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_cuda_lab_score: no query, or a round that runs");
+  if (cuda->team || cuda->cache)
+    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "CUDA: the index is not all on one device");
+  for (i = 0; i < query->n; i++)
+    if (query->terms[i].negated)
+      return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "gpuir_cuda_lab_score: not a conjunction of terms");
+  GC_TRY(cudaSetDevice(lab->r.device), "choosing the device");
+  status = gcl_scoring_open(lab, err);
+  if (!status) status = gcl_rounds_score(lab, cuda, query, err);
+  for (i = 0; !status && i < lab->steps->left; i++) {
+    hits[i].docid = ~(uint32_t)lab->steps->keys[i];
+    hits[i].score = (uint32_t)(lab->steps->keys[i] >> 32);
+  }
+  return status;
 }
 
 const char *gpuir_cuda_lab_ranking(size_t i) { return i < GCL_RANKINGS ? gcl_rankings[i] : NULL; }

@@ -87,8 +87,8 @@ int gpuir_cuda_lab_batch(gpuir_cuda_lab *lab, const uint32_t *lists, const uint3
     gpuir_error *err);
 
 /* Confines the lab's runs to so many multiprocessors of the device, by blocks that take all of the others and sleep; 0,
- * or as many as there are: they have all. They are free again when this is called the next time, when the lab is closed,
- * and after a minute. Errors: ARGUMENT, BACKEND, LIMIT (other work is on the device). */
+ * or as many as there are: they have all. The others are free again when this is called the next time, when the lab is
+ * closed, and after a minute. Errors: ARGUMENT, BACKEND, LIMIT (other work is on the device). */
 int gpuir_cuda_lab_confine(gpuir_cuda_lab *lab, unsigned processors, gpuir_error *err);
 
 /* A query in rounds, so that its caller decides after each where to go on (Griffin, section 3.2): `begin` takes its
@@ -103,6 +103,12 @@ int gpuir_cuda_lab_next(gpuir_cuda_lab *lab, gpuir_error *err);
 int gpuir_cuda_lab_poll(gpuir_cuda_lab *lab, uint32_t *left, gpuir_error *err);
 int gpuir_cuda_lab_fetch(gpuir_cuda_lab *lab, uint32_t *docids, gpuir_error *err);
 
+/* Scores the candidates that are left of such a query on the device, which has the whole index of it: *hits, in the
+ * order of their docIDs, has room for all of them. query: a conjunction of terms, whose lists the lab was given. Errors:
+ * ARGUMENT, BACKEND, UNSUPPORTED (an index in parts, or other queries). */
+int gpuir_cuda_lab_score(gpuir_cuda_lab *lab, gpuir_cuda *cuda, const gpuir_query *query, gpuir_hit *hits,
+    gpuir_error *err);
+
 /* The i-th way of ranking: "tree", "bucket-select", "radix-select", "radix-sort" on the device, and "partial-sort",
  * which fetches the candidates and sorts on the CPU; NULL behind the last one. */
 const char *gpuir_cuda_lab_ranking(size_t i);
@@ -115,10 +121,11 @@ int gpuir_cuda_lab_topk(gpuir_cuda_lab *lab, const gpuir_hit *candidates, const 
     gpuir_error *err);
 
 /* Gives a searcher of the same index the literature's methods instead of the engine's, for the same hits: AND by
- * `intersection` (NULL: "skip"; one that searches lists in the index's codec as they are, or coded as bp128 if that is
- * pfd-list or several), by methods other than "mergepath", "griffin" and "algorithm1" scored after each list; OR by an accumulator for each document (Ding et al.
- * 2009, section 8.3), both ranked by `ranking` (NULL: "tree"; one on the device). Needs an index that is all on the
- * device. Errors: ARGUMENT, NOMEM, BACKEND, UNSUPPORTED. */
+ * `intersection` (NULL: "skip"), which searches lists as the index codes them, or as bp128 if that is pfd-list or
+ * several codecs; OR by an accumulator for each document (Ding et al. 2009, section 8.3); both ranked by `ranking`
+ * (NULL: "tree"; one on the device). AND adds scores after each intersection (the same, 8.2), but by "mergepath",
+ * "griffin" and "algorithm1" at the end. Needs an index that is all on the device. Errors: ARGUMENT, NOMEM, BACKEND,
+ * UNSUPPORTED. */
 int gpuir_cuda_lab_attach(gpuir_searcher *searcher, gpuir_cuda *cuda, const char *intersection, const char *ranking,
     int fallback, gpuir_error *err);
 

@@ -10,7 +10,8 @@
  *
  * The threads of the pool are cores, and behind them drivers, one a stream. A driver looks at the count of what is left
  * where the device writes it, decides, and begins the next query as soon as it has handed one over: what a core gets
- * is a query with its candidates and the lists that are left. Cores rank all queries, as the paper's do.
+ * is a query with its candidates and the lists that are left. Cores rank all queries, as the paper's do; scores of
+ * those that end on the GPU are computed there.
  */
 #include "probe.h"
 #include "scheduler.h"
@@ -38,6 +39,7 @@ typedef struct tally {
 } tally;
 
 typedef struct settings {
+  int scored; /* where a query that ends on the device is scored: there, or by a core */
   int mode, sent, modes[3]; /* mode, ratio: this variant's */
   double ratio, ratios[MOST_RATIOS], streams;
   size_t nmodes, nratios;
@@ -52,6 +54,7 @@ typedef struct work {
   size_t query;
   uint32_t *docs, n; /* what is left of it; NULL: it has not begun */
   unsigned done; /* lists that were intersected */
+  gpuir_hit *hits; /* the same documents with their scores, if the device has found them; or NULL */
 } work;
 
 typedef struct queue {
@@ -61,6 +64,7 @@ typedef struct queue {
 
 typedef struct griffin {
   gpuir_pool *pool;
+  gpuir_cuda *cuda; /* scores on the device what ends there; NULL: cores score all */
   settings *set;
   unsigned cores, streams, driving; /* driving: drivers that have not left */
   queue queues[2]; /* of the CPU, of the GPU */
@@ -86,7 +90,7 @@ static void push(griffin *g, int side, const work *w) {
       q->at = (work *)cli_resize(q->at, q->cap, sizeof *q->at);
     }
   }
-  if (w->docs && q->read) q->at[--q->read] = *w;
+  if ((w->docs || w->hits) && q->read) q->at[--q->read] = *w;
   else q->at[q->n++] = *w;
   pthread_cond_signal(&g->work[side]);
 }
@@ -97,7 +101,7 @@ static int take(griffin *g, int side, work *w) {
   while (q->read == q->n && !(g->stopping && (side == GPU || !g->driving))) pthread_cond_wait(&g->work[side], &g->lock);
   if (q->read == q->n) return 0;
   *w = q->at[q->read++];
-  if (!w->docs) w->task->started = cli_nanoseconds();
+  if (!w->docs && !w->hits) w->task->started = cli_nanoseconds();
   return 1;
 }
 
@@ -112,7 +116,7 @@ static int griffin_submit(void *state, gpuir_task *task) {
   griffin *g = (griffin *)state;
   const settings *s = g->set;
   const load_job *j = (const load_job *)task->user;
-  work w = {task, j->query, NULL, 0, 1};
+  work w = {task, j->query, NULL, 0, 1, NULL};
   const unsigned k = s->lists.query[j->query].k;
   int side = s->mode == ONLY_GPU && k ? GPU : CPU;
   if (s->mode == GRIFFIN && k > 1 && is_near(s, length_of(s, &w, 0), length_of(s, &w, 1))) side = GPU;
@@ -142,6 +146,7 @@ static int over(const griffin *g, const gpuir_task *t) {
 static void complete(griffin *g, work *w, int status) {
   const unsigned k = g->set->lists.query[w->query].k, class_ = k < CLASSES ? k : CLASSES - 1;
   free(w->docs);
+  free(w->hits);
   pthread_mutex_lock(&g->lock);
   g->set->tally.class_n[class_]++;
   g->set->tally.class_ns[class_] += (double)(cli_nanoseconds() - w->task->due);
@@ -155,13 +160,14 @@ static void complete(griffin *g, work *w, int status) {
 static void finish(griffin *g, work *w) {
   const lab_and *a = g->set->lists.ands[w->query];
   const int status = over(g, w->task);
-  if (!status && !a->empty && !w->docs) {
+  if (!status && !a->empty && !w->docs && !w->hits) {
     w->n = a->list[0].df;
     w->docs = (uint32_t *)cli_resize(NULL, (size_t)w->n + LAB_BLOCK_ROOM, sizeof *w->docs);
     load_decode(a, 0, w->docs);
   }
   for (; !status && !a->empty && w->done < a->n && w->n; w->done++) w->n = load_filter(a, w->done, w->docs, w->n);
-  if (!status) w->task->count = a->empty ? 0 : load_rank(a, w->docs, w->n, w->task->k, w->task->hits);
+  if (!status && w->hits) w->task->count = w->n ? lab_best(w->hits, w->n, w->task->k, w->task->hits) : 0;
+  else if (!status) w->task->count = a->empty ? 0 : load_rank(a, w->docs, w->n, w->task->k, w->task->hits);
   complete(g, w, status);
 }
 
@@ -181,6 +187,7 @@ static void core_work(griffin *g) {
 /* A query on its way through the device. */
 typedef struct passage {
   gpuir_cuda_lab *lab; /* NULL: this thread stands for the device */
+  gpuir_cuda *cuda; /* the index on the device, which scores there; NULL: cores do */
   work *w;
   const settings *set;
   uint32_t left;
@@ -216,10 +223,14 @@ static int passage_round(passage *p, gpuir_error *err) {
   return status;
 }
 
-/* Fetches what is left of the query. */
+/* Fetches what is left of the query: if its lists are done, with scores. */
 static int passage_fetch(passage *p, gpuir_error *err) {
   p->w->n = p->left;
   if (!p->lab) return GPUIR_OK;
+  if (p->cuda && p->w->done == p->set->lists.query[p->w->query].k) {
+    p->w->hits = (gpuir_hit *)cli_resize(NULL, (size_t)p->left + 1, sizeof *p->w->hits);
+    return p->left ? gpuir_cuda_lab_score(p->lab, p->cuda, p->w->task->query, p->w->hits, err) : GPUIR_OK;
+  }
   p->w->docs = (uint32_t *)cli_resize(NULL, (size_t)p->left + 1, sizeof *p->w->docs);
   return p->left ? gpuir_cuda_lab_fetch(p->lab, p->w->docs, err) : GPUIR_OK;
 }
@@ -252,7 +263,7 @@ static void driver_work(griffin *g, unsigned stream) {
     gpuir_error err;
     tally t;
     work w;
-    passage p = {s->labs ? s->labs[stream] : NULL, &w, s, 0};
+    passage p = {s->labs ? s->labs[stream] : NULL, g->cuda, &w, s, 0};
     memset(&t, 0, sizeof t);
     pthread_mutex_lock(&g->lock);
     const int more = take(g, GPU, &w);
@@ -264,7 +275,9 @@ static void driver_work(griffin *g, unsigned stream) {
     if (!more) return;
     if (!over(g, w.task) && passage_run(&p, &t, &err)) { /* a core does what the device failed on */
       free(w.docs);
+      free(w.hits);
       w.docs = NULL;
+      w.hits = NULL;
       w.done = 1;
     }
     pthread_mutex_lock(&g->lock);
@@ -303,6 +316,7 @@ static int griffin_create(gpuir_pool *pool, void **state, gpuir_error *err) {
   memset(g, 0, sizeof *g);
   g->pool = pool;
   g->set = (settings *)setup->scheduling;
+  g->cuda = g->set->scored ? NULL : setup->gpu.cuda;
   memset(&g->set->tally, 0, sizeof g->set->tally);
   g->cores = (unsigned)setup->threads;
   g->streams = g->driving = gpuir_pool_threads(pool) - g->cores;
@@ -327,6 +341,7 @@ static int griffin_param(void *settings_, const char *p) {
   settings *s = (settings *)settings_;
   return load_choices(p, "mode", "griffin|gpu|cpu", s->modes, &s->nmodes) ||
           load_choice(p, "lists", "resident|transfer", &s->sent) ||
+          load_choice(p, "scores", "device|core", &s->scored) ||
           load_numbers(p, "ratio", 1, 1e9, s->ratios, MOST_RATIOS, &s->nratios) ||
           load_number(p, "streams", 1, 16, &s->streams)
       ? 0
@@ -351,7 +366,8 @@ static size_t griffin_vary(void *set, size_t i, char *name, size_t cap) {
   settings *s = (settings *)set;
   s->mode = s->modes[i / s->nratios];
   s->ratio = s->ratios[i % s->nratios];
-  snprintf(name, cap, "griffin/%s/%s/%.6g", mode_names[s->mode], send_names[s->sent], s->ratio);
+  const int n = snprintf(name, cap, "griffin/%s/%s", mode_names[s->mode], send_names[s->sent]);
+  if (s->ratio != USUAL_RATIO) snprintf(name + n, cap - (size_t)n, "/%.6g", s->ratio);
   return s->nmodes * s->nratios;
 }
 
@@ -371,8 +387,11 @@ static int griffin_prepare(load_setup *setup, lab_report *report) {
   lab_gpu_size size;
   int code = load_lists_read(setup, device, &s->lists);
   lab_note(report, "griffin",
-      "lists %s, from the GPU to the CPU at a ratio of %.6g%s, %.0f streams, whose drivers spin", send_names[s->sent],
-      s->ratios[0], s->nratios > 1 ? " and others" : "", s->streams);
+      "lists %s, from the GPU to the CPU at a ratio of %.6g%s, %.0f streams, whose drivers spin; what ends on the GPU "
+      "is "
+      "scored by %s",
+      send_names[s->sent], s->ratios[0], s->nratios > 1 ? " and others" : "", s->streams,
+      s->scored ? "a core" : "it, with frequencies and lengths that are resident");
   memset(&size, 0, sizeof size);
   size.room = s->lists.longest + 2 * (uint64_t)LAB_BLOCK;
   size.queries = 1;
@@ -436,5 +455,7 @@ static const gpuir_policy policy = {"griffin", griffin_create, griffin_submit, g
     griffin_destroy};
 
 const load_scheduler load_griffin = {&policy,
-    "mode=griffin|gpu|cpu,..., lists=resident|transfer, ratio=X,..., streams=N", 1, griffin_make, griffin_param,
-    griffin_threads, griffin_device, griffin_prepare, griffin_vary, griffin_tell, griffin_free};
+    "mode=griffin|gpu|cpu,..., lists=resident|transfer, scores=device|core, ratio=X,..., "
+    "streams=N",
+    1, griffin_make, griffin_param, griffin_threads, griffin_device, griffin_prepare, griffin_vary, griffin_tell,
+    griffin_free};

@@ -8,13 +8,14 @@
 #
 # Ding: Figure 7 with all cores and with 1, the deadline 57 times the mean of a core and 500 ms; a device that holds a
 # part of the index; the dictionary (DICT, with its TOPICS). Griffin: one client, lists sent for each query and
-# resident, at the paper's ratio and at others; then an open loop. Ao: thresholds from 2^13 to 2^24. The library's inter and auto, and
-# the device alone, beside them, also by the highest rate with p99 of at most P99 ms (5). WEB is an index of 25.2
-# million synthetic documents, which serves where it is there; else, and for Griffin's and Ao's lists, DOCUMENTS are
-# made. Logs go to the folder $OUT (build/session-logs): schedulers.txt, a table of claims and figures that is complete
-# at any time, and schedulers/, all runs, of which `gpuir lab report` makes a page. What BUDGET seconds (400) do not
-# suffice for is left out, and said so: most telling runs come first. QUICK=1 is one short run of everything. STAND_IN=1
-# DOCUMENTS=100000 QUERIES=300 tries the script where there is no GPU. Exit status 1: something failed.
+# resident, at the paper's ratio and at others; then an open loop. Ao: thresholds from 2^13 to 2^24, parts of the
+# device. The library's inter and auto, and the device alone, beside them, also by the highest rate with p99 of at most
+# P99 ms (5). WEB is an index of 25.2 million synthetic documents, which serves where it is there; else, and for
+# Griffin's and Ao's lists, DOCUMENTS are made. Logs go to the folder $OUT (build/session-logs): schedulers.txt, a table
+# of claims and figures that is complete at any time, and schedulers/, all runs, of which `gpuir lab report` makes a
+# page. What BUDGET seconds (400) do not suffice for is left out, and said so: the most telling runs come first. QUICK=1
+# is one short run of everything. STAND_IN=1 DOCUMENTS=100000 QUERIES=300 tries the script where there is no GPU. Exit
+# status 1: something failed. STEPS, such as '30:ao_arrays', are steps with the seconds that each needs to begin.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit
 out=${OUT:-build/session-logs} work=${SCHEDULERS_WORK:-/tmp/schedulers} carry=${CARRY:-build/carry/schedulers.tar.xz}
@@ -102,7 +103,7 @@ over() { awk -v x="$1" -v y="$2" 'BEGIN { printf "%.3g", (y > 0 ? x / y : 0) }';
 self_check() {
   local policy check=$work/check.gpuir log=$work/check.txt
   synth --documents 50000 --terms 5000 --queries 300 "$check" "$log" >/dev/null 2>&1 || die "synth"
-  for policy in ding:mode=parallel,gpu,serialized:train=50 ding:mode=gpu:train=50:memory=1 griffin:mode=griffin,gpu \
+  for policy in ding:mode=parallel,gpu,serialized:train=50 griffin:mode=griffin,gpu \
     griffin:mode=griffin,gpu:lists=transfer ao:c=5000:method=hs16,binary \
     ao:c=5000:method=algorithm1:codec=hslrc ao:c=5000:method=algorithm1:codec=lrc; do
     load "check-${policy//:/-}" $policy "$check" "$log" --queries 300 --closed --threads 2 ||
@@ -127,9 +128,14 @@ make_indexes() {
   say "indexes are made"
 }
 
-# The library's own policies and the device beside the papers', on the same queries in AND.
+# The library's own policies and the device beside the papers', on the same queries in AND; and one of its cores beside
+# Griffin's.
 beside() {
-  local policy
+  local policy both
+  load beside-core inter "$work/mid.gpuir" "$work/mid.txt" --queries "$queries" --threads 1 --serial
+  both=$(value griffin-transfer load-latency griffin/Griffin/transfer/mean 0)
+  row "Griffin, lists sent: 10 times a core of this library (ms: Griffin; core)" \
+    "$both; $(value beside-core load-latency mean 0)" "$(value beside-core load-latency mean 0) >= 10 * $both"
   for policy in inter auto gpu; do
     load "beside-$policy" $policy "$web" "$work/web.txt" --queries "$few" --load 0.3,0.6,0.9 || continue
     say "$policy: $(most "beside-$policy") queries/s at once"
@@ -197,19 +203,20 @@ ding_part() {
     "$(awk -F '\t' '$1 == "ding-9-cache" && $2 == "parallel" { v = $4 } END { print v + 0 }' "$logs"/ding-part/*.tsv)" 1
 }
 
-# griffin_client LISTS: one client, as the paper has it
+# griffin_client LISTS: one client, as the paper has it; a core takes long, and is measured once
 griffin_client() {
-  local lists=$1 n=$queries ratios=128 cpu gpu both p x
+  local lists=$1 n=$queries cpu gpu both p x modes=griffin,gpu
   [ -z "$quick" ] || n=$few
-  load "griffin-$lists" "griffin:mode=griffin,gpu,cpu:lists=$lists:ratio=$ratios" "$work/ef.gpuir" "$work/mid.txt" \
-    --queries "$n" --threads 1 --serial || return
-  cpu=$(value "griffin-$lists" load-latency "griffin/CPU/$lists/128/mean" 0)
-  gpu=$(value "griffin-$lists" load-latency "griffin/Griffin-GPU/$lists/128/mean" 0)
-  both=$(value "griffin-$lists" load-latency "griffin/Griffin/$lists/128/mean" 0)
+  [ "$lists" != transfer ] || modes=griffin,gpu,cpu
+  load "griffin-$lists" "griffin:mode=$modes:lists=$lists" "$work/ef.gpuir" "$work/mid.txt" --queries "$n" \
+    --threads 1 --serial || return
+  cpu=$(value griffin-transfer load-latency griffin/CPU/transfer/mean 0)
+  gpu=$(value "griffin-$lists" load-latency "griffin/Griffin-GPU/$lists/mean" 0)
+  both=$(value "griffin-$lists" load-latency "griffin/Griffin/$lists/mean" 0)
   row "Griffin, lists $lists: 10 times its CPU, 1.5 times its GPU (ms: both; CPU, GPU)" "$both; $cpu, $gpu" \
     "$cpu >= 10 * $both && $gpu >= 1.5 * $both"
   for p in 80:6.6 90:8.3 95:10.4 99:16.1 99.9:26.8; do
-    x=$(over "$(value "griffin-$lists" griffin-fig15 "CPU/$lists" "${p%:*}")" \
+    x=$(over "$(value griffin-transfer griffin-fig15 CPU/transfer "${p%:*}")" \
       "$(value "griffin-$lists" griffin-fig15 "Griffin/$lists" "${p%:*}")")
     row "Griffin, lists $lists: ${p#*:} times its CPU at the ${p%:*}th percentile" "$x" "$x >= ${p#*:}"
   done
@@ -222,14 +229,14 @@ griffin_live() {
   load griffin-live griffin:mode=griffin,gpu,cpu:streams=2 "$work/ef.gpuir" "$work/mid.txt" --queries "$queries" \
     --threads "$cores" --load 0.3,0.6,0.9 || return
   row "Griffin, open loop, resident: both above CPU and GPU (queries/s: both; CPU, GPU)" \
-    "$(most griffin-live griffin/Griffin/resident/128); $(most griffin-live griffin/CPU/resident/128), $(most \
-      griffin-live griffin/Griffin-GPU/resident/128)" \
-    "$(most griffin-live griffin/Griffin/resident/128) > $(most griffin-live griffin/CPU/resident/128) + $(most \
-      griffin-live griffin/Griffin-GPU/resident/128)"
+    "$(most griffin-live griffin/Griffin/resident); $(most griffin-live griffin/CPU/resident), $(most \
+      griffin-live griffin/Griffin-GPU/resident)" \
+    "$(most griffin-live griffin/Griffin/resident) > $(most griffin-live griffin/CPU/resident) + $(most \
+      griffin-live griffin/Griffin-GPU/resident)"
 }
 
 ao_arrays() {
-  local c=8192,32768,131072,524288,1048576,2097152,4194304,16777216 n=$queries
+  local c=8192,32768,131072,524288,1048576,2097152,4194304,16777216 n=$((queries / 2))
   local m=hs16,binary,hs32,interpolation,lr-global
   [ -z "$quick" ] || c=131072,1048576,2097152 n=$few m=hs16,binary
   load ao "ao:c=$c:method=$m:wait=20" "$work/mid.gpuir" "$work/mid.txt" --queries "$n" --closed --threads "$cores" ||
@@ -256,6 +263,30 @@ ao_part() {
 ao_coded() {
   load ao-hslrc ao:c=1048576:method=algorithm1:codec=hslrc:wait=20 "$work/mid.gpuir" "$work/mid.txt" \
     --queries "$queries" --closed --threads "$cores"
+}
+# Tables 3 and 7 over 1,000 queries: the device's columns first; a core's, which take minutes, as far as time goes.
+ao_tables() {
+  local t name=ao-tables start=$SECONDS methods=binary,hs16,interpolation,lr-global,lr-local,mergepath
+  [ -z "${STAND_IN:-}" ] || return
+  t=$((budget - SECONDS < ${TABLES:-60} ? budget - SECONDS : ${TABLES:-60}))
+  timeout -s TERM "$t" gpuir lab intersect --backend gpu --sample 1 --repeat 3 --queries 1000 \
+    --figures ao-table3,ao-table7,ao-table7-ms,query-time -o "$logs/$name" \
+    --methods skip,$methods,algorithm1,algorithm1-without-h "$work/mid.gpuir" "$work/mid.txt" \
+    >"$logs/$name.txt" 2>"$logs/$name.err"
+  say "$name: $((SECONDS - start)) s"
+  if ! [ -f "$logs/$name/intersect.tsv" ]; then
+    failed=1
+    say "FAILED: $name: $(tail -n 2 "$logs/$name.err")"
+    return
+  fi
+  row "Ao, Table 7: HS256.LRC has the highest throughput on coded lists (queries/s: hslrc, lrc, seglrc)" \
+    "$(value $name ao-table7 GPU hslrc:256,0/algorithm1), $(value $name ao-table7 GPU lrc:256,0/algorithm1), $(value \
+      $name ao-table7 GPU seglrc:256,0/algorithm1)" \
+    "$(value $name ao-table7 GPU hslrc:256,0/algorithm1) >= $(value $name ao-table7 GPU lrc:256,0/algorithm1)"
+  row "Ao, 5.2: without H(t) Algorithm 1 takes half as long again (queries/s of lrc: with, without)" \
+    "$(value $name ao-table7 GPU lrc:256,0/algorithm1), $(value $name ao-table7 GPU lrc:256,0/algorithm1-without-h)" \
+    "$(value $name ao-table7 GPU lrc:256,0/algorithm1) > 1.2 * $(value $name ao-table7 GPU \
+      lrc:256,0/algorithm1-without-h)"
 }
 ao_live() {
   local most_
@@ -293,7 +324,7 @@ ands() {
 
 run() {
   local step
-  processors=$(nproc) table=$out/schedulers.txt cores=$((processors > 3 ? processors - 3 : 1)) logs=$out/schedulers
+  processors=$(nproc) table=$out/schedulers.txt cores=$((processors > 4 ? processors - 4 : 1)) logs=$out/schedulers
   [ -z "$quick" ] || queries=$few train=1000
   ((train <= queries / 2)) || train=$((queries / 2))
   unpack || die "no programs: run '$0 pack' where there is a compiler"
@@ -309,11 +340,11 @@ run() {
   self_check
   make_indexes
   local steps="50:ding_web 45:griffin_client:transfer 30:ao_arrays 45:griffin_client:resident 25:beside 45:mixed \
-    30:ding_dict 30:ding_one 25:ding_part 40:ands 25:ding_chunks 20:ao_live 25:griffin_live 25:ding_short \
+    50:ao_tables 30:ding_dict 30:ding_one 25:ding_part 40:ands 25:ding_chunks 20:ao_live 25:griffin_live 25:ding_short \
     20:ding_others 20:griffin_ratios 12:ao_part 20:ao_coded"
   [ -z "$quick" ] || steps="12:ding_web 10:griffin_client:resident 10:ao_arrays 10:griffin_client:transfer 10:beside \
     15:mixed 12:ding_part 10:ao_part 10:ao_coded"
-  for step in $steps; do
+  for step in ${STEPS:-$steps}; do
     IFS=: read -r seconds what with <<<"$step"
     if left "$seconds" "$what $with"; then "$what" "$with"; fi
   done
