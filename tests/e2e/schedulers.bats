@@ -152,6 +152,7 @@ fails() {
   fails "ratio=X" griffin:ratio=0
   fails "ratio=X" griffin:ratio=4,0
   fails "ratio=X" griffin:mode=serial
+  fails "ratio=X" griffin:scores=none
   fails "c=N" ao:c=0
   fails "c=N" ao:method=guess
   fails "c=N" ao:method=hs16,

@@ -128,6 +128,27 @@ make_indexes() {
   say "indexes are made"
 }
 
+# Tables 2 and 3: where the time of a query goes on the device, scores being added after each intersection.
+ding_tables() {
+  local name=ding-tables start=$SECONDS t=${TABLES:-60}
+  [ -z "${STAND_IN:-}" ] || return
+  ((budget - SECONDS >= t)) || t=$((budget - SECONDS))
+  timeout -s TERM "$t" gpuir lab search --backend gpu --sample 1 --repeat 3 --queries 300 \
+    --figures ding-table2,ding-table3 -o "$logs/$name" "$work/mid.gpuir" "$work/mid.txt" >"$logs/$name.txt" \
+    2>"$logs/$name.err"
+  say "$name: $((SECONDS - start)) s"
+  if ! [ -f "$logs/$name/search.tsv" ]; then
+    failed=1
+    say "FAILED: $name: $(tail -n 2 "$logs/$name.err")"
+    return
+  fi
+  row "Ding, Table 3: of AND decoding and intersecting take 92 %, scoring and the best 8 % (%: score, select)" \
+    "$(value $name ding-table3 AND/pmf3+tree/alone score), $(value $name ding-table3 AND/pmf3+tree/alone \
+      select-top-k)" \
+    "$(value $name ding-table3 AND/pmf3+tree/alone score) + $(value $name ding-table3 AND/pmf3+tree/alone \
+      select-top-k) < 20"
+}
+
 # The library's own policies and the device beside the papers', on the same queries in AND; and one of its cores beside
 # Griffin's.
 beside() {
@@ -340,8 +361,8 @@ run() {
   self_check
   make_indexes
   local steps="50:ding_web 45:griffin_client:transfer 30:ao_arrays 45:griffin_client:resident 25:beside 45:mixed \
-    50:ao_tables 30:ding_dict 30:ding_one 25:ding_part 40:ands 25:ding_chunks 20:ao_live 25:griffin_live 25:ding_short \
-    20:ding_others 20:griffin_ratios 12:ao_part 20:ao_coded"
+    50:ao_tables 30:ding_tables 30:ding_dict 30:ding_one 25:ding_part 40:ands 25:ding_chunks 20:ao_live \
+    25:griffin_live 25:ding_short 20:ding_others 20:griffin_ratios 12:ao_part 20:ao_coded"
   [ -z "$quick" ] || steps="12:ding_web 10:griffin_client:resident 10:ao_arrays 10:griffin_client:transfer 10:beside \
     15:mixed 12:ding_part 10:ao_part 10:ao_coded"
   for step in ${STEPS:-$steps}; do
