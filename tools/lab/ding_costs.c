@@ -17,6 +17,7 @@ enum { SHORTEST, SECOND, SUM, TERMS, FEATURES };
 
 struct ding_costs {
   m5_tree *tree[DING_SIDES]; /* NULL: there is no such side */
+  double least[DING_SIDES], most[DING_SIDES]; /* costs that it was grown from: lines of leaves go on beyond these */
   int linear;
 };
 
@@ -43,7 +44,8 @@ double ding_cost(const ding_costs *c, unsigned side, const gpuir_query *query) {
   double x[FEATURES];
   if (!c->tree[side]) return 1;
   features_of(query, c->linear, x);
-  return to_cost(m5_predict(c->tree[side], x), c->linear);
+  const double cost = to_cost(m5_predict(c->tree[side], x), c->linear);
+  return cost < c->least[side] ? c->least[side] : cost > c->most[side] ? c->most[side] : cost;
 }
 
 void ding_costs_free(ding_costs *c) {
@@ -158,6 +160,8 @@ static int grow_tree(ding_costs *c, const trial *t, unsigned side, size_t from, 
   for (size_t i = 0; i < n; i++) {
     features_of(t->queries[from + i]->query, c->linear, x + i * FEATURES);
     y[i] = from_cost(cost[from + i], c->linear);
+    if (!i || cost[from + i] < c->least[side]) c->least[side] = cost[from + i];
+    if (!i || cost[from + i] > c->most[side]) c->most[side] = cost[from + i];
   }
   c->tree[side] = m5_grow(&desc, x, y, n);
   free(x);

@@ -465,7 +465,10 @@ static int sweep(load *l, FILE *raw) {
   printf("%-12s %10s %10s %9s %9s %9s %9s %6s\n", "policy", "wanted", "answered", "mean ms", "p50", "p99", "p99 long",
       "missed");
   if (!l->rates || l->p99_ms > 0) {
+    const uint64_t deadline = l->setup.deadline_ns;
+    if (!l->closed) l->setup.deadline_ns = 0; /* of rates: most queries wait long when all come at once */
     code = run_once(l, 0, 1, NULL, &x);
+    l->setup.deadline_ns = deadline;
     l->most = x.achieved;
     load_result_free(&x);
     lab_note(&l->report, "most", "%.6g queries/s when all are submitted at once", l->most);
