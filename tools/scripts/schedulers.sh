@@ -112,12 +112,16 @@ self_check() {
   say "self-check: exit status $failed"
 }
 
-# The indexes: web is the large one, or the same as the other where that is not there.
+# make_indexes STEP...: the indexes that these need. web is the large one, or the same as the other where that is not
+# there.
 make_indexes() {
   local all=$((queries + train))
-  synth --documents "$documents" --queries $all "$work/mid.gpuir" "$work/mid.txt" >"$logs/synth.txt" 2>&1 || die "synth"
-  synth --documents "$documents" --queries $all --codec ef "$work/ef.gpuir" "$work/mid.txt" >>"$logs/synth.txt" 2>&1 ||
+  [[ -f $web && $* != *:ao* && $* != *griffin* && $* != *beside* && $* != *tables* && $* != *ands* ]] ||
+    synth --documents "$documents" --queries $all "$work/mid.gpuir" "$work/mid.txt" >"$logs/synth.txt" 2>&1 ||
     die "synth"
+  [[ $* != *griffin* ]] ||
+    synth --documents "$documents" --queries $all --codec ef "$work/ef.gpuir" "$work/mid.txt" >>"$logs/synth.txt" \
+      2>&1 || die "synth"
   if [ -f "$web" ]; then
     synth --queries $all - "$work/web.txt" 2>>"$logs/synth.txt" || die "synth"
   else
@@ -359,13 +363,14 @@ run() {
   } | tee "$table"
   lscpu -e >"$logs/lscpu.txt" 2>&1
   self_check
-  make_indexes
   local steps="50:ding_web 45:griffin_client:transfer 30:ao_arrays 45:griffin_client:resident 25:beside 45:mixed \
     50:ao_tables 30:ding_tables 30:ding_dict 30:ding_one 25:ding_part 40:ands 25:ding_chunks 20:ao_live \
     25:griffin_live 25:ding_short 20:ding_others 20:griffin_ratios 12:ao_part 20:ao_coded"
   [ -z "$quick" ] || steps="12:ding_web 10:griffin_client:resident 10:ao_arrays 10:griffin_client:transfer 10:beside \
     15:mixed 12:ding_part 10:ao_part 10:ao_coded"
-  for step in ${STEPS:-$steps}; do
+  steps=${STEPS:-$steps}
+  make_indexes "$steps"
+  for step in $steps; do
     IFS=: read -r seconds what with <<<"$step"
     if left "$seconds" "$what $with"; then "$what" "$with"; fi
   done
