@@ -45,7 +45,8 @@ const claims_place claims_places[] = {
     {"ao-fig1", "ao", "Figure 1", "DocIDs by their place in the list", "ao-fig1", BY_LAB("linearity")},
     {"ao-table1", "ao", "Table 1", "How well a line fits the lists", "ao-table1", BY_LAB("linearity")},
     {"ao-fig3", "ao", "Figure 3", "Sizes of hash buckets", "ao-fig3", BY_LAB("linearity --figures ao-fig3")},
-    {"ao-fig5", "ao", "Figure 5", "Throughput by threshold", "ao-fig5*,ao-throughput,ao-response", BY_LAB("intersect")},
+    {"ao-fig5", "ao", "Figure 5", "Throughput by threshold", "ao-fig5*,ao-throughput,ao-response,ao-parts",
+        BY_LAB("intersect")},
     {"ao-fig6", "ao", "Figure 6", "Response time by threshold", "ao-fig6*,ao-response,ao-parts", BY_LAB("intersect")},
     {"ao-fig7", "ao", "Figure 7", "Compression by proportion of exceptions", "ao-fig7", BY_LAB("codecs")},
     {"ao-fig8", "ao", "Figure 8", "Speed of decompression by proportion of exceptions", "ao-fig8", BY_LAB("codecs")},
@@ -235,6 +236,12 @@ const claims_claim claims_claims[] = {
     {"ao-fig5", "With batches of 2^20 postings, HS16 answers 60 % more than binary search.",
         "HS16 over binary search: {[hs16/GPU@1048576] / [binary/GPU@1048576];2} times",
         "[hs16/GPU@1048576] > 1.3 * [binary/GPU@1048576]", "The dictionary's lists are short, and stay in the cache."},
+    {"ao-fig5", "With c = 1 M, HS16 answers 60 % more than binary search, by whole logs with all transfers.",
+        "ms a batch: HS16 {[ao-response#hs16@1048576];3}, binary search {[ao-response#binary@1048576];3}; kernels "
+        "alone "
+        "{[ao-parts#hs16/GPU@1048576];3} and {[ao-parts#binary/GPU@1048576];3}",
+        "[ao-response#binary@1048576] > 1.5 * [ao-response#hs16@1048576]",
+        "The cache of a GPU of today holds the upper steps of a search."},
     {"ao-fig5", "From c = 1 M to 2 M throughput still rises, by whole logs with all transfers.",
         "HS16, ms for a million docIDs of shortest lists: at 2^20 {[ao-response#hs16@1048576] / 1.048576;3}, at 2^21 "
         "{[ao-response#hs16@2097152] / 2.097152;3}, at 2^24 {[ao-response#hs16@16777216] / 16.777216;3}",
@@ -389,7 +396,7 @@ const claims_claim claims_claims[] = {
         "the 99th",
         "[CPU/*@80] > 3 * [Griffin/transfer@80] & [CPU/*@99] / [Griffin/transfer@99] > [CPU/*@80] / "
         "[Griffin/transfer@80]",
-        "One client, as in the paper. The 99.9th percentile is told of 100,000 queries and more."},
+        "One client, as in the paper."},
 
     /* ---- Li ---- */
     {"qs-table1", "Quasi-succinct codes are smaller than Rice.",

@@ -104,7 +104,7 @@ int gpuir_cuda_lab_poll(gpuir_cuda_lab *lab, uint32_t *left, gpuir_error *err);
 int gpuir_cuda_lab_fetch(gpuir_cuda_lab *lab, uint32_t *docids, gpuir_error *err);
 
 /* Scores the candidates that are left of such a query on the device, which has the whole index of it: *hits, in the
- * order of their docIDs, has room for all of them. query: a conjunction of terms, whose lists the lab was given. Errors:
+ * order of their docIDs, has room for all of them. query: a conjunction of terms whose lists the lab was given. Errors:
  * ARGUMENT, BACKEND, UNSUPPORTED (an index in parts, or other queries). */
 int gpuir_cuda_lab_score(gpuir_cuda_lab *lab, gpuir_cuda *cuda, const gpuir_query *query, gpuir_hit *hits,
     gpuir_error *err);

@@ -566,8 +566,9 @@ static void note_facts(load *l, const char *queries, int argc, char **argv) {
       "it "
       "ends; %llu threads answer; the generator spins before each arrival, for %s",
       queries, (unsigned long long)l->setup.threads,
-      l->setup.threads < cli_processors() ? "500 us on the last processor, which they keep off, as they do of a driver's"
-                                          : "5 us on no processor of its own, ahead of them if it may");
+      l->setup.threads < cli_processors()
+          ? "500 us on the last processor, which they keep off, as they do of a driver's"
+          : "5 us on no processor of its own, ahead of them if it may");
   lab_note(&l->report, "saturated",
       "backlog at the end over that at half time by 5 %% of the queries, or answered at less than 0.98 "
       "of the "
