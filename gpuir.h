@@ -10494,24 +10494,25 @@ GPUIR__INLINE void gpuir__list_prefetch(const gpuir__segment *ix, const gpuir__r
   if (r->df > GPUIR__SHORT_MAX && r->docs < ix->stat.longs) __builtin_prefetch(&ix->lists.longs[r->docs]);
 }
 
-/* Prefetches where a list begins, of which gpuir__list_prefetch has fetched the rest. */
-GPUIR__INLINE void gpuir__list_prefetch_start(const gpuir__segment *ix, const gpuir__record *r) {
+/* Prefetches where a list begins, of which gpuir__list_prefetch has fetched the rest; `docs`: its docIDs alone. */
+GPUIR__INLINE void gpuir__list_prefetch_start(const gpuir__segment *ix, const gpuir__record *r, int docs) {
   if (r->df > GPUIR__SHORT_MAX && r->docs < ix->stat.longs) {
     const gpuir__long *x = &ix->lists.longs[r->docs];
     uint32_t block;
     for (block = 0; block < gpuir__min32(r->df / GPUIR__BLOCK, 128); block += 16) {
       GPUIR__PREFETCH(ix->lists.last, x->first_block + block);
-      GPUIR__PREFETCH(ix->lists.bounds, x->first_block + block);
+      if (!docs) GPUIR__PREFETCH(ix->lists.bounds, x->first_block + block);
     }
     GPUIR__PREFETCH(ix->lists.docs_off, x->first_block);
     GPUIR__PREFETCH(ix->lists.docs_width, x->first_block);
     GPUIR__PREFETCH(ix->lists.docids, x->docs);
+    if (docs) return;
     GPUIR__PREFETCH(ix->lists.freqs_off, x->first_block);
     GPUIR__PREFETCH(ix->lists.freqs_width, x->first_block);
     GPUIR__PREFETCH(ix->lists.freqs, x->freqs);
   } else if (r->df > 1) {
     GPUIR__PREFETCH(ix->lists.docids, ix->stat.docs_short + r->docs);
-    GPUIR__PREFETCH(ix->lists.freqs, ix->stat.freqs_short + r->freqs);
+    if (!docs) GPUIR__PREFETCH(ix->lists.freqs, ix->stat.freqs_short + r->freqs);
   }
 }
 
@@ -16313,6 +16314,8 @@ typedef struct gpuir__engine_rare {
   gpuir__share *share; /* NULL: it evaluates alone */
   uint32_t taken, leaf_number; /* the end of the parts that it has taken, and their leaf */
   int helps, left; /* it is not the owner; it takes nothing more */
+  int counts; /* it counts: neither frequencies nor bounds are read */
+  size_t next; /* the leaf that it turns to behind this one */
   gpuir__saturation *saturation; /* of other k1 and b than the index's; NULL: none was needed */
   gpuir__buf *made; /* [term of the query] memory of a list made of others; NULL: none was needed */
   gpuir__buf sums, places; /* scratch memory, see [21b-phrases] */
@@ -16584,7 +16587,7 @@ GPUIR__INLINE void gpuir__engine_prefetch(const gpuir__engine *e, const gpuir_qu
   if (leaf >= e->ix->nleaves) return;
   seg = e->ix->leaves[leaf].seg;
   for (i = 0; i < q->nrecords; i++) {
-    if (start) gpuir__list_prefetch_start(seg, &q->records[leaf * q->nrecords + i]);
+    if (start) gpuir__list_prefetch_start(seg, &q->records[leaf * q->nrecords + i], e->rare.counts);
     else gpuir__list_prefetch(seg, &q->records[leaf * q->nrecords + i]);
   }
 }
@@ -16594,7 +16597,7 @@ static int gpuir__engine_turn(gpuir__engine *e, const gpuir_query *q, size_t lea
   int status;
   gpuir__engine_reset(e);
   e->leaf = e->ix->leaves[leaf];
-  gpuir__engine_prefetch(e, q, leaf + 1, 1); /* it arrives while this leaf is evaluated */
+  gpuir__engine_prefetch(e, q, e->rare.next, 1); /* it arrives while this leaf is evaluated */
   status = e->cap < n ? gpuir__engine_grow(e, n) : GPUIR_OK;
   return status ? status : gpuir__engine_saturate(e, q);
 }
@@ -16825,6 +16828,22 @@ static void gpuir__and_keep(gpuir__and *x, const uint32_t *kept, uint32_t n) {
   x->docs = docs;
 }
 
+#if GPUIR__X86
+/* Counts those of n documents that are deleted. */
+GPUIR__AVX512 static uint32_t gpuir__deleted_among_avx512(const gpuir__deleted *d, const uint32_t *docs, uint32_t n) {
+  const __m512i one = _mm512_set1_epi32(1), low = _mm512_set1_epi32(31);
+  uint32_t count = 0, j;
+  for (j = 0; j < n; j += 16) {
+    const __mmask16 all = (__mmask16)gpuir__low_bits(gpuir__min32(n - j, 16));
+    const __m512i x = _mm512_maskz_loadu_epi32(all, docs + j);
+    const __m512i w = _mm512_mask_i32gather_epi32(one, all, _mm512_srli_epi32(x, 5), d->bits, 4);
+    const __m512i bit = _mm512_sllv_epi32(one, _mm512_and_si512(x, low));
+    count += (uint32_t)__builtin_popcount(gpuir__mask_bits(_mm512_mask_test_epi32_mask(all, w, bit)));
+  }
+  return count;
+}
+#endif
+
 /* Drops those of n matches that are deleted; returns how many stay. */
 static uint32_t gpuir__and_live(gpuir__and *x, const gpuir__deleted *deleted, uint32_t n) {
   uint32_t kept[GPUIR__BLOCK_ROOM], live = 0, j;
@@ -16970,7 +16989,12 @@ static uint32_t gpuir__and_match(gpuir__engine *e, gpuir__and *x, uint32_t n) {
 /* Finds the matches likewise, without deleted documents. */
 static uint32_t gpuir__and_match_live(gpuir__engine *e, gpuir__and *x, uint32_t n) {
   n = gpuir__and_match(e, x, n);
-  return n && e->leaf.deleted ? gpuir__and_live(x, e->leaf.deleted, n) : n;
+  if (!n || !e->leaf.deleted) return n;
+#if GPUIR__X86
+  if (!x->where[0] && e->ix->simd >= GPUIR_SIMD_AVX512)
+    return n - gpuir__deleted_among_avx512(e->leaf.deleted, x->docs, n);
+#endif
+  return gpuir__and_live(x, e->leaf.deleted, n);
 }
 
 /* Fetches the frequencies, less one, of n of the matches in list i. */
@@ -18868,8 +18892,14 @@ static int gpuir__leaf_lacks(const gpuir__engine *e, const gpuir_query *q, size_
   unsigned i;
   if (mode == GPUIR_OR || q->nphrases || q->nprefixes || e->ix->nleaves == 1) return 0;
   for (i = 0; i < q->npositive && gpuir__query_record(q, leaf, i)->df; i++) {}
-  if (i == q->npositive) return 0;
-  gpuir__engine_prefetch(e, q, leaf + 1, 1);
+  return i < q->npositive;
+}
+
+/* Returns 1 if a leaf is to be turned to, and finds the one behind it. */
+static int gpuir__leaf_begin(gpuir__engine *e, const gpuir_query *q, size_t leaf, int mode) {
+  if (gpuir__leaf_lacks(e, q, leaf, mode)) return 0;
+  for (leaf++; leaf < e->ix->nleaves && gpuir__leaf_lacks(e, q, leaf, mode); leaf++) {}
+  e->rare.next = leaf;
   return 1;
 }
 
@@ -18879,7 +18909,7 @@ static int gpuir__engine_leaf(gpuir__engine *e, const gpuir_query *q, size_t lea
   int status;
   e->rare.taken = 0;
   e->rare.leaf_number = (uint32_t)leaf;
-  if (gpuir__leaf_lacks(e, q, leaf, mode)) return GPUIR_OK;
+  if (!gpuir__leaf_begin(e, q, leaf, mode)) return GPUIR_OK;
   if (gpuir__phrases_are_required(e, q, mode)) return gpuir__eval_phrases(e, q, leaf, NULL);
   status = gpuir__terms_open(e, q, leaf, &npositive);
   if (status || !npositive || (mode == GPUIR_AND && npositive < q->npositive)) return status;
@@ -19036,7 +19066,7 @@ static int gpuir__engine_search(gpuir__engine *e, const gpuir_query *q, gpuir_hi
 static int gpuir__engine_count_leaf(gpuir__engine *e, const gpuir_query *q, size_t leaf, uint64_t *matches) {
   unsigned npositive;
   int status;
-  if (gpuir__leaf_lacks(e, q, leaf, q->mode)) return GPUIR_OK;
+  if (!gpuir__leaf_begin(e, q, leaf, q->mode)) return GPUIR_OK;
   if (gpuir__phrases_are_required(e, q, q->mode == GPUIR_OR ? GPUIR_OR : GPUIR_AND))
     return gpuir__eval_phrases(e, q, leaf, matches);
   status = gpuir__terms_open(e, q, leaf, &npositive);
@@ -19054,7 +19084,9 @@ static int gpuir__engine_count(gpuir__engine *e, const gpuir_query *q, uint64_t 
   status = gpuir__engine_look(e);
   if (status || (q->mode != GPUIR_OR && q->nunknown)) return status;
   for (leaf = 0; leaf < e->ix->nleaves && e->ix->nleaves > 1; leaf++) gpuir__engine_prefetch(e, q, leaf, 0);
+  e->rare.counts = 1;
   for (leaf = 0; leaf < e->ix->nleaves && !status; leaf++) status = gpuir__engine_count_leaf(e, q, leaf, matches);
+  e->rare.counts = 0;
   if (status) *matches = 0;
   gpuir__engine_reset(e);
   return status;
