@@ -953,10 +953,11 @@ typedef struct gpuir_cuda_desc {
    * computational threshold of Ao et al., PVLDB 4(8), 2011, section 4.1, counts the shortest lists only.) */
   uint64_t threshold;
   /* Several devices in place of `device`, by ordinal, each with a thread in every searcher that is attached; one of
-   * them may be named twice. Each holds the whole index and batches are cut over them; what a device that fails leaves
-   * is given to the others. Or, with `partition`, each holds the documents of a range, for which `memory` is then its
-   * bound, and all answer every query; to open it, each writes its part of the index to a file in `folder` (NULL:
-   * /dev/shm or /tmp), which it removes when it has read it. The hits are the same. */
+   * them may be named twice. Each holds the whole index and takes queries of a batch as it has time; what one that
+   * fails leaves is taken by the others. Or, with `partition`, each holds the documents of a range, for which `memory`
+   * is then its bound, and all answer every query; to open it, each writes its part of the index to a file in `folder`
+   * (NULL: /dev/shm or /tmp), which it removes when it has read it. The hits are the same. A part has no substitute:
+   * once its device has failed, all queries do, or are the CPU's. */
   const int *devices; /* [ndevices] */
   size_t ndevices;
   int partition;
@@ -985,9 +986,9 @@ int gpuir_cuda_open(const gpuir_index *index, const gpuir_cuda_desc *desc, gpuir
 /* Its attached searchers must be gone or have another backend. */
 void gpuir_cuda_close(gpuir_cuda *cuda);
 /* Gives a searcher of the same index a stream and staging memory on the device: it then answers by CUDA. With
- * `fallback` the CPU answers what the device cannot. A searcher of several threads starts them, but for its caller's,
- * with the first batch of some hundred queries, to plan batches together; several devices share them. They end with the
- * searcher. Errors: ARGUMENT, NOMEM, BACKEND, VERSION (see gpuir_cuda_open). */
+ * `fallback` the CPU answers what the device cannot. A searcher of several threads starts the others with the first
+ * batch that is large enough for all to plan; devices share them. Errors: ARGUMENT, NOMEM, BACKEND, VERSION (see
+ * gpuir_cuda_open). */
 int gpuir_cuda_attach(gpuir_searcher *searcher, gpuir_cuda *cuda, int fallback, gpuir_error *err);
 /* Thread-safe. */
 void gpuir_cuda_get_info(const gpuir_cuda *cuda, gpuir_cuda_info *info);

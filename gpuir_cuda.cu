@@ -5681,15 +5681,28 @@ static int gc_fits(const gc_planner *x, const gc_plan *more, size_t most_jobs) {
       !((p->max_blocks + more->max_blocks) >> 30);
 }
 
-/* Plans a launch of at most `most` queries of a batch by a crew. */
-static void gc_fill_by_crew(gc_planner *x, gc_run *r, size_t most) {
+/* Returns whether the next sheet is planned. */
+static int gc_sheet_is_ready(gc_crew *w) {
+  int ready;
+  (void)pthread_mutex_lock(&w->lock);
+  ready = w->claimed > w->taken && w->planned[w->taken % GC_SHEETS];
+  (void)pthread_mutex_unlock(&w->lock);
+  return ready;
+}
+
+/* Plans a launch of at most `most` queries of a batch by a crew. If the device is idle, it has to do with the sheets
+ * that are ready when two have been taken. */
+static void gc_fill_by_crew(gc_planner *x, gc_run *r, size_t most, int idle) {
   const size_t first = r->next, jobs = gc_most_jobs(&x->most, r);
   gc_crew *w = r->crew;
   memset(&x->plan, 0, sizeof x->plan);
   while (r->next < r->desc.nq) {
-    gc_planner *sheet = gc_next_sheet(w);
-    gc_draft *d = &sheet->draft;
+    gc_planner *sheet;
+    gc_draft *d;
     int full = 0;
+    if (idle && r->next - first >= 2 * r->sheet && !gc_sheet_is_ready(w)) break;
+    sheet = gc_next_sheet(w);
+    d = &sheet->draft;
     if (r->next > first && (d->next - first > most || !gc_fits(x, &sheet->plan, jobs))) break;
     gc_append(x, sheet);
     gc_settle(sheet, r);
@@ -6048,15 +6061,16 @@ static uint64_t gc_spent(uint64_t *counter, uint64_t start) {
 
 static uint64_t gc_timed(const gc_run *r) { return r->desc.nq > GC_SMALL ? gpuir__now() : 0; }
 
-/* Plans the next launch of a batch. *full: the next query found no room for its lists. */
-static void gc_fill(gc_track *x, gc_run *r, int *full) {
+/* Plans the next launch of a batch; idle: 1 if the device waits for it. *full: the next query found no room for its
+ * lists. */
+static void gc_fill(gc_track *x, gc_run *r, int idle, int *full) {
   const size_t most = (size_t)gpuir__min64(r->piece, x->out_size / ((2 + 2 * (size_t)r->k) * 4));
   gc_flight *f = &x->flight;
   memset(f, 0, sizeof *f);
   f->first = r->next;
   f->count = r->desc.count;
   if (r->crew) {
-    gc_fill_by_crew(x, r, most);
+    gc_fill_by_crew(x, r, most, idle);
   } else {
     x->draft.next = r->next;
     x->draft.end = r->next + (size_t)gpuir__min64(r->desc.nq - r->next, most);
@@ -6095,13 +6109,19 @@ static int gc_send(gc_track *x, const gc_run *r, int brief, gpuir_error *err) {
   return gc_launch(x, p, r->k, 0, err);
 }
 
+/* Returns the track whose launch began first; NULL: nothing is in flight. */
+static gc_track *gc_first_track(gc_context *x) {
+  gc_track *a = x->tracks[0].flight.run ? &x->tracks[0] : NULL, *b = x->tracks[1].flight.run ? &x->tracks[1] : NULL;
+  return a && b ? (a->flight.number < b->flight.number ? a : b) : a ? a : b;
+}
+
 /* Plans and starts a launch in a free track. Returns 0 if the next query found no room for its lists, beside those that
  * are held. */
 static int gc_take_off(gc_context *x, gc_track *track, gc_run *r) {
   uint64_t start = gc_timed(r);
   gpuir_error error;
   int full = 0, status;
-  gc_fill(track, r, &full);
+  gc_fill(track, r, !gc_first_track(x), &full);
   start = gc_spent(&x->cuda->info.plan_ns, start);
   if (!track->flight.plan.nq) {
     gc_cache_release(x->cuda, &track->held);
@@ -6126,12 +6146,6 @@ static gc_run *gc_next_run(gc_context *x) {
   if (!a->number || a->next == a->desc.nq) a = NULL;
   if (!b->number || b->next == b->desc.nq) b = NULL;
   return a && b ? (a->number < b->number ? a : b) : a ? a : b;
-}
-
-/* Returns the track whose launch began first; NULL: nothing is in flight. */
-static gc_track *gc_first_track(gc_context *x) {
-  gc_track *a = x->tracks[0].flight.run ? &x->tracks[0] : NULL, *b = x->tracks[1].flight.run ? &x->tracks[1] : NULL;
-  return a && b ? (a->flight.number < b->flight.number ? a : b) : a ? a : b;
 }
 
 /* Returns a track that is free, or NULL. */
@@ -6436,11 +6450,11 @@ static int gc_attach_device(gpuir_searcher *s, gpuir_cuda *cuda, int fallback, g
  * [cuda-15-team]  host: several devices of one host
  *
  * A team answers one searcher's batches by several devices, its members. Either each of them holds the whole index, and
- * every query is answered by one: a batch is cut by what its queries cost, and what a device that fails leaves is given
- * to another. Or each holds a part, the documents of a range as an index of its own, and every query is answered by
- * all; their hits are merged by score and docID. A part weighs its terms by the whole's N, df and average length, as a
- * shard does, and has the whole's seeds, thresholds that all parts share. So its scores are the whole's, bit for bit,
- * and a hit that it leaves out has k better ones in the whole.
+ * every query is answered by one: members take queries of a batch as they have time, many at first and few at its end,
+ * and what a device that fails leaves is taken by another. Or each holds a part, the documents of a range as an index of
+ * its own, and every query is answered by all; their hits are merged by score and docID. A part weighs its terms by the
+ * whole's N, df and average length, as a shard does, and has the whole's seeds, thresholds that all parts share. So its
+ * scores are the whole's, bit for bit, and a hit that it leaves out has k better ones in the whole.
  *
  * Attached, a member is a thread with a searcher: the thread plans and waits, so that devices do not wait for each
  * other's planning, and has two tasks in flight, as a searcher may have batches. A batch takes rounds: the first asks
@@ -6451,12 +6465,11 @@ static int gc_attach_device(gpuir_searcher *s, gpuir_cuda *cuda, int fallback, g
  * Tests     tests/gpu/test_team.c, which needs no device
  * ======================*/
 
-#define GT_LEAST 256u /* queries of a batch that a member gets at least, or the batch goes to fewer of them */
-#define GT_SAMPLES 512u /* queries of a batch, at most twice as many, by whose costs it is cut: each is in far memory */
-#define GT_QUERY 20000u /* what a query costs, in postings, beside those of its lists */
+#define GT_LEAST 64u /* queries that a member takes at least */
 #define GT_MEMBERS ((unsigned)GPUIR_MAX_DEVICES)
 #define GT_PIECES 4u /* tasks that a batch of parts becomes for each member at most, */
 #define GT_PIECE 1024u /* of so many queries at least: while the device answers one, the next one is translated */
+#define GT_TASKS (GT_PIECES * GT_MEMBERS) /* of a round at most */
 
 /* A device of an open team. */
 typedef struct gt_device {
@@ -6785,7 +6798,7 @@ typedef struct gt_task {
   gpuir_batch_desc desc;
   gpuir_batch *batch; /* of the member's searcher, while it is in flight */
   const int *cancel;
-  uint64_t deadline, cost;
+  uint64_t deadline;
   int as_or, and_first; /* 1: its queries are asked as OR; ANDOR ones as AND */
   int status;
   gpuir_error error; /* of its first query that failed */
@@ -6799,12 +6812,14 @@ struct gt_run {
   uint64_t deadline;
   const int *cancel;
   int used, ready, again; /* ready: the outcome is there; again: the round is not the first */
-  uint64_t open; /* tasks that are not done; atomic */
-  size_t n; /* queries of the round: */
+  uint64_t open; /* tasks that are not done, and 1 more while there are queries to take; atomic */
+  uint64_t batch; /* batches are served by it */
+  size_t n, taken; /* queries of the round, and how many of them are in tasks, or were failed: */
   uint32_t *numbers; /* which ones, if it is not the first */
   gpuir__buf gathered; /* that and pointers to them */
   size_t piece; /* of parts: queries a task */
-  gt_task tasks[GT_PIECES * GT_MEMBERS]; /* those of one piece, by member, behind one another */
+  size_t ntasks; /* of the round */
+  gt_task tasks[GT_TASKS]; /* of parts those of one piece, by member, behind one another */
   gpuir_error error;
   int status;
 };
@@ -6819,7 +6834,6 @@ typedef struct gt_member {
   pthread_t thread;
   int threaded;
   int lost; /* 1: its device failed, and gets no further queries; under the lock */
-  uint64_t cost; /* of the tasks that it has; under the lock */
   gt_task *first, *last; /* those that wait; under the lock */
   gt_task *flown[2]; /* those in flight, the older one first; its thread's */
 } gt_member;
@@ -6834,7 +6848,126 @@ struct gt_context {
   unsigned n;
   gt_member *members;
   gt_run runs[2];
+  uint64_t batches; /* begun */
 };
+
+/* ---- tasks ---- */
+
+/* Returns the number in the batch of the round's query i. */
+static size_t gt_number(const gt_run *r, size_t i) { return r->again ? r->numbers[i] : i; }
+
+/* Ends a query with a status. */
+static void gt_fail_query(gt_run *r, size_t i, int status, const gpuir_error *err) {
+  r->desc.statuses[i] = status;
+  r->desc.counts[i] = 0;
+  if (r->status) return;
+  r->status = status;
+  if (err) r->error = *err;
+}
+
+/* Describes the round's queries from .. from + n - 1 to a task. Returns NOMEM if it is to have results of its own, and
+ * there is no memory for them. */
+static int gt_describe(const gt_context *x, const gt_run *r, gt_task *t, size_t from, size_t n, int own) {
+  const gpuir_batch_desc *d = &r->desc;
+  const size_t hits = GC_ALIGN(n * r->k * sizeof(gpuir_hit));
+  uint8_t *at;
+  memset(&t->desc, 0, sizeof t->desc);
+  t->queries = r->again ? (const gpuir_query *const *)(void *)r->gathered.data : d->queries;
+  t->queries += from;
+  t->desc.queries = t->queries;
+  t->desc.nq = n;
+  t->desc.k = own ? r->k : d->k;
+  t->desc.count = d->count;
+  if (!r->again && d->deadlines) t->desc.deadlines = d->deadlines + from;
+  if (!r->again && d->cancels) t->desc.cancels = d->cancels + from;
+  if (!own) {
+    t->desc.hits = d->hits + from * d->k;
+    t->desc.counts = d->counts + from;
+    t->desc.statuses = d->statuses + from;
+    return GPUIR_OK;
+  }
+  at = gpuir__buf_room(&x->a, &t->results, hits + n * 8 + 16);
+  if (!at) return GPUIR_E_NOMEM;
+  t->desc.hits = (gpuir_hit *)(void *)at;
+  t->desc.counts = (uint32_t *)(void *)(at + hits);
+  t->desc.statuses = (int *)(void *)(at + hits + n * 4);
+  return GPUIR_OK;
+}
+
+/* Returns how many members are there. The lock is held. */
+static unsigned gt_alive(const gt_context *x) {
+  unsigned alive = 0, i;
+  for (i = 0; i < x->n; i++) alive += !x->members[i].lost;
+  return alive;
+}
+
+/* Makes a task one of the run's. The lock is held. */
+static void gt_open_task(gt_run *r, gt_task *t) {
+  t->run = r;
+  t->next = NULL;
+  t->cancel = r->cancel;
+  t->deadline = r->deadline;
+  t->status = GPUIR_OK;
+  t->error.code = 0;
+  (void)__atomic_add_fetch(&r->open, 1, __ATOMIC_ACQ_REL);
+}
+
+/* Takes one from what a run waits for. The lock is held. */
+static void gt_close_one(gt_context *x, gt_run *r) {
+  if (!__atomic_sub_fetch(&r->open, 1, __ATOMIC_ACQ_REL)) (void)pthread_cond_broadcast(&x->done);
+}
+
+/* Gives a member a task. The lock is held. */
+static void gt_give(gt_context *x, gt_member *m, gt_run *r, gt_task *t) {
+  gt_open_task(r, t);
+  if (m->last) m->last->next = t;
+  else m->first = t;
+  m->last = t;
+  (void)pthread_cond_broadcast(&x->work);
+}
+
+/* Fails the queries of a round before number `to` that are in no task. The lock is held. */
+static void gt_drop(gt_context *x, gt_run *r, size_t to, int status) {
+  for (; r->taken < to; r->taken++) gt_fail_query(r, gt_number(r, r->taken), status, NULL);
+  if (to == r->n) gt_close_one(x, r);
+}
+
+/* Makes a task of queries of the oldest batch that has some, for a member that is there: of two thirds of its share, so
+ * that all end at about the same time, whatever the queries cost. NULL: there are none. The lock is held. */
+static gt_task *gt_take_some(gt_context *x) {
+  const unsigned alive = gt_alive(x);
+  gt_run *r = NULL;
+  gt_task *t;
+  size_t left, n;
+  unsigned i;
+  for (i = 0; i < 2; i++) {
+    gt_run *one = &x->runs[i];
+    if (one->used && one->taken < one->n && (!r || one->batch < r->batch)) r = one;
+  }
+  if (!r) return NULL;
+  left = r->n - r->taken;
+  n = alive == 1 ? left : (size_t)gpuir__max64(gpuir__max64(GT_LEAST, r->n / (GT_TASKS / 2)), 2 * left / (3 * alive));
+  if (n + GT_LEAST / 2 > left) n = left;
+  t = &r->tasks[r->ntasks];
+  if (gt_describe(x, r, t, r->taken, n, r->again)) {
+    gt_drop(x, r, r->taken + n, GPUIR_E_NOMEM);
+    return NULL;
+  }
+  r->ntasks++;
+  gt_open_task(r, t);
+  r->taken += n;
+  if (r->taken == r->n) gt_close_one(x, r);
+  return t;
+}
+
+/* Fails what nobody can take, as no member is there. The lock is held. */
+static void gt_give_up(gt_context *x) {
+  unsigned i;
+  for (i = 0; i < 2 && !gt_alive(x); i++) {
+    gt_run *r = &x->runs[i];
+    if (r->used && r->taken < r->n) gt_drop(x, r, r->n, GPUIR_E_BACKEND);
+  }
+}
 
 /* ---- a member's thread ---- */
 
@@ -6939,13 +7072,14 @@ static void gt_task_done(gt_member *m, gt_task *t) {
     m->lost = gt_is_lost(t->queries[i], t->desc.statuses[i]);
     if (m->lost) (void)__atomic_add_fetch(&x->team->lost, 1, __ATOMIC_RELAXED);
   }
-  m->cost -= t->cost;
-  if (!__atomic_sub_fetch(&t->run->open, 1, __ATOMIC_ACQ_REL)) (void)pthread_cond_broadcast(&x->done);
+  if (m->lost) gt_give_up(x);
+  gt_close_one(x, t->run);
 }
 
-/* Takes the next task that waits. The lock is held. */
+/* Takes the next task that waits, or queries that do. NULL: nothing does. The lock is held. */
 static gt_task *gt_take(gt_member *m) {
   gt_task *t = m->first;
+  if (!t) return m->lost ? NULL : gt_take_some(m->context);
   m->first = t->next;
   if (!m->first) m->last = NULL;
   return t;
@@ -6956,9 +7090,8 @@ static void *gt_member_main(void *argument) {
   gt_context *x = m->context;
   (void)pthread_mutex_lock(&x->lock);
   for (;;) {
-    gt_task *ended = NULL;
-    if (m->first && !m->flown[1]) {
-      gt_task *t = gt_take(m);
+    gt_task *ended = NULL, *t = m->flown[1] ? NULL : gt_take(m);
+    if (t) {
       (void)pthread_mutex_unlock(&x->lock);
       if (!gt_task_begin(m, t)) ended = t;
       else m->flown[m->flown[0] != NULL] = t;
@@ -6983,108 +7116,6 @@ static void *gt_member_main(void *argument) {
 
 /* ---- rounds ---- */
 
-static uint64_t gt_cost(const gpuir_query *q) {
-  uint64_t cost = GT_QUERY;
-  unsigned i;
-  for (i = 0; i < q->n; i++) cost += q->terms[i].df;
-  return cost;
-}
-
-/* Returns the member with the least to do among those that are there and not in `taken`; or NULL. The lock is held. */
-static gt_member *gt_least(const gt_context *x, uint64_t taken) {
-  gt_member *best = NULL;
-  unsigned i;
-  for (i = 0; i < x->n; i++) {
-    gt_member *m = &x->members[i];
-    if (!m->lost && !(taken >> i & 1) && (!best || m->cost < best->cost)) best = m;
-  }
-  return best;
-}
-
-/* Gives a member a task of the run. The lock is held. */
-static void gt_give(gt_context *x, gt_member *m, gt_run *r, gt_task *t) {
-  t->run = r;
-  t->next = NULL;
-  t->cancel = r->cancel;
-  t->deadline = r->deadline;
-  t->status = GPUIR_OK;
-  t->error.code = 0;
-  m->cost += t->cost;
-  if (m->last) m->last->next = t;
-  else m->first = t;
-  m->last = t;
-  (void)__atomic_add_fetch(&r->open, 1, __ATOMIC_ACQ_REL);
-  (void)pthread_cond_broadcast(&x->work);
-}
-
-/* Describes the round's queries from .. from + n - 1 to a task. Returns NOMEM if it is to have results of its own, and
- * there is no memory for them. */
-static int gt_describe(const gt_context *x, const gt_run *r, gt_task *t, size_t from, size_t n, int own) {
-  const gpuir_batch_desc *d = &r->desc;
-  const size_t hits = GC_ALIGN(n * r->k * sizeof(gpuir_hit));
-  uint8_t *at;
-  memset(&t->desc, 0, sizeof t->desc);
-  t->queries = r->again ? (const gpuir_query *const *)(void *)r->gathered.data : d->queries;
-  t->queries += from;
-  t->desc.queries = t->queries;
-  t->desc.nq = n;
-  t->desc.k = own ? r->k : d->k;
-  t->desc.count = d->count;
-  if (!r->again && d->deadlines) t->desc.deadlines = d->deadlines + from;
-  if (!r->again && d->cancels) t->desc.cancels = d->cancels + from;
-  if (!own) {
-    t->desc.hits = d->hits + from * d->k;
-    t->desc.counts = d->counts + from;
-    t->desc.statuses = d->statuses + from;
-    return GPUIR_OK;
-  }
-  at = gpuir__buf_room(&x->a, &t->results, hits + n * 8 + 16);
-  if (!at) return GPUIR_E_NOMEM;
-  t->desc.hits = (gpuir_hit *)(void *)at;
-  t->desc.counts = (uint32_t *)(void *)(at + hits);
-  t->desc.statuses = (int *)(void *)(at + hits + n * 4);
-  return GPUIR_OK;
-}
-
-/* Returns the number in the batch of the round's query i. */
-static size_t gt_number(const gt_run *r, size_t i) { return r->again ? r->numbers[i] : i; }
-
-/* Ends a query with a status. */
-static void gt_fail_query(gt_run *r, size_t i, int status, const gpuir_error *err) {
-  r->desc.statuses[i] = status;
-  r->desc.counts[i] = 0;
-  if (r->status) return;
-  r->status = status;
-  if (err) r->error = *err;
-}
-
-/* Cuts a round over the members that are there, by cost; each has the whole index. NULL of them: its queries fail. */
-static void gt_share_out(gt_context *x, gt_run *r) {
-  const gpuir_query *const *q = r->again ? (const gpuir_query *const *)(void *)r->gathered.data : r->desc.queries;
-  const size_t step = gpuir__max64(1, r->n / GT_SAMPLES);
-  uint64_t all = 0, sum = 0, taken = 0;
-  unsigned alive = 0, shares, i;
-  size_t from = 0, to = 0;
-  for (i = 0; i < x->n; i++) alive += !x->members[i].lost;
-  shares = (unsigned)gpuir__max64(1, gpuir__min64(alive, r->n / GT_LEAST));
-  for (to = 0; to < r->n; to += step) all += gt_cost(q[to]) * step;
-  for (i = to = 0; i < shares && alive; i++, from = to) {
-    gt_member *m = gt_least(x, taken);
-    gt_task *t = &r->tasks[m - x->members];
-    const uint64_t before = sum;
-    for (; to < r->n && (i + 1 == shares || sum < all / shares * (i + 1)); to = gpuir__min64(r->n, to + step))
-      sum += gt_cost(q[to]) * step;
-    if (to == from) continue;
-    taken |= (uint64_t)1 << (m - x->members);
-    if (gt_describe(x, r, t, from, to - from, r->again)) {
-      for (; from < to; from++) gt_fail_query(r, gt_number(r, from), GPUIR_E_NOMEM, NULL);
-      continue;
-    }
-    t->cost = sum - before;
-    gt_give(x, m, r, t);
-  }
-}
-
 /* Asks all members for all queries of a round; each has a part. */
 static void gt_ask_all(gt_context *x, gt_run *r) {
   size_t from, j, n = 0;
@@ -7096,11 +7127,12 @@ static void gt_ask_all(gt_context *x, gt_run *r) {
       if (gt_describe(x, r, t, from, gpuir__min64(r->piece, r->n - from), 1)) break;
       t->as_or = r->again;
       t->and_first = !r->again;
-      t->cost = 0;
     }
     if (i < x->n) break;
   }
+  r->taken = r->n;
   if (from >= r->n) {
+    r->ntasks = n;
     for (j = 0; j < n; j++) gt_give(x, &x->members[j % x->n], r, &r->tasks[j]);
     return;
   }
@@ -7110,11 +7142,15 @@ static void gt_ask_all(gt_context *x, gt_run *r) {
 
 /* Begins a round of the queries whose numbers are there, if there are any; 0 if not. The lock is held. */
 static int gt_round(gt_context *x, gt_run *r) {
-  unsigned i;
   if (!r->n) return 0;
-  for (i = 0; i < GT_PIECES * x->n; i++) r->tasks[i].run = NULL;
-  if (x->team->parts) gt_ask_all(x, r);
-  else gt_share_out(x, r);
+  r->ntasks = r->taken = 0;
+  if (x->team->parts) {
+    gt_ask_all(x, r);
+    return 1;
+  }
+  (void)__atomic_add_fetch(&r->open, 1, __ATOMIC_ACQ_REL);
+  (void)pthread_cond_broadcast(&x->work);
+  gt_give_up(x);
   return 1;
 }
 
@@ -7213,13 +7249,12 @@ static void gt_merge_all(const gt_context *x, gt_run *r) {
 }
 
 /* Copies the outcome of a round that was not the first, of members that have the whole index. */
-static void gt_copy_all(const gt_context *x, gt_run *r) {
-  size_t i;
-  unsigned m;
-  for (m = 0; m < x->n; m++) {
+static void gt_copy_all(gt_run *r) {
+  size_t i, m;
+  for (m = 0; m < r->ntasks; m++) {
     const gt_task *t = &r->tasks[m];
-    const size_t from = t->run ? (size_t)(t->queries - (const gpuir_query *const *)(void *)r->gathered.data) : 0;
-    for (i = 0; t->run && i < t->desc.nq; i++) {
+    const size_t from = (size_t)(t->queries - (const gpuir_query *const *)(void *)r->gathered.data);
+    for (i = 0; i < t->desc.nq; i++) {
       const size_t number = gt_number(r, from + i);
       r->desc.statuses[number] = t->desc.statuses[i];
       r->desc.counts[number] = t->desc.counts[i];
@@ -7236,13 +7271,12 @@ static int gt_wants_or(const gt_run *r, size_t i) {
 }
 
 /* Chooses the words for a run's status, its first query's that failed. */
-static void gt_conclude(const gt_context *x, gt_run *r) {
-  size_t i;
-  unsigned m;
+static void gt_conclude(gt_run *r) {
+  size_t i, m;
   for (i = 0; i < r->desc.nq && !r->desc.statuses[i]; i++) {}
   r->status = i < r->desc.nq ? r->desc.statuses[i] : GPUIR_OK;
-  for (m = 0; m < GT_PIECES * x->n && r->status && r->error.code != r->status; m++)
-    if (r->tasks[m].run && r->tasks[m].status == r->status) r->error = r->tasks[m].error;
+  for (m = 0; m < r->ntasks && r->status && r->error.code != r->status; m++)
+    if (r->tasks[m].status == r->status) r->error = r->tasks[m].error;
   r->ready = 1;
 }
 
@@ -7253,22 +7287,18 @@ static void gt_advance(gt_context *x, gt_run *r) {
     gt_merge_all(x, r);
     if (!r->again) more = gt_gather(x, r, gt_wants_or);
   } else {
-    if (r->again) gt_copy_all(x, r);
-    if (gt_least(x, 0)) more = gt_gather(x, r, gt_wants_other);
+    if (r->again) gt_copy_all(r);
+    if (gt_alive(x)) more = gt_gather(x, r, gt_wants_other);
   }
   r->n = more;
   r->again = 1;
-  if (!gt_round(x, r)) gt_conclude(x, r);
+  if (!gt_round(x, r)) gt_conclude(r);
 }
 
 /* ---- the backend, see gpuir_backend ---- */
 
 /* Returns whether there are members enough to answer queries. The lock is held. */
-static int gt_can(const gt_context *x) {
-  unsigned alive = 0, i;
-  for (i = 0; i < x->n; i++) alive += !x->members[i].lost;
-  return alive >= (x->team->parts ? x->n : 1);
-}
+static int gt_can(const gt_context *x) { return gt_alive(x) >= (x->team->parts ? x->n : 1); }
 
 static int gt_begin(void *context, const gpuir_batch_desc *batch, uint64_t deadline, const int *cancel, void **running,
     gpuir_error *err) {
@@ -7289,11 +7319,12 @@ static int gt_begin(void *context, const gpuir_batch_desc *batch, uint64_t deadl
   r->deadline = deadline;
   r->cancel = cancel;
   r->used = 1;
+  r->batch = ++x->batches;
   r->ready = r->again = r->status = 0;
   r->error.code = 0;
   r->n = r->k || r->desc.count ? batch->nq : 0;
   for (i = 0; i < batch->nq; i++) batch->counts[i] = 0;
-  if (!gt_round(x, r)) gt_conclude(x, r);
+  if (!gt_round(x, r)) gt_conclude(r);
   (void)pthread_mutex_unlock(&x->lock);
   *running = r;
   return GPUIR_OK;
@@ -7344,7 +7375,7 @@ static void gt_detach(void *context) {
     gpuir_searcher_destroy(x->members[i].searcher);
   }
   for (i = 0; i < 2; i++) {
-    for (j = 0; j < GT_PIECES * GT_MEMBERS; j++) {
+    for (j = 0; j < GT_TASKS; j++) {
       gpuir__buf_free(&a, &x->runs[i].tasks[j].results);
       gpuir__buf_free(&a, &x->runs[i].tasks[j].asked);
       gpuir__buf_free(&a, &x->runs[i].tasks[j].deadlines);

@@ -40,7 +40,7 @@ rates() {
   local index=$1 shards=$2 queries=$3 n=$4 mode threads ranks rest
   for mode in and or; do
     threads=$(gpuir bench --modes $mode --threads "$n" --repeat 5 --warmup 1 --no-ids --queries "$queries" "$index" |
-      awk -v mode=$mode '$1 == mode { print $NF }')
+      awk -v mode=$mode '$1 == mode { print $13 }') # queries that are refused are told of behind it
     read -r _ _ _ _ _ _ ranks rest < <(mpirun -n "$n" "${flags[@]}" gpuir-mpi bench --modes $mode --repeat 5 --no-ids \
       "$shards" "$queries" | tail -n 1)
     awk -v name="$(basename "$index" .gpuir)" -v mode=$mode -v n="$n" -v t="$threads" -v r="$ranks" -v rest="$rest" \
@@ -94,8 +94,9 @@ run() {
   flags=(--oversubscribe --use-hwthread-cpus --bind-to none)
   echo "# $(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1), $(nproc) processors;" \
     "$(gpuir --version | head -n 1)"
-  echo "# work_us: processor time of all ranks a query; alone: one query at a time, p50 and p99"
-  echo "# index  mode ranks threads/s    ranks/s     ratio   work_us alone_p50_us alone_p99_us"
+  echo "# work_us: processor time of all ranks a query; busy_us, busiest_us: by the clock, of a rank on average, and of"
+  echo "# the busiest one; alone: one query at a time, p50 and p99"
+  echo "# index  mode ranks threads/s    ranks/s     ratio   work_us busy_us busiest_us alone_p50_us alone_p99_us"
   synth --documents "$documents" "$work/web.gpuir" "$work/web.txt" 2>/dev/null
   measure "$work/web.gpuir" "$work/web.txt" "$n"
   if [[ -n $other ]]; then measure "$other" "$queries" "$n"; fi
