@@ -22248,6 +22248,10 @@ GPUIR_API int gpuir_query_unknown(const gpuir_query *q, size_t i, const char **t
  * goes back to the threads. If it does not answer within the limit it is lost: its searcher and the memory of its
  * batches are given up, since it may still write there, and stay until the process ends.
  *
+ * Of the schedulers in tools/lab it has a lane for each side and work taken from the other's (Ding et al. 2009), and
+ * batches that form while one runs (Ao et al. 2011). No query moves from device to CPU: that gained nothing over the
+ * device alone (Griffin 2018; tools/results/schedulers).
+ *
  * Uses      [16-query], [20-engine], [24-execution].
  * Start at  gpuir_pool_create, gpuir_pool_submit; gpuir__crew_work (a thread), gpuir__device_work (a device's).
  * Tests     tests/unit/30_pool.c
