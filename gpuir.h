@@ -1046,7 +1046,7 @@ typedef struct gpuir_policy {
 
 typedef struct gpuir_pool_desc {
   const gpuir_allocator *allocator; /* copied; NULL: the index's */
-  unsigned threads; /* 0: one a processor */
+  unsigned threads; /* 0: one a processor, less one for a device's driver */
   const char *policy; /* "inter" or "auto"; NULL: auto */
   const gpuir_policy *custom; /* instead of a named one; it is copied. NULL: none */
   void *custom_user; /* for gpuir_pool_user */
@@ -1055,7 +1055,7 @@ typedef struct gpuir_pool_desc {
    * gpuir_searcher_set_backend. Called once, by the thread that will use it. NULL: there is no device. */
   int (*attach)(void *user, gpuir_searcher *searcher, gpuir_error *err);
   void *attach_user;
-  size_t batch; /* queries of a device's batch at most; 0: 256 */
+  size_t batch; /* queries of a device's batch at most; 0: 1024 */
   uint64_t device_limit_ns; /* a device that leaves a batch unanswered for so long is lost; 0: 2 seconds */
   const int *cancel; /* read atomically: not 0 ends every task with CANCELLED. NULL: none */
   void (*thread)(void *user); /* what each thread calls first, such as what a handler of signals needs; may be NULL */
@@ -1191,6 +1191,7 @@ GPUIR_API int gpuir_codec_get_info(const gpuir_index *index, int docids, gpuir_c
 #include <float.h>
 #include <math.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -1451,6 +1452,9 @@ static uint64_t gpuir__now(void) {
 }
 
 #define gpuir__peek(object) __atomic_load_n((object), __ATOMIC_RELAXED)
+#define gpuir__poke(object, value) __atomic_store_n((object), (value), __ATOMIC_RELAXED)
+#define gpuir__seq_load(object) __atomic_load_n((object), __ATOMIC_SEQ_CST)
+#define gpuir__seq_add(object, n) __atomic_fetch_add((object), (n), __ATOMIC_SEQ_CST)
 
 static void gpuir__lock(pthread_mutex_t *mutex) { (void)pthread_mutex_lock(mutex); }
 static void gpuir__unlock(pthread_mutex_t *mutex) { (void)pthread_mutex_unlock(mutex); }
@@ -16458,7 +16462,8 @@ static void gpuir__share_threshold(gpuir__engine *e, gpuir__share *s) {
   e->top.threshold_key = gpuir__max64(own, greatest);
 }
 
-/* Takes up to `most` parts of the n that the leaf has; returns the first, or n if there is none for this engine. */
+/* Takes up to `most` parts of the n that the leaf has, few at first, when others' finds raise the threshold most;
+ * returns the first, or n if there is none for this engine. */
 static uint32_t gpuir__share_take(gpuir__engine *e, uint32_t n, uint32_t most) {
   gpuir__share *s = e->rare.share;
   uint64_t at = __atomic_load_n(&s->at, __ATOMIC_ACQUIRE), end;
@@ -16472,7 +16477,7 @@ static uint32_t gpuir__share_take(gpuir__engine *e, uint32_t n, uint32_t most) {
     if (at >> 32 > e->rare.leaf_number) return n;
     first = at >> 32 < e->rare.leaf_number ? 0 : (uint32_t)at;
     if (first >= n) return n;
-    end = gpuir__min64((uint64_t)first + size, n);
+    end = gpuir__min64((uint64_t)first + gpuir__min32(size, first / 4 + 1), n);
   } while (!__atomic_compare_exchange_n(&s->at, &at, (uint64_t)e->rare.leaf_number << 32 | end, 0, __ATOMIC_ACQ_REL,
       __ATOMIC_ACQUIRE));
   e->rare.taken = (uint32_t)end;
@@ -16482,8 +16487,10 @@ static uint32_t gpuir__share_take(gpuir__engine *e, uint32_t n, uint32_t most) {
 /* Returns the first part of the leaf's n, from `next` on, that this engine is to evaluate: alone it is the next one; n
  * if there is none. Parts are taken up to `most` at a time. */
 static inline uint32_t gpuir__engine_part(gpuir__engine *e, uint32_t next, uint32_t n, uint32_t most) {
-  if (GPUIR__LIKELY(!e->rare.share) || next < e->rare.taken) return next;
-  return gpuir__share_take(e, n, most);
+  if (GPUIR__LIKELY(!e->rare.share)) return next;
+  if (next >= e->rare.taken) return gpuir__share_take(e, n, most);
+  e->top.threshold_key = gpuir__max64(e->top.threshold_key, gpuir__peek(&e->rare.share->threshold));
+  return next;
 }
 
 /* Blocks, and tiles, that are taken at a time at most: they take some tenths of a millisecond. */
@@ -18931,7 +18938,7 @@ static void gpuir__share_open(gpuir__engine *e, const gpuir_query *q, int mode, 
   s->limits = e->limits;
   s->status = GPUIR_OK;
   s->at = s->threshold = 0;
-  __atomic_store_n(&s->dry, 0, __ATOMIC_RELAXED);
+  gpuir__poke(&s->dry, 0);
   __atomic_store_n(&s->open, !gpuir__topk_start(&e->a, &s->found, k, 0), __ATOMIC_SEQ_CST);
   gpuir__unlock(&s->lock);
   if (gpuir__peek(&s->open)) s->opened(s);
@@ -18943,7 +18950,7 @@ static int gpuir__share_close(gpuir__engine *e, int status) {
   gpuir__share *s = e->rare.share;
   size_t i;
   gpuir__lock(&s->lock);
-  __atomic_store_n(&s->open, 0, __ATOMIC_RELAXED);
+  gpuir__poke(&s->open, 0);
   while (s->helpers) (void)pthread_cond_wait(&s->left, &s->lock);
   gpuir__unlock(&s->lock);
   if (!status && s->status)
@@ -18981,7 +18988,7 @@ static void gpuir__share_leave(gpuir__engine *e, gpuir__share *s, uint64_t since
   s->helped += gpuir__now() - since;
   gpuir__share_give(e, s);
   if (e->stopped && !s->status) s->status = e->stopped;
-  if (!e->rare.left) __atomic_store_n(&s->dry, 1, __ATOMIC_RELAXED);
+  if (!e->rare.left) gpuir__poke(&s->dry, 1);
   if (!--s->helpers) (void)pthread_cond_signal(&s->left);
   gpuir__unlock(&s->lock);
   e->rare.share = NULL;
@@ -19325,7 +19332,7 @@ static void *gpuir__work(void *argument) {
       hand->status = status;
       hand->error = hand->engine->error;
       if (job->statuses) continue;
-      __atomic_store_n(&job->first, i, __ATOMIC_RELAXED); /* a hint: later queries need not be tried */
+      gpuir__poke(&job->first, i); /* a hint: later queries need not be tried */
       return NULL;
     }
   }
@@ -22225,28 +22232,27 @@ GPUIR_API int gpuir_query_unknown(const gpuir_query *q, size_t i, const char **t
 /* ========
  * [30-pool]  many queries at once: threads that answer tasks; the policies inter and auto
  *
- * A pool's threads run a policy. Both of the library's are a crew: under one lock lie the waiting tasks, as heaps of
- * keys; a thread that is free takes the task with the least key. With `inter` the key is the number of the submission.
+ * A pool's threads run a policy. Both of the library's are a crew: who submits a task puts it into an inbox, without a
+ * lock, and wakes a thread if all that are free sleep; a free thread takes the waiting task with the least key. With
+ * `inter` that is the number of the submission.
  *
  * With `auto` it is when the task should start: its due time and its cost, or the mean cost if that is less, so that
- * small queries go before large ones that came with them, but none waits long for what came later. A deadline may call
- * for an earlier start. What a query costs is measured: a table of means by mode, number of words and postings, which
- * every answer corrects.
+ * small queries go before large ones that came with them, but none waits long for what came later; or earlier for a
+ * deadline. What queries cost is measured, by mode, number of words and postings.
  *
- * What a thread works with, its searcher and its share, is a mate. A thread that submits by gpuir_pool_run takes one
- * that is idle and answers its task itself, so that as many tasks as there are mates are at work, whoever works on
- * them.
+ * What a thread works with, its searcher and its share, is a mate. Who submits by gpuir_pool_run takes one that is idle
+ * and answers the task himself, so that as many tasks as there are mates are at work.
  *
  * A thread that finds no task helps with a search that runs (gpuir__share): it takes parts of it, and leaves as soon as
- * a task waits. So queries have cores of their own while there are more queries than cores, as with `inter`, and long
- * ones have several while there are fewer. Heavy ones, which are few, are helped with first, as long as little waits:
- * otherwise the many small ones would leave them one core at any load.
+ * a task waits. So queries have cores of their own while there are more queries than cores, and long ones several while
+ * there are fewer. Heavy ones, which are few, are helped with first, as long as little waits: otherwise the many small
+ * ones would leave them one core at any load.
  *
- * With a device a further thread drives it: costly queries wait in a lane of their own, and while one or two batches
- * run the next one forms. A free thread takes from that lane what the device cannot take yet, and the device takes from
- * the other lane what is too much for the threads. The device writes to memory of the batch alone; what it fails on
- * goes back to the threads. If it does not answer within the limit it is lost: its searcher and the memory of its
- * batches are given up, since it may still write there, and stay until the process ends.
+ * With a device a further thread drives it: while one or two batches run the next one forms. A task goes where it is
+ * likely to be answered first: by the device after what is left of the batches in flight, if there are two, and the
+ * mean time of a batch; by the threads after what waits for them and what 16 of 17 such queries do not exceed. The
+ * device writes to memory of the batch alone; what it fails on goes back to the threads. If it does not answer within
+ * the limit it is lost: its searcher and the memory of its batches, where it may still write, are given up.
  *
  * Of the schedulers in tools/lab it has a lane for each side and work taken from the other's (Ding et al. 2009), and
  * batches that form while one runs (Ao et al. 2011). No query moves from device to CPU: that gained nothing over the
@@ -22258,7 +22264,7 @@ GPUIR_API int gpuir_query_unknown(const gpuir_query *q, size_t i, const char **t
  * ======*/
 
 /* The states of a task. */
-enum { GPUIR__TASK_SUBMITTED = 1, GPUIR__TASK_RETURNED, GPUIR__TASK_COMPLETE };
+enum { GPUIR__TASK_SUBMITTED = 1, GPUIR__TASK_FOR_DEVICE, GPUIR__TASK_RETURNED, GPUIR__TASK_COMPLETE };
 
 struct gpuir_pool {
   gpuir_allocator a;
@@ -22267,28 +22273,31 @@ struct gpuir_pool {
   gpuir_policy policy;
   void *state;
   pthread_t *threads;
-  struct gpuir__pool_thread *starts; /* [thread] what it was started with */
   unsigned nthreads;
   unsigned extra; /* threads for a device, behind the others */
   unsigned started; /* of both; only grows under the lock */
   int running; /* read and written atomically: the threads were started */
-  int waiters; /* the same: threads in wait and drain */
-  gpuir__atomic64 open, submitted, refused, cancelled, missed;
+  int waiters, numbered; /* the same: threads in wait and drain; those that have a number */
+  gpuir__atomic64 submitted, refused; /* submitted: and refused */
   pthread_mutex_t lock;
   pthread_cond_t complete; /* a task was completed, while somebody waits */
+  gpuir__atomic64 ended, cancelled, missed; /* ended: complete or refused; apart from what those who submit write */
 };
-
-/* What a thread is started with. */
-typedef struct gpuir__pool_thread {
-  gpuir_pool *pool;
-  unsigned number;
-} gpuir__pool_thread;
 
 /* ---- a task */
 
 /* Adds to a counter that threads share. */
 static inline void gpuir__count_up(gpuir__atomic64 *counter, uint64_t n) {
   if (n) (void)__atomic_fetch_add(counter, n, __ATOMIC_RELAXED);
+}
+
+/* Counts a task that the pool has no more, and tells who waits. */
+static void gpuir__pool_end(gpuir_pool *p) {
+  (void)gpuir__seq_add(&p->ended, 1);
+  if (!gpuir__seq_load(&p->waiters)) return;
+  gpuir__lock(&p->lock);
+  (void)pthread_cond_broadcast(&p->complete);
+  gpuir__unlock(&p->lock);
 }
 
 GPUIR_API void gpuir_pool_complete(gpuir_pool *p, gpuir_task *task, int status) {
@@ -22303,11 +22312,7 @@ GPUIR_API void gpuir_pool_complete(gpuir_pool *p, gpuir_task *task, int status) 
   task->finished = gpuir__now();
   if (task->done) task->done(task);
   else __atomic_store_n(&task->pool_state, GPUIR__TASK_COMPLETE, __ATOMIC_SEQ_CST);
-  (void)__atomic_fetch_sub(&p->open, 1, __ATOMIC_SEQ_CST);
-  if (!__atomic_load_n(&p->waiters, __ATOMIC_SEQ_CST)) return;
-  gpuir__lock(&p->lock);
-  (void)pthread_cond_broadcast(&p->complete);
-  gpuir__unlock(&p->lock);
+  gpuir__pool_end(p);
 }
 
 GPUIR_API int gpuir_pool_answer(gpuir_searcher *s, gpuir_task *task) {
@@ -22332,15 +22337,20 @@ GPUIR_API int gpuir_pool_answer(gpuir_searcher *s, gpuir_task *task) {
 
 enum { GPUIR__COST_KINDS = 3, GPUIR__COST_WORDS = 7, GPUIR__COST_SIZES = 40 };
 
-/* Mean costs in ns, read and written atomically; 0: not measured. By mode (AND, OR, phrases and prefixes), by the
- * logarithms of the number of words and of the postings that are likely to be looked at. */
+/* What queries of a kind cost in ns, read and written atomically; 0: not measured. */
+typedef struct gpuir__cost {
+  uint32_t mean, high; /* high: what one of 17 exceeds */
+} gpuir__cost;
+
+/* By mode (AND, OR, phrases and prefixes), by the logarithms of the number of words and of the postings that are likely
+ * to be looked at. */
 typedef struct gpuir__costs {
-  uint32_t ns[GPUIR__COST_KINDS][GPUIR__COST_WORDS][GPUIR__COST_SIZES];
+  gpuir__cost of[GPUIR__COST_KINDS][GPUIR__COST_WORDS][GPUIR__COST_SIZES];
 } gpuir__costs;
 
-/* Finds a query's mean cost. *postings: those that are likely to be looked at: of OR all, of AND the shortest list's,
- * once for each list, and a few of the others. */
-static uint32_t *gpuir__cost_of(gpuir__costs *c, const gpuir_query *q, uint64_t *postings) {
+/* Finds what queries like this one cost. *postings: those that are likely to be looked at: of OR all, of AND the
+ * shortest list's, once for each list, and a few of the others. */
+static gpuir__cost *gpuir__cost_of(gpuir__costs *c, const gpuir_query *q, uint64_t *postings) {
   uint64_t sum = 0, least = UINT64_MAX;
   unsigned i, kind, words;
   for (i = 0; i < q->npositive; i++) {
@@ -22350,23 +22360,29 @@ static uint32_t *gpuir__cost_of(gpuir__costs *c, const gpuir_query *q, uint64_t 
   kind = q->nphrases || q->nprefixes ? 2 : q->mode == GPUIR_OR;
   words = 31 - (unsigned)__builtin_clz(q->n | 1);
   *postings = (kind == 0 ? least * q->npositive + sum / 16 : sum) + 1;
-  return &c->ns[kind][words][63 - (unsigned)__builtin_clzll(*postings)];
+  return &c->of[kind][words][63 - (unsigned)__builtin_clzll(*postings)];
 }
 
-/* Estimates what a query costs, in ns; without a measurement, by its postings. */
-static uint64_t gpuir__cost_estimate(gpuir__costs *c, const gpuir_query *q) {
+/* Estimates what a query costs, in ns; without a measurement, by its postings. *high (NULL): what it hardly exceeds. */
+static uint64_t gpuir__cost_estimate(gpuir__costs *c, const gpuir_query *q, uint64_t *high) {
   uint64_t postings;
-  const uint32_t ns = __atomic_load_n(gpuir__cost_of(c, q, &postings), __ATOMIC_RELAXED);
+  gpuir__cost *cost = gpuir__cost_of(c, q, &postings);
+  const uint32_t ns = gpuir__peek(&cost->mean);
+  if (high) *high = ns ? gpuir__peek(&cost->high) : 2 * (2000 + postings);
   return ns ? ns : 2000 + postings;
 }
 
-/* Notes what a query has cost. A measurement that another thread overwrites is lost, which does no harm. */
+/* Notes what a query has cost: `high` falls by a 256th with one that costs less, and rises by a 16th with another. What
+ * another thread overwrites is lost, which does no harm. */
 static void gpuir__cost_note(gpuir__costs *c, const gpuir_query *q, uint64_t ns) {
-  uint64_t postings;
-  uint32_t *mean = gpuir__cost_of(c, q, &postings);
-  const uint64_t before = __atomic_load_n(mean, __ATOMIC_RELAXED);
-  ns = gpuir__min64(before ? (before * 7 + ns) / 8 : ns, UINT32_MAX);
-  __atomic_store_n(mean, (uint32_t)gpuir__max64(ns, 1), __ATOMIC_RELAXED);
+  uint64_t postings, high;
+  gpuir__cost *cost = gpuir__cost_of(c, q, &postings);
+  const uint64_t before = gpuir__peek(&cost->mean);
+  ns = gpuir__min64(gpuir__max64(ns, 1), UINT32_MAX);
+  high = before ? gpuir__peek(&cost->high) : ns;
+  high = ns > high ? gpuir__min64(ns, high + high / 16 + 1) : high - high / 256;
+  gpuir__poke(&cost->high, (uint32_t)gpuir__max64(high, 1));
+  gpuir__poke(&cost->mean, (uint32_t)gpuir__max64(before ? (before * 7 + ns) / 8 : ns, 1));
 }
 
 /* ---- tasks that wait */
@@ -22389,14 +22405,13 @@ static void gpuir__lane_push(gpuir__lane *l, uint64_t key, gpuir_task *task) {
   l->heap[i].task = task;
 }
 
-/* Takes the task with the least key; *key may be NULL. NULL: none waits. */
-static gpuir_task *gpuir__lane_pop(gpuir__lane *l, uint64_t *key) {
+/* Takes the task with the least key. NULL: none waits. */
+static gpuir_task *gpuir__lane_pop(gpuir__lane *l) {
   gpuir_task *task;
   gpuir__lane_item last;
   size_t i = 0, child;
   if (!l->n) return NULL;
   task = l->heap[0].task;
-  if (key) *key = l->heap[0].key;
   last = l->heap[--l->n];
   while ((child = 2 * i + 1) < l->n) {
     child += child + 1 < l->n && l->heap[child + 1].key < l->heap[child].key;
@@ -22417,6 +22432,75 @@ static int gpuir__lane_raise(gpuir__lane *l, gpuir_task *task) {
   l->heap[0].key = 0;
   l->heap[0].task = task;
   return 1;
+}
+
+/* ---- bells */
+
+/* Wakes threads that have nothing to do. Who rings waits for nobody, and wakes a thread only if none looks: that takes
+ * longer than many a query. Read and written atomically. */
+typedef struct gpuir__bell {
+  gpuir__atomic64 rings;
+  int asleep, looking; /* asleep: threads that nobody has chosen to wake */
+  sem_t wakes;
+} gpuir__bell;
+
+/* Threads that look at a time, and for how long, before they sleep. */
+#define GPUIR__LOOKERS 2
+#define GPUIR__LOOK_NS 500000u
+
+static int gpuir__bell_rang(const gpuir__bell *b, uint64_t heard) { return gpuir__seq_load(&b->rings) != heard; }
+
+/* Takes one from the threads that sleep; 0: there is none. */
+static int gpuir__bell_choose(gpuir__bell *b) {
+  int n = gpuir__seq_load(&b->asleep);
+  while (n && !__atomic_compare_exchange_n(&b->asleep, &n, n - 1, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {}
+  return n != 0;
+}
+
+/* Sees that n threads know that something has come for them to do, if so many do nothing. */
+static void gpuir__bell_ring(gpuir__bell *b, int n) {
+  (void)gpuir__seq_add(&b->rings, 1);
+  n -= gpuir__seq_load(&b->looking);
+  for (; n > 0 && gpuir__bell_choose(b); n--) (void)sem_post(&b->wakes);
+}
+
+/* Returns when the bell has rung since `heard`, its rings when the thread began to look; with `looks`, some look on
+ * before they sleep. */
+static void gpuir__bell_rest(gpuir__bell *b, uint64_t heard, int looks) {
+  if (looks) {
+    const uint64_t until = gpuir__now() + GPUIR__LOOK_NS;
+    const int looking = gpuir__seq_add(&b->looking, 1);
+    while (looking < GPUIR__LOOKERS && !gpuir__bell_rang(b, heard) && gpuir__now() < until) (void)sched_yield();
+    (void)gpuir__seq_add(&b->looking, -1);
+  }
+  (void)gpuir__seq_add(&b->asleep, 1);
+  if (gpuir__bell_rang(b, heard) && gpuir__bell_choose(b)) return;
+  while (sem_wait(&b->wakes) && errno == EINTR) {}
+}
+
+/* ---- inboxes */
+
+/* Tasks as they were submitted: threads put them there without a lock, those that hold one take them out. */
+typedef struct gpuir__inbox {
+  gpuir_task **slots; /* [mask + 1]: there is room for all tasks that may wait */
+  uint64_t mask, read; /* slots that were read */
+  char apart[128]; /* of what those who submit write */
+  gpuir__atomic64 written; /* slots that are, or will be */
+} gpuir__inbox;
+
+static void gpuir__inbox_put(gpuir__inbox *b, gpuir_task *task) {
+  const uint64_t at = __atomic_fetch_add(&b->written, 1, __ATOMIC_RELAXED);
+  __atomic_store_n(&b->slots[at & b->mask], task, __ATOMIC_RELEASE);
+}
+
+/* Takes the first task; NULL: there is none yet. */
+static gpuir_task *gpuir__inbox_take(gpuir__inbox *b) {
+  gpuir_task **slot = &b->slots[b->read & b->mask], *task = __atomic_load_n(slot, __ATOMIC_ACQUIRE);
+  if (!task) return NULL;
+  gpuir__poke(slot, (gpuir_task *)NULL);
+  __builtin_prefetch(gpuir__peek(&b->slots[(b->read + 4) & b->mask]));
+  b->read++;
+  return task;
 }
 
 /* ---- crews */
@@ -22460,10 +22544,11 @@ enum { GPUIR__DEVICE_NONE, GPUIR__DEVICE_GOOD, GPUIR__DEVICE_LOST };
 typedef struct gpuir__device {
   gpuir_searcher *searcher;
   gpuir__load load[GPUIR__LOADS];
-  unsigned flying; /* loads in flight */
+  unsigned flying; /* loads in flight; of its driver alone */
   unsigned failures; /* batches that failed as a whole, one after the other */
-  uint64_t query_ns; /* mean time of a query on it; 0: not measured */
-  int state; /* GPUIR__DEVICE_; under the crew's lock */
+  gpuir__atomic64 batch_ns; /* read and written atomically: mean time of a batch lately, from begin to finish */
+  gpuir__atomic64 free_at; /* the same: when it is likely to take the next batch; 0: it takes one now */
+  int state; /* the same; GPUIR__DEVICE_, changed under the crew's lock */
   gpuir_error error;
 } gpuir__device;
 
@@ -22471,51 +22556,110 @@ typedef struct gpuir__crew {
   gpuir_pool *pool;
   int shares; /* the policy is auto */
   gpuir__mate *mates, *idle; /* [pool->nthreads]; those that no thread works with, under the lock */
-  gpuir__lane lane, device_lane;
-  size_t room; /* tasks of both lanes at most */
-  uint64_t sequence; /* submissions */
+  gpuir__lane lane, device_lane; /* under the lock, and under the device's */
+  size_t room, most; /* tasks that wait at most; those that a device gives back too */
+  uint64_t sequence; /* of tasks, as they came into a lane */
   int stopping; /* read and written atomically */
   const int *stop; /* the searchers' flag: that, or one that the pool was made with */
-  gpuir__atomic64 backlog; /* read atomically: ns that the tasks in `lane` are likely to cost; of inter 0 */
-  gpuir__atomic64 mean_ns; /* the same: of a query, lately; 0: not measured */
-  int heavy; /* read and written atomically: heavy queries that run and may be shared */
-  int asleep; /* the same: threads that wait for work */
-  gpuir__device device;
+  gpuir__inbox device_inbox, inbox; /* of the lanes */
+  gpuir__atomic64 came; /* from here on read and written atomically: tasks that were to wait */
+  gpuir__bell work, device_work;
+  gpuir__atomic64 went; /* tasks that wait no more */
+  gpuir__atomic64 for_device; /* tasks that wait for the device */
+  gpuir__atomic64 backlog; /* ns that those which wait for threads are likely to cost; of inter 0 */
+  gpuir__atomic64 mean_ns; /* of a query, lately; 0: not measured */
+  int heavy; /* heavy queries that run and may be shared */
   gpuir__atomic64 shared, joined, batches, on_device, returned;
-  pthread_mutex_t lock;
-  pthread_cond_t work, device_work;
+  gpuir__device device;
+  pthread_mutex_t lock, device_lock; /* who holds the first may take the second */
   gpuir__costs costs;
 } gpuir__crew;
 
-/* Puts a task into a lane and wakes who may take it. The lock is held. */
-static void gpuir__crew_queue(gpuir__crew *c, gpuir_task *task, uint64_t key, int to_device) {
-  gpuir__lane_push(to_device ? &c->device_lane : &c->lane, key, task);
-  if (!to_device) gpuir__count_up(&c->backlog, task->pool_cost);
-  if (c->device.state == GPUIR__DEVICE_GOOD) (void)pthread_cond_signal(&c->device_work);
-  if (c->idle && __atomic_load_n(&c->asleep, __ATOMIC_RELAXED)) (void)pthread_cond_signal(&c->work);
-}
-
-/* Takes the first task of a lane. The lock is held. */
-static gpuir_task *gpuir__crew_take(gpuir__crew *c, gpuir__lane *lane, uint64_t *key) {
-  gpuir_task *task = gpuir__lane_pop(lane, key);
-  if (task && lane == &c->lane) gpuir__count_up(&c->backlog, 0 - task->pool_cost);
-  return task;
+static uint64_t gpuir__crew_waiting(const gpuir__crew *c) {
+  const uint64_t went = __atomic_load_n(&c->went, __ATOMIC_ACQUIRE); /* slots of inboxes are free again */
+  return gpuir__peek(&c->came) - went;
 }
 
 /* Returns when a task should start at the latest for it to be fair: see the head of this part. */
 static uint64_t gpuir__crew_key(const gpuir__crew *c, const gpuir_task *task) {
-  const uint64_t late = gpuir__min64(task->pool_cost, __atomic_load_n(&c->mean_ns, __ATOMIC_RELAXED));
+  const uint64_t late = gpuir__min64(task->pool_cost, gpuir__peek(&c->mean_ns));
   uint64_t key = task->due + gpuir__min64(late, UINT64_MAX - task->due);
   if (!c->shares) return c->sequence;
   if (task->deadline) key = gpuir__min64(key, task->deadline - gpuir__min64(task->deadline, 2 * task->pool_cost));
   return key;
 }
 
-/* Returns 1 if a task is better answered by the device: if it takes a processor longer than its part of a batch. */
-static int gpuir__crew_prefers_device(const gpuir__crew *c, const gpuir_task *task) {
-  const uint64_t on_device = c->device.query_ns ? c->device.query_ns : GPUIR__SHARE_NS;
-  if (c->device.state != GPUIR__DEVICE_GOOD) return 0;
-  return !task->matches && task->k && task->k <= GPUIR__SHARE_K && (task->on_device || task->pool_cost > on_device);
+static int gpuir__device_is_good(const gpuir__crew *c) {
+  return gpuir__seq_load(&c->device.state) == GPUIR__DEVICE_GOOD;
+}
+
+/* Puts a task that waits into its lane, whose lock is held. */
+static void gpuir__crew_queue(gpuir__crew *c, gpuir_task *task) {
+  const int to_device = task->pool_state == GPUIR__TASK_FOR_DEVICE;
+  gpuir__lane_push(to_device ? &c->device_lane : &c->lane, gpuir__crew_key(c, task), task);
+  if (!to_device) c->sequence++;
+}
+
+/* Counts a task that waits, n = 1, or does no more, n = -1. */
+static void gpuir__crew_count(gpuir__crew *c, const gpuir_task *task, int n) {
+  if (task->pool_state == GPUIR__TASK_FOR_DEVICE) gpuir__count_up(&c->for_device, (uint64_t)(int64_t)n);
+  else gpuir__count_up(&c->backlog, task->pool_cost * (uint64_t)(int64_t)n);
+  (void)__atomic_fetch_add(n > 0 ? &c->came : &c->went, 1, __ATOMIC_RELEASE);
+}
+
+/* Moves what was submitted for a lane there. Its lock is held. */
+static void gpuir__crew_collect(gpuir__crew *c, gpuir__inbox *inbox) {
+  gpuir_task *task;
+  while ((task = gpuir__inbox_take(inbox)) != NULL) gpuir__crew_queue(c, task);
+}
+
+/* Takes the first task of a lane, whose lock is held, or returns NULL. */
+static gpuir_task *gpuir__crew_take(gpuir__crew *c, gpuir__lane *lane) {
+  gpuir_task *task = gpuir__lane_pop(lane);
+  if (task) gpuir__crew_count(c, task, -1);
+  return task;
+}
+
+/* Lets a task wait, and wakes who may take it. 0; BUSY. */
+static int gpuir__crew_post(gpuir__crew *c, gpuir_task *task) {
+  const int to_device = task->pool_state == GPUIR__TASK_FOR_DEVICE;
+  gpuir__crew_count(c, task, 1);
+  if (gpuir__crew_waiting(c) > c->room) {
+    gpuir__crew_count(c, task, -1);
+    return GPUIR_E_BUSY;
+  }
+  gpuir__inbox_put(to_device ? &c->device_inbox : &c->inbox, task); /* from here on it may be gone */
+  if (to_device) gpuir__bell_ring(&c->device_work, 1);
+  if (!to_device || !gpuir__device_is_good(c)) gpuir__bell_ring(&c->work, 1); /* it was lost in between */
+  return GPUIR_OK;
+}
+
+/* Returns what the device is likely to take to answer a task before which `before` others wait. A batch that is late is
+ * expected to take as long again. */
+static uint64_t gpuir__device_estimate(const gpuir__crew *c, uint64_t now, uint64_t before) {
+  const uint64_t batch = gpuir__peek(&c->device.batch_ns);
+  const uint64_t free_at = gpuir__peek(&c->device.free_at);
+  const uint64_t wait = free_at > now ? free_at - now : free_at ? now - free_at : 0;
+  return wait + batch * (1 + before / c->pool->desc.batch);
+}
+
+/* Returns 1 if a device can answer a task. */
+static int gpuir__device_suits(const gpuir_task *task) {
+  return !task->matches && task->k && task->k <= GPUIR__SHARE_K && task->pool_state != GPUIR__TASK_RETURNED;
+}
+
+/* Returns 1 if a task that comes now is one for the device: see the head of this part. high: what it costs a thread. */
+static int gpuir__crew_prefers_device(const gpuir__crew *c, const gpuir_task *task, uint64_t high, uint64_t now) {
+  if (!gpuir__device_is_good(c) || !gpuir__device_suits(task)) return 0;
+  return task->on_device ||
+      gpuir__peek(&c->backlog) / c->pool->nthreads + high > gpuir__device_estimate(c, now, gpuir__peek(&c->for_device));
+}
+
+/* Notes what a task costs, and who is to answer it. */
+static void gpuir__crew_route(gpuir__crew *c, gpuir_task *task) {
+  uint64_t high = 0;
+  task->pool_cost = c->shares ? gpuir__cost_estimate(&c->costs, task->query, &high) : 0;
+  if (gpuir__crew_prefers_device(c, task, high, gpuir__now())) task->pool_state = GPUIR__TASK_FOR_DEVICE;
 }
 
 /* Takes a mate that no thread works with, or gives it back. The lock is held. */
@@ -22529,23 +22673,9 @@ static void gpuir__mate_give(gpuir__mate *m) {
   m->crew->idle = m;
 }
 
-/* Takes a task over. If `mine` is not NULL and no other waits, finds its thread an idle mate to answer it with. */
-static int gpuir__crew_accept(gpuir__crew *c, gpuir_task *task, gpuir__mate **mine) {
-  int status = GPUIR_OK, to_device;
-  task->pool_cost = c->shares ? gpuir__cost_estimate(&c->costs, task->query) : 0;
-  gpuir__lock(&c->lock);
-  c->sequence++;
-  to_device = gpuir__crew_prefers_device(c, task);
-  if (mine) *mine = c->lane.n || to_device ? NULL : gpuir__mate_take(c);
-  if (mine && *mine) status = GPUIR_OK;
-  else if (c->lane.n + c->device_lane.n >= c->room) status = GPUIR_E_BUSY;
-  else gpuir__crew_queue(c, task, gpuir__crew_key(c, task), to_device);
-  gpuir__unlock(&c->lock);
-  return status;
-}
-
 static int gpuir__crew_submit(void *state, gpuir_task *task) {
-  return gpuir__crew_accept((gpuir__crew *)state, task, NULL);
+  gpuir__crew_route((gpuir__crew *)state, task);
+  return gpuir__crew_post((gpuir__crew *)state, task);
 }
 
 /* ---- a thread of a crew */
@@ -22553,24 +22683,20 @@ static int gpuir__crew_submit(void *state, gpuir_task *task) {
 /* Tells threads that sleep of a search that they may join. */
 static void gpuir__mate_offers(gpuir__share *share) {
   gpuir__crew *c = ((gpuir__mate *)share->user)->crew;
-  unsigned i;
   gpuir__count_up(&c->shared, 1);
-  if (!__atomic_fetch_add(&c->asleep, 0, __ATOMIC_SEQ_CST)) return;
-  gpuir__lock(&c->lock);
-  for (i = 0; c->idle && i < share->most; i++) (void)pthread_cond_signal(&c->work);
-  gpuir__unlock(&c->lock);
+  gpuir__bell_ring(&c->work, (int)share->most);
 }
 
 /* Notes what a query has cost, and corrects the mean of all. */
 static void gpuir__crew_note(gpuir__crew *c, const gpuir_query *q, uint64_t ns) {
-  const uint64_t before = __atomic_load_n(&c->mean_ns, __ATOMIC_RELAXED);
+  const uint64_t before = gpuir__peek(&c->mean_ns);
   gpuir__cost_note(&c->costs, q, ns);
-  __atomic_store_n(&c->mean_ns, before ? (before * 255 + gpuir__min64(ns, UINT32_MAX)) / 256 : ns, __ATOMIC_RELAXED);
+  gpuir__poke(&c->mean_ns, before ? (before * 255 + gpuir__min64(ns, UINT32_MAX)) / 256 : ns);
 }
 
 /* Returns what may wait, in ns, before those who help with a task leave it. */
 static uint64_t gpuir__crew_patience(gpuir__crew *c, const gpuir_task *task) {
-  const uint64_t mean = __atomic_load_n(&c->mean_ns, __ATOMIC_RELAXED);
+  const uint64_t mean = gpuir__peek(&c->mean_ns);
   return mean && task->pool_cost / GPUIR__SHARE_HEAVY >= mean ? 2 * task->pool_cost : 0;
 }
 
@@ -22582,8 +22708,7 @@ static void gpuir__mate_answer(gpuir__mate *m, gpuir_task *task) {
   uint64_t helpers = gpuir__min64(task->pool_cost / GPUIR__SHARE_NS, c->pool->nthreads - 1);
   int status, heavy;
   m->share.patience = gpuir__crew_patience(c, task);
-  if (!c->shares || task->k > GPUIR__SHARE_K || __atomic_load_n(&c->backlog, __ATOMIC_RELAXED) > m->share.patience)
-    helpers = 0;
+  if (!c->shares || task->k > GPUIR__SHARE_K || gpuir__peek(&c->backlog) > m->share.patience) helpers = 0;
   heavy = helpers && m->share.patience;
   m->share.most = (unsigned)helpers;
   m->share.helped = 0;
@@ -22605,70 +22730,73 @@ static gpuir__share *gpuir__mate_offer(const gpuir__mate *m) {
   int joins;
   for (i = 1; c->shares && i < n; i++) {
     gpuir__share *s = &c->mates[(me + i) % n].share;
-    if (!__atomic_load_n(&s->open, __ATOMIC_SEQ_CST) || __atomic_load_n(&s->dry, __ATOMIC_RELAXED)) continue;
+    if (!gpuir__seq_load(&s->open) || gpuir__peek(&s->dry)) continue;
     gpuir__lock(&s->lock);
-    joins = __atomic_load_n(&s->open, __ATOMIC_RELAXED) && s->helpers < s->most &&
-        __atomic_load_n(&c->backlog, __ATOMIC_RELAXED) <= s->patience;
+    joins = gpuir__peek(&s->open) && s->helpers < s->most && gpuir__peek(&c->backlog) <= s->patience;
     gpuir__unlock(&s->lock);
     if (joins) return s;
   }
   return NULL;
 }
 
-/* Takes the task that a thread answers next: what waits, or what waits for a device that can take no more. The lock is
- * held. NULL: there is none. */
+/* Takes the task that a thread answers next, be it for a device that is lost. The lock is held. NULL: none waits. */
 static gpuir_task *gpuir__crew_next(gpuir__crew *c) {
-  const gpuir__device *d = &c->device;
-  gpuir_task *task = gpuir__crew_take(c, &c->lane, NULL);
-  if (task || !c->device_lane.n) return task;
-  if (d->state == GPUIR__DEVICE_GOOD && d->flying < GPUIR__LOADS && !c->stopping) return NULL;
-  return gpuir__crew_take(c, &c->device_lane, NULL);
-}
-
-/* Waits for something to do: a task, a search to join, or the end. The lock is held. */
-static void gpuir__crew_sleep(gpuir__crew *c) {
-  (void)__atomic_fetch_add(&c->asleep, 1, __ATOMIC_SEQ_CST);
-  if (!c->idle || !gpuir__mate_offer(c->idle)) (void)pthread_cond_wait(&c->work, &c->lock);
-  (void)__atomic_fetch_sub(&c->asleep, 1, __ATOMIC_SEQ_CST);
+  gpuir_task *task;
+  gpuir__crew_collect(c, &c->inbox);
+  task = gpuir__crew_take(c, &c->lane);
+  if (task || !gpuir__peek(&c->for_device) || (gpuir__device_is_good(c) && !c->stopping)) return task;
+  gpuir__lock(&c->device_lock);
+  gpuir__crew_collect(c, &c->device_inbox);
+  task = gpuir__crew_take(c, &c->device_lane);
+  gpuir__unlock(&c->device_lock);
+  return task;
 }
 
 /* One thread's life. */
 static void gpuir__crew_thread(gpuir__crew *c) {
+  uint64_t heard = gpuir__seq_load(&c->work.rings);
   gpuir__lock(&c->lock);
   for (;;) {
     const int ready = c->idle && !c->stopping;
-    gpuir__share *share = ready && __atomic_load_n(&c->heavy, __ATOMIC_RELAXED) ? gpuir__mate_offer(c->idle) : NULL;
+    gpuir__share *share = ready && gpuir__peek(&c->heavy) ? gpuir__mate_offer(c->idle) : NULL;
     gpuir_task *task = !share && (c->idle || c->stopping) ? gpuir__crew_next(c) : NULL;
+    const int more = c->idle && c->lane.n;
     gpuir__mate *m;
     if (!share && !task && ready) share = gpuir__mate_offer(c->idle);
     m = ready && (task || share) ? gpuir__mate_take(c) : NULL;
     if (!task && c->stopping) break;
-    if (!task && !share) {
-      gpuir__crew_sleep(c);
-      continue;
-    }
     gpuir__unlock(&c->lock);
-    if (!m) gpuir_pool_complete(c->pool, task, GPUIR_E_CANCELLED);
+    if (more) gpuir__bell_ring(&c->work, 1);
+    if (!task && !share) gpuir__bell_rest(&c->work, heard, gpuir__device_is_good(c));
+    else if (!m) gpuir_pool_complete(c->pool, task, GPUIR_E_CANCELLED);
     else if (task) gpuir__mate_answer(m, task);
     else if (gpuir__engine_help(&m->searcher->engine, share)) gpuir__count_up(&c->joined, 1);
+    heard = gpuir__seq_load(&c->work.rings);
     gpuir__lock(&c->lock);
     if (m) gpuir__mate_give(m);
   }
   gpuir__unlock(&c->lock);
 }
 
-/* Answers a task in the thread that submits it, if it gets a mate; then something may wait for that one. */
+/* Answers a task in the thread that submits it, if no other waits and a mate is idle; others may then wait for that. */
 static int gpuir__crew_run(void *state, gpuir_task *task) {
   gpuir__crew *c = (gpuir__crew *)state;
-  gpuir__mate *m;
-  const int status = gpuir__crew_accept(c, task, &m);
-  if (!m) return status;
+  gpuir__mate *m = NULL;
+  int left;
+  gpuir__crew_route(c, task);
+  if (task->pool_state != GPUIR__TASK_FOR_DEVICE) {
+    gpuir__lock(&c->lock);
+    gpuir__crew_collect(c, &c->inbox);
+    if (!c->lane.n) m = gpuir__mate_take(c);
+    gpuir__unlock(&c->lock);
+  }
+  if (!m) return gpuir__crew_post(c, task);
   gpuir__mate_answer(m, task);
   gpuir__lock(&c->lock);
   gpuir__mate_give(m);
-  if (__atomic_load_n(&c->asleep, __ATOMIC_RELAXED) && (c->lane.n || c->device_lane.n || gpuir__mate_offer(m)))
-    (void)pthread_cond_signal(&c->work);
+  left = gpuir__crew_waiting(c) || gpuir__mate_offer(m);
   gpuir__unlock(&c->lock);
+  if (left) gpuir__bell_ring(&c->work, 1);
   return GPUIR_OK;
 }
 
@@ -22676,7 +22804,8 @@ static int gpuir__crew_run(void *state, gpuir_task *task) {
 
 /* After so many batches that failed as a whole, one after the other, a device is lost. */
 #define GPUIR__DEVICE_FAILURES 3u
-/* Between two looks at batches in flight. */
+/* What a batch takes until one was measured; and between two looks at batches that take longer than expected. */
+#define GPUIR__DEVICE_NS 100000u
 #define GPUIR__DEVICE_NAP 20000
 
 /* Notes why a device fails; the searcher's words count if they are of this status. The lock is held. */
@@ -22689,46 +22818,46 @@ static void gpuir__device_blame(gpuir__crew *c, int status, const char *what) {
 /* Gives a device up: from now on the threads answer all that waits. The lock is held. */
 static void gpuir__device_lose(gpuir__crew *c) {
   gpuir_task *task;
-  uint64_t key;
-  c->device.state = GPUIR__DEVICE_LOST;
-  while ((task = gpuir__crew_take(c, &c->device_lane, &key)) != NULL) gpuir__crew_queue(c, task, key, 0);
-  (void)pthread_cond_broadcast(&c->work);
+  __atomic_store_n(&c->device.state, GPUIR__DEVICE_LOST, __ATOMIC_SEQ_CST);
+  gpuir__lock(&c->device_lock);
+  gpuir__crew_collect(c, &c->device_inbox);
+  while ((task = gpuir__lane_pop(&c->device_lane)) != NULL) {
+    gpuir__crew_count(c, task, -1);
+    gpuir__poke(&task->pool_state, GPUIR__TASK_SUBMITTED);
+    gpuir__crew_count(c, task, 1);
+    gpuir__crew_queue(c, task);
+  }
+  gpuir__unlock(&c->device_lock);
+  gpuir__bell_ring(&c->work, (int)c->pool->nthreads);
 }
 
 /* Frees what a batch works on. */
 static void gpuir__load_free(const gpuir_pool *p, gpuir__load *l) {
-  const size_t n = p->desc.batch;
-  gpuir__free(&p->a, l->tasks, n * sizeof *l->tasks);
-  gpuir__free(&p->a, (void *)l->queries, n * sizeof *l->queries);
+  gpuir__free(&p->a, l->tasks, p->desc.batch * 4 * sizeof *l->deadlines);
+  gpuir__free(&p->a, l->counts, p->desc.batch * 3 * sizeof *l->counts);
   gpuir__free(&p->a, l->hits, l->nhits * sizeof *l->hits);
-  gpuir__free(&p->a, l->counts, n * sizeof *l->counts);
-  gpuir__free(&p->a, l->statuses, n * sizeof *l->statuses);
-  gpuir__free(&p->a, l->flags, n * sizeof *l->flags);
-  gpuir__free(&p->a, l->deadlines, n * sizeof *l->deadlines);
-  gpuir__free(&p->a, (void *)l->cancels, n * sizeof *l->cancels);
   memset(l, 0, sizeof *l);
 }
 
+/* Makes the arrays of a batch, in two pieces of memory: the device may write to the second one. */
 static int gpuir__load_make(const gpuir_pool *p, gpuir__load *l) {
   const size_t n = p->desc.batch;
   size_t i;
-  l->tasks = (gpuir_task **)gpuir__alloc(&p->a, n * sizeof *l->tasks);
-  l->queries = (const gpuir_query **)gpuir__alloc(&p->a, n * sizeof *l->queries);
-  l->counts = (uint32_t *)gpuir__alloc(&p->a, n * sizeof *l->counts);
-  l->statuses = (int *)gpuir__alloc(&p->a, n * sizeof *l->statuses);
-  l->flags = (int *)gpuir__alloc(&p->a, n * sizeof *l->flags);
-  l->deadlines = (uint64_t *)gpuir__alloc(&p->a, n * sizeof *l->deadlines);
-  l->cancels = (const int **)gpuir__alloc(&p->a, n * sizeof *l->cancels);
-  if (!l->tasks || !l->queries || !l->counts || !l->statuses || !l->flags || !l->deadlines || !l->cancels)
-    return GPUIR_E_NOMEM;
+  l->tasks = (gpuir_task **)gpuir__alloc(&p->a, n * 4 * sizeof *l->deadlines);
+  l->counts = (uint32_t *)gpuir__alloc(&p->a, n * 3 * sizeof *l->counts);
+  if (!l->tasks || !l->counts) return GPUIR_E_NOMEM;
+  l->deadlines = (uint64_t *)(void *)l->tasks + 3 * n; /* a pointer may take less */
+  l->queries = (const gpuir_query **)(void *)(l->tasks + n);
+  l->cancels = (const int **)(void *)(l->tasks + 2 * n);
+  l->statuses = (int *)(l->counts + n);
+  l->flags = (int *)(l->counts + 2 * n);
   for (i = 0; i < n; i++) l->cancels[i] = &l->flags[i];
   return GPUIR_OK;
 }
 
 /* Adds a task to a batch that forms, if it suits: all want the same k, since with AND+OR it decides what matches. */
 static int gpuir__load_add(gpuir__load *l, gpuir_task *task) {
-  if (task->matches || !task->k || task->k > GPUIR__SHARE_K || task->pool_state == GPUIR__TASK_RETURNED) return 0;
-  if (l->n && task->k != l->k) return 0;
+  if (!gpuir__device_suits(task) || (l->n && task->k != l->k)) return 0;
   l->k = task->k;
   l->tasks[l->n] = task;
   l->queries[l->n] = task->query;
@@ -22737,33 +22866,22 @@ static int gpuir__load_add(gpuir__load *l, gpuir_task *task) {
   return 1;
 }
 
-/* Moves up to n tasks of a lane to a batch, the first ones first; those that do not suit go back. The lock is held. */
-static void gpuir__load_fill(gpuir__crew *c, gpuir__load *l, gpuir__lane *lane, size_t n) {
-  gpuir__lane_item aside[64];
-  size_t naside = 0;
-  while (n-- && l->n < c->pool->desc.batch && naside < sizeof aside / sizeof *aside) {
-    gpuir_task *task = gpuir__crew_take(c, lane, &aside[naside].key);
-    if (!task) break;
-    if (gpuir__load_add(l, task)) continue;
-    aside[naside++].task = task;
-  }
-  while (naside) {
-    naside--;
-    gpuir__crew_queue(c, aside[naside].task, aside[naside].key, lane == &c->device_lane);
-  }
-}
-
-/* Forms the next batch of what waits for the device, and of what is too much for the threads. NULL: there is none. The
- * lock is held. */
+/* Forms the next batch of what waits for the device, the first ones first; tasks that do not suit go back. NULL: there
+ * is none. */
 static gpuir__load *gpuir__device_form(gpuir__crew *c) {
-  gpuir__device *d = &c->device;
-  const size_t enough = 4 * (size_t)c->pool->nthreads;
-  gpuir__load *l = d->load;
-  if (d->state != GPUIR__DEVICE_GOOD || c->stopping || d->flying == GPUIR__LOADS) return NULL;
+  gpuir__load *l = c->device.load;
+  gpuir_task *aside[64], *task;
+  size_t n = 0;
+  if (!gpuir__device_is_good(c) || gpuir__peek(&c->stopping) || c->device.flying == GPUIR__LOADS) return NULL;
   while (l->batch) l++;
   l->n = 0;
-  gpuir__load_fill(c, l, &c->device_lane, c->pool->desc.batch);
-  if (c->lane.n > enough) gpuir__load_fill(c, l, &c->lane, c->lane.n - enough);
+  gpuir__lock(&c->device_lock);
+  gpuir__crew_collect(c, &c->device_inbox);
+  while (l->n < c->pool->desc.batch && n < 64 && (task = gpuir__lane_pop(&c->device_lane)) != NULL)
+    if (gpuir__load_add(l, task)) gpuir__crew_count(c, task, -1);
+    else aside[n++] = task;
+  while (n) gpuir__crew_queue(c, aside[--n]);
+  gpuir__unlock(&c->device_lock);
   return l->n ? l : NULL;
 }
 
@@ -22772,11 +22890,13 @@ static void gpuir__load_return(gpuir__crew *c, gpuir__load *l) {
   size_t i;
   for (i = 0; i < l->n; i++) {
     if (!l->tasks[i]) continue;
-    __atomic_store_n(&l->tasks[i]->pool_state, GPUIR__TASK_RETURNED, __ATOMIC_RELAXED);
+    gpuir__poke(&l->tasks[i]->pool_state, GPUIR__TASK_RETURNED);
     gpuir__count_up(&c->returned, 1);
-    gpuir__crew_queue(c, l->tasks[i], gpuir__crew_key(c, l->tasks[i]), 0);
+    gpuir__crew_count(c, l->tasks[i], 1);
+    gpuir__crew_queue(c, l->tasks[i]);
   }
   l->n = 0;
+  gpuir__bell_ring(&c->work, (int)c->pool->nthreads);
 }
 
 /* Notes that a batch failed as a whole, and returns its tasks. */
@@ -22786,6 +22906,12 @@ GPUIR__COLD static void gpuir__device_failed(gpuir__crew *c, gpuir__load *l, int
   gpuir__load_return(c, l);
   if (++c->device.failures >= GPUIR__DEVICE_FAILURES) gpuir__device_lose(c);
   gpuir__unlock(&c->lock);
+}
+
+/* Says when the device is likely to take another batch: when the first one of those in flight is answered. */
+static void gpuir__device_note_free(gpuir__device *d) {
+  const uint64_t first = gpuir__min64(d->load[0].since, d->load[1].since);
+  gpuir__poke(&d->free_at, d->flying < GPUIR__LOADS ? 0 : first + d->batch_ns);
 }
 
 /* Hands a batch to the device. */
@@ -22818,10 +22944,8 @@ static void gpuir__device_begin(gpuir__crew *c, gpuir__load *l) {
     return;
   }
   gpuir__count_up(&c->batches, 1);
-  gpuir__lock(&c->lock);
   d->flying++;
-  if (d->flying == GPUIR__LOADS && c->device_lane.n) (void)pthread_cond_signal(&c->work);
-  gpuir__unlock(&c->lock);
+  gpuir__device_note_free(d);
 }
 
 /* Completes task i of a batch that is answered, if the device did; 0 if it failed. */
@@ -22840,25 +22964,28 @@ static int gpuir__load_settle(gpuir__crew *c, gpuir__load *l, size_t i) {
 /* Takes a batch back from the device. */
 static void gpuir__device_finish(gpuir__crew *c, gpuir__load *l) {
   gpuir__device *d = &c->device;
-  const uint64_t ns = (gpuir__now() - l->since) / l->n;
+  const uint64_t ns = gpuir__now() - l->since, mean = d->batch_ns;
   int status = gpuir_search_finish(l->batch);
   size_t i, settled = 0;
   l->batch = NULL;
+  d->flying--;
+  gpuir__device_note_free(d);
   for (i = 0; i < l->n; i++) {
     if (gpuir__load_settle(c, l, i)) settled++;
     else status = l->statuses[i]; /* a deadline or a cancellation is not the device's fault */
   }
   gpuir__count_up(&c->on_device, settled);
-  gpuir__lock(&c->lock);
-  d->flying--;
-  if (settled) {
-    d->failures = 0;
-    d->query_ns = d->query_ns ? (d->query_ns * 7 + ns) / 8 : ns;
-    if (settled < l->n) gpuir__device_blame(c, status, "a query failed");
-    gpuir__load_return(c, l);
+  if (!settled) {
+    gpuir__device_failed(c, l, status);
+    return;
   }
+  d->failures = 0;
+  gpuir__poke(&d->batch_ns, (mean * 7 + gpuir__min64(ns, 2 * mean)) / 8); /* one stall is none */
+  if (settled == l->n) return;
+  gpuir__lock(&c->lock);
+  gpuir__device_blame(c, status, "a query failed");
+  gpuir__load_return(c, l);
   gpuir__unlock(&c->lock);
-  if (!settled) gpuir__device_failed(c, l, status);
 }
 
 /* Gives a device that does not answer up. What it may still write to is forgotten, never freed. */
@@ -22877,22 +23004,21 @@ static void gpuir__device_abandon(gpuir__crew *c) {
     l->hits = NULL;
     l->nhits = 0;
     l->counts = NULL;
-    l->statuses = l->flags = NULL;
     gpuir__load_return(c, l);
   }
   d->flying = 0;
+  gpuir__device_note_free(d);
   d->searcher->has_backend = 0;
   gpuir__unlock(&c->lock);
 }
 
 /* Looks at a batch in flight: passes on what was cancelled, and takes it back if it is done. 0: nothing happened. */
 static int gpuir__device_look(gpuir__crew *c, gpuir__load *l) {
-  const int stopping = __atomic_load_n(c->stop, __ATOMIC_RELAXED);
+  const int stopping = gpuir__peek(c->stop);
   size_t i;
   for (i = 0; i < l->n; i++) {
     const int *cancel = l->tasks[i]->cancel;
-    if (stopping || (cancel && __atomic_load_n(cancel, __ATOMIC_RELAXED)))
-      __atomic_store_n(&l->flags[i], 1, __ATOMIC_RELAXED);
+    if (stopping || (cancel && gpuir__peek(cancel))) gpuir__poke(&l->flags[i], 1);
   }
   if (gpuir_search_poll(l->batch)) {
     gpuir__device_finish(c, l);
@@ -22903,16 +23029,22 @@ static int gpuir__device_look(gpuir__crew *c, gpuir__load *l) {
   return 1;
 }
 
-/* Looks at all batches in flight, and sleeps for a moment if nothing happened. */
+/* Looks at the batches in flight until one is answered, or another can begin; naps where one is late. */
 static void gpuir__device_watch(gpuir__crew *c) {
-  struct timespec nap;
-  unsigned i;
+  gpuir__device *d = &c->device;
+  const uint64_t since = gpuir__now();
   int happened = 0;
-  for (i = 0; i < GPUIR__LOADS; i++)
-    if (c->device.load[i].batch) happened += gpuir__device_look(c, &c->device.load[i]);
-  nap.tv_sec = 0;
-  nap.tv_nsec = GPUIR__DEVICE_NAP;
-  if (!happened) (void)nanosleep(&nap, NULL);
+  do {
+    struct timespec nap;
+    unsigned i;
+    for (i = 0; i < GPUIR__LOADS; i++)
+      if (d->load[i].batch) happened += gpuir__device_look(c, &d->load[i]);
+    nap.tv_sec = 0;
+    nap.tv_nsec = GPUIR__DEVICE_NAP;
+    if (happened) return;
+    if (gpuir__now() - since < 2 * d->batch_ns) continue;
+    (void)nanosleep(&nap, NULL);
+  } while (d->flying == GPUIR__LOADS || !gpuir__peek(&c->for_device));
 }
 
 /* Attaches the device, and lets tasks wait for it. */
@@ -22926,7 +23058,7 @@ static void gpuir__device_open(gpuir__crew *c) {
   for (i = 0; i < GPUIR__LOADS && !status; i++) status = gpuir__load_make(c->pool, &d->load[i]);
   if (!status) status = desc->attach(desc->attach_user, d->searcher, &err);
   gpuir__lock(&c->lock);
-  d->state = status ? GPUIR__DEVICE_LOST : GPUIR__DEVICE_GOOD;
+  __atomic_store_n(&d->state, status ? GPUIR__DEVICE_LOST : GPUIR__DEVICE_GOOD, __ATOMIC_RELEASE);
   if (status) {
     d->error = err;
     if (!err.code) (void)gpuir__fail(&d->error, status, 0, "no device: %s", gpuir_strerror(status));
@@ -22938,20 +23070,14 @@ static void gpuir__device_open(gpuir__crew *c) {
 static void gpuir__device_work(gpuir__crew *c) {
   gpuir__device *d = &c->device;
   gpuir__device_open(c);
-  gpuir__lock(&c->lock);
   for (;;) {
+    const uint64_t heard = gpuir__seq_load(&c->device_work.rings);
     gpuir__load *l = gpuir__device_form(c);
-    if (!l && !d->flying) {
-      if (c->stopping || d->state == GPUIR__DEVICE_LOST) break;
-      (void)pthread_cond_wait(&c->device_work, &c->lock);
-      continue;
-    }
-    gpuir__unlock(&c->lock);
     if (l) gpuir__device_begin(c, l);
-    else gpuir__device_watch(c);
-    gpuir__lock(&c->lock);
+    else if (d->flying) gpuir__device_watch(c);
+    else if (gpuir__peek(&c->stopping) || !gpuir__device_is_good(c)) break;
+    else gpuir__bell_rest(&c->device_work, heard, 1);
   }
-  gpuir__unlock(&c->lock);
 }
 
 /* ---- the policies */
@@ -22965,10 +23091,10 @@ static void gpuir__crew_work(void *state, unsigned thread) {
 static void gpuir__crew_stop(void *state) {
   gpuir__crew *c = (gpuir__crew *)state;
   gpuir__lock(&c->lock);
-  __atomic_store_n(&c->stopping, 1, __ATOMIC_RELAXED);
-  (void)pthread_cond_broadcast(&c->work);
-  (void)pthread_cond_signal(&c->device_work);
+  gpuir__poke(&c->stopping, 1);
   gpuir__unlock(&c->lock);
+  gpuir__bell_ring(&c->work, (int)c->pool->nthreads);
+  gpuir__bell_ring(&c->device_work, 1);
 }
 
 static void gpuir__mate_free(gpuir__mate *m) {
@@ -22990,11 +23116,14 @@ GPUIR__COLD static void gpuir__crew_destroy(void *state) {
   gpuir_searcher_destroy(c->device.searcher);
   for (i = 0; i < GPUIR__LOADS; i++) gpuir__load_free(c->pool, &c->device.load[i]);
   gpuir__free(&a, c->mates, c->pool->nthreads * sizeof *c->mates);
-  gpuir__free(&a, c->lane.heap, c->room * sizeof *c->lane.heap);
-  gpuir__free(&a, c->device_lane.heap, c->room * sizeof *c->device_lane.heap);
+  gpuir__free(&a, c->lane.heap, c->most * sizeof *c->lane.heap);
+  gpuir__free(&a, c->device_lane.heap, c->most * sizeof *c->device_lane.heap);
+  gpuir__free(&a, (void *)c->inbox.slots, (c->inbox.mask + 1) * sizeof *c->inbox.slots);
+  gpuir__free(&a, (void *)c->device_inbox.slots, (c->device_inbox.mask + 1) * sizeof *c->inbox.slots);
   (void)pthread_mutex_destroy(&c->lock);
-  (void)pthread_cond_destroy(&c->work);
-  (void)pthread_cond_destroy(&c->device_work);
+  (void)pthread_mutex_destroy(&c->device_lock);
+  (void)sem_destroy(&c->work.wakes);
+  (void)sem_destroy(&c->device_work.wakes);
   gpuir__free(&a, c, sizeof *c);
 }
 
@@ -23010,8 +23139,8 @@ static int gpuir__mate_make(gpuir__crew *c, gpuir__mate *m, const gpuir_searcher
   return gpuir_searcher_create(c->pool->ix, desc, &m->searcher, err);
 }
 
-/* Makes what the policies keep; `shares`: of auto. */
-GPUIR__COLD static int gpuir__crew_make(gpuir_pool *p, int shares, void **state, gpuir_error *err) {
+/* Makes what the policies keep. */
+GPUIR__COLD static int gpuir__crew_create(gpuir_pool *p, void **state, gpuir_error *err) {
   gpuir__crew *c = (gpuir__crew *)gpuir__alloc_zero(&p->a, sizeof *c);
   gpuir_searcher_desc desc;
   unsigned i;
@@ -23021,15 +23150,23 @@ GPUIR__COLD static int gpuir__crew_make(gpuir_pool *p, int shares, void **state,
   desc.allocator = &p->a;
   c->stop = desc.cancel = p->desc.cancel ? p->desc.cancel : &c->stopping;
   c->pool = p;
-  c->shares = shares;
+  c->shares = p->policy.name[0] == 'a';
   c->room = p->desc.queue;
+  c->most = c->room + (p->extra ? GPUIR__LOADS * p->desc.batch : 0);
+  c->device.batch_ns = GPUIR__DEVICE_NS;
+  while (c->inbox.mask < c->room) c->inbox.mask = 2 * c->inbox.mask + 1;
+  c->device_inbox.mask = c->inbox.mask;
   (void)pthread_mutex_init(&c->lock, NULL);
-  (void)pthread_cond_init(&c->work, NULL);
-  (void)pthread_cond_init(&c->device_work, NULL);
-  c->lane.heap = (gpuir__lane_item *)gpuir__alloc(&p->a, c->room * sizeof *c->lane.heap);
-  c->device_lane.heap = (gpuir__lane_item *)gpuir__alloc(&p->a, c->room * sizeof *c->lane.heap);
+  (void)pthread_mutex_init(&c->device_lock, NULL);
+  (void)sem_init(&c->work.wakes, 0, 0);
+  (void)sem_init(&c->device_work.wakes, 0, 0);
+  c->lane.heap = (gpuir__lane_item *)gpuir__alloc(&p->a, c->most * sizeof *c->lane.heap);
+  c->device_lane.heap = (gpuir__lane_item *)gpuir__alloc(&p->a, c->most * sizeof *c->lane.heap);
+  c->inbox.slots = (gpuir_task **)gpuir__alloc_zero(&p->a, (c->inbox.mask + 1) * sizeof *c->inbox.slots);
+  c->device_inbox.slots = (gpuir_task **)gpuir__alloc_zero(&p->a, (c->inbox.mask + 1) * sizeof *c->inbox.slots);
   c->mates = (gpuir__mate *)gpuir__alloc_zero(&p->a, p->nthreads * sizeof *c->mates);
-  if (!c->lane.heap || !c->device_lane.heap || !c->mates) status = gpuir__fail_nomem(err);
+  if (!c->lane.heap || !c->device_lane.heap || !c->inbox.slots || !c->device_inbox.slots || !c->mates)
+    status = gpuir__fail_nomem(err);
   for (i = 0; i < p->nthreads && !status; i++) status = gpuir__mate_make(c, &c->mates[i], &desc, err);
   if (!status && p->extra) status = gpuir_searcher_create(p->ix, &desc, &c->device.searcher, err);
   if (status) gpuir__crew_destroy(c);
@@ -23037,16 +23174,9 @@ GPUIR__COLD static int gpuir__crew_make(gpuir_pool *p, int shares, void **state,
   return status;
 }
 
-static int gpuir__inter_create(gpuir_pool *p, void **state, gpuir_error *err) {
-  return gpuir__crew_make(p, 0, state, err);
-}
-static int gpuir__auto_create(gpuir_pool *p, void **state, gpuir_error *err) {
-  return gpuir__crew_make(p, 1, state, err);
-}
-
 static const gpuir_policy gpuir__policies[] = {
-    {"auto", gpuir__auto_create, gpuir__crew_submit, gpuir__crew_work, gpuir__crew_stop, gpuir__crew_destroy},
-    {"inter", gpuir__inter_create, gpuir__crew_submit, gpuir__crew_work, gpuir__crew_stop, gpuir__crew_destroy}};
+    {"auto", gpuir__crew_create, gpuir__crew_submit, gpuir__crew_work, gpuir__crew_stop, gpuir__crew_destroy},
+    {"inter", gpuir__crew_create, gpuir__crew_submit, gpuir__crew_work, gpuir__crew_stop, gpuir__crew_destroy}};
 
 /* ---- the pool */
 
@@ -23063,11 +23193,11 @@ static int gpuir__pool_configure(gpuir_pool *p, const gpuir_pool_desc *desc, gpu
   name = d->policy ? d->policy : "auto";
   if (d->threads > 4096) return gpuir__refuse(err, "%u threads: a pool has at most 4096", d->threads);
   if (!d->threads) {
-    const long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    const long processors = sysconf(_SC_NPROCESSORS_ONLN) - (d->attach != NULL);
     d->threads = processors > 0 && processors < 4096 ? (unsigned)processors : 1;
   }
   if (!d->queue) d->queue = 4096;
-  if (!d->batch) d->batch = 256;
+  if (!d->batch) d->batch = 1024;
   if (!d->device_limit_ns) d->device_limit_ns = 2000000000u;
   if (d->queue > SIZE_MAX / 64 || d->batch > SIZE_MAX / 64 / GPUIR__SHARE_K)
     return gpuir__refuse(err, "a queue or a batch that no memory holds");
@@ -23079,14 +23209,14 @@ static int gpuir__pool_configure(gpuir_pool *p, const gpuir_pool_desc *desc, gpu
   if (d->custom) p->policy = *d->custom;
   if (!p->policy.create) return gpuir__refuse(err, "no policy is called '%.64s'", name);
   p->nthreads = d->threads;
-  p->extra = d->attach && p->policy.create == gpuir__auto_create;
+  p->extra = d->attach && p->policy.create == gpuir__crew_create && !strcmp(p->policy.name, "auto");
   return GPUIR_OK;
 }
 
-static void *gpuir__pool_run(void *argument) {
-  const gpuir__pool_thread *t = (const gpuir__pool_thread *)argument;
-  if (t->pool->desc.thread) t->pool->desc.thread(t->pool->desc.thread_user);
-  t->pool->policy.work(t->pool->state, t->number);
+static void *gpuir__pool_run(void *pool) {
+  gpuir_pool *p = (gpuir_pool *)pool;
+  if (p->desc.thread) p->desc.thread(p->desc.thread_user);
+  p->policy.work(p->state, (unsigned)gpuir__seq_add(&p->numbered, 1));
   return NULL;
 }
 
@@ -23094,7 +23224,6 @@ static void gpuir__pool_free(gpuir_pool *p) {
   const gpuir_allocator a = p->a;
   if (p->state) p->policy.destroy(p->state);
   gpuir__free(&a, p->threads, (p->nthreads + p->extra) * sizeof *p->threads);
-  gpuir__free(&a, p->starts, (p->nthreads + p->extra) * sizeof *p->starts);
   (void)pthread_mutex_destroy(&p->lock);
   (void)pthread_cond_destroy(&p->complete);
   gpuir__free(&a, p, sizeof *p);
@@ -23119,8 +23248,7 @@ GPUIR__COLD GPUIR_API int gpuir_pool_create(gpuir_index *ix, const gpuir_pool_de
   total = p->nthreads + p->extra;
   if (!status) {
     p->threads = (pthread_t *)gpuir__alloc(&a, total * sizeof *p->threads);
-    p->starts = (gpuir__pool_thread *)gpuir__alloc(&a, total * sizeof *p->starts);
-    status = p->threads && p->starts ? p->policy.create(p, &p->state, err) : gpuir__fail_nomem(err);
+    status = p->threads ? p->policy.create(p, &p->state, err) : gpuir__fail_nomem(err);
   }
   if (status) gpuir__pool_free(p);
   else *pool = p;
@@ -23138,12 +23266,7 @@ static int gpuir__pool_start(gpuir_pool *p) {
   (void)sigfillset(&all);
   for (i = 0; i < sizeof faults / sizeof *faults; i++) (void)sigdelset(&all, faults[i]);
   (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-  for (; p->started < total; p->started++) {
-    gpuir__pool_thread *t = &p->starts[p->started];
-    t->pool = p;
-    t->number = p->started;
-    if (pthread_create(&p->threads[p->started], NULL, gpuir__pool_run, t)) break;
-  }
+  while (p->started < total && !pthread_create(&p->threads[p->started], NULL, gpuir__pool_run, p)) p->started++;
   (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
   if (p->started >= needed) __atomic_store_n(&p->running, 1, __ATOMIC_RELEASE);
   gpuir__unlock(&p->lock);
@@ -23160,14 +23283,12 @@ static int gpuir__pool_accept(gpuir_pool *p, gpuir_task *task, int (*submit)(voi
   task->count = 0;
   task->status = GPUIR_OK;
   task->started = task->finished = 0;
-  __atomic_store_n(&task->pool_state, GPUIR__TASK_SUBMITTED, __ATOMIC_RELAXED);
-  (void)__atomic_fetch_add(&p->open, 1, __ATOMIC_SEQ_CST);
-  gpuir__count_up(&p->submitted, 1);
+  gpuir__poke(&task->pool_state, GPUIR__TASK_SUBMITTED);
+  (void)gpuir__seq_add(&p->submitted, 1);
   status = submit(p->state, task);
   if (status) {
-    (void)__atomic_fetch_sub(&p->submitted, 1, __ATOMIC_RELAXED);
-    (void)__atomic_fetch_sub(&p->open, 1, __ATOMIC_SEQ_CST);
     gpuir__count_up(&p->refused, 1);
+    gpuir__pool_end(p);
   }
   return status;
 }
@@ -23187,21 +23308,24 @@ GPUIR_API void gpuir_pool_cancel(gpuir_pool *p, gpuir_task *task) {
   if (!p || p->policy.submit != gpuir__crew_submit) return;
   c = (gpuir__crew *)p->state;
   gpuir__lock(&c->lock);
+  gpuir__lock(&c->device_lock);
+  gpuir__crew_collect(c, &c->inbox);
+  gpuir__crew_collect(c, &c->device_inbox);
   if (gpuir__lane_raise(&c->lane, task)) lane = &c->lane;
   else if (gpuir__lane_raise(&c->device_lane, task)) lane = &c->device_lane;
-  if (lane) (void)gpuir__crew_take(c, lane, NULL);
+  if (lane) (void)gpuir__crew_take(c, lane);
+  gpuir__unlock(&c->device_lock);
   gpuir__unlock(&c->lock);
   if (lane) gpuir_pool_complete(p, task, GPUIR_E_CANCELLED);
 }
 
 GPUIR_API int gpuir_pool_wait(gpuir_pool *p, gpuir_task *task) {
-  if (!p || !task || task->done || !__atomic_load_n(&task->pool_state, __ATOMIC_RELAXED)) return GPUIR_E_ARGUMENT;
+  if (!p || !task || task->done || !gpuir__peek(&task->pool_state)) return GPUIR_E_ARGUMENT;
   if (__atomic_load_n(&task->pool_state, __ATOMIC_ACQUIRE) == GPUIR__TASK_COMPLETE) return task->status;
   gpuir__lock(&p->lock);
-  (void)__atomic_fetch_add(&p->waiters, 1, __ATOMIC_SEQ_CST);
-  while (__atomic_load_n(&task->pool_state, __ATOMIC_SEQ_CST) != GPUIR__TASK_COMPLETE)
-    (void)pthread_cond_wait(&p->complete, &p->lock);
-  (void)__atomic_fetch_sub(&p->waiters, 1, __ATOMIC_SEQ_CST);
+  (void)gpuir__seq_add(&p->waiters, 1);
+  while (gpuir__seq_load(&task->pool_state) != GPUIR__TASK_COMPLETE) (void)pthread_cond_wait(&p->complete, &p->lock);
+  (void)gpuir__seq_add(&p->waiters, -1);
   gpuir__unlock(&p->lock);
   return task->status;
 }
@@ -23209,9 +23333,9 @@ GPUIR_API int gpuir_pool_wait(gpuir_pool *p, gpuir_task *task) {
 GPUIR_API void gpuir_pool_drain(gpuir_pool *p) {
   if (!p) return;
   gpuir__lock(&p->lock);
-  (void)__atomic_fetch_add(&p->waiters, 1, __ATOMIC_SEQ_CST);
-  while (__atomic_load_n(&p->open, __ATOMIC_SEQ_CST)) (void)pthread_cond_wait(&p->complete, &p->lock);
-  (void)__atomic_fetch_sub(&p->waiters, 1, __ATOMIC_SEQ_CST);
+  (void)gpuir__seq_add(&p->waiters, 1);
+  while (gpuir__seq_load(&p->ended) != gpuir__seq_load(&p->submitted)) (void)pthread_cond_wait(&p->complete, &p->lock);
+  (void)gpuir__seq_add(&p->waiters, -1);
   gpuir__unlock(&p->lock);
 }
 
@@ -23226,28 +23350,29 @@ GPUIR_API void gpuir_pool_destroy(gpuir_pool *p) {
 GPUIR_API uint64_t gpuir_pool_estimate(const gpuir_pool *p, const gpuir_query *q) {
   gpuir__costs none;
   if (!p || !q) return 0;
-  if (p->policy.submit == gpuir__crew_submit) return gpuir__cost_estimate(&((gpuir__crew *)p->state)->costs, q);
+  if (p->policy.submit == gpuir__crew_submit) return gpuir__cost_estimate(&((gpuir__crew *)p->state)->costs, q, NULL);
   memset(&none, 0, sizeof none);
-  return gpuir__cost_estimate(&none, q);
+  return gpuir__cost_estimate(&none, q, NULL);
 }
 
 GPUIR__COLD GPUIR_API void gpuir_pool_get_stats(gpuir_pool *p, gpuir_pool_stats *stats) {
   if (!p || !stats) return;
   memset(stats, 0, sizeof *stats);
-  stats->submitted = __atomic_load_n(&p->submitted, __ATOMIC_RELAXED);
-  stats->completed = stats->submitted - gpuir__min64(stats->submitted, __atomic_load_n(&p->open, __ATOMIC_RELAXED));
-  stats->refused = __atomic_load_n(&p->refused, __ATOMIC_RELAXED);
-  stats->cancelled = __atomic_load_n(&p->cancelled, __ATOMIC_RELAXED);
-  stats->missed = __atomic_load_n(&p->missed, __ATOMIC_RELAXED);
+  stats->refused = gpuir__peek(&p->refused);
+  stats->completed = gpuir__peek(&p->ended);
+  stats->completed -= gpuir__min64(stats->completed, stats->refused);
+  stats->submitted = gpuir__peek(&p->submitted) - stats->refused;
+  stats->cancelled = gpuir__peek(&p->cancelled);
+  stats->missed = gpuir__peek(&p->missed);
   if (p->policy.submit == gpuir__crew_submit) {
     gpuir__crew *c = (gpuir__crew *)p->state;
-    stats->shared = __atomic_load_n(&c->shared, __ATOMIC_RELAXED);
-    stats->joined = __atomic_load_n(&c->joined, __ATOMIC_RELAXED);
-    stats->batches = __atomic_load_n(&c->batches, __ATOMIC_RELAXED);
-    stats->on_device = __atomic_load_n(&c->on_device, __ATOMIC_RELAXED);
-    stats->returned = __atomic_load_n(&c->returned, __ATOMIC_RELAXED);
+    stats->shared = gpuir__peek(&c->shared);
+    stats->joined = gpuir__peek(&c->joined);
+    stats->batches = gpuir__peek(&c->batches);
+    stats->on_device = gpuir__peek(&c->on_device);
+    stats->returned = gpuir__peek(&c->returned);
+    stats->waiting = gpuir__crew_waiting(c);
     gpuir__lock(&c->lock);
-    stats->waiting = c->lane.n + c->device_lane.n;
     stats->devices = c->device.state == GPUIR__DEVICE_GOOD;
     stats->devices_lost = c->device.state == GPUIR__DEVICE_LOST;
     stats->device_error = c->device.error;

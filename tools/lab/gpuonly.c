@@ -1,9 +1,9 @@
 /* gpuonly.c - devices in gpuir lab load: the policy `gpu`, by which a device answers all queries, in batches that form
  * while those before them run; and the seam by which it and `auto` get their device, which can hold up its answers.
  *
- * The device is the GPU or, with --stand-in, a searcher of a processor that stands for one, which answers a batch when it
- * is finished; or, with --device-time, a clock: a batch is answered after a time, with the hits that are known. So what
- * a policy does beside a device, and what it costs, is seen without one.
+ * The device is the GPU or, with --stand-in, a searcher of a processor that stands for one, which answers a batch when
+ * it is finished; or, with --device-time, a clock: a batch is answered after a time, with the hits that are known. So
+ * what a policy does beside a device, and what it costs, is seen without one.
  */
 #include "load.h"
 #include "flight.h"

@@ -142,8 +142,8 @@ int load_wake(gpuir_pool *pool, const load_setup *setup);
 /* Runs; results are released by load_result_free. Exit code. */
 int load_go(gpuir_pool *pool, const load_setup *setup, const load_run *run, load_result *result);
 void load_result_free(load_result *result);
-/* Keeps the calling thread on the processor of the generator, on that of the driver of a device, if the load has one and
- * the processors are many, or on all others; on a machine of one processor it does nothing. */
+/* Keeps the calling thread on the processor of the generator, on that of the driver of a device, if the load has one
+ * and the processors are many, or on all others; on a machine of one processor it does nothing. */
 enum { LOAD_GENERATOR, LOAD_DRIVER, LOAD_OTHERS };
 void load_pin(int what, int device);
 

@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
 # tatikonda.sh [DIR]: measures Figures 4 to 7 of Tatikonda et al. (SIGIR 2011) on synthetic lists
 #
-# It uses 8 of all processors. It writes DIR/tatikonda.tsv (default build/lab/tatikonda), one chart a figure beside it,
+# It uses 8 of all processors; no other work should go on beside it. It writes DIR/tatikonda.tsv (default build/lab/tatikonda), one chart a figure beside it,
 # and prints the paper's claims beside what was measured. The programs are those of build/, or those of
 # build/carry/pool.tar.xz that pool_gpu.sh unpacks (POOL_WORK). CORES (1 2 4 8) and DOCUMENTS (4000000) make it smaller;
-# BUDGET seconds (300) bound it: what they do not suffice for is left out, and said so. Where the paper's text leaves
+# BUDGET seconds (300) bound it: what they do not suffice for is left out, and said so; FIGURES (4 5a 6 7 5) puts the
+# figures that matter most first. Where the paper's text leaves
 # something open, see tools/lab/README.md.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 dir=${1:-${OUT:-build/lab}/tatikonda} work=${POOL_WORK:-/tmp/pool-gpu} documents=${DOCUMENTS:-4000000}
-budget=${BUDGET:-300} read_cores=${CORES:-1 2 4 8} n=${QUERIES_N:-3000}
+budget=${BUDGET:-300} read_cores=${CORES:-1 2 4 8} n=${QUERIES_N:-3000} read_figures=${FIGURES:-4 5a 6 7 5}
 read -ra cores <<<"$read_cores"
 most=${cores[-1]}
 if [ -x build/gpuir ] && [ -x build/synth ] && build/gpuir --version >/dev/null 2>&1; then
@@ -48,18 +49,25 @@ ratio() { awk -v a="$1" -v b="$2" 'BEGIN { printf "%.4g", b ? a / b : 0 }'; }
 names=(INTER 'FGQP(5)' 'FGQP(150)' DOCP-UI DOCP-PI)
 policies=(t-inter fgqp:beta=5 fgqp:beta=150 docp-ui docp-pi)
 
-figure4() {
-  local i c b
-  for c in "${cores[@]}"; do
-    for i in "${!names[@]}"; do
-      load "${policies[i]}" "$queries" --closed --threads "$c"
-      put tatikonda-fig4a "${names[i]}" "$c" "$(of load-throughput)" queries/s
-      put tatikonda-fig4b "${names[i]}" "$c" "$(of load-processing)" ms
-    done
+# cores_of C: Figures 4a and 4b on C cores
+cores_of() {
+  local i
+  left 20 "Figure 4 on $1 cores" || return 0
+  for i in "${!names[@]}"; do
+    load "${policies[i]}" "$queries" --closed --threads "$1"
+    put tatikonda-fig4a "${names[i]}" "$1" "$(of load-throughput)" queries/s
+    put tatikonda-fig4b "${names[i]}" "$1" "$(of load-processing)" ms
   done
-  local base linear
+}
+
+# The claims are of one core and of all: these come first.
+figure4() {
+  local c b base linear
+  cores_of "${cores[0]}"
+  if [ "$most" != "${cores[0]}" ]; then cores_of "$most"; fi
   base=$(value tatikonda-fig4b INTER 1) linear=$(value tatikonda-fig4a INTER "$most")
-  for b in 5 10 25 50 100 150; do
+  for b in 5 150 10 25 50 100; do
+    left 5 "Figure 4c at $b" || continue
     load "fgqp:beta=$b" "$queries" --closed --threads "$most"
     put tatikonda-fig4c IAQL "$b" "$(ratio "$base" "$(of load-processing)")" "times"
     put tatikonda-fig4c 'PDTP against INTER' "$b" "$(awk -v t="$(of load-throughput)" -v l="$linear" \
@@ -67,34 +75,46 @@ figure4() {
     put tatikonda-fig4c 'PDTP against n times INTER-1' "$b" "$(awk -v t="$(of load-throughput)" \
       -v l="$(value tatikonda-fig4a INTER 1)" -v n="$most" 'BEGIN { print 100 * (1 - t / l / n) }')" %
   done
+  for c in "${cores[@]:1}"; do
+    if [ "$c" != "$most" ]; then cores_of "$c"; fi
+  done
 }
 
-# rates FIGURE FILE POLICY:THREADS...: mean latency from when a query is due, at parts of what INTER answers
+# rates FIGURE FILE POLICY/THREADS...: mean latency from when a query is due, at parts of what INTER answers, up to the
+# first rate at which a policy is saturated
 rates() {
-  local figure=$1 file=$2 most_rate part system policy threads name
+  local figure=$1 file=$2 most_rate rate part system policy threads name saturated
   shift 2
   load t-inter "$file" --closed --threads "$most"
   most_rate=$(of load-throughput)
   for system in "$@"; do
     policy=${system%/*} threads=${system#*/}
     name=$(sed 's/t-inter/INTER/; s/docp-ui/DOCP-UI/; s/fgqp.*/FGQP/' <<<"$policy")-$threads
-    for part in 0.3 0.6 0.9 1.1; do
-      load "$policy" "$file" --threads "$threads" --rate "$(awk -v a="$most_rate" -v b=$part 'BEGIN { print a * b }')"
-      put "$figure" "$name$(grep -q saturated "$work/t/out" && echo ' saturated')" \
-        "$(awk -v a="$most_rate" -v b=$part 'BEGIN { printf "%.0f", a * b }')" "$(of load-latency mean)" ms
+    for part in 0.05 0.1 0.15 0.3 0.6 0.9 1.1; do
+      [[ $policy != t-inter || $part != 0.[01]? ]] || continue
+      left 6 "$figure: $name at $part" || return 0
+      rate=$(awk -v a="$most_rate" -v b=$part 'BEGIN { printf "%.0f", a * b }')
+      load "$policy" "$file" --threads "$threads" --rate "$rate" --queries "$((rate < 400 ? 400 : rate > n ? n : rate))"
+      saturated=$(grep -q saturated "$work/t/out" && echo ' saturated') || true
+      put "$figure" "$name$saturated" "$rate" "$(of load-latency mean)" ms
+      if [ -n "$saturated" ]; then break; fi
     done
   done
 }
 
 # of_length N: the first N words of the queries that have so many
 of_length() {
-  awk -v n="$1" 'NF >= n { for (i = 1; i <= n; i++) printf "%s%s", $i, i < n ? " " : "\n" }' "$index.all" >"$queries-$1"
+  awk -v n="$1" 'NF >= n && m++ < 4000 { for (i = 1; i <= n; i++) printf "%s%s", $i, i < n ? " " : "\n" }' "$index.all" >"$queries-$1"
+}
+
+figure5a() {
+  left 30 "Figure 5a" || return 0
+  rates tatikonda-fig5a "$queries" "t-inter/$((most / 2 > 0 ? most / 2 : 1))" "t-inter/$most" "docp-ui/$most" \
+    "fgqp:beta=5/$most"
 }
 
 figure5() {
   local terms i
-  rates tatikonda-fig5a "$queries" "t-inter/$((most / 2 > 0 ? most / 2 : 1))" "t-inter/$most" "docp-ui/$most" \
-    "fgqp:beta=5/$most"
   for terms in 2 4 6 8 10; do
     left 15 "Figures 5b and 5c, $terms terms" || continue
     of_length $terms
@@ -118,6 +138,7 @@ figure6() {
 figure7() {
   local b what base
   for b in 512 128 256 1024 2048; do
+    left 4 "Figure 7 at $b" || continue
     load "fgqp:skip=$b" "$queries" --closed --threads "$most"
     for what in 'skips a list' 'tasks a query' S_avg O_avg creation; do
       put tatikonda-fig7-values "$what" "$b" "$(of load-tasks "$what")" \
@@ -129,8 +150,9 @@ figure7() {
   done
 }
 
-# claim NAME PAPER OURS
+# claim NAME PAPER OURS: of what was measured
 claim() {
+  [ "$3" != 0 ] || return 0
   put tatikonda-claims paper "$1" "$2" ''
   put tatikonda-claims ours "$1" "$3" ''
   printf '%-58s %10s %10s\n' "$1" "$2" "$3" >>"$work/t/table"
@@ -169,11 +191,8 @@ plots() {
 }
 
 synth --documents "$documents" "$index" "$index.all" >/dev/null
-awk 'NF >= 2' "$index.all" >"$queries"
-figure4
-figure7
-figure5
-figure6
+awk 'NF >= 2 && n++ < 4000' "$index.all" >"$queries"
+for f in $read_figures; do "figure$f"; done
 claims
 load t-inter "$queries" --closed --threads "$most"
 {
