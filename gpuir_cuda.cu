@@ -6449,12 +6449,12 @@ static int gc_attach_device(gpuir_searcher *s, gpuir_cuda *cuda, int fallback, g
 /* ========================
  * [cuda-15-team]  host: several devices of one host
  *
- * A team answers one searcher's batches by several devices, its members. Either each of them holds the whole index, and
+ * A team answers one searcher's batches by several devices, its members. Either each of them holds the whole index and
  * every query is answered by one: members take queries of a batch as they have time, many at first and few at its end,
- * and what a device that fails leaves is taken by another. Or each holds a part, the documents of a range as an index of
- * its own, and every query is answered by all; their hits are merged by score and docID. A part weighs its terms by the
- * whole's N, df and average length, as a shard does, and has the whole's seeds, thresholds that all parts share. So its
- * scores are the whole's, bit for bit, and a hit that it leaves out has k better ones in the whole.
+ * and what a device that fails leaves is taken by another. Or each holds a part, the documents of a range as an index
+ * of its own, and every query is answered by all; their hits are merged by score and docID. A part weighs its terms by
+ * the whole's N, df and average length, as a shard does, and has the whole's seeds, thresholds that all parts share.
+ * So its scores are the whole's, bit for bit, and a hit that it leaves out has k better ones in the whole.
  *
  * Attached, a member is a thread with a searcher: the thread plans and waits, so that devices do not wait for each
  * other's planning, and has two tasks in flight, as a searcher may have batches. A batch takes rounds: the first asks

@@ -151,11 +151,11 @@ int main(int argc, char **argv) {
   gpuir_index *ix;
   gpuir_searcher *s;
   gpuir_error err;
-  prefix *p = (prefix *)malloc(CAP * sizeof *p);
-  sums add;
+  static prefix p[CAP];
+  static sums add;
   size_t n = 0, i, len, most = argc > 2 ? strtoul(argv[2], NULL, 10) : 200;
   double terms = 0, postings = 0;
-  if (argc < 2 || !p || !most) return 2;
+  if (argc < 2 || !most) return 2;
   if (gpuir_open(argv[1], NULL, &ix, &err) || gpuir_searcher_create(ix, NULL, &s, &err))
     return puts(err.msg) < 0 ? 2 : 1;
   if (gpuir_index_get_info(ix, &info)) return 1;
