@@ -36,9 +36,10 @@
  * than bp128, all lists are sent as they are and become bp128 on the device ([cuda-04-codecs]), the same bytes that
  * the builder would have made of them, so that no other kernel knows of codecs. From the long lists two further
  * structures are made once, when the device is opened, as far as the memory bound allows:
- *   guides, 1.4 to 2.8 bytes a posting: a list's marks (a bit for some documents: may the list hold one of these? and
- *     for each 96 bits, how many postings stand before them) and its peaks (for spans of documents, the greatest
- *     contribution there). AND and MaxScore pass over most postings by them;
+ *   guides: a list's marks, 1.4 to 2.8 bytes a posting (a bit for some documents: may the list hold one of these? and
+ *     for each 96 bits, how many postings stand before them), and its peaks (for spans of documents, the greatest
+ *     contribution there, in 4 bits). Spans are as short as the bound allows: 2 to 4 bytes a posting, where there is
+ *     enough. AND passes over most postings by marks, MaxScore by peaks;
  *   expanded lists, 6.1 bytes a posting more: docIDs of 16 bits relative to their block, and contributions under the
  *     stored k1 and b. Adding a posting then takes about a third of the instructions that decoding it in place does.
  * An index that does not fit stays in its file, and lists are transferred when they are needed ([cuda-11-cache]).
@@ -87,14 +88,23 @@ static_assert(GPUIR__BLOCK_PAIRS * sizeof(gpuir__pair) % 4 == 0, "bounds are rea
 #define GC_SIFTED (2 * 32 * GC_SIDE) /* documents that a warp has waiting for an AND's look-ups */
 #define GC_PAD 1024u /* bytes of zeros behind each section: what a damaged block may read there */
 #define GC_BUCKETS 256u /* of tile bounds */
-#define GC_SPAN 10u /* 2^10 documents at least are a span: the grain of peaks */
-#define GC_SPAN_MOST 8u /* postings a span on average at least */
+#define GC_PEAK_BITS 4u
+#define GC_PEAK_MOST ((1u << GC_PEAK_BITS) - 1)
+#define GC_PEAKS 64u /* eighths of a peak that a posting has at most, with memory for that; half as many at least */
+#define GC_PEAK_LINE 64u /* peaks; a list begins with a line */
+#define GC_PEAK_BYTES (GC_PEAK_LINE * GC_PEAK_BITS / 8) /* of a line */
 #define GC_MARKS 8u /* bits of marks a posting at least */
 #define GC_CELLS 96u /* bits of a group of marks */
 #define GC_GUIDED_THREADS 256u /* of gc_and_guided and the kernels of MaxScore */
 #define GC_SIDE 2u /* documents that a lane follows side by side */
 #define GC_QUEUE (GPUIR__BLOCK + 32 * GC_SIDE) /* documents that a warp has waiting */
-#define GC_FIRST(K) ((K) > 16 ? 32u : 16u) /* driver blocks of MaxScore that are taken first, for a threshold */
+#define GC_FIRST 16u /* blocks of the shortest list in a sample */
+#define GC_FIRST_ALONE 4u /* the same in a small launch */
+#define GC_LAYERS 3u /* lists that a sample is taken of at most, half as many blocks of each further one */
+#define GC_SAMPLED ((GC_FIRST + GC_FIRST / 2 + GC_FIRST / 4) * GPUIR__BLOCK) /* documents of a sample at most */
+#define GC_SCORED 1024u /* of which are scored at most */
+#define GC_SCORED_LEAST 64u
+#define GC_DOUBT 9.0f /* see gc_maxs */
 #define GC_ROUNDS 4u /* of driver blocks of MaxScore: see gc_max_plan */
 #define GC_OPENING 4u /* one in so many blocks of a long driver is taken before the rest */
 /* Queries of a small launch at most. It is as fast as its slowest query, and takes all blocks of a job at once: floors
@@ -108,13 +118,13 @@ static_assert(GPUIR__BLOCK_PAIRS * sizeof(gpuir__pair) % 4 == 0, "bounds are rea
 #ifndef GC_GROUP
 #define GC_GROUP 8 /* driver blocks that a warp takes at once: few, or the last ones to end keep all waiting */
 #endif
-#define GC_GUIDED_BLOCKS 4 /* blocks of threads a multiprocessor at least, of gc_and_guided and gc_max_first; 5 spill */
+#define GC_GUIDED_BLOCKS 4 /* blocks of threads a multiprocessor at least, of gc_and_guided and gc_max_plan; 5 spill */
 #ifndef GC_MAX_BLOCKS
 #define GC_MAX_BLOCKS 6 /* the same of gc_max */
 #endif
 /* What it costs to follow a block's postings through the other lists, in blocks added to tiles. */
 #ifndef GC_PROBE_COST
-#define GC_PROBE_COST 4u
+#define GC_PROBE_COST 1u
 #endif
 #define GC_PROBE_ALONE 8u /* the same in a small launch, which waits for the last block, or by decoding */
 #ifndef GC_TILE_COST
@@ -135,7 +145,7 @@ typedef struct gc_term {
   uint32_t slot; /* its row in the tile arrays of gc_ors */
   uint32_t most; /* the most that a posting contributes, q times */
   /* of a list with guides: */
-  uint32_t row, span; /* its first peak; documents a peak, log2 */
+  uint32_t row, span; /* its first line of peaks; documents a peak, log2 */
   uint32_t step; /* score a unit of its peaks, q times; 0: the peaks are not to be used */
   uint32_t shift; /* documents a mark, log2 */
   uint64_t marks; /* its first group of marks */
@@ -167,6 +177,8 @@ typedef struct gc_state {
   uint32_t done; /* 1: its hits are written */
   uint32_t followed; /* 1: an OR that MaxScore answers, not tiles */
   uint32_t opened; /* tickets of an AND's first turn that are done */
+  uint32_t safe; /* the floor is a guess: 1 + a score that at least k documents are known to reach, or 1; otherwise 0 */
+  uint32_t zero;
 } gc_state;
 
 /* Some blocks of a job's list whose bounds are spread over tiles. */
@@ -176,7 +188,7 @@ typedef struct gc_chunk {
 
 /* Work counters of a launch. */
 typedef struct gc_control {
-  uint32_t next_or, next_drive, next_and, next_first, ended, zero; /* ended: blocks of threads of gc_brief */
+  uint32_t next_or, next_drive, next_and, ended; /* ended: blocks of threads of gc_brief */
   unsigned long long drives[GC_ROUNDS]; /* of each: entries of gc_maxs.drives << 40 | groups of blocks */
 } gc_control;
 
@@ -201,7 +213,7 @@ typedef struct gc_view {
   const uint32_t *impact; /* expanded contributions, under the stored k1 and b */
   const uint32_t *most; /* guides: the greatest contribution of a block */
   const uint4 *marks; /* guides: which documents a list may hold, in groups; see gc_find */
-  const uint8_t *peaks; /* guides: the greatest contribution within a span, in steps */
+  const uint32_t *peaks; /* guides: the greatest contribution within a span, in steps, GC_PEAK_BITS each */
   uint32_t documents, tile, ntiles; /* tile: documents each */
 } gc_view;
 
@@ -234,7 +246,7 @@ typedef struct gc_maxs {
   gc_drive *drives; /* what drives them, of round r from r * n on */
   uint32_t *drive_start; /* first group of blocks of each, in its round */
   uint32_t n, group, parts; /* parts: warps that share a block */
-  uint32_t first; /* blocks of a job's sample */
+  float doubt; /* a guess fails with a probability of at most exp(-doubt) */
 } gc_maxs;
 
 /* A batch on the device. */
@@ -403,17 +415,49 @@ static __device__ __forceinline__ uint32_t gc_block_scan(uint32_t x, uint32_t *a
   return x + (threadIdx.x >= 32 ? sums[threadIdx.x / 32 - 1] : 0);
 }
 
+/* Returns what all of the n keys begin with, and in *width how many bits follow that. word: 4 words of shared
+ * memory. */
+template <typename Keys>
+static __device__ __forceinline__ unsigned long long gc_common(const Keys &keys, uint32_t n, uint32_t *width,
+    uint32_t *word) {
+  unsigned long long first, differ = 0;
+  uint32_t i, u, low, high;
+  __syncthreads();
+  if (!threadIdx.x) {
+    first = keys(0); /* once: others may be about to write it */
+    word[0] = word[1] = 0;
+    word[2] = (uint32_t)first;
+    word[3] = (uint32_t)(first >> 32);
+  }
+  __syncthreads();
+  first = (unsigned long long)word[3] << 32 | word[2];
+  for (i = threadIdx.x; i < n; i += 4 * blockDim.x)
+#pragma unroll
+    for (u = 0; u < 4; u++) differ |= keys(min(i + u * blockDim.x, n - 1)) ^ first;
+  low = __reduce_or_sync(GC_WARP, (uint32_t)differ);
+  high = __reduce_or_sync(GC_WARP, (uint32_t)(differ >> 32));
+  if (!gc_lane()) {
+    atomicOr(word, low);
+    atomicOr(word + 1, high);
+  }
+  __syncthreads();
+  *width = 64 - (uint32_t)__clzll((long long)((unsigned long long)word[1] << 32 | word[0]));
+  __syncthreads();
+  return *width < 64 ? first >> *width << *width : 0;
+}
+
 /* Returns a key such that at least k of the n keys are not below it: exactly k if limit is k and the keys differ,
- * otherwise at most `limit` of them where that is possible. n >= k >= 1. Eight passes over the keys at most, of 8 bits
- * each from the highest on. hist: 256 words of shared memory. */
+ * otherwise at most `limit` of them where that is possible. n >= k >= 1. Passes over the keys nine times at most: once
+ * for the bits in which they differ, then for 8 of these each from the highest on; so the counts of a pass are of many
+ * values, and its additions do not wait for each other. hist: 256 words of shared memory. */
 template <typename Keys>
 static __device__ unsigned long long gc_select(const Keys &keys, uint32_t n, uint32_t k, uint32_t limit,
     uint32_t *hist) {
   __shared__ gc_slot_found digit;
-  unsigned long long prefix = 0;
-  uint32_t remain = k, i;
-  int shift = 56;
-  for (;; shift -= 8) {
+  uint32_t remain = k, above, shift, i; /* keys of interest begin with the prefix, down to bit `above` */
+  unsigned long long prefix = gc_common(keys, n, &above, hist);
+  for (;; above = shift) {
+    shift = above > 8 ? above - 8 : 0;
     for (i = threadIdx.x; i < 256; i += blockDim.x) hist[i] = 0;
     __syncthreads();
     for (i = threadIdx.x; i < n; i += 4 * blockDim.x) { /* four keys on their way at once */
@@ -423,7 +467,7 @@ static __device__ unsigned long long gc_select(const Keys &keys, uint32_t n, uin
       for (u = 0; u < 4; u++) key[u] = keys(min(i + u * blockDim.x, n - 1));
 #pragma unroll
       for (u = 0; u < 4; u++)
-        if (i + u * blockDim.x < n && (shift == 56 || (key[u] ^ prefix) >> (shift + 8) == 0))
+        if (i + u * blockDim.x < n && (above == 64 || (key[u] ^ prefix) >> above == 0))
           atomicAdd(&hist[key[u] >> shift & 255], 1);
     }
     __syncthreads();
@@ -1509,21 +1553,27 @@ static __global__ void __launch_bounds__(1024) gc_recode_offsets(const __grid_co
  * Start at  gc_expand, gc_expanded_docs.
  * ======================*/
 
-/* Raises a byte to at least x. */
-static __device__ void gc_raise_byte(uint8_t *p, uint32_t x) {
-  uint32_t *word = (uint32_t *)((uintptr_t)p & ~(uintptr_t)3), shift = 8 * ((uint32_t)(uintptr_t)p & 3);
+/* Raises a peak of a row to x. */
+static __device__ void gc_raise_peak(uint32_t *row, uint32_t peak, uint32_t x) {
+  uint32_t *word = row + peak / (32 / GC_PEAK_BITS), shift = peak % (32 / GC_PEAK_BITS) * GC_PEAK_BITS;
   uint32_t now = *(volatile uint32_t *)word, seen;
-  while ((now >> shift & 255) < x) {
-    seen = atomicCAS(word, now, (now & ~(255u << shift)) | x << shift);
+  while ((now >> shift & GC_PEAK_MOST) < x) {
+    seen = atomicCAS(word, now, (now & ~(GC_PEAK_MOST << shift)) | x << shift);
     if (seen == now) return;
     now = seen;
   }
 }
 
+/* Returns a list's peaks. */
+template <typename Word>
+static __device__ __forceinline__ Word *gc_peaks_of(Word *peaks, const gc_term &t) {
+  return peaks + (uint64_t)t.row * (GC_PEAK_BYTES / 4);
+}
+
 /* The guides of all lists: marks, and peaks for spans of documents. */
 typedef struct gc_guide {
   uint4 *marks;
-  uint8_t *peaks;
+  uint32_t *peaks;
 } gc_guide;
 
 /* Makes the guides of a block: each posting sets its mark, raises its span's peak, and ranks the groups that begin
@@ -1541,7 +1591,7 @@ static __device__ void gc_note_block(const gc_view &v, const gc_guide &to, const
     if (c[i]) {
       const uint32_t bit = d[i] >> t.shift, group = bit / GC_CELLS, cell = bit % GC_CELLS;
       atomicOr((uint32_t *)(marks + group) + cell / 32, 1u << (cell & 31));
-      gc_raise_byte(to.peaks + t.row + (d[i] >> t.span), min(255u, (c[i] - 1) / t.step + 1));
+      gc_raise_peak(gc_peaks_of(to.peaks, t), d[i] >> t.span, min(GC_PEAK_MOST, (c[i] - 1) / t.step + 1));
       for (; next <= min(group, end); next++) marks[next].w = block * GPUIR__BLOCK + 4 * gc_lane() + i;
     }
 }
@@ -1656,14 +1706,18 @@ template <bool EXPANDED>
 static __global__ void __launch_bounds__(256)
     gc_tiles(const __grid_constant__ gc_view v, const __grid_constant__ gc_batch b) {
   uint32_t item;
+  bool any = false;
   gc_chained();
+  for (item = blockIdx.x + threadIdx.x * gridDim.x; item < b.ors.nchunks; item += gridDim.x * blockDim.x)
+    any |= !b.states[b.ors.chunks[item].job].followed;
+  if (!__syncthreads_or(any)) return; /* as in most launches: MaxScore takes all jobs */
   for (item = blockIdx.x; item < b.ors.nchunks; item += gridDim.x) {
     const gc_chunk chunk = b.ors.chunks[item];
+    if (b.states[chunk.job].followed) continue;
     const gc_term t = b.terms[chunk.term];
     const gc_job job = b.jobs[chunk.job];
     uint32_t *first = b.ors.first + (uint64_t)t.slot * (v.ntiles + 1),
              *bound = b.ors.bound + (uint64_t)t.slot * (v.ntiles + 1);
-    if (b.states[chunk.job].followed) continue;
     if (t.kind == GC_LONG) {
       uint32_t end = min(t.nblocks, chunk.first + GC_CHUNK), i;
       for (i = chunk.first + threadIdx.x; i < end; i += blockDim.x) {
@@ -2410,7 +2464,7 @@ static __global__ void __launch_bounds__(GC_OR_THREADS(EXPANDED), 2)
  * gc_and_guided and gc_max, where there are: documents are followed by marks and peaks, and a list's block is decoded
  * only if it is not expanded.
  *
- * Start at  gc_and_decoding; gc_and_guided; gc_max_first, gc_max_plan, gc_max.
+ * Start at  gc_and_decoding; gc_and_guided; gc_max_plan, gc_max.
  * ======================*/
 
 /* ---- candidates ---- */
@@ -2602,8 +2656,10 @@ static __global__ void __launch_bounds__(GC_AND_THREADS, 3)
  * expanded: no registers are kept for decoding there, which made them 12 % faster. Other jobs take one document a lane.
  * AND: the shortest list drives; a document that a list lacks is dropped.
  * OR: of a job's lists by ascending df, list e drives, and a document that an earlier list holds is left to that one.
- * Lists whose bounds together stay below the floor drive nothing (Turtle and Flood 1995). Beforehand a sample of the
- * shortest lists' blocks is scored in full: its k-th best score is the floor, which rises as documents are found. */
+ * Lists whose bounds together stay below the floor drive nothing (Turtle and Flood 1995). A posting is given up as soon
+ * as the peaks of the lists behind, looked at one after the other, cannot lift it to the floor: in 4 bits and of spans
+ * that have mostly one posting or none, they leave one in 200 of the documents that peaks of 1024 documents left. The
+ * floor comes from a sample, and rises as documents are found. */
 
 typedef struct alignas(16) gc_queue {
   uint32_t docs[GPUIR__BLOCK]; /* of gc_probe, and of gc_kth_score */
@@ -2612,9 +2668,12 @@ typedef struct alignas(16) gc_queue {
   uint32_t sifted_doc[GC_SIFTED], sifted_score[GC_SIFTED]; /* of ANDs */
 } gc_queue;
 
-/* Returns the most that the list can add to a document: 1 byte, of a row of peaks that fits the caches. */
+/* Returns the most that the list can add to a document. */
 static __device__ __forceinline__ uint32_t gc_bound_at(const gc_view &v, const gc_term &t, uint32_t doc) {
-  return t.step ? min(t.most, t.step * __ldg(v.peaks + t.row + (doc >> t.span))) : t.most;
+  const uint32_t at = doc >> t.span;
+  if (!t.step) return t.most;
+  return t.step *
+      (__funnelshift_r(__ldg(gc_peaks_of(v.peaks, t) + at / (32 / GC_PEAK_BITS)), 0, at * GC_PEAK_BITS) & GC_PEAK_MOST);
 }
 
 /* Returns whether a list with marks may hold the document: three of each group's four words are marks. */
@@ -2688,10 +2747,10 @@ static __device__ __forceinline__ uint32_t gc_find(const gc_view &v, const gc_te
 }
 
 /* Finds what a list adds to the live ones of SIDE documents a lane (SIDE is 1 unless EXPANDED); returns those that it
- * holds. add NULL: contributions are not asked for. */
+ * holds. add NULL: contributions are not asked for. docs: 128 words of shared memory. */
 template <bool EXPANDED, uint32_t SIDE>
 static __device__ __forceinline__ uint32_t gc_look_up(const gc_view &v, const gc_job &job, const gc_term &t,
-    const uint32_t doc[SIDE], uint32_t live, gc_queue *w, uint32_t *add) {
+    const uint32_t doc[SIDE], uint32_t live, uint32_t *docs, uint32_t *add) {
   uint32_t at[SIDE], u;
   if (EXPANDED || (t.kind == GC_LONG && v.impact)) {
     live = gc_find<SIDE>(v, t, doc, live, at);
@@ -2706,7 +2765,7 @@ static __device__ __forceinline__ uint32_t gc_look_up(const gc_view &v, const gc
     const uint32_t d[4] = {doc[0], doc[0], doc[0], doc[0]};
     uint64_t where[4] = {0, 0, 0, 0};
     if (t.kind == GC_LONG && live && !gc_marked(v, t, doc[0])) live = 0;
-    live = gc_probe(v, t, d, live, where, w->docs);
+    live = gc_probe(v, t, d, live, where, docs);
     if (!add) return live;
     at[0] = (uint32_t)where[0];
   }
@@ -2743,7 +2802,7 @@ static __device__ __forceinline__ void gc_follow(const gc_view &v, const gc_batc
 #pragma unroll
     for (u = 0; u < SIDE; u++)
       if (need > 1 && (live >> u & 1)) rest[u] -= gc_bound_at(v, t, doc[u]);
-    found = gc_look_up<EXPANDED, SIDE>(v, job, t, doc, live, w, add);
+    found = gc_look_up<EXPANDED, SIDE>(v, job, t, doc, live, w->docs, add);
     if (IS_AND) live = found;
 #pragma unroll
     for (u = 0; u < SIDE; u++) {
@@ -2756,7 +2815,7 @@ static __device__ __forceinline__ void gc_follow(const gc_view &v, const gc_batc
     if (gpuir__key(score[u], doc[u]) <= floor) live &= ~(1u << u);
   for (r = 0; r < nterms && __any_sync(GC_WARP, live); r++) {
     if (r == e) r = npositive; /* from the earlier lists to the negated ones */
-    if (r < nterms) live &= ~gc_look_up<EXPANDED, SIDE>(v, job, terms[r], doc, live, w, NULL);
+    if (r < nterms) live &= ~gc_look_up<EXPANDED, SIDE>(v, job, terms[r], doc, live, w->docs, NULL);
   }
   gc_offer<SIDE>(b, j,
       !IS_AND                                    ? (b.raised ? GC_RAISE_DOUBLED : GC_RAISE_NEVER)
@@ -2812,16 +2871,42 @@ static __device__ __forceinline__ uint32_t gc_sift(const gc_view &v, const gc_jo
   return sifted;
 }
 
+/* Returns which posting of a driver's block the lane has as its i-th. EXPANDED: 32 postings in turn are one load's, so
+ * that what is looked up for them lies close together. */
+template <bool EXPANDED>
+static __device__ __forceinline__ uint32_t gc_posting_of(uint32_t i) {
+  return EXPANDED ? 32 * i + gc_lane() : 4 * gc_lane() + i;
+}
+
+/* Loads an expanded block, as gc_posting_of<true> says. */
+static __device__ __forceinline__ void gc_load_expanded(const gc_view &v, uint64_t g, uint32_t q, uint32_t d[4],
+    uint32_t c[4]) {
+  const uint2 base = __ldg(v.bases + g);
+  uint32_t i;
+#pragma unroll
+  for (i = 0; i < 4; i++) {
+    const uint64_t at = g * GPUIR__BLOCK + gc_posting_of<true>(i);
+    d[i] = base.x + __ldg(v.narrow + at);
+    c[i] = q * __ldg(v.impact + at);
+  }
+  if (base.y)
+    for (i = 0; i < 4; i++) d[i] = __ldg(v.wide + (uint64_t)(base.y - 1) * GPUIR__BLOCK + gc_posting_of<true>(i));
+}
+
 /* Decodes the postings of block `block` of the driver: docIDs, and q times their contributions. */
 template <bool EXPANDED>
 static __device__ __forceinline__ void gc_drive_block(const gc_view &v, const gc_job &job, const gc_term &t,
     uint32_t block, uint32_t d[4], uint32_t c[4]) {
   uint32_t i;
-  if (EXPANDED || (t.kind == GC_LONG && v.impact)) {
+  if (EXPANDED) {
+    gc_load_expanded(v, t.first_block + block, t.q, d, c);
+    return;
+  }
+  if (t.kind == GC_LONG && v.impact) {
     const uint64_t g = t.first_block + block;
     const uint4 x = __ldg((const uint4 *)(v.impact + g * GPUIR__BLOCK) + gc_lane());
     gc_expanded_docs(v, g, d);
-    if (EXPANDED || job.stored) {
+    if (job.stored) {
       c[0] = t.q * x.x;
       c[1] = t.q * x.y;
       c[2] = t.q * x.z;
@@ -2833,6 +2918,25 @@ static __device__ __forceinline__ void gc_drive_block(const gc_view &v, const gc
   }
   gc_decode_freqs(v, t, block, c);
   for (i = 0; i < 4; i++) c[i] = t.q * gc_contribution(t.weight, c[i], gc_norm(v, job, min(d[i], v.documents - 1)));
+}
+
+/* Adds to rest[0..4) the bounds of the lists behind list e, which sum up to `behind`, one list after the other. Returns
+ * those of the `live` postings (docIDs and contributions) that reach the need with them. */
+static __device__ __forceinline__ uint32_t gc_add_bounds(const gc_view &v, const gc_term *terms, uint32_t e,
+    uint32_t npositive, uint32_t need, uint32_t behind, const uint32_t d[4], const uint32_t c[4], uint32_t live,
+    uint32_t rest[4]) {
+  uint32_t r, i;
+  for (r = e + 1; r < npositive && __any_sync(GC_WARP, live); r++) {
+    const gc_term o = terms[r]; /* a copy: each of its fields is loaded once */
+    behind -= o.most;
+#pragma unroll
+    for (i = 0; i < 4; i++)
+      if (live >> i & 1) rest[i] += gc_bound_at(v, o, d[i]);
+#pragma unroll
+    for (i = 0; i < 4; i++)
+      if (c[i] + rest[i] + behind < need) live &= ~(1u << i);
+  }
+  return live;
 }
 
 /* Takes those of the 32 blocks from `from` on that `which` names, of list e. Each: 4 bytes for its bound; then 6
@@ -2880,19 +2984,9 @@ static __device__ __forceinline__ void gc_drive_some(const gc_view &v, const gc_
 #pragma unroll
     for (i = 0; i < 4; i++) {
       d[i] = min(d[i], v.documents - 1);
-      if (4 * lane + i < n && (lanes >> lane & 1) && c[i] + behind >= need) live |= 1u << i;
+      if (gc_posting_of<EXPANDED>(i) < n && (lanes >> lane & 1) && c[i] + behind >= need) live |= 1u << i;
     }
-    if (!__any_sync(GC_WARP, live)) continue;
-    if (!IS_AND && need > 1) {
-      for (r = e + 1; r < npositive; r++) {
-        const gc_term o = terms[r]; /* a copy: each of its fields is loaded once */
-#pragma unroll
-        for (i = 0; i < 4; i++) rest[i] += gc_bound_at(v, o, d[i]);
-      }
-#pragma unroll
-      for (i = 0; i < 4; i++)
-        if (c[i] + rest[i] < need) live &= ~(1u << i);
-    }
+    if (!IS_AND && need > 1) live = gc_add_bounds(v, terms, e, npositive, need, behind, d, c, live, rest);
     if (IS_AND && npositive > 1 && (EXPANDED || terms[1].kind == GC_LONG)) {
       const gc_term o = terms[1];
       uint32_t marked = 0; /* four loads at once, none behind a vote */
@@ -2964,35 +3058,175 @@ static __device__ __forceinline__ bool gc_spared(const gc_batch &b, uint32_t j) 
   return after != GC_NONE && b.states[after].count >= b.jobs[j].k;
 }
 
-/* Scores the sample, some blocks of each job's shortest lists, a warp a block: of the shortest one, and if that has
- * fewer, of the next. First the first block of each job, then the second of each, and so on: the floors that the
- * earlier ones raise spare some of the look-ups of the later ones; half of them were predicted. Counted, with 32
- * blocks a job: 0.069 M warp instructions and 0.4 MB a job; with a job's blocks side by side, 0.084 M and 0.57 MB,
- * 17 % of the issue slots, and waiting for docIDs (22 % of the samples), contributions (13 %), peaks (12 %) and marks
- * (9 %). With 16 blocks for small k, and six blocks of threads a multiprocessor in gc_max, ORs were 5 % faster. */
-static __global__ void __launch_bounds__(GC_GUIDED_THREADS, GC_GUIDED_BLOCKS)
-    gc_max_first(const __grid_constant__ gc_view v, const __grid_constant__ gc_batch b) {
-  __shared__ gc_queue kept[GC_GUIDED_THREADS / 32];
-  const uint32_t each = b.maxs.n * b.maxs.parts;
-  gc_chained();
-  for (;;) {
-    uint32_t at = 0, e, take = 0, place, left = b.maxs.first;
-    if (!gc_lane()) at = atomicAdd(&b.control->next_first, 1);
-    at = __shfl_sync(GC_WARP, at, 0);
-    if (at >= each * b.maxs.first) return;
-    place = at / each;
-    const uint32_t j = b.maxs.jobs[at % each / b.maxs.parts], npositive = b.jobs[j].npositive;
-    const gc_term *terms = b.terms + b.jobs[j].first_term;
-    for (e = 0; e < npositive && left; e++) {
-      take = min(terms[e].nblocks, left);
-      if (place < take) break;
-      place -= take;
-      left -= take;
+/* ---- the sample ----
+ * Some blocks of a job's shortest lists. For all their documents the bounds are summed up, and those with the greatest
+ * sums are scored. The k-th best of these is a floor that is sure to hold. But a document of one block in w stands for
+ * w documents; so fewer than k of the sample tell of a score that k documents of the lists reach, but for a small
+ * probability: a better floor, which is a guess that gc_final checks. */
+
+/* A job's sample. */
+typedef struct gc_sample {
+  uint32_t count, end[GC_LAYERS]; /* documents: all; up to the end of each list */
+  float weight[GC_LAYERS]; /* documents that one of the list stands for */
+  uint32_t scored, sure, guess; /* scored documents; floors as scores, 0: none */
+  unsigned long long bound[GC_SAMPLED]; /* sum of a document's bounds, document */
+  unsigned long long key[GC_SCORED]; /* list, document; then score, list, 0: it is another list's */
+} gc_sample;
+
+/* The sample's documents as keys. */
+struct gc_keys_sample {
+  const unsigned long long *p;
+  __device__ unsigned long long operator()(uint32_t i) const { return p[i]; }
+};
+
+/* Adds the documents of `take` blocks of list e to the sample, unless their bounds do not reach the floor. */
+template <bool EXPANDED>
+static __device__ __forceinline__ void gc_sample_list(const gc_view &v, const gc_batch &b, uint32_t j, uint32_t e,
+    uint32_t take, gc_sample *s) {
+  const gc_job &job = b.jobs[j];
+  const gc_term *terms = b.terms + job.first_term, &t = terms[e];
+  const uint32_t need = gc_need(gc_floor(b.states + j));
+  uint32_t behind = 0, i, u;
+  for (i = e + 1; i < job.npositive; i++) behind += terms[i].most;
+  for (i = threadIdx.x / 32; i < take; i += blockDim.x / 32) {
+    const uint32_t block = i * (t.nblocks / take), n = gc_block_len(t, block);
+    uint32_t d[4], c[4], rest[4] = {0, 0, 0, 0}, live = 0;
+    gc_drive_block<EXPANDED>(v, job, t, block, d, c);
+#pragma unroll
+    for (u = 0; u < 4; u++) {
+      d[u] = min(d[u], v.documents - 1);
+      if (gc_posting_of<EXPANDED>(u) < n && c[u] + behind >= need) live |= 1u << u;
     }
-    if (e < npositive && left && !gc_spared(b, j))
-      gc_drive_from<false>(v, b, j, e, place * (terms[e].nblocks / take), 1, gc_lanes(at, b.maxs.parts),
-          &kept[threadIdx.x / 32]);
+    live = gc_add_bounds(v, terms, e, job.npositive, need, behind, d, c, live, rest);
+#pragma unroll
+    for (u = 0; u < 4; u++) {
+      const uint32_t vote = __ballot_sync(GC_WARP, live >> u & 1);
+      if (vote) {
+        const uint32_t at = gc_claim(vote, &s->count);
+        if (live >> u & 1) s->bound[at] = (unsigned long long)(c[u] + rest[u]) << 32 | d[u];
+      }
+    }
   }
+}
+
+/* Scores the documents that were chosen, a lane each. */
+template <bool EXPANDED>
+static __device__ __forceinline__ void gc_sample_scores(const gc_view &v, const gc_batch &b, uint32_t j, gc_sample *s,
+    uint32_t *docs) {
+  const gc_job &job = b.jobs[j];
+  const gc_term *terms = b.terms + job.first_term;
+  uint32_t at = threadIdx.x;
+  for (; at - gc_lane() < s->scored; at += blockDim.x) {
+    const unsigned long long key = at < s->scored ? s->key[at] : 0;
+    const uint32_t doc[1] = {(uint32_t)key}, e = (uint32_t)(key >> 32);
+    uint32_t live = at < s->scored, score = 0, add[1], found, r;
+    for (r = 0; r < job.nterms && __any_sync(GC_WARP, live); r++) {
+      found = gc_look_up<EXPANDED, 1>(v, job, terms[r], doc, live, docs, add);
+      if (r < e || r >= job.npositive) live &= ~found;
+      else score += add[0];
+    }
+    if (at < s->scored) s->key[at] = live ? (unsigned long long)score << 32 | e : 0;
+  }
+}
+
+/* Chooses the documents of the sample to be scored: those with the greatest sums of bounds. */
+static __device__ __forceinline__ void gc_sample_choose(uint32_t most, gc_sample *s, uint32_t *hist) {
+  const gc_keys_sample keys = {s->bound};
+  const uint32_t n = s->count;
+  unsigned long long least = 0;
+  uint32_t i;
+  if (n > most) least = gc_select(keys, n, most, min(most + most / 2, GC_SCORED), hist);
+  for (i = threadIdx.x; i < n; i += blockDim.x) {
+    const unsigned long long key = keys(i);
+    const uint32_t e = (i >= s->end[0]) + (i >= s->end[1]);
+    if (key >= least) {
+      const uint32_t at = atomicAdd(&s->scored, 1);
+      if (at < GC_SCORED) s->key[at] = (unsigned long long)e << 32 | (uint32_t)key;
+    }
+  }
+  __syncthreads();
+  if (!threadIdx.x) s->scored = min(s->scored, GC_SCORED);
+  __syncthreads();
+}
+
+/* Returns whether k documents are as good as certain to be among those that documents of a sample stand for: the
+ * weights of these sum up to `sum`, `most` at most each. If there were fewer than k, so great a sum would come about
+ * with a probability of at most exp(-doubt) (Chernoff's bound). */
+static __device__ __forceinline__ bool gc_certain(float sum, float most, float k, float doubt) {
+  const float fewer = k - 1;
+  if (sum < k && doubt > 0) return false;
+  return fewer < 1 || sum * logf(sum / fewer) - sum + fewer >= doubt * (most - 1);
+}
+
+/* Finds the floors that the sample's sorted scores tell, by a warp. */
+static __device__ __forceinline__ void gc_sample_floors(uint32_t k, float doubt, gc_sample *s) {
+  float sum = 0, most = 1;
+  uint32_t from, i;
+  if (s->scored >= k && !gc_lane()) s->sure = (uint32_t)(s->key[k - 1] >> 32);
+  for (from = 0; from < s->scored; from += 32) {
+    const unsigned long long key = from + gc_lane() < s->scored ? s->key[from + gc_lane()] : 0;
+    const float one = key ? s->weight[(uint32_t)key] : 0;
+    float w = one, m = one;
+    uint32_t vote;
+#pragma unroll
+    for (i = 1; i < 32; i *= 2) {
+      const float x = __shfl_up_sync(GC_WARP, w, i), y = __shfl_up_sync(GC_WARP, m, i);
+      if (gc_lane() >= i) {
+        w += x;
+        m = fmaxf(m, y);
+      }
+    }
+    w += sum;
+    m = fmaxf(m, most);
+    vote = __ballot_sync(GC_WARP, key && gc_certain(w, m, (float)k, doubt));
+    if (vote) {
+      if (gc_lane() + 1 == (uint32_t)__ffs((int)vote)) s->guess = (uint32_t)(key >> 32);
+      return;
+    }
+    sum = __shfl_sync(GC_WARP, w, 31);
+    most = __shfl_sync(GC_WARP, m, 31);
+  }
+}
+
+/* Takes a job's sample, and raises its floor to what that tells. */
+template <bool EXPANDED>
+static __device__ __forceinline__ void gc_take_sample(const gc_view &v, const gc_batch &b, uint32_t j, gc_sample *s,
+    uint32_t *docs, uint32_t *hist) {
+  const gc_job &job = b.jobs[j];
+  const gc_term *terms = b.terms + job.first_term;
+  gc_state *state = b.states + j;
+  uint32_t left = 0, most, size, e, i;
+  if (!threadIdx.x) s->count = s->scored = s->sure = s->guess = 0;
+  __syncthreads();
+  for (e = 0; e < GC_LAYERS; e++) {
+    if (e < job.npositive) {
+      uint32_t take;
+      left += (b.raised ? GC_FIRST : GC_FIRST_ALONE) >> e;
+      take = min(terms[e].nblocks, left);
+      left -= take;
+      if (!threadIdx.x) s->weight[e] = (float)terms[e].nblocks / (float)take;
+      gc_sample_list<EXPANDED>(v, b, j, e, take, s);
+    }
+    __syncthreads();
+    if (!threadIdx.x) s->end[e] = s->count;
+    __syncthreads();
+  }
+  most = min(GC_SCORED, GC_SCORED_LEAST + (uint32_t)(2.0f * (float)job.k / s->weight[0]));
+  gc_sample_choose(most, s, hist);
+  gc_sample_scores<EXPANDED>(v, b, j, s, docs);
+  for (size = 32; size < s->scored; size *= 2) {}
+  __syncthreads();
+  for (i = s->scored + threadIdx.x; i < size; i += blockDim.x) s->key[i] = 0;
+  __syncthreads();
+  gc_sort(s->key, size);
+  if (threadIdx.x < 32) gc_sample_floors(job.k, b.maxs.doubt, s);
+  __syncthreads();
+  if (!threadIdx.x) {
+    const uint32_t sure = max(s->sure, job.seed), score = max(sure, s->guess);
+    if (s->guess > sure) state->safe = 1 + sure;
+    if (score) state->floor = max(state->floor, ((unsigned long long)score << 32) - 1);
+  }
+  __syncthreads();
 }
 
 /* ---- which lists drive ---- */
@@ -3053,33 +3287,31 @@ static __device__ void gc_add_drives(const gc_batch &b, uint32_t j, const gc_ter
   }
 }
 
-/* Plans MaxScore, a block of threads a job: raises its floor to the k-th best of the sample, empties the buffer, and
- * decides which lists drive, or that tiles cost less. Counted: 4,100 warp instructions, 6 KB a job. */
-static __global__ void __launch_bounds__(GC_FINAL_THREADS)
-    gc_max_plan(const __grid_constant__ gc_view v, const __grid_constant__ gc_batch b) {
+/* Plans MaxScore, a block of threads a job: takes a sample for a floor, and decides which lists drive, or that tiles
+ * cost less. In a rerun the floor is known, and what was followed is followed again. */
+static __global__ void __launch_bounds__(GC_FINAL_THREADS, GC_GUIDED_BLOCKS)
+    gc_max_plan(const __grid_constant__ gc_view v, const __grid_constant__ gc_batch b, int rerun) {
   __shared__ uint32_t hist[256];
+  __shared__ gc_sample sample;
+  __shared__ uint32_t docs[GC_FINAL_THREADS / 32][GPUIR__BLOCK];
   gc_chained();
   const uint32_t j = b.maxs.jobs[blockIdx.x];
   const gc_job &job = b.jobs[j];
   const gc_term *terms = b.terms + job.first_term;
   gc_state *state = b.states + j;
-  unsigned long long *cand = b.cand + (uint64_t)j * b.room;
-  const uint32_t n = min(state->count, b.room);
   const uint32_t cost = job.expanded && b.raised ? GC_PROBE_COST : GC_PROBE_ALONE;
   uint32_t need, behind = 0, drivers = 0, driving = 0, i;
   uint64_t all = (uint64_t)GC_TILE_COST * v.ntiles;
   bool follow;
-  if (gc_spared(b, j)) {
+  if (rerun && (state->done || !state->followed)) return;
+  if (!rerun && gc_spared(b, j)) {
     if (!threadIdx.x) state->followed = 1;
     return;
   }
-  if (n >= job.k) {
-    gc_keys_cand keys = {cand};
-    unsigned long long kth = gc_select(keys, n, job.k, job.k, hist);
-    if (!threadIdx.x && kth > 1 && kth - 1 > state->floor) state->floor = kth - 1;
+  if (!rerun && (job.npositive > 1 || !job.seed)) {
+    if (job.expanded) gc_take_sample<true>(v, b, j, &sample, docs[threadIdx.x / 32], hist);
+    else gc_take_sample<false>(v, b, j, &sample, docs[threadIdx.x / 32], hist);
   }
-  __syncthreads();
-  for (i = threadIdx.x; i < n; i += blockDim.x) cand[i] = 0;
   need = gc_need(gc_floor(state));
   for (i = 0; i < job.npositive; i++) behind += terms[i].most;
   for (i = 0; i < job.npositive; i++) {
@@ -3090,15 +3322,12 @@ static __global__ void __launch_bounds__(GC_FINAL_THREADS)
     }
     behind -= terms[i].most;
   }
-  follow = job.npositive == 1 || (uint64_t)driving * cost <= all;
+  follow = rerun || job.npositive == 1 || (uint64_t)driving * cost <= all;
   if (!follow && need > 1 && b.raised) /* the same for all threads */
     follow = (uint64_t)gc_blocks_to_take(v, job, terms, drivers, need) * cost <= all;
-  if (!threadIdx.x) {
-    state->count = 0;
-    if (need > 1 && follow) {
-      state->followed = 1;
-      gc_add_drives(b, j, terms, drivers);
-    }
+  if (!threadIdx.x && follow && (need > 1 || rerun)) {
+    state->followed = 1;
+    gc_add_drives(b, j, terms, drivers);
   }
 }
 
@@ -3122,17 +3351,15 @@ static __device__ __forceinline__ bool gc_find_drive(const gc_batch &b, const un
   return false;
 }
 
-/* Follows the documents of the driving lists: a warp takes a ticket for a group of blocks at a time. Rounds, rising
- * floors and the count of blocks to take were tried out by counting, on 3.15 million documents and 400 queries: 1.17
- * times the blocks, 0.82 times the look-ups and 0.21 times the blocks in tiles were predicted, as 33 of 39 jobs leave
- * the tiles. Counted, 1,000 ORs of 3.8 M postings: 0.82 M warp instructions and 2.2 MB read from memory each, that is
- * 28 instructions for 128 postings and 0.57 byte a posting of all lists; 1.05 times the instructions of before here,
- * 0.21 times in gc_or, and 0.8 times the time of all kernels. A third of the instructions and of the waiting is looking
- * marks up, a fifth bounds by peaks. Many documents are given up at the first list: 14 lanes of 32 have one in a
- * look-up. Without gain: lanes that then take the next document that waits, each at a list of its own (as many
- * instructions, as registers are spilled, and 1.17 times the time); one document a lane; four or 16 blocks a ticket;
- * blocks fetched ahead to the L2 cache; a contribution loaded before it is known that its posting is the document's;
- * 64 blocks of sample; four blocks of threads a multiprocessor. */
+/* Follows the documents of the driving lists: a warp takes a ticket for a group of blocks at a time. Counted on the
+ * CPU, 400 ORs of 3.8 M postings: 770 driver blocks a query, 41,000 postings that the lists' bounds let pass, 51,000 peaks
+ * looked at and 130 documents left, where peaks of 1024 documents left 22,000. That predicted 0.2 M warp instructions
+ * and 1.2 MB a query, 7 instructions for 128 postings and 0.3 byte a posting of all lists; ncu counts 0.5 M and 2.1 MB,
+ * 18 and 0.57, of 28 and 0.57 before: a tenth of the queries, of long lists alone, makes up three quarters of this, and
+ * many of their blocks are taken before the floor has risen. Without gain: a lane for each document that is left and
+ * list; code for lists that are not expanded in a function of its own (1.3 times the time, as registers are spilled);
+ * 16 blocks a ticket; five blocks of threads a multiprocessor; peaks half or twice as fine; blocks fetched ahead to the
+ * L2 cache; a contribution loaded before it is known that its posting is the document's. */
 static __global__ void __launch_bounds__(GC_GUIDED_THREADS, GC_MAX_BLOCKS)
     gc_max(const __grid_constant__ gc_view v, const __grid_constant__ gc_batch b) {
   __shared__ gc_queue kept[GC_GUIDED_THREADS / 32];
@@ -3175,17 +3402,22 @@ static __device__ __forceinline__ void gc_clear_candidates(const gc_batch &b, ui
   for (i = threadIdx.x; i < n; i += blockDim.x) b.cand[(uint64_t)j * b.room + i] = 0;
 }
 
-/* Candidates were lost: raises the floor to the best that are known, and asks for another run. */
+/* Candidates were lost, or the floor was guessed too high: asks for another run above `floor`. */
 static __device__ __forceinline__ void gc_ask_again(const gc_batch &b, uint32_t j, uint32_t other,
-    unsigned long long kth, uint32_t *out) {
+    unsigned long long floor, uint32_t *out) {
   gc_clear_candidates(b, j, b.room);
   if (!threadIdx.x) {
-    b.states[j].floor = max(b.states[j].floor, kth - 1);
-    b.states[j].count = b.states[j].level = b.states[j].next = 0;
+    b.states[j].floor = floor;
+    b.states[j].count = b.states[j].level = b.states[j].next = b.states[j].safe = 0;
     if (other != GC_NONE) b.states[other].count = 0; /* it runs again too, with the same outcome */
     out[0] = GC_NONE;
   }
   if (other != GC_NONE) gc_clear_candidates(b, other, b.room);
+}
+
+/* Writes a query's i-th hit: in one piece, as it goes to the host's memory. */
+static __device__ __forceinline__ void gc_put_hit(const gc_view &v, unsigned long long key, uint32_t i, uint32_t *out) {
+  *(uint2 *)(out + 2 + 2 * i) = make_uint2(min(~(uint32_t)key, v.documents - 1), (uint32_t)(key >> 32));
 }
 
 /* Writes the best k of the n <= GC_RANKED candidates, which are not selected or sorted, but counted: as many hits stand
@@ -3204,8 +3436,7 @@ static __device__ __forceinline__ void gc_rank_hits(const gc_view &v, unsigned l
 #pragma unroll 4
     for (o = 0; o < n; o++) rank += keys[o] > key || (keys[o] == key && o < i);
     if (rank >= k) continue;
-    out[2 + 2 * rank] = min(~(uint32_t)key, v.documents - 1);
-    out[3 + 2 * rank] = (uint32_t)(key >> 32);
+    gc_put_hit(v, key, rank, out);
   }
 }
 
@@ -3219,19 +3450,25 @@ static __device__ __forceinline__ void gc_sort_hits(const gc_view &v, unsigned l
   if (!threadIdx.x) taken = 0;
   for (i = threadIdx.x; i < size; i += blockDim.x) best[i] = 0;
   __syncthreads();
-  for (i = threadIdx.x; i < n; i += blockDim.x) {
-    unsigned long long key = cand[i];
-    if (key >= kth) {
-      uint32_t at = atomicAdd(&taken, 1);
-      if (at < k) best[at] = key;
+  for (i = threadIdx.x; i < n; i += 4 * blockDim.x) { /* four keys on their way at once */
+    unsigned long long key[4];
+    uint32_t u;
+#pragma unroll
+    for (u = 0; u < 4; u++) key[u] = __ldcg(cand + min(i + u * blockDim.x, n - 1));
+#pragma unroll
+    for (u = 0; u < 4; u++) {
+      if (i + u * blockDim.x >= n) break;
+      if (key[u] >= kth) {
+        uint32_t at = atomicAdd(&taken, 1);
+        if (at < k) best[at] = key[u];
+      }
+      cand[i + u * blockDim.x] = 0;
     }
-    cand[i] = 0;
   }
   __syncthreads();
   gc_sort(best, size);
   for (i = threadIdx.x; i < k; i += blockDim.x) {
-    out[2 + 2 * i] = min(~(uint32_t)best[i], v.documents - 1);
-    out[3 + 2 * i] = (uint32_t)(best[i] >> 32);
+    gc_put_hit(v, best[i], i, out);
   }
 }
 
@@ -3257,11 +3494,12 @@ static __device__ __forceinline__ void gc_final_query(const gc_view &v, const gc
   const uint2 jobs = b.query_jobs[query];
   uint32_t *out = b.out + (uint64_t)query * b.out_stride;
   unsigned long long *cand, kth = 0;
-  uint32_t other, k, n, count;
+  uint32_t other, k, n, count, safe;
   const uint32_t j = gc_final_job(b, jobs, &other);
   if (j == GC_NONE) return;
   cand = b.cand + (uint64_t)j * b.room;
   count = b.states[j].count;
+  safe = b.states[j].safe;
   if (b.jobs[j].count) {
     if (!threadIdx.x) {
       out[1] = count;
@@ -3275,7 +3513,11 @@ static __device__ __forceinline__ void gc_final_query(const gc_view &v, const gc
   if (n > k && (n > GC_RANKED || count > b.room)) kth = gc_select(gc_keys_cand{cand}, n, k, k, hist);
   __syncthreads();
   if (count > b.room) {
-    gc_ask_again(b, j, other, kth, out);
+    gc_ask_again(b, j, other, max(b.states[j].floor, kth - 1), out);
+    return;
+  }
+  if (safe && count < b.jobs[j].k) {
+    gc_ask_again(b, j, other, safe > 1 ? ((unsigned long long)(safe - 1) << 32) - 1 : 0, out);
     return;
   }
   if (n <= GC_RANKED) gc_rank_hits(v, cand, n, k, best, out);
@@ -3438,8 +3680,11 @@ static int gc_fail(gpuir_error *err, cudaError_t e, const char *what) {
 #ifdef GPUIR_CUDA_SEAM
 long gpuir_cuda_seam_calls, gpuir_cuda_seam_fail;
 int gpuir_cuda_seam_error;
+float gpuir_cuda_seam_doubt = GC_DOUBT;
+#define GC_DOUBT_NOW gpuir_cuda_seam_doubt
 #define GC_CALL(call) (++gpuir_cuda_seam_calls == gpuir_cuda_seam_fail ? (cudaError_t)gpuir_cuda_seam_error : (call))
 #else
+#define GC_DOUBT_NOW GC_DOUBT
 #define GC_CALL(call) (call)
 #endif
 
@@ -4638,15 +4883,14 @@ static uint64_t gc_plain_bytes(const gpuir__segment *ix) {
 
 /* ---- guides and expanded lists ---- */
 
-/* Chooses where each long list's guides go. Marks: 8 to 16 bits a posting, or one a document, and a third of that for
- * ranks. A span, of 1 byte, has 8 to 16 postings on average, or 1024 documents. Returns the bytes that all of them
- * take, or 0 without memory. */
-static uint64_t gc_guides(gpuir_cuda *c, uint64_t *marks, uint64_t *spans, gpuir_error *err) {
+/* Chooses where each long list's marks go: 8 to 16 bits a posting, or one a document, and a third of that for ranks.
+ * Returns the bytes that they take, or 0 without memory. */
+static uint64_t gc_lay_marks(gpuir_cuda *c, uint64_t *marks, gpuir_error *err) {
   const gpuir__segment *ix = c->ix;
   const uint32_t top = c->view.documents - 1;
   gpuir__saturation *table;
   size_t i;
-  *marks = *spans = 0;
+  *marks = 0;
   c->aids = (gc_aid *)gpuir__alloc_zero(&c->a, (size_t)ix->stat.longs * sizeof *c->aids);
   table = (gpuir__saturation *)gpuir__alloc_zero(&c->a, sizeof *table);
   if (!c->aids || !table) {
@@ -4661,23 +4905,35 @@ static uint64_t gc_guides(gpuir_cuda *c, uint64_t *marks, uint64_t *spans, gpuir
     gpuir__list l;
     memset(&l, 0, sizeof l);
     l.extent = &ix->lists.longs[t->slot];
-    aid->span = GC_SPAN;
     while (top >> aid->shift >= 2 * (uint64_t)GC_MARKS * t->df) aid->shift++;
-    while (top >> aid->span >= t->df / GC_SPAN_MOST) aid->span++;
     aid->most = gpuir__bound(t->weight, gpuir__list_saturation(table, &l), 1);
     aid->marks = *marks;
-    aid->row = (uint32_t)*spans;
     *marks += (top >> aid->shift) / GC_CELLS + 1;
-    *spans += (top >> aid->span) + 1;
     t->marks = aid->marks;
     t->shift = aid->shift;
-    t->row = aid->row;
-    t->span = aid->span;
     t->most = aid->most;
-    t->step = aid->most / 255 + 1;
+    t->step = aid->most / GC_PEAK_MOST + 1;
   }
   gpuir__free(&c->a, table, sizeof *table);
-  return *marks * sizeof(uint4) + *spans + 64;
+  return *marks * sizeof(uint4) + 64;
+}
+
+/* Chooses where each long list's peaks go: at most `grain` eighths of one a posting, and at least half as many, or one
+ * a document. Returns the lines that they take. */
+static uint64_t gc_lay_peaks(gpuir_cuda *c, uint32_t grain) {
+  const uint32_t top = c->view.documents - 1;
+  uint64_t lines = 0;
+  size_t i;
+  for (i = 0; i < c->nlists; i++) {
+    gc_term *t = &c->lists[i];
+    gc_aid *aid = &c->aids[t->slot];
+    aid->span = 0;
+    while ((uint64_t)(top >> aid->span) * 8 >= (uint64_t)grain * t->df) aid->span++;
+    aid->row = t->row = (uint32_t)lines;
+    t->span = aid->span;
+    lines += (top >> aid->span) / GC_PEAK_LINE + 1;
+  }
+  return lines;
 }
 
 /* Blocks of a list that begin and end this many times at other documents are damaged: expanding them would go through
@@ -4715,7 +4971,7 @@ static int gc_find_bases(gpuir_cuda *c, gc_shapes *shapes, gpuir_error *err) {
 }
 
 /* Allocates the guides and, with `full`, the expanded lists, and has the device fill them. */
-static int gc_expand_to(gpuir_cuda *c, const gc_shapes *shapes, uint64_t marks, uint64_t spans, int full,
+static int gc_expand_to(gpuir_cuda *c, const gc_shapes *shapes, uint64_t marks, uint64_t lines, int full,
     gpuir_error *err) {
   const gpuir__segment *ix = c->ix;
   const size_t blocks = (size_t)ix->stat.blocks;
@@ -4727,14 +4983,14 @@ static int gc_expand_to(gpuir_cuda *c, const gc_shapes *shapes, uint64_t marks, 
   s = gc_upload(c, c->lists, c->nlists * sizeof *c->lists, &lists, err);
   if (!s) s = gc_device_alloc(c, blocks * 4, (void **)&to.most, err);
   if (!s) s = gc_device_alloc(c, (size_t)marks * sizeof(uint4), (void **)&to.guide.marks, err);
-  if (!s) s = gc_device_alloc(c, (size_t)spans + 4, (void **)&to.guide.peaks, err);
+  if (!s) s = gc_device_alloc(c, (size_t)lines * GC_PEAK_BYTES, (void **)&to.guide.peaks, err);
   if (!s && full) s = gc_upload(c, shapes->bases, blocks * sizeof(uint2), (const void **)&to.bases, err);
   if (!s && full) s = gc_device_alloc(c, blocks * GPUIR__BLOCK * 2, (void **)&to.narrow, err);
   if (!s && full) s = gc_device_alloc(c, (size_t)shapes->wide * GPUIR__BLOCK * 4, (void **)&to.wide, err);
   if (!s && full) s = gc_device_alloc(c, blocks * GPUIR__BLOCK * 4, (void **)&to.impact, err);
   if (s) return s;
   GC_TRY(cudaMemset(to.guide.marks, 0, (size_t)marks * sizeof(uint4)), "expanding the lists");
-  GC_TRY(cudaMemset(to.guide.peaks, 0, (size_t)spans + 4), "expanding the lists");
+  GC_TRY(cudaMemset(to.guide.peaks, 0, (size_t)lines * GC_PEAK_BYTES), "expanding the lists");
   gc_expand<<<(unsigned)c->processors * 8, 256>>>(*v, (const gc_term *)lists, (uint32_t)c->nlists, blocks, to,
       c->index->norm.a, c->index->norm.b);
   GC_TRY(cudaGetLastError(), "expanding the lists");
@@ -4750,24 +5006,30 @@ static int gc_expand_to(gpuir_cuda *c, const gc_shapes *shapes, uint64_t marks, 
   return GPUIR_OK;
 }
 
-/* Expands the long lists if `room` bytes hold them, or makes only their guides if it holds those. */
+/* Expands the long lists if `room` bytes hold them, or makes only their guides if it holds those. Their peaks become as
+ * fine as half of what is left then allows. */
 static int gc_expand_all(gpuir_cuda *c, uint64_t room, gpuir_error *err) {
   const uint64_t blocks = c->ix->stat.blocks;
-  uint64_t marks, spans, guides, expanded;
+  uint64_t marks, lines, guides, expanded;
+  uint32_t grain = GC_PEAKS;
   gc_shapes shapes;
-  int s;
+  int full, s;
   if (!c->nlists) return GPUIR_OK;
-  guides = gc_guides(c, &marks, &spans, err);
+  guides = gc_lay_marks(c, &marks, err);
   if (!guides) return GPUIR_E_NOMEM;
   s = gc_find_bases(c, &shapes, err);
   if (s) return s;
   guides += 8192 + blocks * 4 + c->nlists * sizeof(gc_term);
   expanded = blocks * (sizeof(uint2) + GPUIR__BLOCK * 6) + shapes.wide * GPUIR__BLOCK * 4;
-  if (spans >= UINT32_MAX || guides > room || shapes.damaged) {
+  lines = gc_lay_peaks(c, 1);
+  if (guides + lines * GC_PEAK_BYTES > room || shapes.damaged) {
     gpuir__free(&c->a, c->aids, (size_t)c->ix->stat.longs * sizeof *c->aids);
     c->aids = NULL;
   } else {
-    s = gc_expand_to(c, &shapes, marks, spans, expanded + guides <= room && shapes.wide < UINT32_MAX - 1, err);
+    full = expanded + guides + lines * GC_PEAK_BYTES <= room && shapes.wide < UINT32_MAX - 1;
+    room -= guides + (full ? expanded : 0);
+    while ((lines = gc_lay_peaks(c, grain)) * GC_PEAK_BYTES > room / 2 && grain > 1) grain /= 2;
+    s = gc_expand_to(c, &shapes, marks, lines, full, err);
   }
   gpuir__free(&c->a, shapes.bases, (size_t)blocks * sizeof(uint2));
   return s;
@@ -5175,14 +5437,14 @@ static int gc_plan_list(const gpuir_cuda *c, const gpuir_query *q, unsigned term
 static void gc_plan_use(const gpuir_query *q, unsigned term, gc_term *t) {
   const gpuir__query_term *from = &q->terms[term];
   const uint32_t most = t->most; /* by guides, under the stored k1 and b; or 0 */
-  const uint64_t step = (uint64_t)from->q * (most / 255 + 1);
+  const uint64_t step = (uint64_t)from->q * (most / GC_PEAK_MOST + 1);
   t->q = from->q;
   t->weight = from->weight;
   t->negated = from->negated != 0;
   t->step = 0;
   if (q->stored_bm25 && most) {
     t->most = t->q * most;
-    if (step * 255 <= UINT32_MAX) t->step = (uint32_t)step;
+    if (step * GC_PEAK_MOST <= UINT32_MAX) t->step = (uint32_t)step;
   } else {
     t->most = gpuir__bound(t->weight, 1, t->q);
   }
@@ -5773,7 +6035,7 @@ static size_t gc_stage_plan(gc_track *x, const gc_plan *p, uint32_t k) {
   b->maxs.jobs = (const uint32_t *)gc_stage(x, &at, d->max_jobs, p->nmax * 4);
   b->maxs.n = (uint32_t)p->nmax;
   b->maxs.parts = p->max_blocks < c->grids.maxs * 64 ? 4 : 1;
-  b->maxs.first = GC_FIRST(k);
+  b->maxs.doubt = GC_DOUBT_NOW;
   b->raised = p->nq > GC_SMALL;
   b->maxs.group = (uint32_t)gpuir__max64(1, gpuir__min64(GC_GROUP, p->max_blocks / (c->grids.maxs * 64)));
   b->room = (uint32_t)gpuir__min64(x->most.ncand / p->njobs, gpuir__max64(65536, 16 * (uint64_t)k)) & ~1u;
@@ -5848,11 +6110,7 @@ static void gc_launch_maxs(const gc_track *x, const gc_plan *p, int rerun) {
   const gpuir_cuda *c = x->cuda;
   const gc_batch *b = &x->batch;
   const uint64_t most = c->grids.maxs, warps = GC_GUIDED_THREADS / 32;
-  if (!rerun) {
-    gc_start(x, gc_max_first, gpuir__min64((p->nmax * b->maxs.parts * b->maxs.first + warps - 1) / warps, most),
-        GC_GUIDED_THREADS, 0, c->view, *b);
-    gc_start(x, gc_max_plan, p->nmax, GC_FINAL_THREADS, 0, c->view, *b);
-  }
+  gc_start(x, gc_max_plan, p->nmax, GC_FINAL_THREADS, 0, c->view, *b, rerun);
   gc_start(x, gc_max, gpuir__min64((p->max_blocks * b->maxs.parts + warps - 1) / warps, most), GC_GUIDED_THREADS, 0,
       c->view, *b);
 }
@@ -5920,7 +6178,7 @@ static int gc_launch(gc_track *x, const gc_plan *p, uint32_t k, int rerun, gpuir
   const gc_bell none = {NULL, 0};
   size_t size = GC_RANKED;
   x->rings = 0;
-  if (rerun) GC_TRY(cudaMemsetAsync(x->batch.control, 0, offsetof(gc_control, drives), x->stream), "clearing counters");
+  if (rerun) GC_TRY(cudaMemsetAsync(x->batch.control, 0, sizeof(gc_control), x->stream), "clearing counters");
   if (p->nand) gc_launch_ands(x);
   if (p->nmax) gc_launch_maxs(x, p, rerun);
   if (p->nor) gc_launch_ors(x, p, rerun);

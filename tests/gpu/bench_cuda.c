@@ -3,10 +3,11 @@
  * bench_cuda [documents=N] [queries=N] [k=N,...] [clustering=0..1] [path=FILE] [memory=MB] [cpu=N] [one=N]
  *            [modes=and,or,andor] [ways=pruned,exhaustive] [threads=N] [batch=N] [threshold=MILLIONS]
  *            [codec=C] [freq-codec=C] [rounds=N] [alone=N] [ceilings=0|1] [call=N] [devices=N,N...] [partition=0|1]
- *            [searchers=N] [planners=N] [topics=FILE]
+ *            [searchers=N] [planners=N] [topics=FILE] [join=N]
  *
  * Generates the index that build/synth makes of these documents and this clustering, unless it is there, and takes the
- * first N of its 10,000 queries (1,000 by default). By each evaluator these are answered
+ * first N of its 10,000 queries (1,000 by default); with join=N, of N in turn makes one each, for long ones. By each
+ * evaluator these are answered
  *
  *   cuda   in one batch, `rounds` times (7) after a batch that warms up; as often in batches of call=N (not), two of
  *          which are in flight; as often by searchers=N threads (none) at once, each of which answers all of them
@@ -62,7 +63,7 @@ typedef struct bench {
   gpuir_cuda *cuda;
   gpuir_query **q;
   char **texts; /* of topics; NULL: the queries are generated */
-  size_t nq, k, ncpu, none, rounds, alone, call, searchers;
+  size_t nq, k, ncpu, none, rounds, alone, call, searchers, join;
   unsigned threads, planners;
   double postings; /* of a query */
   ceilings most;
@@ -269,16 +270,22 @@ static void parse_queries(bench *b, unsigned mode) {
   double df = 0;
   size_t i;
   for (i = 0; i < b->nq; i++) {
-    char text[512];
+    char text[4096];
     const char *asked = text;
     gpuir_query_desc qd;
     gpuir_error err;
     unsigned j;
+    size_t at = 0;
     memset(&qd, 0, sizeof qd);
     qd.mode = (int)mode;
     qd.no_operators = b->texts != NULL;
+    for (j = 0; j < b->join && !b->texts; j++) { /* each leaves room for one more */
+      synth_query(b->web, (uint32_t)((i * b->join + j) % b->desc.queries), text + at, 512);
+      at += strlen(text + at);
+      text[at++] = ' ';
+    }
+    text[at ? at - 1 : 0] = 0;
     if (b->texts) asked = b->texts[i];
-    else synth_query(b->web, (uint32_t)i, text, sizeof text);
     if (gpuir_query_parse(b->ix, &qd, asked, strlen(asked), &b->q[i], &err)) die("query", &err);
     for (j = 0; j < b->q[i]->n; j++) df += (double)b->q[i]->terms[j].df;
   }
@@ -449,6 +456,8 @@ int main(int argc, char **argv) {
   b.alone = option_number(argc, argv, "alone", 3);
   if (b.alone > MOST_ROUNDS) b.alone = MOST_ROUNDS;
   b.call = option_number(argc, argv, "call", 0);
+  b.join = option_number(argc, argv, "join", 1);
+  if (!b.join || b.join > 7) b.join = 1;
   b.searchers = option_number(argc, argv, "searchers", 0);
   if (b.searchers > MOST_SEARCHERS) b.searchers = MOST_SEARCHERS;
   cd.memory = (uint64_t)option_number(argc, argv, "memory", 0) << 20;

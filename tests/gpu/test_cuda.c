@@ -39,11 +39,11 @@ static uint64_t searcher_memory(const gpuir_index *ix, size_t batch, uint64_t *a
   return after.used_memory - before.used_memory;
 }
 
-/* One index against the device: with the lists expanded, with them decoded in place, with guides
- * and without, and with room for some of them. */
+/* One index against the device: with the lists expanded, with guides of fine and of coarse peaks; with them decoded in
+ * place, with guides and without; and with room for some of them. */
 static void check(const char *name, const char *path, uint32_t vocabulary, unsigned nq, int quick) {
   static const size_t ks[] = {1, 2, 10, 37, 100, 1000, 1025, 5000, 10000};
-  static const char *const ways[] = {"expanded", "with guides", "decoded in place", "cached"};
+  static const char *const ways[] = {"expanded", "with coarse peaks", "with guides", "decoded in place", "cached"};
   gpuir_index *ix;
   gpuir_error err;
   gpuir_cuda_desc desc;
@@ -55,16 +55,19 @@ static void check(const char *name, const char *path, uint32_t vocabulary, unsig
   }
   memset(&desc, 0, sizeof desc);
   if (quick) desc.batch = 64;
-  for (way = 0; way < 4; way++) {
+  for (way = 0; way < 5; way++) {
     gpuir_cuda *cuda;
     gpuir_cuda_info info;
     if (way == 1) {
       (void)searcher_memory(ix, desc.batch, &all);
       if (all - index_bytes < 1000) break; /* no long list */
-      desc.memory = all - 1; /* not enough to expand */
+      desc.memory = all - 1; /* not enough for fine peaks */
     } else if (way == 2) {
-      desc.memory = index_bytes + searcher_memory(ix, desc.batch, &all) + 20 * 1024; /* for nothing more */
+      one = searcher_memory(ix, desc.batch, &all);
+      desc.memory = (index_bytes + one + all) / 2; /* not enough to expand */
     } else if (way == 3) {
+      desc.memory = index_bytes + searcher_memory(ix, desc.batch, &all) + 20 * 1024; /* for nothing more */
+    } else if (way == 4) {
       if (index_bytes < (512u << 10)) break;
       one = searcher_memory(ix, 1, &all);
       desc.memory = one + index_bytes * 3 / 4; /* not enough for the whole */
@@ -75,8 +78,8 @@ static void check(const char *name, const char *path, uint32_t vocabulary, unsig
       break;
     }
     gpuir_cuda_get_info(cuda, &info);
-    most_terms = way == 3 ? 5 : 40;
-    for (evaluator = 0; evaluator < 2; evaluator++) {
+    most_terms = way == 4 ? 5 : 40;
+    for (evaluator = 0; evaluator < (way == 1 ? 1 : 2); evaluator++) {
       gpuir_searcher_desc sd;
       gpuir_searcher *cpu, *gpu;
       synth_rng r = {42u + (unsigned)(way * 2 + evaluator)};
@@ -94,7 +97,7 @@ static void check(const char *name, const char *path, uint32_t vocabulary, unsig
       } else {
         for (round = 0; round < (quick ? 2 : sizeof ks / sizeof ks[0]); round++) {
           size_t k = quick ? ks[2 + round * 3] : ks[round], n = k >= 5000 && nq > 16 ? 16 : nq;
-          if (way == 3 && n > 100) n = 100;
+          if (way == 4 && n > 100) n = 100;
           for (i = 0; i < n; i++) q[i] = random_query(ix, vocabulary, &r, 1);
           bad += compare(cpu, gpu, q, n, k, TOGETHER);
           bad += compare(cpu, gpu, q, n, k, IN_FLIGHT);
@@ -107,8 +110,8 @@ static void check(const char *name, const char *path, uint32_t vocabulary, unsig
           evaluator ? "exhaustive" : "pruned");
       gpuir_cuda_get_info(cuda, &info);
       bad += desc.memory && info.used_memory > desc.memory;
-      bad += way == 3 && (!info.lists_missed || !info.bytes_sent || info.resident_bytes >= info.index_bytes);
-      bad += way != 3 && (info.lists_missed || info.bytes_sent || !info.lists_hit);
+      bad += way == 4 && (!info.lists_missed || !info.bytes_sent || info.resident_bytes >= info.index_bytes);
+      bad += way != 4 && (info.lists_missed || info.bytes_sent || !info.lists_hit);
       if (bad)
         printf("# %llu bytes of %llu, %llu resident of %llu, %llu hit, %llu missed\n",
             (unsigned long long)info.used_memory, (unsigned long long)desc.memory,
@@ -210,6 +213,7 @@ static void check_threads(const char *path, uint32_t vocabulary, double part) {
 
 extern long gpuir_cuda_seam_calls, gpuir_cuda_seam_fail;
 extern int gpuir_cuda_seam_error;
+extern float gpuir_cuda_seam_doubt;
 
 /* Lets each CUDA call of opening, attaching and searching fail in turn, by lack of memory and by a failed launch. */
 static void check_failing_calls(const char *path, uint32_t vocabulary, int cached, unsigned stride) {
@@ -912,6 +916,45 @@ static void check_index(const char *name, const char *path, int quick) {
   (void)real_name(NULL);
 }
 
+/* Guesses of the k-th score that are too high: the queries are run again, and their hits are right all the same. */
+static void check_guesses(const char *path, uint32_t vocabulary) {
+  enum { N = 100 };
+  static const size_t ks[] = {10, 300};
+  const float doubt = gpuir_cuda_seam_doubt;
+  gpuir_index *ix;
+  gpuir_cuda *cuda;
+  gpuir_searcher *cpu, *gpu;
+  gpuir_error err;
+  gpuir_query *q[N];
+  synth_rng r = {4711};
+  unsigned bad = 0, i, high;
+  if (gpuir_open(path, NULL, &ix, &err) || gpuir_cuda_open(ix, NULL, &cuda, &err) ||
+      gpuir_searcher_create(ix, NULL, &cpu, NULL) || gpuir_searcher_create(ix, NULL, &gpu, NULL) ||
+      gpuir_cuda_attach(gpu, cuda, 0, &err)) {
+    printf("Bail out! %s\n", err.msg);
+    exit(1);
+  }
+  for (i = 0; i < N; i++) q[i] = random_query(ix, vocabulary, &r, 0);
+  for (i = 0; i < sizeof ks / sizeof ks[0]; i++) {
+    long calls[2];
+    for (high = 0; high < 2; high++) {
+      gpuir_cuda_seam_doubt = high ? -1000.0f : doubt;
+      gpuir_cuda_seam_calls = 0;
+      bad += compare(cpu, gpu, q, N, ks[i], TOGETHER);
+      calls[high] = gpuir_cuda_seam_calls;
+      bad += compare(cpu, gpu, q, N, ks[i], SINGLE);
+    }
+    bad += calls[1] <= calls[0]; /* another run needs more calls */
+  }
+  gpuir_cuda_seam_doubt = doubt;
+  report(!bad, "guesses that are too high are noticed");
+  for (i = 0; i < N; i++) gpuir_query_destroy(q[i]);
+  gpuir_searcher_destroy(cpu);
+  gpuir_searcher_destroy(gpu);
+  gpuir_cuda_close(cuda);
+  gpuir_close(ix);
+}
+
 /* Large ranges of docIDs. */
 static void check_ranges(const char *path, int quick) {
   gpuir_error err;
@@ -926,6 +969,7 @@ static void check_ranges(const char *path, int quick) {
   d.seed = 5;
   if (synth_generate(&d, path, &err)) printf("# %s\n", err.msg);
   check("a large docID range", path, d.terms, quick ? 8 : 300, quick);
+  check_guesses(path, d.terms);
   d.clustering = 0.8;
   d.seed = 6;
   if (synth_generate(&d, path, &err)) printf("# %s\n", err.msg);
