@@ -3351,15 +3351,16 @@ static __device__ __forceinline__ bool gc_find_drive(const gc_batch &b, const un
   return false;
 }
 
-/* Follows the documents of the driving lists: a warp takes a ticket for a group of blocks at a time. Counted on the
- * CPU, 400 ORs of 3.8 M postings: 770 driver blocks a query, 41,000 postings that the lists' bounds let pass, 51,000 peaks
- * looked at and 130 documents left, where peaks of 1024 documents left 22,000. That predicted 0.2 M warp instructions
- * and 1.2 MB a query, 7 instructions for 128 postings and 0.3 byte a posting of all lists; ncu counts 0.5 M and 2.1 MB,
- * 18 and 0.57, of 28 and 0.57 before: a tenth of the queries, of long lists alone, makes up three quarters of this, and
- * many of their blocks are taken before the floor has risen. Without gain: a lane for each document that is left and
- * list; code for lists that are not expanded in a function of its own (1.3 times the time, as registers are spilled);
- * 16 blocks a ticket; five blocks of threads a multiprocessor; peaks half or twice as fine; blocks fetched ahead to the
- * L2 cache; a contribution loaded before it is known that its posting is the document's. */
+/* Follows the documents of the driving lists: a warp takes a ticket for a group of blocks at a time. Counted on
+ * the CPU, 400 ORs of 3.8 M postings: 770 driver blocks a query, 41,000 postings that the lists' bounds let pass,
+ * 51,000 peaks looked at and 130 documents left, where peaks of 1024 documents left 22,000. That predicted 0.2 M
+ * warp instructions and 1.2 MB a query, 7 instructions for 128 postings and 0.3 byte a posting of all lists; ncu
+ * counts 0.5 M and 2.1 MB, 18 and 0.57, of 28 and 0.57 before: a tenth of the queries, of long lists alone, makes
+ * up three quarters of this, and many of their blocks are taken before the floor has risen. Without gain: a lane
+ * for each document that is left and list; code for lists that are not expanded in a function of its own (1.3
+ * times the time, as registers are spilled); 16 blocks a ticket; five blocks of threads a multiprocessor; peaks
+ * half or twice as fine; blocks fetched ahead to the L2 cache; a contribution loaded before it is known that its
+ * posting is the document's. */
 static __global__ void __launch_bounds__(GC_GUIDED_THREADS, GC_MAX_BLOCKS)
     gc_max(const __grid_constant__ gc_view v, const __grid_constant__ gc_batch b) {
   __shared__ gc_queue kept[GC_GUIDED_THREADS / 32];
