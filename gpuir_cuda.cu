@@ -3028,13 +3028,13 @@ static __device__ __forceinline__ uint32_t gc_lanes(uint32_t i, uint32_t parts) 
 /* Intersects by guides: a warp takes a ticket for a group of driver blocks at a time. Predicted, by counting on the
  * CPU 250 ANDs of 3.7 M postings with a floor that is raised at once: 0.28 M warp instructions and 1.5 MB each.
  * Counted on the device: 0.37 M and 2.1 MB, that is 12 instructions for 128 postings and 0.56 byte a posting of all
- * lists: 57,600 postings of drivers reach the floors, not 39,500. Why these stay behind is not known; 4,200 warps take
- * tickets at once, but tickets of one block in the first turn did not help. 43 % of the instructions are of driver blocks and their marks, a fifth sifts, a sixth looks up;
- * 43 % of the issue slots, half of the memory's bandwidth. 0.53 M and 2.5 MB with a sample in a launch of its own
- * and one sieve. Bounds by peaks before the marks, for all four postings of a lane, took 1.17 times the
- * instructions. Without gain: the next driver block loaded ahead, into registers or the L2 cache; 16 blocks a
- * ticket, or one in the first turn; three or five blocks of threads a multiprocessor; lists' postings asked for
- * beforehand. */
+ * lists: 57,600 postings of drivers reach the floors, not 39,500. Why these stay behind is not known; 4,200 warps
+ * take tickets at once, but tickets of one block in the first turn did not help. 43 % of the instructions are of
+ * driver blocks and their marks, a fifth sifts, a sixth looks up; 43 % of the issue slots, half of the memory's
+ * bandwidth. 0.53 M and 2.5 MB with a sample in a launch of its own and one sieve. Bounds by peaks before the
+ * marks, for all four postings of a lane, took 1.17 times the instructions. Without gain: the next driver block
+ * loaded ahead, into registers or the L2 cache; 16 blocks a ticket, or one in the first turn; three or five blocks
+ * of threads a multiprocessor; lists' postings asked for beforehand. */
 template <bool FEW>
 static __device__ __forceinline__ void gc_and_all(const gc_view &v, const gc_batch &b, gc_queue *w) {
   for (;;) {
