@@ -20,7 +20,9 @@
  *     [cuda-03-bp128]       a block by a warp; one value; its score   gc_decode_docs gc_freq gc_contribution
  *     [cuda-04-codecs]      blocks of other codecs; recoding          gc_decode gc_recode
  *     [cuda-05-expand]      expanded lists and guides                 gc_expand
+ *     [cuda-05b-slices]     long lists cut at tiles of documents      gc_cut_lists
  *     [cuda-06-or]          OR: docID tiles in shared memory          gc_tiles gc_order gc_or
+ *     [cuda-06b-sums]       OR without pruning: slices are added up   gc_places gc_sum_tiles
  *     [cuda-07-and]         AND; OR by MaxScore                       gc_and_decoding gc_and_guided gc_max
  *     [cuda-08-topk]        hits out of candidates                    gc_final gc_brief
  *     [cuda-09-memory]      host: device memory, sending bytes        gc_take gc_pipe_put
@@ -34,14 +36,16 @@
  *
  * WHERE THE INDEX LIES. The sections of the index are uploaded as they lie in the file. If a list is in another codec
  * than bp128, all lists are sent as they are and become bp128 on the device ([cuda-04-codecs]), the same bytes that
- * the builder would have made of them, so that no other kernel knows of codecs. From the long lists two further
- * structures are made once, when the device is opened, as far as the memory bound allows:
+ * the builder would have made of them, so that no other kernel knows of codecs. From the long lists three further
+ * structures are made once, when the device is opened, as far as the memory bound allows, in this order:
  *   guides: a list's marks, 1.4 to 2.8 bytes a posting (a bit for some documents: may the list hold one of these? and
  *     for each 96 bits, how many postings stand before them), and its peaks (for spans of documents, the greatest
  *     contribution there, in 4 bits). Spans are as short as the bound allows: 2 to 4 bytes a posting, where there is
  *     enough. AND passes over most postings by marks, MaxScore by peaks;
  *   expanded lists, 6.1 bytes a posting more: docIDs of 16 bits relative to their block, and contributions under the
  *     stored k1 and b. Adding a posting then takes about a third of the instructions that decoding it in place does.
+ *   slices, 6 to 8 bytes a posting of the lists that are cut: the same postings once more, cut at tiles of 16,384
+ *     documents and dealt out over the banks of shared memory, for OR without pruning.
  * An index that does not fit stays in its file, and lists are transferred when they are needed ([cuda-11-cache]).
  * Everything on the device counts against the bound, the memory of attached searchers too.
  *
@@ -149,6 +153,7 @@ typedef struct gc_term {
   uint32_t step; /* score a unit of its peaks, q times; 0: the peaks are not to be used */
   uint32_t shift; /* documents a mark, log2 */
   uint64_t marks; /* its first group of marks */
+  uint32_t cut; /* 1 and its number among the lists that are cut into slices; 0: it is not */
 } gc_term;
 
 /* One evaluation of a query as AND or as OR. */
@@ -188,7 +193,7 @@ typedef struct gc_chunk {
 
 /* Work counters of a launch. */
 typedef struct gc_control {
-  uint32_t next_or, next_drive, next_and, ended; /* ended: blocks of threads of gc_brief */
+  uint32_t next_or, next_drive, next_and, ended, next_sum, zero; /* ended: blocks of threads of gc_brief */
   unsigned long long drives[GC_ROUNDS]; /* of each: entries of gc_maxs.drives << 40 | groups of blocks */
 } gc_control;
 
@@ -249,6 +254,36 @@ typedef struct gc_maxs {
   float doubt; /* a guess fails with a probability of at most exp(-doubt) */
 } gc_maxs;
 
+/* The lists that are cut into slices: see gc_cut_lists. */
+typedef struct gc_slices {
+  const uint8_t *strips;
+  const uint32_t *starts; /* [list][ntiles + 1]: the first strip of each slice */
+  uint32_t tile, ntiles; /* documents of a tile, a power of two; 0: no list is cut */
+} gc_slices;
+
+/* A list as gc_sum_tiles sees it. */
+typedef struct gc_sum_list {
+  uint32_t at; /* of its row, in gc_slices.starts or in gc_sums.first */
+  uint32_t kind_q; /* 0: it is cut; 1: it is expanded; 2: short; << 30 how often the query has it */
+  uint32_t from; /* of an expanded list: its first posting; of a short one: the term */
+  uint32_t most; /* strips or postings of it within a tile at most */
+} gc_sum_list;
+
+/* A job of gc_sum_tiles: its lists are rows first .. first + n - 1. */
+typedef struct gc_sum_job {
+  uint32_t job, first, n, after; /* after: as in gc_job */
+} gc_sum_job;
+
+/* The ORs of a batch whose postings are all added up: see gc_sum_tiles. */
+typedef struct gc_sums {
+  const struct gc_sum_job *jobs; /* n of them */
+  const struct gc_sum_list *rows; /* of the jobs, and 32 of zeros */
+  const uint32_t *thin; /* nthin terms whose lists are not cut */
+  uint32_t *first; /* [slot][lists.ntiles + 1]: see gc_places */
+  uint32_t n, nthin;
+  gc_slices lists;
+} gc_sums;
+
 /* A batch on the device. */
 typedef struct gc_batch {
   const gc_term *terms;
@@ -264,6 +299,7 @@ typedef struct gc_batch {
   gc_ands ands;
   gc_ors ors;
   gc_maxs maxs;
+  gc_sums sums;
 } gc_batch;
 
 /* ========================
@@ -1671,6 +1707,143 @@ static __device__ __forceinline__ void gc_expanded_docs(const gc_view &v, uint64
   }
 }
 
+/* Returns posting i's docID in an expanded list. */
+static __device__ __forceinline__ uint32_t gc_doc_at(const gc_view &v, const gc_term &t, uint32_t i) {
+  const uint64_t at = t.first_block * GPUIR__BLOCK + i;
+  const uint32_t x = __ldg(v.narrow + at);
+  const uint2 base = __ldg(v.bases + at / GPUIR__BLOCK);
+  return base.y ? __ldg(v.wide + (uint64_t)(base.y - 1) * GPUIR__BLOCK + at % GPUIR__BLOCK) : base.x + x;
+}
+
+/* ========================
+ * [cuda-05b-slices]  long lists cut at tiles of documents, for adding up all of them
+ *
+ * A list's postings within a tile of documents are a slice. It has no order, as sums have none, and so needs no
+ * prefix sums, no bounds to be checked and no blocks that reach into two tiles: a posting is its document's place in
+ * the tile's sums, in bytes, and what it contributes. Slices are made of strips of 128 postings:
+ *
+ *     place  u16 [128]      four times the document's number within the tile
+ *     add    u32 [128]      the contribution under the stored k1 and b; 0: no posting
+ *
+ * Lane t of a warp takes the postings 4t to 4t + 3 of a strip, so the i-th addition of a warp is to the places
+ * numbered i modulo 4. They are dealt out such that these stand in different banks of shared memory, as far as the
+ * slice allows: round r of a slice takes the r-th posting of each bank.
+ *
+ * Start at  gc_cut_lists.
+ * ======================*/
+
+#define GC_STRIP 768u /* bytes */
+#define GC_CUT_MOST 16384u /* documents of a tile: their places are below 2^16 */
+#define GC_CUT_LEAST 64u /* postings a tile at least, of a list that is cut */
+#define GC_CUT_THREADS 128u
+
+/* Places of the postings of one slice. */
+typedef struct gc_dealing {
+  uint32_t count[32], next[32]; /* postings of a bank; those that have a place */
+  uint32_t before[GC_CUT_MOST / 32], banks[GC_CUT_MOST / 32]; /* of a round: postings before it; its banks */
+  uint32_t from, end; /* blocks that reach into the tile */
+} gc_dealing;
+
+/* Calls take(place, c) for each posting of list `t` within a tile, by all threads. */
+template <typename Take>
+static __device__ __forceinline__ void gc_each_in_tile(const gc_view &v, const gc_term &t, const gc_slices &to,
+    uint32_t tile, gc_dealing *sh, const Take &take) {
+  const uint32_t base = tile * to.tile, *last = v.last + t.first_block;
+  uint32_t block, d[4], i;
+  if (threadIdx.x < 32) {
+    const uint32_t from = gc_find_block(last, 0, t.nblocks, base);
+    const uint32_t end = gc_find_block(last, from, t.nblocks, base + to.tile - 1);
+    if (!threadIdx.x) {
+      sh->from = from;
+      sh->end = min(end + 1, t.nblocks);
+    }
+  }
+  __syncthreads();
+  for (block = sh->from + threadIdx.x / 32; block < sh->end; block += GC_CUT_THREADS / 32) {
+    const uint64_t g = t.first_block + block;
+    const uint4 c = __ldg((const uint4 *)(v.impact + g * GPUIR__BLOCK) + gc_lane());
+    const uint32_t add[4] = {c.x, c.y, c.z, c.w};
+    gc_expanded_docs(v, g, d);
+    for (i = 0; i < 4; i++)
+      if (add[i] && d[i] - base < to.tile) take(4 * (d[i] - base), add[i]);
+  }
+  __syncthreads();
+}
+
+/* Counts the strips of slices: one block of threads a slice. */
+static __global__ void __launch_bounds__(GC_CUT_THREADS) gc_count_strips(const __grid_constant__ gc_view v,
+    const gc_term *lists, const uint32_t *cut, uint32_t ncut, const __grid_constant__ gc_slices to, uint32_t *strips) {
+  __shared__ gc_dealing sh;
+  __shared__ uint32_t n;
+  uint64_t item;
+  for (item = blockIdx.x; item < (uint64_t)ncut * to.ntiles; item += gridDim.x) {
+    const uint32_t row = (uint32_t)(item / to.ntiles), tile = (uint32_t)(item % to.ntiles);
+    uint32_t mine = 0;
+    if (!threadIdx.x) n = 0;
+    __syncthreads();
+    gc_each_in_tile(v, lists[cut[row]], to, tile, &sh, [&](uint32_t, uint32_t) { mine++; });
+    mine = __reduce_add_sync(GC_WARP, mine);
+    if (!gc_lane() && mine) atomicAdd(&n, mine);
+    __syncthreads();
+    if (!threadIdx.x) strips[(uint64_t)row * (to.ntiles + 1) + tile] = (n + GPUIR__BLOCK - 1) / GPUIR__BLOCK;
+    __syncthreads();
+  }
+}
+
+/* Finds for each round its banks and the postings before it, by a warp; returns how many postings there are. */
+static __device__ __forceinline__ uint32_t gc_deal(gc_dealing *sh) {
+  const uint32_t mine = sh->count[gc_lane()];
+  const uint32_t most = min(__reduce_max_sync(GC_WARP, mine), GC_CUT_MOST / 32); /* more: documents twice */
+  uint32_t before = 0, r;
+  for (r = 0; r < most; r++) {
+    const uint32_t banks = __ballot_sync(GC_WARP, mine > r);
+    if (!gc_lane()) {
+      sh->before[r] = before;
+      sh->banks[r] = banks;
+    }
+    before += __popc(banks);
+  }
+  return before;
+}
+
+/* Returns where posting number n of a slice lies: its strip, and its number there. */
+static __device__ __forceinline__ uint32_t gc_dealt(uint32_t n) { return n & ~127u | (n & 31) << 2 | (n >> 5 & 3); }
+
+/* Fills the strips of slices, one block of threads a slice; what is left of the last one adds 0. */
+static __global__ void __launch_bounds__(GC_CUT_THREADS) gc_cut_lists(const __grid_constant__ gc_view v,
+    const gc_term *lists, const uint32_t *cut, uint32_t ncut, const __grid_constant__ gc_slices to, uint8_t *strips) {
+  __shared__ gc_dealing sh;
+  __shared__ uint32_t n;
+  uint64_t item;
+  for (item = blockIdx.x; item < (uint64_t)ncut * to.ntiles; item += gridDim.x) {
+    const uint32_t row = (uint32_t)(item / to.ntiles), tile = (uint32_t)(item % to.ntiles);
+    const uint32_t *start = to.starts + (uint64_t)row * (to.ntiles + 1) + tile;
+    const uint32_t room = (start[1] - start[0]) * GPUIR__BLOCK;
+    uint8_t *out = strips + (uint64_t)start[0] * GC_STRIP;
+    uint32_t i;
+    const auto put = [&](uint32_t number, uint32_t place, uint32_t add) {
+      const uint32_t at = gc_dealt(number);
+      uint8_t *strip = out + (uint64_t)(at / GPUIR__BLOCK) * GC_STRIP;
+      if (number >= room) return;
+      ((uint16_t *)strip)[at % GPUIR__BLOCK] = (uint16_t)place;
+      ((uint32_t *)(strip + 2 * GPUIR__BLOCK))[at % GPUIR__BLOCK] = add;
+    };
+    if (!room) continue;
+    if (threadIdx.x < 32) sh.count[threadIdx.x] = sh.next[threadIdx.x] = 0;
+    __syncthreads();
+    gc_each_in_tile(v, lists[cut[row]], to, tile, &sh,
+        [&](uint32_t place, uint32_t) { atomicAdd(&sh.count[place / 4 & 31], 1); });
+    if (threadIdx.x < 32) n = gc_deal(&sh);
+    __syncthreads();
+    gc_each_in_tile(v, lists[cut[row]], to, tile, &sh, [&](uint32_t place, uint32_t add) {
+      const uint32_t bank = place / 4 & 31, r = atomicAdd(&sh.next[bank], 1);
+      if (r < GC_CUT_MOST / 32) put(sh.before[r] + __popc(sh.banks[r] & ((1u << bank) - 1)), place, add);
+    });
+    for (i = n + threadIdx.x; i < room; i += GC_CUT_THREADS) put(i, 4 * (i & 31), 0);
+    __syncthreads();
+  }
+}
+
 /* ========================
  * [cuda-06-or]  OR: docID tiles in shared memory
  *
@@ -2256,6 +2429,7 @@ struct gc_shared_heads<true> {
 };
 
 struct gc_shared_or {
+  enum : uint32_t { KEYS = GC_KEYS };
   unsigned long long keys[GC_KEYS]; /* survivors of the tile */
   gc_item item[2]; /* by the parity of the tile, as are the numbers below */
   uint32_t hist[256], spots[GC_KEYS];
@@ -2291,8 +2465,9 @@ static __device__ __forceinline__ void gc_exclude(const gc_view &v, const gc_bat
 }
 
 /* Collects the survivors among the documents that were noted. */
+template <typename Shared>
 static __device__ __forceinline__ void gc_survivors_noted(const uint32_t *sums, uint32_t base, unsigned long long floor,
-    uint32_t side, gc_shared_or *sh) {
+    uint32_t side, Shared *sh) {
   const uint32_t spots = sh->nspots[side], need = gc_need(floor);
   uint32_t i;
   for (i = threadIdx.x; i < spots; i += blockDim.x) {
@@ -2304,23 +2479,24 @@ static __device__ __forceinline__ void gc_survivors_noted(const uint32_t *sums, 
 
 /* Collects the survivors among all documents of the tile: of them GC_KEYS at most, or, for a large k, straight into
  * the job's buffer. */
-static __device__ __forceinline__ void gc_survivors_all(const gc_view &v, const gc_batch &b, uint32_t j,
-    const uint4 *sums4, uint32_t base, unsigned long long floor, uint32_t side, gc_shared_or *sh) {
+template <typename Shared>
+static __device__ __forceinline__ void gc_survivors_all(uint32_t tile, const gc_batch &b, uint32_t j,
+    const uint4 *sums4, uint32_t base, unsigned long long floor, uint32_t side, Shared *sh) {
   const uint32_t need = gc_need(floor), k = b.jobs[j].k;
   uint32_t i;
-  for (i = threadIdx.x; i < v.tile / 4; i += blockDim.x) {
+  for (i = threadIdx.x; i < tile / 4; i += blockDim.x) {
     uint4 s = sums4[i];
     uint32_t sum[4] = {s.x, s.y, s.z, s.w}, l;
     if (max(max(s.x, s.y), max(s.z, s.w)) < need) continue;
     for (l = 0; l < 4; l++) {
       unsigned long long key = gpuir__key(sum[l], base + 4 * i + l);
       if (sum[l] < need || key <= floor) continue;
-      if (k > GC_KEYS) {
+      if (k > Shared::KEYS) {
         uint32_t to = atomicAdd(&b.states[j].count, 1);
         if (to < b.room) __stcg(b.cand + (uint64_t)j * b.room + to, key);
       } else {
         uint32_t to = atomicAdd(&sh->nkeys[side], 1);
-        if (to < GC_KEYS) sh->keys[to] = key;
+        if (to < Shared::KEYS) sh->keys[to] = key;
       }
     }
   }
@@ -2328,28 +2504,30 @@ static __device__ __forceinline__ void gc_survivors_all(const gc_view &v, const 
 
 /* Keeps the best k survivors or some more, where shared memory does not hold all of them; returns how many. Raises
  * the floor. */
-static __device__ __forceinline__ uint32_t gc_thin(const gc_view &v, gc_state *state, uint32_t k,
-    const gc_keys_sums &keys, uint32_t side, gc_shared_or *sh) {
-  const unsigned long long kth = gc_select(keys, v.tile, k, GC_KEYS, sh->hist);
+template <typename Shared>
+static __device__ __forceinline__ uint32_t gc_thin(uint32_t tile, gc_state *state, uint32_t k, const gc_keys_sums &keys,
+    uint32_t side, Shared *sh) {
+  const unsigned long long kth = gc_select(keys, tile, k, Shared::KEYS, sh->hist);
   uint32_t i;
   if (!threadIdx.x) {
     sh->nkeys[side] = 0;
     if (kth > 1) atomicMax(&state->floor, kth - 1);
   }
   __syncthreads();
-  for (i = threadIdx.x; i < v.tile; i += blockDim.x) {
+  for (i = threadIdx.x; i < tile; i += blockDim.x) {
     unsigned long long key = keys(i);
     if (key && key >= kth) {
       uint32_t to = atomicAdd(&sh->nkeys[side], 1);
-      if (to < GC_KEYS) sh->keys[to] = key;
+      if (to < Shared::KEYS) sh->keys[to] = key;
     }
   }
   __syncthreads();
-  return min(sh->nkeys[side], GC_KEYS);
+  return min(sh->nkeys[side], (uint32_t)Shared::KEYS);
 }
 
 /* Raises a job's floor to the k-th best candidate of its buffer, after each doubling of their number. */
-static __device__ void gc_refine(const gc_batch &b, uint32_t j, uint32_t k, gc_shared_or *sh) {
+template <typename Shared>
+static __device__ void gc_refine(const gc_batch &b, uint32_t j, uint32_t k, Shared *sh) {
   gc_state *state = b.states + j;
   if (!threadIdx.x) {
     uint32_t count = *(volatile uint32_t *)&state->count, step = max(2 * k, 64u), level;
@@ -2369,7 +2547,8 @@ static __device__ void gc_refine(const gc_batch &b, uint32_t j, uint32_t k, gc_s
 }
 
 /* Takes the survivors in sh->keys, n <= GC_KEYS, to the job's buffer: the best k of them, if there are more. */
-static __device__ void gc_push(const gc_batch &b, uint32_t j, uint32_t k, uint32_t n, gc_shared_or *sh) {
+template <typename Shared>
+static __device__ void gc_push(const gc_batch &b, uint32_t j, uint32_t k, uint32_t n, Shared *sh) {
   gc_state *state = b.states + j;
   unsigned long long *cand = b.cand + (uint64_t)j * b.room;
   uint32_t i, o;
@@ -2440,19 +2619,570 @@ static __global__ void __launch_bounds__(GC_OR_THREADS(EXPANDED), 2)
     if (!threadIdx.x) sh.nkeys[side ^ 1] = sh.nspots[side ^ 1] = 0;
     const uint32_t spots = sh.nspots[side];
     if (!all && spots <= GC_KEYS) gc_survivors_noted(sums, base, floor, side, &sh);
-    else gc_survivors_all(v, b, j, gc_dynamic, base, floor, side, &sh);
+    else gc_survivors_all(v.tile, b, j, gc_dynamic, base, floor, side, &sh);
     if (all || spots) __syncthreads();
     i = sh.nkeys[side];
     if (job.count) {
       if (!threadIdx.x) atomicAdd(&b.states[j].count, i);
       i = 0;
     }
-    if (i > GC_KEYS) i = gc_thin(v, b.states + j, k, gc_keys_sums{sums, base, floor}, side, &sh);
+    if (i > GC_KEYS) i = gc_thin(v.tile, b.states + j, k, gc_keys_sums{sums, base, floor}, side, &sh);
 #pragma unroll 8
     for (uint32_t o = threadIdx.x; o < v.tile / 4; o += threads) gc_dynamic[o] = make_uint4(0, 0, 0, 0);
     if (i) gc_push(b, j, k, i, &sh);
     __syncthreads();
     if (i || k > GC_KEYS) gc_refine(b, j, k, &sh);
+  }
+}
+
+/* ========================
+ * [cuda-06b-sums]  OR without pruning: all slices of a tile are added up
+ *
+ * A query's lists are cut lists, whose slices are added strip by strip, and thin ones, whose few postings in a tile are
+ * looked up. gc_places finds where a thin list's postings within each tile are. gc_sum takes the tiles one after
+ * another, and for each of them all queries, so that what the queries share comes from the L2 cache.
+ *
+ * Start at  gc_places, gc_sum.
+ * ======================*/
+
+#ifndef GC_SUM_WORKERS
+#define GC_SUM_WORKERS 6u /* warps that add strips; one more adds thin lists, and one looks ahead */
+#endif
+#ifndef GC_SUM_BLOCKS
+#define GC_SUM_BLOCKS 3 /* blocks of threads a multiprocessor */
+#endif
+#ifndef GC_SUM_SLOTS
+#define GC_SUM_SLOTS 4u /* strips that a warp has on their way at once */
+#endif
+#define GC_SUM_THREADS (32u * (GC_SUM_WORKERS + 2u))
+#define GC_SUM_ROUND (GC_SUM_WORKERS * GC_SUM_SLOTS) /* strips of a round of all workers */
+#define GC_SUM_TERMS 32u /* terms of a query at most */
+#define GC_SUM_GRAB 4u /* tiles of queries that are taken at once */
+#define GC_SUM_PARTS 8u /* blocks of threads that share a list in gc_places */
+
+/* Finds the postings of thin lists within each tile: first[t] is the number of the first posting from tile t on. */
+static __global__ void __launch_bounds__(256)
+    gc_places(const __grid_constant__ gc_view v, const __grid_constant__ gc_batch b) {
+  gc_chained();
+  const gc_term t = b.terms[b.sums.thin[blockIdx.x / GC_SUM_PARTS]];
+  const uint32_t tile = b.sums.lists.tile, ntiles = b.sums.lists.ntiles, part = blockIdx.x % GC_SUM_PARTS;
+  uint32_t *first = b.sums.first + (uint64_t)t.slot * (ntiles + 1), i, at, d[4];
+  const uint32_t from = (uint32_t)((uint64_t)t.df * part / GC_SUM_PARTS),
+                 end = (uint32_t)((uint64_t)t.df * (part + 1) / GC_SUM_PARTS);
+  const auto note = [&](uint32_t number, uint32_t before, uint32_t doc) {
+    uint32_t to = min(doc / tile, ntiles - 1);
+    for (at = number ? before / tile + 1 : 0; at <= to; at++) first[at] = number;
+    if (number == t.df - 1)
+      for (at = to + 1; at <= ntiles; at++) first[at] = t.df;
+  };
+  if (t.kind == GC_LONG) {
+    for (i = from + threadIdx.x; i < end; i += blockDim.x) note(i, i ? gc_doc_at(v, t, i - 1) : 0, gc_doc_at(v, t, i));
+  } else if (!part && threadIdx.x < 32) {
+    const uint32_t n = gc_decode_docs(v, t, 0, d);
+    const uint32_t before = __shfl_up_sync(GC_WARP, d[3], 1);
+    for (i = 0; i < 4; i++)
+      if (4 * threadIdx.x + i < n) note(4 * threadIdx.x + i, i ? d[i - 1] : before, d[i]);
+  }
+}
+
+/* What is added up: a tile for a query. */
+typedef struct gc_sum_item {
+  unsigned long long floor;
+  uint32_t job, tile; /* job GC_NONE: no more work */
+  uint32_t first, n; /* its lists in b.sums.lists; n 0: nothing is to be done */
+} gc_sum_item;
+
+#define GC_SUM_RING 8u
+
+struct gc_shared_sum {
+  enum : uint32_t { KEYS = 1024u, SPOTS = 512u };
+  unsigned long long keys[KEYS]; /* survivors of the tile */
+  gc_sum_item item[GC_SUM_RING]; /* the next ones, by their number modulo that of places */
+  uint32_t hist[256];
+  uint16_t spots[SPOTS]; /* noted documents, of the tile */
+  uint32_t nkeys[2], nspots[2]; /* by the parity of the tile */
+  uint32_t refine, pushed;
+  uint32_t now; /* 1: the floor of the tile's job is to be raised now */
+};
+
+/* Where a block of threads stands. */
+typedef struct gc_sum_place {
+  uint32_t at, side; /* number of the item; parity of the tile */
+} gc_sum_place;
+
+static __device__ __forceinline__ gc_sum_item *gc_sum_at(gc_shared_sum *sh, uint32_t at) {
+  return &sh->item[at % GC_SUM_RING];
+}
+
+/* Loads that stay in front of a barrier behind them: of memory that nobody writes the compiler would load behind it, as
+ * late as possible. */
+static __device__ __forceinline__ uint2 gc_sum_load2(const void *p) {
+  uint2 x;
+  asm volatile("ld.global.v2.u32 {%0, %1}, [%2];" : "=r"(x.x), "=r"(x.y) : "l"(p));
+  return x;
+}
+
+static __device__ __forceinline__ uint4 gc_sum_load4(const void *p) {
+  uint4 x;
+  asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(x.x), "=r"(x.y), "=r"(x.z), "=r"(x.w) : "l"(p));
+  return x;
+}
+
+static __device__ __forceinline__ uint32_t gc_sum_load1(const void *p) {
+  uint32_t x;
+  asm volatile("ld.global.u32 %0, [%1];" : "=r"(x) : "l"(p));
+  return x;
+}
+
+/* ---- finding a tile's postings, by each warp for itself, a lane a list; in three steps, so that no load is waited
+ * for: the lists of item i + 3, their places in the tile of item i + 2, the postings of item i + 1 ---- */
+
+/* A lane's list, and where its postings of a tile begin and end: numbers of strips, or of postings. */
+typedef struct gc_sum_look {
+  uint4 list; /* a gc_sum_list */
+  uint32_t from, to;
+} gc_sum_look;
+
+/* Both look for items that are not there too, in rows of zeros: a load under a condition would be waited for where the
+ * paths join. */
+template <bool THIN>
+static __device__ __forceinline__ void gc_sum_look_list(const gc_batch &b, const gc_sum_item *item, uint4 &list) {
+  const uint4 *p = (const uint4 *)b.sums.rows + item->first + gc_lane();
+  if (THIN) {
+    list = gc_sum_load4(p);
+  } else { /* the rest is not needed */
+    const uint2 half = gc_sum_load2(p);
+    list.x = half.x;
+    list.y = half.y;
+  }
+}
+
+static __device__ __forceinline__ void gc_sum_look_tile(const gc_batch &b, const gc_sum_item *item, gc_sum_look &l) {
+  const uint32_t *p = (l.list.y >> 30 ? b.sums.first : b.sums.lists.starts) + l.list.x + item->tile;
+  l.from = gc_sum_load1(p);
+  l.to = gc_sum_load1(p + 1);
+}
+
+/* What a lane's list has in a tile. */
+typedef struct gc_sum_range {
+  uint32_t end; /* its units among those of its kind end here; */
+  uint32_t start; /* unit i of them is number start + i, of strips or of postings */
+  uint32_t q, postings, who;
+  uint32_t n; /* units of the kind, of all lists */
+  uint32_t shorts; /* lists without a directory */
+  bool wipe; /* all sums are to be cleared, not only those that the warps remember */
+} gc_sum_range;
+
+/* Finds the ranges; THIN: of thin lists in units of 32 postings, otherwise of strips. */
+template <bool THIN>
+static __device__ __forceinline__ gc_sum_range gc_sum_find(const gc_sum_item *item, const gc_sum_look &l) {
+  const uint32_t kind = l.list.y >> 30, most = THIN ? l.list.w : 1u << 26, live = gc_lane() < item->n;
+  const uint32_t count = live && l.to - l.from <= most ? l.to - l.from : 0; /* a damaged list's may be anything */
+  const uint32_t strips = kind == 0 ? count : 0, thins = kind == 1 ? (count + 31) / 32 : 0;
+  gc_sum_range r;
+  r.end = gc_scan(THIN ? thins : strips);
+  r.n = __shfl_sync(GC_WARP, r.end, 31);
+  r.start = THIN ? l.from + l.list.z - 32 * (r.end - thins) : l.from - (r.end - strips);
+  r.q = l.list.y & 0x3fffffff;
+  r.postings = THIN ? count + 32 * (r.end - thins) : 0;
+  r.who = l.list.z;
+  r.shorts = __ballot_sync(GC_WARP, kind == 2 && count);
+  r.wipe = r.shorts || __reduce_add_sync(GC_WARP, strips) > 2 * GC_SUM_ROUND ||
+      __reduce_add_sync(GC_WARP, thins) > GC_SUM_SLOTS;
+  return r;
+}
+
+/* ---- adding to a tile's sums ---- */
+
+/* Where documents are noted whose sums reach the need. */
+typedef struct gc_sum_notes {
+  uint32_t sums, need; /* shared address of the sums */
+  uint16_t *spots;
+  uint32_t *count;
+} gc_sum_notes;
+
+static __device__ __forceinline__ uint32_t gc_sum_atomic(uint32_t at, uint32_t c) {
+  uint32_t old;
+  asm volatile("atom.shared.add.u32 %0, [%1], %2;" : "=r"(old) : "r"(at), "r"(c) : "memory");
+  return old;
+}
+
+static __device__ __forceinline__ void gc_sum_clear(uint32_t at) {
+  asm volatile("st.shared.u32 [%0], %1;" : : "r"(at), "r"(0) : "memory");
+}
+
+/* Clears all sums, by all warps but the scout. */
+static __device__ __forceinline__ void gc_sum_wipe(uint32_t sums, uint32_t tile) {
+  uint32_t i;
+#pragma unroll 4
+  for (i = threadIdx.x; i < tile / 4; i += GC_SUM_THREADS - 32)
+    asm volatile("st.shared.v4.u32 [%0], {%1, %1, %1, %1};" : : "r"(sums + 16 * i), "r"(0) : "memory");
+}
+
+static __device__ __forceinline__ void gc_sum_note(const gc_sum_notes &n, uint32_t place, uint32_t old, uint32_t c) {
+  if (n.need - 1 - old < c) {
+    const uint32_t at = atomicAdd(n.count, 1);
+    if (at < gc_shared_sum::SPOTS) n.spots[at] = (uint16_t)(place / 4);
+  }
+}
+
+/* Adds a strip: 28 instructions, and 2 loads. */
+static __device__ __forceinline__ void gc_sum_add(const gc_sum_notes &n, uint2 place, uint4 add, uint32_t q) {
+  const uint32_t at[4] = {place.x & 0xffff, place.x >> 16, place.y & 0xffff, place.y >> 16};
+  const uint32_t c[4] = {q * add.x, q * add.y, q * add.z, q * add.w};
+  uint32_t old[4], most = 0, i;
+#pragma unroll
+  for (i = 0; i < 4; i++) old[i] = gc_sum_atomic(n.sums + at[i], c[i]);
+#pragma unroll
+  for (i = 0; i < 4; i++) most = __viaddmax_u32(old[i], c[i], most);
+  if (most >= n.need) {
+#pragma unroll
+    for (i = 0; i < 4; i++) gc_sum_note(n, at[i], old[i], c[i]);
+  }
+}
+
+/* Adds a short list, decoding it. */
+static __device__ __noinline__ void gc_sum_short(const gc_view &v, const gc_batch &b, const gc_sum_item *item,
+    uint32_t who, const gc_sum_notes &n) {
+  const gc_term &t = b.terms[who];
+  const uint32_t tile = b.sums.lists.tile, base = item->tile * tile;
+  uint32_t d[4], f[4], i, df = gc_decode_docs(v, t, 0, d);
+  gc_decode_freqs(v, t, 0, f);
+  for (i = 0; i < 4; i++)
+    if (4 * gc_lane() + i < df && d[i] - base < tile) {
+      const uint32_t c = t.q * gc_contribution(t.weight, f[i], gc_norm(v, b.jobs[item->job], d[i]));
+      const uint32_t place = 4 * (d[i] - base);
+      gc_sum_note(n, place, gc_sum_atomic(n.sums + place, c), c);
+    }
+}
+
+/* A warp's part of a tile's strips, and the first of them, which it has on their way. */
+struct gc_sum_strips {
+  enum : uint32_t { STEP = GC_SUM_WORKERS, ROUND = GC_SUM_ROUND };
+  static const bool THIN = false;
+  uint2 place[GC_SUM_SLOTS];
+  uint4 add[GC_SUM_SLOTS];
+  uint32_t q[GC_SUM_SLOTS];
+  struct done {
+    uint2 place[GC_SUM_SLOTS];
+  };
+  /* Loads strips from number i on, of those below r.n; instead of others the first one of all. */
+  __device__ __forceinline__ void fetch(const gc_view &, const gc_batch &b, const gc_sum_range &r, uint32_t i) {
+    uint32_t u;
+#pragma unroll
+    for (u = 0; u < GC_SUM_SLOTS; u++, i += STEP) {
+      const uint32_t of = __popc(__ballot_sync(GC_WARP, r.end <= i)) & 31;
+      const uint32_t number = __shfl_sync(GC_WARP, r.start, of) + i;
+      const uint8_t *p = b.sums.lists.strips + (uint64_t)(i < r.n ? number : 0) * GC_STRIP;
+      q[u] = __shfl_sync(GC_WARP, r.q, of);
+      place[u] = gc_sum_load2(p + 8 * gc_lane());
+      add[u] = gc_sum_load4(p + 2 * GPUIR__BLOCK + 16 * gc_lane());
+    }
+  }
+  __device__ __forceinline__ void sum(const gc_view &, const gc_sum_notes &notes, uint32_t, uint32_t, uint32_t i,
+      uint32_t n, done &d) {
+    uint32_t u;
+#pragma unroll
+    for (u = 0; u < GC_SUM_SLOTS; u++, i += STEP) {
+      d.place[u] = place[u];
+      if (i < n) gc_sum_add(notes, place[u], add[u], q[u]);
+    }
+  }
+  static __device__ __forceinline__ void undo(uint32_t sums, uint32_t i, uint32_t n, const done &d) {
+    uint32_t u;
+#pragma unroll
+    for (u = 0; u < GC_SUM_SLOTS; u++, i += STEP)
+      if (i < n) {
+        gc_sum_clear(sums + (d.place[u].x & 0xffff));
+        gc_sum_clear(sums + (d.place[u].x >> 16));
+        gc_sum_clear(sums + (d.place[u].y & 0xffff));
+        gc_sum_clear(sums + (d.place[u].y >> 16));
+      }
+  }
+};
+
+/* A tile's postings of thin lists, a lane a posting, and the first of them, which are on their way. */
+struct gc_sum_thins {
+  enum : uint32_t { STEP = 1, ROUND = GC_SUM_SLOTS };
+  static const bool THIN = true;
+  uint2 base[GC_SUM_SLOTS];
+  uint32_t narrow[GC_SUM_SLOTS], add[GC_SUM_SLOTS], q[GC_SUM_SLOTS], at[GC_SUM_SLOTS]; /* at: of the posting */
+  struct done {
+    uint32_t place[GC_SUM_SLOTS];
+  };
+  __device__ __forceinline__ void fetch(const gc_view &v, const gc_batch &, const gc_sum_range &r, uint32_t i) {
+    uint32_t u;
+#pragma unroll
+    for (u = 0; u < GC_SUM_SLOTS; u++, i++) {
+      const uint32_t of = __popc(__ballot_sync(GC_WARP, r.end <= i)) & 31;
+      const uint32_t start = __shfl_sync(GC_WARP, r.start, of), all = __shfl_sync(GC_WARP, r.postings, of);
+      const bool is = i < r.n && 32 * i + gc_lane() < all;
+      const uint32_t posting = is ? start + 32 * i + gc_lane() : 0;
+      const uint32_t times = __shfl_sync(GC_WARP, r.q, of);
+      q[u] = is ? times : 0;
+      narrow[u] = gc_sum_load1((const uint32_t *)v.narrow + posting / 2);
+      add[u] = gc_sum_load1(v.impact + posting);
+      base[u] = gc_sum_load2(v.bases + posting / GPUIR__BLOCK);
+      at[u] = posting;
+    }
+  }
+  __device__ __forceinline__ void sum(const gc_view &v, const gc_sum_notes &notes, uint32_t first, uint32_t tile,
+      uint32_t i, uint32_t n, done &d) {
+    uint32_t u;
+#pragma unroll
+    for (u = 0; u < GC_SUM_SLOTS; u++, i++) {
+      uint32_t doc = base[u].x + (narrow[u] >> at[u] % 2 * 16 & 0xffff);
+      d.place[u] = GC_NONE;
+      if (i >= n || !q[u]) continue;
+      if (base[u].y) doc = __ldg(v.wide + (uint64_t)(base[u].y - 1) * GPUIR__BLOCK + at[u] % GPUIR__BLOCK);
+      doc -= first;
+      if (doc >= tile) continue;
+      d.place[u] = 4 * doc;
+      gc_sum_note(notes, 4 * doc, gc_sum_atomic(notes.sums + 4 * doc, q[u] * add[u]), q[u] * add[u]);
+    }
+    __syncwarp();
+  }
+  static __device__ __forceinline__ void undo(uint32_t sums, uint32_t i, uint32_t n, const done &d) {
+    uint32_t u;
+#pragma unroll
+    for (u = 0; u < GC_SUM_SLOTS; u++, i++)
+      if (i < n && d.place[u] != GC_NONE) gc_sum_clear(sums + d.place[u]);
+  }
+};
+
+/* ---- tile after tile ---- */
+
+static __device__ __forceinline__ void gc_sum_wait(void) {
+  asm volatile("bar.sync 1, %0;" : : "n"(GC_SUM_THREADS) : "memory");
+}
+
+/* Waits until a tile's sums are complete; returns GC_SUM_STOP, if all threads are needed, otherwise the number of
+ * documents that were noted. */
+#define GC_SUM_STOP 0x80000000u
+static __device__ __forceinline__ uint32_t gc_sum_complete(const gc_shared_sum *sh, uint32_t side) {
+  gc_sum_wait();
+  const uint32_t spots = sh->nspots[side];
+  return spots > 32 ? GC_SUM_STOP : spots;
+}
+
+/* Takes the noted documents of a tile, 32 at most, to the job's buffer, by a warp, once their sums have been read and
+ * may be cleared. */
+static __device__ __forceinline__ void gc_sum_push(const gc_batch &b, const gc_sum_item *item, uint32_t spots,
+    uint32_t side, gc_shared_sum *sh, uint32_t sums) {
+  const uint32_t lane = gc_lane(), j = item->job, base = item->tile * b.sums.lists.tile;
+  gc_state *state = b.states + j;
+  unsigned long long key = 0;
+  uint32_t vote, at = 0, step;
+  if (lane < spots) {
+    uint32_t sum;
+    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(sum) : "r"(sums + 4 * sh->spots[lane]) : "memory");
+    key = gpuir__key(sum, base + sh->spots[lane]);
+  }
+  gc_sum_wait();
+  if (!lane) sh->nspots[side] = 0;
+  vote = __ballot_sync(GC_WARP, key > item->floor);
+  if (!vote) return;
+  if (!lane) at = atomicAdd(&state->count, __popc(vote));
+  at = __shfl_sync(GC_WARP, at, 0);
+  if (key > item->floor && at + gc_rank(vote) < b.room) __stcg(b.cand + (uint64_t)j * b.room + at + gc_rank(vote), key);
+  step = (at + __popc(vote)) / max(2 * b.jobs[j].k, 64u);
+  if (!lane && step && 32 - __clz(step) > *(volatile uint32_t *)&state->level) sh->now = 1;
+}
+
+/* Adds up tiles by a warp, number `warp` of those that share the units, until all threads are needed. */
+template <typename Units>
+static __device__ __forceinline__ void gc_sum_work(const gc_view &v, const gc_batch &b, gc_shared_sum *sh,
+    uint32_t sums, uint32_t warp, gc_sum_place &to) {
+  const uint32_t tile = b.sums.lists.tile;
+  Units units;
+  gc_sum_look l1, l2; /* of item to.at + 1, to.at + 2 */
+  gc_sum_range r;
+  uint4 list; /* of item to.at + 3 */
+  l2.list = list = make_uint4(0, 0, 0, 0);
+  l2.from = l2.to = 0;
+  gc_sum_look_list<Units::THIN>(b, gc_sum_at(sh, to.at), l2.list);
+  gc_sum_look_tile(b, gc_sum_at(sh, to.at), l2);
+  r = gc_sum_find<Units::THIN>(gc_sum_at(sh, to.at), l2);
+  units.fetch(v, b, r, warp);
+  l1 = l2;
+  gc_sum_look_list<Units::THIN>(b, gc_sum_at(sh, to.at + 1), l1.list);
+  gc_sum_look_tile(b, gc_sum_at(sh, to.at + 1), l1);
+  gc_sum_look_list<Units::THIN>(b, gc_sum_at(sh, to.at + 2), list);
+  for (;;) {
+    const gc_sum_item *item = gc_sum_at(sh, to.at);
+    if (item->job == GC_NONE) return;
+    const gc_sum_notes notes = {sums, gc_need(item->floor), sh->spots, &sh->nspots[to.side]};
+    const uint32_t n = r.n, first = item->tile * tile;
+    const bool wipe = r.wipe;
+    typename Units::done done, then; /* what was added by the first two rounds */
+    uint32_t i, what;
+    units.sum(v, notes, first, tile, warp, n, done);
+    if (warp + Units::ROUND < n) {
+      units.fetch(v, b, r, warp + Units::ROUND);
+      units.sum(v, notes, first, tile, warp + Units::ROUND, n, then);
+      for (i = warp + 2 * Units::ROUND; i < n; i += Units::ROUND) {
+        typename Units::done forgotten;
+        units.fetch(v, b, r, i);
+        units.sum(v, notes, first, tile, i, n, forgotten);
+      }
+    }
+    if (Units::THIN)
+      for (i = r.shorts; i; i &= i - 1) gc_sum_short(v, b, item, __shfl_sync(GC_WARP, r.who, __ffs(i) - 1), notes);
+    r = gc_sum_find<Units::THIN>(gc_sum_at(sh, to.at + 1), l1);
+    units.fetch(v, b, r, warp);
+    l1.list = list;
+    gc_sum_look_tile(b, gc_sum_at(sh, to.at + 2), l1);
+    gc_sum_look_list<Units::THIN>(b, gc_sum_at(sh, to.at + 3), list);
+    what = gc_sum_complete(sh, to.side);
+    if (what == GC_SUM_STOP) return;
+    if (what && Units::THIN) gc_sum_push(b, item, what, to.side, sh, sums);
+    else if (what) gc_sum_wait();
+    if (wipe) {
+      gc_sum_wipe(sums, tile);
+    } else {
+      Units::undo(sums, warp, n, done);
+      if (warp + Units::ROUND < n) Units::undo(sums, warp + Units::ROUND, n, then);
+    }
+    to.side ^= 1;
+    gc_sum_wait();
+    if (sh->now) return;
+    to.at++;
+  }
+}
+
+/* What the scout has on its way: the number that it has taken, whose job it is; what is known of that job. */
+typedef struct gc_sum_ahead {
+  uint32_t pos, end; /* the queries' tiles that it has taken and not handed out */
+  uint32_t tile;
+  uint4 head; /* a gc_sum_job; x GC_NONE: no more work */
+} gc_sum_ahead;
+
+/* Looks up the next query's tile. */
+static __device__ __forceinline__ void gc_sum_take(const gc_batch &b, gc_sum_ahead &a) {
+  const uint64_t all = (uint64_t)b.sums.n * b.sums.lists.ntiles;
+  if (a.pos == a.end) {
+    if (!gc_lane()) a.pos = atomicAdd(&b.control->next_sum, GC_SUM_GRAB);
+    a.pos = __shfl_sync(GC_WARP, a.pos, 0);
+    a.end = a.pos + GC_SUM_GRAB;
+  }
+  a.head = make_uint4(GC_NONE, 0, 0, GC_NONE); /* with lists of zeros */
+  if (a.pos < all) {
+    a.tile = a.pos / b.sums.n;
+    a.head = __ldg((const uint4 *)b.sums.jobs + a.pos % b.sums.n);
+    a.pos++;
+  } else {
+    a.end = a.pos;
+  }
+}
+
+/* Describes the item that a.head is about, and takes the next one. */
+static __device__ __forceinline__ void gc_sum_describe(const gc_batch &b, gc_sum_ahead &a, gc_sum_item *item) {
+  const uint4 head = a.head;
+  const uint32_t tile = a.tile;
+  uint32_t n = head.z;
+  unsigned long long floor = 0;
+  if (head.x != GC_NONE) {
+    const gc_state *state = b.states + head.x;
+    floor = gc_floor(state);
+    if (state->done || (head.w != GC_NONE && b.states[head.w].count >= b.jobs[head.x].k)) n = 0;
+  }
+  gc_sum_take(b, a);
+  if (!gc_lane()) {
+    item->floor = floor;
+    item->job = head.x;
+    item->tile = tile;
+    item->first = head.y;
+    item->n = n;
+  }
+}
+
+/* Describes the items ahead, until all threads are needed. */
+static __device__ __forceinline__ void gc_sum_scout(const gc_batch &b, gc_shared_sum *sh, uint32_t sums,
+    gc_sum_ahead &ahead, gc_sum_place &to) {
+  while (gc_sum_at(sh, to.at)->job != GC_NONE) {
+    uint32_t what;
+    gc_sum_describe(b, ahead, gc_sum_at(sh, to.at + 4));
+    what = gc_sum_complete(sh, to.side);
+    if (what == GC_SUM_STOP) return;
+    if (what) gc_sum_wait();
+    to.side ^= 1;
+    gc_sum_wait();
+    if (sh->now) return;
+    to.at++;
+  }
+}
+
+/* Collects the survivors of a tile and takes them to the job's buffer, and clears all sums, by all threads. */
+static __device__ __noinline__ void gc_sum_survivors(const gc_batch &b, const gc_sum_item *item, uint32_t side,
+    gc_shared_sum *sh, uint4 *sums4) {
+  uint32_t *sums = (uint32_t *)sums4;
+  const uint32_t j = item->job, tile = b.sums.lists.tile, base = item->tile * tile, k = b.jobs[j].k;
+  const unsigned long long floor = item->floor;
+  uint32_t i;
+  if (sh->nspots[side] <= gc_shared_sum::SPOTS) gc_survivors_noted(sums, base, floor, side, sh);
+  else gc_survivors_all(tile, b, j, sums4, base, floor, side, sh);
+  __syncthreads();
+  i = sh->nkeys[side];
+  if (i > gc_shared_sum::KEYS) i = gc_thin(tile, b.states + j, k, gc_keys_sums{sums, base, floor}, side, sh);
+  if (i) gc_push(b, j, k, i, sh);
+  __syncthreads();
+  if (i) gc_refine(b, j, k, sh);
+  for (i = threadIdx.x; i < tile / 4; i += GC_SUM_THREADS) sums4[i] = make_uint4(0, 0, 0, 0);
+  if (!threadIdx.x) sh->nkeys[side] = sh->nspots[side] = 0;
+}
+
+/* Adds up tiles, each of them for all queries, in three roles: workers add strips, a warp adds thin lists, and the
+ * scout chooses what is next. A document is noted by the addition that lifts its sum to the need. What was added is
+ * cleared place by place, as the warps remember where they added; only if that was too much all sums are cleared.
+ *
+ * Predicted for 128 postings: 768 bytes of the L2 cache, 28 warp instructions to add them, 9 to clear, and 1,000 a tile
+ * of a query, which holds 19 strips of the queries below: 90 in all. Counted by ncu on an H200, 500 queries of 3.8 M
+ * postings each over 25.2 M documents: 145 warp instructions, of which finding and loading strips takes a third,
+ * 4.55 ms, 45 % of issue slots, 36 % of the L2 cache's and 17 % of the memory's bandwidth. gc_or takes 184 there. */
+static __global__ void __launch_bounds__(GC_SUM_THREADS, GC_SUM_BLOCKS)
+    gc_sum_tiles(const __grid_constant__ gc_view v, const __grid_constant__ gc_batch b) {
+  extern __shared__ uint4 gc_dynamic[];
+  __shared__ gc_shared_sum sh;
+  __shared__ gc_sum_ahead ahead;
+  const uint32_t warp = __shfl_sync(GC_WARP, threadIdx.x / 32, 0),
+                 sums = (uint32_t)__cvta_generic_to_shared(gc_dynamic);
+  gc_sum_place to = {0, 0};
+  gc_chained();
+  gc_sum_wipe(sums, b.sums.lists.tile);
+  if (threadIdx.x < 2) sh.nkeys[threadIdx.x] = sh.nspots[threadIdx.x] = 0;
+  if (warp == GC_SUM_WORKERS + 1) {
+    gc_sum_ahead a = {0, 0, 0, {0, 0, 0, 0}};
+    gc_sum_take(b, a);
+    for (uint32_t i = 0; i < 4; i++) gc_sum_describe(b, a, gc_sum_at(&sh, i));
+    if (!gc_lane()) {
+      ahead = a;
+      sh.now = 0;
+    }
+  }
+  __syncthreads();
+  for (;;) {
+    if (warp < GC_SUM_WORKERS) {
+      gc_sum_work<gc_sum_strips>(v, b, &sh, sums, warp, to);
+    } else if (warp == GC_SUM_WORKERS) {
+      gc_sum_work<gc_sum_thins>(v, b, &sh, sums, 0, to);
+    } else {
+      gc_sum_ahead a = ahead;
+      gc_sum_scout(b, &sh, sums, a, to);
+      if (!gc_lane()) ahead = a;
+    }
+    const gc_sum_item *item = gc_sum_at(&sh, to.at);
+    if (item->job == GC_NONE) return;
+    if (sh.now) {
+      const uint32_t j = item->job;
+      __syncthreads();
+      if (!threadIdx.x) sh.now = 0;
+      gc_refine(b, j, b.jobs[j].k, &sh);
+    } else {
+      gc_sum_survivors(b, item, to.side, &sh, gc_dynamic);
+      to.side ^= 1;
+    }
+    __syncthreads();
+    to.at++;
   }
 }
 
@@ -2681,14 +3411,6 @@ static __device__ __forceinline__ bool gc_marked(const gc_view &v, const gc_term
   const uint32_t bit = doc >> t.shift, word = bit / 32;
   static_assert(GC_CELLS == 96, "three words of marks");
   return __ldg((const uint32_t *)(v.marks + t.marks) + word + word / 3) >> (bit & 31) & 1;
-}
-
-/* Returns posting i's docID in an expanded list. */
-static __device__ __forceinline__ uint32_t gc_doc_at(const gc_view &v, const gc_term &t, uint32_t i) {
-  const uint64_t at = t.first_block * GPUIR__BLOCK + i;
-  const uint32_t x = __ldg(v.narrow + at);
-  const uint2 base = __ldg(v.bases + at / GPUIR__BLOCK);
-  return base.y ? __ldg(v.wide + (uint64_t)(base.y - 1) * GPUIR__BLOCK + at % GPUIR__BLOCK) : base.x + x;
 }
 
 /* Finds, of an expanded list's postings from *at on, the first that is not below doc; x: the docID of posting *at.
@@ -3625,6 +4347,7 @@ static __global__ void __launch_bounds__(256)
 typedef struct gc_aid {
   uint64_t marks;
   uint32_t row, span, shift, most;
+  uint32_t cut; /* as in gc_term */
 } gc_aid;
 
 /* Where a list that was coded otherwise lies as bp128: docIDs, then frequencies at the next multiple of 16. */
@@ -3645,6 +4368,7 @@ typedef struct gt_team gt_team;
 
 /* The launch shapes of the kernels that fill the device: blocks of threads. */
 typedef struct gc_grids {
+  unsigned sums; /* gc_sum_tiles */
   unsigned ors, ands, guided, maxs; /* gc_or, gc_and_decoding, gc_and_guided, gc_max */
 } gc_grids;
 
@@ -3660,6 +4384,8 @@ struct gpuir_cuda {
   gpuir__buf recoded; /* void *: the memory of those */
   gc_term *lists; /* long lists, in the order of their blocks */
   size_t nlists;
+  const gc_term *lists_there; /* the same on the device */
+  gc_slices slices;
   gc_aid *aids; /* of all long lists, by their number in the index; NULL: there are no guides */
   gc_known *known; /* likewise; NULL: they are described anew for each query */
   gc_cache *cache; /* NULL: the whole index is on the device */
@@ -5008,6 +5734,7 @@ static int gc_expand_to(gpuir_cuda *c, const gc_shapes *shapes, uint64_t marks, 
   v->marks = to.guide.marks;
   v->peaks = to.guide.peaks;
   c->expanded = full;
+  c->lists_there = (const gc_term *)lists;
   return GPUIR_OK;
 }
 
@@ -5147,11 +5874,13 @@ static gc_sizes gc_sizes_of(const gpuir_cuda *c, size_t queries) {
   z.nchunks = (size_t)gpuir__max64(z.nslots + gpuir__max64(GPUIR_MAX_TERMS, 8 * (uint64_t)queries) * (1 + chunks / 4),
       GPUIR_MAX_TERMS * (2 + chunks));
   z.ncand = gpuir__max64(2 * 16 * GC_K_MOST, (uint64_t)z.njobs * 8192);
-  z.host = z.nterms * (sizeof(gc_term) + 4) + z.njobs * (sizeof(gc_job) + 12 + GC_TURNS * (sizeof(gc_turn) + 4)) +
+  z.host = z.nterms * (sizeof(gc_term) + 8 + sizeof(gc_sum_list)) +
+      z.njobs * (sizeof(gc_job) + 16 + sizeof(gc_sum_job) + GC_TURNS * (sizeof(gc_turn) + 4)) +
       z.nchunks * sizeof(gc_chunk) + queries * (sizeof(uint2) + 4) + sizeof(gc_wanted) + 4096;
   z.staging = z.host + z.njobs * sizeof(gc_state);
   z.ndrives = z.nterms + (GC_ROUNDS - 1) * z.njobs;
   z.device = z.staging + z.nslots * each + z.njobs * each + z.ncand * 8 + z.ndrives * (sizeof(gc_drive) + 4) + 4096;
+  if (c->slices.ntiles) z.device += z.nslots * ((uint64_t)c->slices.ntiles + 1) * 4;
   return z;
 }
 
@@ -5168,6 +5897,103 @@ static gc_sizes gc_sizes_within(const gpuir_cuda *c, uint64_t left) {
 static uint64_t gc_left(const gpuir_cuda *c) {
   uint64_t used = __atomic_load_n(&c->info.used_memory, __ATOMIC_RELAXED);
   return used < c->room ? c->room - used : 0;
+}
+
+/* ---- slices ---- */
+
+/* Chooses the tiles of slices and the lists to be cut: those with GC_CUT_LEAST postings a tile. Returns how many. */
+static uint32_t gc_choose_cut(gpuir_cuda *c, uint32_t *cut) {
+  gc_slices *to = &c->slices;
+  uint32_t n = 0;
+  size_t i;
+  for (to->tile = 2048; to->tile < GC_CUT_MOST && c->view.documents / 512 > to->tile; to->tile *= 2) {}
+  to->ntiles = (c->view.documents - 1) / to->tile + 1;
+  for (i = 0; i < c->nlists; i++)
+    if (c->lists[i].df / GC_CUT_LEAST >= to->ntiles) {
+      cut[n++] = (uint32_t)i;
+      c->lists[i].cut = c->aids[c->lists[i].slot].cut = n;
+    }
+  return n;
+}
+
+/* Turns the counts of strips, [list][ntiles + 1] on the device, into where each slice begins; *total: how many strips
+ * there are. */
+static int gc_place_strips(gpuir_cuda *c, uint32_t *there, size_t ncut, uint64_t *total, gpuir_error *err) {
+  const size_t stride = (size_t)c->slices.ntiles + 1, n = ncut * stride;
+  uint32_t *starts = (uint32_t *)gpuir__alloc(&c->a, n * 4);
+  cudaError_t e;
+  size_t i;
+  *total = 0;
+  if (!starts) return gpuir__fail_nomem(err);
+  e = GC_CALL(cudaMemcpy(starts, there, n * 4, cudaMemcpyDeviceToHost));
+  for (i = 0; e == cudaSuccess && i < n; i++) {
+    const uint32_t count = i % stride == stride - 1 ? 0 : starts[i];
+    starts[i] = (uint32_t)*total;
+    *total += count;
+  }
+  if (e == cudaSuccess) e = GC_CALL(cudaMemcpy(there, starts, n * 4, cudaMemcpyHostToDevice));
+  gpuir__free(&c->a, starts, n * 4);
+  return e == cudaSuccess ? GPUIR_OK : gc_fail(err, e, "cutting lists");
+}
+
+/* Has the device fill the slices. */
+static int gc_fill_slices(gpuir_cuda *c, const uint32_t *cut, uint32_t ncut, uint8_t *strips, gpuir_error *err) {
+  gc_cut_lists<<<(unsigned)c->processors * 16, GC_CUT_THREADS>>>(c->view, c->lists_there, cut, ncut, c->slices, strips);
+  GC_TRY(cudaGetLastError(), "cutting lists");
+  GC_TRY(cudaDeviceSynchronize(), "cutting lists");
+  c->slices.strips = strips;
+  GC_TRY(cudaFuncSetAttribute(gc_sum_tiles, cudaFuncAttributeMaxDynamicSharedMemorySize, GC_CUT_MOST * 4),
+      "shaping a kernel");
+  return gc_grid_of(c, (const void *)gc_sum_tiles, GC_SUM_THREADS, (size_t)c->slices.tile * 4, &c->grids.sums, err);
+}
+
+/* Cuts the lists that are chosen, if `room` bytes hold their slices. */
+static int gc_cut_chosen(gpuir_cuda *c, const uint32_t *chosen, uint32_t ncut, uint64_t room, gpuir_error *err) {
+  const size_t table = (size_t)ncut * (c->slices.ntiles + 1) * 4, more = table + ncut * 4 + 4096;
+  void *cut, *starts, *strips;
+  uint64_t n;
+  int s;
+  if (more > room || table / 4 >= UINT32_MAX || c->ix->stat.blocks >= UINT32_MAX / GPUIR__BLOCK) return GPUIR_OK;
+  s = gc_device_alloc(c, ncut * 4, &cut, err);
+  if (!s) s = gc_device_alloc(c, table, &starts, err);
+  if (s) return s;
+  GC_TRY(cudaMemcpy(cut, chosen, ncut * 4, cudaMemcpyHostToDevice), "cutting lists");
+  gc_count_strips<<<(unsigned)c->processors * 16, GC_CUT_THREADS>>>(c->view, c->lists_there, (const uint32_t *)cut,
+      ncut, c->slices, (uint32_t *)starts);
+  GC_TRY(cudaGetLastError(), "cutting lists");
+  s = gc_place_strips(c, (uint32_t *)starts, ncut, &n, err);
+  if (s) return s;
+  if (n >= UINT32_MAX || n * GC_STRIP + more > room) {
+    gc_give(c, starts, table);
+    gc_give(c, cut, ncut * 4);
+    c->nmemory -= 2;
+    return GPUIR_OK;
+  }
+  s = gc_device_alloc(c, (size_t)n * GC_STRIP, &strips, err);
+  if (s) return s;
+  c->slices.starts = (const uint32_t *)starts;
+  return gc_fill_slices(c, (const uint32_t *)cut, ncut, (uint8_t *)strips, err);
+}
+
+/* Cuts long lists into slices, if all of them are expanded and what the bound leaves holds the slices too. */
+static int gc_cut_all(gpuir_cuda *c, gpuir_error *err) {
+  uint32_t *chosen;
+  uint64_t searcher, left;
+  uint32_t n;
+  int s = GPUIR_OK;
+  if (!c->expanded || !c->nlists) return GPUIR_OK;
+  chosen = (uint32_t *)gpuir__alloc(&c->a, c->nlists * 4);
+  if (!chosen) return gpuir__fail_nomem(err);
+  n = gc_choose_cut(c, chosen);
+  left = gc_left(c);
+  searcher = gc_sizes_of(c, c->batch).device;
+  if (n && left > searcher) s = gc_cut_chosen(c, chosen, n, left - searcher, err);
+  if (!c->slices.strips) {
+    memset(&c->slices, 0, sizeof c->slices);
+    while (n--) c->lists[chosen[n]].cut = c->aids[c->lists[chosen[n]].slot].cut = 0;
+  }
+  gpuir__free(&c->a, chosen, c->nlists * 4);
+  return s;
 }
 
 /* ---- opening ---- */
@@ -5210,6 +6036,7 @@ static int gc_open_whole(gpuir_cuda *c, int coded, gpuir_error *err) {
   c->info.index_bytes = c->info.resident_bytes;
   if (left > searcher) status = gc_expand_all(c, left - searcher, err);
   if (!status && !c->expanded) status = gc_shape_or(c, 0, err);
+  if (!status) status = gc_cut_all(c, err);
   c->info.resident_bytes = c->info.index_bytes; /* what was made of it does not count */
   if (!status) gc_know(c);
   if (!status) GC_TRY(cudaDeviceSynchronize(), "uploading the index");
@@ -5254,6 +6081,7 @@ static void gc_forget(gpuir_cuda *c) {
   c->lists = NULL;
   c->aids = NULL;
   c->known = NULL;
+  memset(&c->slices, 0, sizeof c->slices);
   c->info.used_memory = c->info.resident_bytes = 0;
 }
 
@@ -5297,7 +6125,10 @@ typedef struct gc_draft {
   gc_job *jobs;
   gc_chunk *chunks;
   gc_turn *turns;
-  uint32_t *and_jobs, *and_start, *or_jobs, *max_jobs;
+  uint32_t *and_jobs, *and_start, *or_jobs, *max_jobs, *sum_jobs;
+  gc_sum_job *sums; /* of sum_jobs, when the launch is staged */
+  gc_sum_list *rows;
+  uint32_t *thin;
   uint2 *query_jobs;
   gc_wanted *wanted; /* of the query that is being planned */
   int *outcomes; /* of each of its queries, from `first` on: GC_SETTLED, GC_HAS_JOBS, or why it failed */
@@ -5312,6 +6143,7 @@ enum { GC_SETTLED, GC_HAS_JOBS };
 
 /* How much of everything a plan has until now. */
 typedef struct gc_plan {
+  size_t nsum, nthin; /* jobs of gc_sum_tiles; their lists that are not cut */
   size_t nq, njobs, nterms, nslots, nchunks, nand, nor, nmax; /* nq: queries that have jobs */
   uint64_t nand_blocks, max_blocks; /* driver blocks of ANDs, of MaxScore */
 } gc_plan;
@@ -5394,6 +6226,10 @@ static int gc_draft_open(gc_planner *x, gpuir_error *err) {
   d->and_start = (uint32_t *)gc_carve(&at, (z->njobs * GC_TURNS + 1) * 4);
   d->or_jobs = (uint32_t *)gc_carve(&at, z->njobs * 4);
   d->max_jobs = (uint32_t *)gc_carve(&at, z->njobs * 4);
+  d->sum_jobs = (uint32_t *)gc_carve(&at, z->njobs * 4);
+  d->sums = (gc_sum_job *)gc_carve(&at, z->njobs * sizeof *d->sums);
+  d->rows = (gc_sum_list *)gc_carve(&at, (z->nterms + 32) * sizeof *d->rows);
+  d->thin = (uint32_t *)gc_carve(&at, z->nterms * 4);
   d->wanted = (gc_wanted *)gc_carve(&at, sizeof *d->wanted);
   d->outcomes = (int *)gc_carve(&at, z->queries * sizeof *d->outcomes);
   x->held.slots = (uint32_t *)gc_carve(&at, z->nterms * 4);
@@ -5411,6 +6247,7 @@ static void gc_aid_term(const gpuir_cuda *c, const gpuir__list *l, gc_term *t) {
     t->row = aid->row;
     t->span = aid->span;
     t->most = aid->most;
+    t->cut = aid->cut;
   }
 }
 
@@ -5525,11 +6362,25 @@ static void gc_plan_and(gc_planner *x, gc_plan *p, const gc_job *job) {
   d->jobs[p->njobs++] = *job;
 }
 
+/* Appends an OR job to those that gc_sum_tiles answers, if it is one of them. */
+static int gc_plan_sum(gc_planner *x, gc_plan *p, const gc_job *job) {
+  gc_draft *d = &x->draft;
+  uint32_t i;
+  if (!x->cuda->slices.ntiles || job->prune || job->count || !job->stored || job->nterms > GC_SUM_TERMS ||
+      job->npositive < job->nterms || job->k > gc_shared_sum::KEYS)
+    return 0;
+  for (i = 0; i < job->nterms; i++) p->nthin += !d->terms[job->first_term + i].cut;
+  d->sum_jobs[p->nsum++] = (uint32_t)p->njobs;
+  d->jobs[p->njobs++] = *job;
+  return 1;
+}
+
 /* Appends an OR job: for MaxScore, if there are guides, and for tiles, unless MaxScore is certain to be the way. */
 static void gc_plan_or(gc_planner *x, gc_plan *p, gc_job *job) {
   gc_draft *d = &x->draft;
   uint32_t i, first;
   job->any = 1;
+  if (gc_plan_sum(x, p, job)) return;
   job->follow = x->cuda->aids && job->prune;
   if (job->follow) {
     d->max_jobs[p->nmax++] = (uint32_t)p->njobs;
@@ -5608,8 +6459,8 @@ static int gc_plan_query(gc_planner *x, gc_plan *p, const gpuir_query *q, uint32
   if (q->nphrases || q->nprefixes)
     return gpuir__fail(err, GPUIR_E_BACKEND, 0, "the CUDA backend answers neither phrases nor prefixes");
   *full = p->nq == most->queries || p->njobs + 2 > most_jobs || p->nterms + q->n > most->nterms ||
-      p->nslots + q->n > most->nslots || p->nchunks + gc_chunks_of(q) > most->nchunks || p->nand_blocks >> 30 ||
-      p->max_blocks >> 30;
+      p->nslots + q->n > most->nslots || p->nthin + q->n > most->nslots ||
+      p->nchunks + gc_chunks_of(q) > most->nchunks || p->nand_blocks >> 30 || p->max_blocks >> 30;
   if (*full) return GPUIR_OK;
   memset(&job, 0, sizeof job);
   job.k = k;
@@ -5925,6 +6776,7 @@ static void gc_append(gc_planner *to, const gc_planner *from) {
     all->or_jobs[p->nor + i] = d->or_jobs[i] + (uint32_t)p->njobs;
     for (t = 0; t < job->nterms; t++) all->terms[job->first_term + t].slot += (uint32_t)p->nslots;
   }
+  for (i = 0; i < more->nsum; i++) all->sum_jobs[p->nsum + i] = d->sum_jobs[i] + (uint32_t)p->njobs;
   for (i = 0; i < more->nmax; i++) all->max_jobs[p->nmax + i] = d->max_jobs[i] + (uint32_t)p->njobs;
   p->nq += more->nq;
   p->njobs += more->njobs;
@@ -5934,6 +6786,8 @@ static void gc_append(gc_planner *to, const gc_planner *from) {
   p->nand += more->nand;
   p->nor += more->nor;
   p->nmax += more->nmax;
+  p->nsum += more->nsum;
+  p->nthin += more->nthin;
   p->nand_blocks += more->nand_blocks;
   p->max_blocks += more->max_blocks;
 }
@@ -5944,8 +6798,8 @@ static int gc_fits(const gc_planner *x, const gc_plan *more, size_t most_jobs) {
   const gc_plan *p = &x->plan;
   return p->nq + more->nq <= z->queries && p->njobs + more->njobs <= most_jobs &&
       p->nterms + more->nterms <= z->nterms && p->nslots + more->nslots <= z->nslots &&
-      p->nchunks + more->nchunks <= z->nchunks && !((p->nand_blocks + more->nand_blocks) >> 30) &&
-      !((p->max_blocks + more->max_blocks) >> 30);
+      p->nthin + more->nthin <= z->nslots && p->nchunks + more->nchunks <= z->nchunks &&
+      !((p->nand_blocks + more->nand_blocks) >> 30) && !((p->max_blocks + more->max_blocks) >> 30);
 }
 
 /* Returns whether the next sheet is planned. */
@@ -6018,6 +6872,38 @@ static void gc_group_ands(const gc_track *x, const gc_plan *p, gc_ands *ands) {
   x->draft.and_start[ands->n] = ands->tickets;
 }
 
+/* Describes the lists of gc_sum_tiles and stages them; its terms get their slots. */
+static void gc_stage_sums(gc_track *x, const gc_plan *p, size_t *at) {
+  const gc_slices *to = &x->cuda->slices;
+  gc_draft *d = &x->draft;
+  gc_sums *b = &x->batch.sums;
+  size_t rows = 0, thin = 0, i;
+  uint32_t n;
+  for (i = 0; i < p->nsum; i++) {
+    const gc_job *job = &d->jobs[d->sum_jobs[i]];
+    const gc_sum_job sum = {d->sum_jobs[i], (uint32_t)rows, job->nterms, job->after};
+    d->sums[i] = sum;
+    for (n = job->first_term; n < job->first_term + job->nterms; n++) {
+      gc_term *t = &d->terms[n];
+      gc_sum_list *row = &d->rows[rows++];
+      const uint32_t cut = t->cut, is_long = t->kind == GC_LONG;
+      t->slot = cut ? cut - 1 : (uint32_t)thin;
+      if (!cut) d->thin[thin++] = n;
+      row->at = t->slot * (to->ntiles + 1);
+      row->kind_q = t->q | (cut ? 0 : is_long ? 1u << 30 : 2u << 30);
+      row->from = is_long ? (uint32_t)(t->first_block * GPUIR__BLOCK) : n;
+      row->most = cut ? to->tile : t->df;
+    }
+  }
+  memset(d->rows + rows, 0, 32 * sizeof *d->rows);
+  b->jobs = (const gc_sum_job *)gc_stage(x, at, d->sums, p->nsum * sizeof *d->sums);
+  b->rows = (const gc_sum_list *)gc_stage(x, at, d->rows, (rows + 32) * sizeof *d->rows);
+  b->thin = (const uint32_t *)gc_stage(x, at, d->thin, thin * 4);
+  b->n = (uint32_t)p->nsum;
+  b->nthin = (uint32_t)thin;
+  b->lists = *to;
+}
+
 /* Stages the plan and the states that jobs begin with, and makes x->batch describe it. Returns the bytes to be
  * sent. */
 static size_t gc_stage_plan(gc_track *x, const gc_plan *p, uint32_t k) {
@@ -6027,6 +6913,7 @@ static size_t gc_stage_plan(gc_track *x, const gc_plan *p, uint32_t k) {
   gc_state *states;
   size_t at = 0, i;
   gc_group_ands(x, p, &b->ands);
+  if (p->nsum) gc_stage_sums(x, p, &at);
   b->terms = (const gc_term *)gc_stage(x, &at, d->terms, p->nterms * sizeof *d->terms);
   b->jobs = (const gc_job *)gc_stage(x, &at, d->jobs, p->njobs * sizeof *d->jobs);
   b->query_jobs = (const uint2 *)gc_stage(x, &at, d->query_jobs, p->nq * sizeof *d->query_jobs);
@@ -6148,8 +7035,8 @@ static gc_bell gc_hang_bell(gc_track *x) {
 
 /* Returns whether gc_brief can answer a launch whose plan has been staged. */
 static int gc_is_brief(const gc_track *x, const gc_plan *p, uint32_t k) {
-  return p->nand && !p->nmax && !p->nor && p->nq <= GC_BRIEF && k <= GC_RANKED && x->cuda->aids && !x->cuda->cache &&
-      (size_t)((uint8_t *)x->batch.control - x->input) <= GC_LETTER;
+  return p->nand && !p->nmax && !p->nor && !p->nsum && p->nq <= GC_BRIEF && k <= GC_RANKED && x->cuda->aids &&
+      !x->cuda->cache && (size_t)((uint8_t *)x->batch.control - x->input) <= GC_LETTER;
 }
 
 /* Starts gc_receive, with a staged plan of `size` bytes. */
@@ -6178,6 +7065,14 @@ static int gc_launch_brief(gc_track *x, const gc_plan *p, gpuir_error *err) {
   return GPUIR_OK;
 }
 
+/* Launches the kernels of the ORs whose postings are all added up. */
+static void gc_launch_sums(const gc_track *x, const gc_plan *p, int rerun) {
+  const gpuir_cuda *c = x->cuda;
+  if (!rerun && p->nthin) gc_start(x, gc_places, p->nthin * GC_SUM_PARTS, 256, 0, c->view, x->batch);
+  gc_start(x, gc_sum_tiles, gpuir__min64((uint64_t)p->nsum * c->slices.ntiles, c->grids.sums), GC_SUM_THREADS,
+      (size_t)c->slices.tile * 4, c->view, x->batch);
+}
+
 /* Puts all kernels of a plan into the stream. */
 static int gc_launch(gc_track *x, const gc_plan *p, uint32_t k, int rerun, gpuir_error *err) {
   const gc_bell none = {NULL, 0};
@@ -6187,6 +7082,7 @@ static int gc_launch(gc_track *x, const gc_plan *p, uint32_t k, int rerun, gpuir
   if (p->nand) gc_launch_ands(x);
   if (p->nmax) gc_launch_maxs(x, p, rerun);
   if (p->nor) gc_launch_ors(x, p, rerun);
+  if (p->nsum) gc_launch_sums(x, p, rerun);
   while (size < k) size *= 2;
   gc_start(x, gc_final, p->nq, GC_FINAL_THREADS, size * 8, x->cuda->view, x->batch,
       p->nq == 1 ? gc_hang_bell(x) : none);
@@ -6209,6 +7105,7 @@ static void gc_track_close(gc_track *x) {
   (void)cudaFree(x->batch.ors.order);
   (void)cudaFree(x->batch.ors.total);
   (void)cudaFree(x->batch.cand);
+  (void)cudaFree(x->batch.sums.first);
   (void)cudaFree(x->batch.maxs.drives);
   (void)cudaFree(x->batch.maxs.drive_start);
   (void)cudaFreeHost(x->staging);
@@ -6249,6 +7146,8 @@ static int gc_track_open(gc_track *x, const gc_sizes *most, gpuir_error *err) {
   if (!s) s = gc_track_take(x, slots, (void **)&b->ors.first, err);
   if (!s) s = gc_track_take(x, slots, (void **)&b->ors.bound, err);
   if (!s) s = gc_track_take(x, jobs, (void **)&b->ors.order, err);
+  if (!s && x->cuda->slices.ntiles)
+    s = gc_track_take(x, (size_t)z->nslots * (x->cuda->slices.ntiles + 1) * 4, (void **)&b->sums.first, err);
   if (!s) s = gc_track_take(x, jobs, (void **)&b->ors.total, err);
   if (!s) s = gc_track_take(x, (size_t)z->ncand * 8, (void **)&b->cand, err);
   if (!s) s = gc_track_take(x, z->ndrives * sizeof *b->maxs.drives, (void **)&b->maxs.drives, err);

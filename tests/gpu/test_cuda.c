@@ -19,8 +19,8 @@
 
 static char folder[] = "/tmp/gpuir-cuda-XXXXXX";
 
-/* The device memory that an open index takes with a searcher (*all), and the searcher alone. */
-static uint64_t searcher_memory(const gpuir_index *ix, size_t batch, uint64_t *all) {
+/* The device memory that an open index takes with a searcher (*all), and the searcher alone, within a bound (or 0). */
+static uint64_t bounded_memory(const gpuir_index *ix, size_t batch, uint64_t bound, uint64_t *all) {
   gpuir_cuda *cuda;
   gpuir_cuda_desc desc;
   gpuir_cuda_info before, after;
@@ -28,6 +28,7 @@ static uint64_t searcher_memory(const gpuir_index *ix, size_t batch, uint64_t *a
   gpuir_error err;
   memset(&desc, 0, sizeof desc);
   desc.batch = batch;
+  desc.memory = bound;
   if (gpuir_cuda_open(ix, &desc, &cuda, &err) || gpuir_searcher_create((gpuir_index *)(uintptr_t)ix, NULL, &s, NULL))
     exit(1);
   gpuir_cuda_get_info(cuda, &before);
@@ -39,11 +40,21 @@ static uint64_t searcher_memory(const gpuir_index *ix, size_t batch, uint64_t *a
   return after.used_memory - before.used_memory;
 }
 
-/* One index against the device: with the lists expanded, with guides of fine and of coarse peaks; with them decoded in
- * place, with guides and without; and with room for some of them. */
+/* The same without a bound; the searcher's is what it takes where no list is cut. */
+static uint64_t searcher_memory(const gpuir_index *ix, size_t batch, uint64_t *all) {
+  uint64_t less;
+  (void)bounded_memory(ix, batch, 0, all);
+  return bounded_memory(ix, batch, *all - 1, &less);
+}
+
+enum { CUT, EXPANDED, COARSE, GUIDED, IN_PLACE, CACHED, WAYS };
+
+/* One index against the device: with the lists expanded and the long ones cut into slices, expanded alone, with fine
+ * and with coarse peaks, decoded in place, with guides and without, and with room for some of them. */
 static void check(const char *name, const char *path, uint32_t vocabulary, unsigned nq, int quick) {
   static const size_t ks[] = {1, 2, 10, 37, 100, 1000, 1025, 5000, 10000};
-  static const char *const ways[] = {"expanded", "with coarse peaks", "with guides", "decoded in place", "cached"};
+  static const char *const ways[WAYS] = {"cut", "expanded", "with coarse peaks", "with guides", "decoded in place",
+      "cached"};
   gpuir_index *ix;
   gpuir_error err;
   gpuir_cuda_desc desc;
@@ -55,19 +66,19 @@ static void check(const char *name, const char *path, uint32_t vocabulary, unsig
   }
   memset(&desc, 0, sizeof desc);
   if (quick) desc.batch = 64;
-  for (way = 0; way < 5; way++) {
+  for (way = 0; way < WAYS; way++) {
     gpuir_cuda *cuda;
     gpuir_cuda_info info;
-    if (way == 1) {
-      (void)searcher_memory(ix, desc.batch, &all);
+    if (way == EXPANDED || way == COARSE) {
+      (void)bounded_memory(ix, desc.batch, desc.memory, &all);
       if (all - index_bytes < 1000) break; /* no long list */
-      desc.memory = all - 1; /* not enough for fine peaks */
-    } else if (way == 2) {
-      one = searcher_memory(ix, desc.batch, &all);
+      desc.memory = all - 1; /* not enough to cut, or for fine peaks */
+    } else if (way == GUIDED) {
+      one = bounded_memory(ix, desc.batch, desc.memory, &all);
       desc.memory = (index_bytes + one + all) / 2; /* not enough to expand */
-    } else if (way == 3) {
+    } else if (way == IN_PLACE) {
       desc.memory = index_bytes + searcher_memory(ix, desc.batch, &all) + 20 * 1024; /* for nothing more */
-    } else if (way == 4) {
+    } else if (way == CACHED) {
       if (index_bytes < (512u << 10)) break;
       one = searcher_memory(ix, 1, &all);
       desc.memory = one + index_bytes * 3 / 4; /* not enough for the whole */
@@ -78,8 +89,8 @@ static void check(const char *name, const char *path, uint32_t vocabulary, unsig
       break;
     }
     gpuir_cuda_get_info(cuda, &info);
-    most_terms = way == 4 ? 5 : 40;
-    for (evaluator = 0; evaluator < (way == 1 ? 1 : 2); evaluator++) {
+    most_terms = way == CACHED ? 5 : 40;
+    for (evaluator = 0; evaluator < (way == COARSE ? 1 : 2); evaluator++) {
       gpuir_searcher_desc sd;
       gpuir_searcher *cpu, *gpu;
       synth_rng r = {42u + (unsigned)(way * 2 + evaluator)};
@@ -97,7 +108,7 @@ static void check(const char *name, const char *path, uint32_t vocabulary, unsig
       } else {
         for (round = 0; round < (quick ? 2 : sizeof ks / sizeof ks[0]); round++) {
           size_t k = quick ? ks[2 + round * 3] : ks[round], n = k >= 5000 && nq > 16 ? 16 : nq;
-          if (way == 4 && n > 100) n = 100;
+          if (way == CACHED && n > 100) n = 100;
           for (i = 0; i < n; i++) q[i] = random_query(ix, vocabulary, &r, 1);
           bad += compare(cpu, gpu, q, n, k, TOGETHER);
           bad += compare(cpu, gpu, q, n, k, IN_FLIGHT);
@@ -110,8 +121,8 @@ static void check(const char *name, const char *path, uint32_t vocabulary, unsig
           evaluator ? "exhaustive" : "pruned");
       gpuir_cuda_get_info(cuda, &info);
       bad += desc.memory && info.used_memory > desc.memory;
-      bad += way == 4 && (!info.lists_missed || !info.bytes_sent || info.resident_bytes >= info.index_bytes);
-      bad += way != 4 && (info.lists_missed || info.bytes_sent || !info.lists_hit);
+      bad += way == CACHED && (!info.lists_missed || !info.bytes_sent || info.resident_bytes >= info.index_bytes);
+      bad += way != CACHED && (info.lists_missed || info.bytes_sent || !info.lists_hit);
       if (bad)
         printf("# %llu bytes of %llu, %llu resident of %llu, %llu hit, %llu missed\n",
             (unsigned long long)info.used_memory, (unsigned long long)desc.memory,
@@ -601,9 +612,12 @@ static void check_damage(const char *path, uint32_t vocabulary, unsigned rounds)
       gpuir_hit hits[64 * 10];
       uint32_t counts[64];
       gpuir_query *q[64];
+      gpuir_searcher_desc sd;
       unsigned nq = 0, tries;
       opened++;
-      if (gpuir_searcher_create(ix, NULL, &s, NULL) || gpuir_cuda_attach(s, cuda, 0, &err)) exit(1);
+      memset(&sd, 0, sizeof sd);
+      sd.evaluator = (int)(round / 4 % 2);
+      if (gpuir_searcher_create(ix, &sd, &s, NULL) || gpuir_cuda_attach(s, cuda, 0, &err)) exit(1);
       for (tries = 0; nq < 64 && tries < 1000; tries++) {
         char text[64];
         gpuir_query_desc qd;
