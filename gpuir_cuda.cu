@@ -4411,10 +4411,13 @@ static int gc_fail(gpuir_error *err, cudaError_t e, const char *what) {
 #ifdef GPUIR_CUDA_SEAM
 long gpuir_cuda_seam_calls, gpuir_cuda_seam_fail;
 int gpuir_cuda_seam_error;
+int gpuir_cuda_seam_uncut; /* no list is cut into slices */
 float gpuir_cuda_seam_doubt = GC_DOUBT;
+#define GC_UNCUT gpuir_cuda_seam_uncut
 #define GC_DOUBT_NOW gpuir_cuda_seam_doubt
 #define GC_CALL(call) (++gpuir_cuda_seam_calls == gpuir_cuda_seam_fail ? (cudaError_t)gpuir_cuda_seam_error : (call))
 #else
+#define GC_UNCUT 0
 #define GC_DOUBT_NOW GC_DOUBT
 #define GC_CALL(call) (call)
 #endif
@@ -5981,7 +5984,7 @@ static int gc_cut_all(gpuir_cuda *c, gpuir_error *err) {
   uint64_t searcher, left;
   uint32_t n;
   int s = GPUIR_OK;
-  if (!c->expanded || !c->nlists) return GPUIR_OK;
+  if (!c->expanded || !c->nlists || GC_UNCUT) return GPUIR_OK;
   chosen = (uint32_t *)gpuir__alloc(&c->a, c->nlists * 4);
   if (!chosen) return gpuir__fail_nomem(err);
   n = gc_choose_cut(c, chosen);

@@ -19,6 +19,8 @@
 
 static char folder[] = "/tmp/gpuir-cuda-XXXXXX";
 
+extern int gpuir_cuda_seam_uncut;
+
 /* The device memory that an open index takes with a searcher (*all), and the searcher alone, within a bound (or 0). */
 static uint64_t bounded_memory(const gpuir_index *ix, size_t batch, uint64_t bound, uint64_t *all) {
   gpuir_cuda *cuda;
@@ -40,11 +42,13 @@ static uint64_t bounded_memory(const gpuir_index *ix, size_t batch, uint64_t bou
   return after.used_memory - before.used_memory;
 }
 
-/* The same without a bound; the searcher's is what it takes where no list is cut. */
+/* The same without a bound, no list being cut. */
 static uint64_t searcher_memory(const gpuir_index *ix, size_t batch, uint64_t *all) {
-  uint64_t less;
-  (void)bounded_memory(ix, batch, 0, all);
-  return bounded_memory(ix, batch, *all - 1, &less);
+  uint64_t one;
+  gpuir_cuda_seam_uncut = 1;
+  one = bounded_memory(ix, batch, 0, all);
+  gpuir_cuda_seam_uncut = 0;
+  return one;
 }
 
 enum { CUT, EXPANDED, COARSE, GUIDED, IN_PLACE, CACHED, WAYS };
@@ -69,12 +73,15 @@ static void check(const char *name, const char *path, uint32_t vocabulary, unsig
   for (way = 0; way < WAYS; way++) {
     gpuir_cuda *cuda;
     gpuir_cuda_info info;
+    if (way == EXPANDED) {
+      one = searcher_memory(ix, desc.batch, &all);
+      if (all - one - index_bytes < 16 * 1024) break; /* no long list */
+    }
     if (way == EXPANDED || way == COARSE) {
       (void)bounded_memory(ix, desc.batch, desc.memory, &all);
-      if (all - index_bytes < 1000) break; /* no long list */
       desc.memory = all - 1; /* not enough to cut, or for fine peaks */
     } else if (way == GUIDED) {
-      one = bounded_memory(ix, desc.batch, desc.memory, &all);
+      one = searcher_memory(ix, desc.batch, &all);
       desc.memory = (index_bytes + one + all) / 2; /* not enough to expand */
     } else if (way == IN_PLACE) {
       desc.memory = index_bytes + searcher_memory(ix, desc.batch, &all) + 20 * 1024; /* for nothing more */
