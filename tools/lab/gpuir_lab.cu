@@ -3201,30 +3201,42 @@ static int gcl_steps_open(gpuir_cuda_lab *lab, uint64_t room, gpuir_error *err) 
 
 #define GCL_GUARD_NS 60000000000ull /* after which they leave by themselves */
 
-/* Blocks that each take a multiprocessor, so that runs are confined to the others (Ao et al. 2011, Figure 9a). */
+/* Blocks that each take a multiprocessor, so that runs are confined to the others (Ao et al. 2011, Figure 9a). They and
+ * the host talk by words that one side alone writes, with plain stores: many devices have no atomics on the host's
+ * memory. */
 typedef struct gcl_guards {
   cudaStream_t stream;
-  volatile uint32_t *words; /* pinned, mapped: how many have come; whether they are to go */
+  uint32_t *words; /* pinned, mapped: the number of the guards that are to go; of each block, that of its guard */
   uint32_t *words_device;
+  uint32_t number; /* of the last guards, from 1 on: words need no clearing */
 } gcl_guards;
 
 /* Takes a multiprocessor, all of whose shared memory the block has, and sleeps until it is told to go. */
-static __global__ void gcl_guard(uint32_t *words) {
+static __global__ void gcl_guard(uint32_t *words, uint32_t number) {
+  volatile uint32_t *told = words;
   unsigned long long since, now;
   asm volatile("mov.u64 %0, %globaltimer;" : "=l"(since));
-  (void)atomicAdd_system(words, 1);
+  told[1 + blockIdx.x] = number;
+  __threadfence_system();
   do {
     __nanosleep(500000);
     asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
-  } while (!((volatile uint32_t *)words)[1] && now - since < GCL_GUARD_NS);
+  } while (told[0] != number && now - since < GCL_GUARD_NS);
+}
+
+/* Returns whether n guards have come. */
+static int gcl_guards_stand(const gcl_guards *g, unsigned n) {
+  unsigned i;
+  for (i = 1; i <= n; i++)
+    if (__atomic_load_n(g->words + i, __ATOMIC_ACQUIRE) != g->number) return 0;
+  return 1;
 }
 
 static void gcl_guards_leave(gpuir_cuda_lab *lab) {
   gcl_guards *g = lab->guards;
   if (!g || !g->stream || !g->words) return;
-  g->words[1] = 1;
+  __atomic_store_n(g->words, g->number, __ATOMIC_RELEASE);
   (void)cudaStreamSynchronize(g->stream);
-  g->words[0] = g->words[1] = 0;
   lab->r.processors = lab->all_processors;
 }
 
@@ -3233,35 +3245,37 @@ static void gcl_guards_close(gpuir_cuda_lab *lab) {
   if (!g) return;
   gcl_guards_leave(lab);
   if (g->stream) (void)cudaStreamDestroy(g->stream);
-  (void)cudaFreeHost((void *)(uintptr_t)g->words);
+  (void)cudaFreeHost(g->words);
   gpuir__free(&lab->r.a, g, sizeof *g);
   lab->guards = NULL;
 }
 
 static int gcl_guards_open(gpuir_cuda_lab *lab, gpuir_error *err) {
+  const size_t size = ((size_t)lab->r.processors + 1) * sizeof(uint32_t);
   gcl_guards *g = lab->guards;
   if (g) return GPUIR_OK;
   lab->all_processors = lab->r.processors;
   lab->guards = g = (gcl_guards *)gpuir__alloc_zero(&lab->r.a, sizeof *g);
   if (!g) return gpuir__fail_nomem(err);
   GC_TRY(cudaStreamCreateWithFlags(&g->stream, cudaStreamNonBlocking), "creating a stream");
-  GC_TRY(cudaHostAlloc((void **)(uintptr_t)&g->words, 64, cudaHostAllocMapped), "allocating pinned memory");
-  g->words[0] = g->words[1] = 0;
-  GC_TRY(cudaHostGetDevicePointer((void **)&g->words_device, (void *)(uintptr_t)g->words, 0), "mapping memory");
+  GC_TRY(cudaHostAlloc((void **)&g->words, size, cudaHostAllocMapped), "allocating pinned memory");
+  memset(g->words, 0, size);
+  GC_TRY(cudaHostGetDevicePointer((void **)&g->words_device, g->words, 0), "mapping memory");
   return GPUIR_OK;
 }
 
-/* Lets n blocks take a multiprocessor each, and waits until they have. */
+/* Lets n blocks, fewer than there are multiprocessors, take one each, and waits until they have. */
 static int gcl_guards_come(gpuir_cuda_lab *lab, unsigned n, gpuir_error *err) {
-  const gcl_guards *g = lab->guards;
-  const uint64_t since = gpuir__now();
+  gcl_guards *g = lab->guards;
+  uint64_t since;
   int most = 0;
   GC_TRY(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, lab->r.device),
       "looking at the device");
   GC_TRY(cudaFuncSetAttribute(gcl_guard, cudaFuncAttributeMaxDynamicSharedMemorySize, most), "sizing a launch");
-  gcl_guard<<<n, 1, (size_t)most, g->stream>>>(g->words_device);
+  gcl_guard<<<n, 1, (size_t)most, g->stream>>>(g->words_device, ++g->number);
   GC_TRY(cudaGetLastError(), "taking multiprocessors");
-  while (g->words[0] != n)
+  since = gpuir__now(); /* the first launch may load the kernel */
+  while (!gcl_guards_stand(g, n))
     if (gpuir__now() - since > 2000000000u) {
       gcl_guards_leave(lab);
       return gpuir__fail(err, GPUIR_E_LIMIT, 0, "CUDA: only some of %u multiprocessors are free", n);
