@@ -2952,8 +2952,10 @@ struct gc_sum_thins {
 
 /* ---- tile after tile ---- */
 
+/* Waits for all threads. Each role waits at instructions of its own, which barrier.sync allows; bar.sync, and so
+ * __syncthreads too, demands that all of them wait at the same one. */
 static __device__ __forceinline__ void gc_sum_wait(void) {
-  asm volatile("bar.sync 1, %0;" : : "n"(GC_SUM_THREADS) : "memory");
+  asm volatile("barrier.sync 1, %0;" : : "n"(GC_SUM_THREADS) : "memory");
 }
 
 /* Waits until a tile's sums are complete; returns GC_SUM_STOP, if all threads are needed, otherwise the number of
@@ -3014,7 +3016,7 @@ static __device__ __forceinline__ void gc_sum_work(const gc_view &v, const gc_ba
     const gc_sum_notes notes = {sums, gc_need(item->floor), sh->spots, &sh->nspots[to.side]};
     const uint32_t n = r.n, first = item->tile * tile;
     const bool wipe = r.wipe;
-    typename Units::done done, then; /* what was added by the first two rounds */
+    typename Units::done done, then; /* what the first two rounds added; after two of thin lists, all is wiped */
     uint32_t i, what;
     units.sum(v, notes, first, tile, warp, n, done);
     if (warp + Units::ROUND < n) {
@@ -3041,7 +3043,7 @@ static __device__ __forceinline__ void gc_sum_work(const gc_view &v, const gc_ba
       gc_sum_wipe(sums, tile);
     } else {
       Units::undo(sums, warp, n, done);
-      if (warp + Units::ROUND < n) Units::undo(sums, warp + Units::ROUND, n, then);
+      if (!Units::THIN && warp + Units::ROUND < n) Units::undo(sums, warp + Units::ROUND, n, then);
     }
     to.side ^= 1;
     gc_sum_wait();
@@ -3168,6 +3170,7 @@ static __global__ void __launch_bounds__(GC_SUM_THREADS, GC_SUM_BLOCKS)
     } else {
       gc_sum_ahead a = ahead;
       gc_sum_scout(b, &sh, sums, a, to);
+      __syncwarp(); /* all lanes have read it */
       if (!gc_lane()) ahead = a;
     }
     const gc_sum_item *item = gc_sum_at(&sh, to.at);
