@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # tatikonda.sh [DIR]: measures Figures 4 to 7 of Tatikonda et al. (SIGIR 2011) on synthetic lists
 #
-# It uses 8 of all processors; no other work should go on beside it. It writes DIR/tatikonda.tsv (default build/lab/tatikonda), one chart a figure beside it,
-# and prints the paper's claims beside what was measured. The programs are those of build/, or those of
-# build/carry/pool.tar.xz that pool_gpu.sh unpacks (POOL_WORK). CORES (1 2 4 8) and DOCUMENTS (4000000) make it smaller;
-# BUDGET seconds (300) bound it: what they do not suffice for is left out, and said so; FIGURES (4 5a 6 7 5) puts the
-# figures that matter most first. Where the paper's text leaves
-# something open, see tools/lab/README.md.
+# It uses 8 of all processors; no other work should go on beside it. It writes DIR/tatikonda.tsv (default
+# build/lab/tatikonda), one chart a figure beside it, and prints the paper's claims beside what was measured. The
+# programs are those of build/, or of build/carry/pool.tar.xz that pool_gpu.sh unpacks (POOL_WORK). CORES (1 2 4 8)
+# and DOCUMENTS (4000000) make it smaller; BUDGET seconds (300) bound it: what they do not suffice for is left out, and
+# said so; FIGURES (4 5a 6 7 5) puts the figures that matter most first. Where the paper's text leaves something open,
+# see tools/lab/README.md.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 dir=${1:-${OUT:-build/lab}/tatikonda} work=${POOL_WORK:-/tmp/pool-gpu} documents=${DOCUMENTS:-4000000}
@@ -104,7 +104,8 @@ rates() {
 
 # of_length N: the first N words of the queries that have so many
 of_length() {
-  awk -v n="$1" 'NF >= n && m++ < 4000 { for (i = 1; i <= n; i++) printf "%s%s", $i, i < n ? " " : "\n" }' "$index.all" >"$queries-$1"
+  awk -v n="$1" 'NF >= n && m++ < 4000 { for (i = 1; i <= n; i++) printf "%s%s", $i, i < n ? " " : "\n" }' \
+    "$index.all" >"$queries-$1"
 }
 
 figure5a() {
