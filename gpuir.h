@@ -22548,9 +22548,15 @@ typedef struct gpuir__device {
   unsigned failures; /* batches that failed as a whole, one after the other */
   gpuir__atomic64 batch_ns; /* read and written atomically: mean time of a batch lately, from begin to finish */
   gpuir__atomic64 free_at; /* the same: when it is likely to take the next batch; 0: it takes one now */
+  gpuir__atomic64 waiting; /* the same: tasks that wait for it */
   int state; /* the same; GPUIR__DEVICE_, changed under the crew's lock */
   gpuir_error error;
 } gpuir__device;
+
+/* What gpuir_pool_stats tells. */
+typedef struct gpuir__feats {
+  gpuir__atomic64 shared, joined, batches, on_device, returned;
+} gpuir__feats;
 
 typedef struct gpuir__crew {
   gpuir_pool *pool;
@@ -22565,11 +22571,10 @@ typedef struct gpuir__crew {
   gpuir__atomic64 came; /* from here on read and written atomically: tasks that were to wait */
   gpuir__bell work, device_work;
   gpuir__atomic64 went; /* tasks that wait no more */
-  gpuir__atomic64 for_device; /* tasks that wait for the device */
   gpuir__atomic64 backlog; /* ns that those which wait for threads are likely to cost; of inter 0 */
   gpuir__atomic64 mean_ns; /* of a query, lately; 0: not measured */
   int heavy; /* heavy queries that run and may be shared */
-  gpuir__atomic64 shared, joined, batches, on_device, returned;
+  gpuir__feats done;
   gpuir__device device;
   pthread_mutex_t lock, device_lock; /* who holds the first may take the second */
   gpuir__costs costs;
@@ -22602,7 +22607,7 @@ static void gpuir__crew_queue(gpuir__crew *c, gpuir_task *task) {
 
 /* Counts a task that waits, n = 1, or does no more, n = -1. */
 static void gpuir__crew_count(gpuir__crew *c, const gpuir_task *task, int n) {
-  if (task->pool_state == GPUIR__TASK_FOR_DEVICE) gpuir__count_up(&c->for_device, (uint64_t)(int64_t)n);
+  if (task->pool_state == GPUIR__TASK_FOR_DEVICE) gpuir__count_up(&c->device.waiting, (uint64_t)(int64_t)n);
   else gpuir__count_up(&c->backlog, task->pool_cost * (uint64_t)(int64_t)n);
   (void)__atomic_fetch_add(n > 0 ? &c->came : &c->went, 1, __ATOMIC_RELEASE);
 }
@@ -22652,7 +22657,8 @@ static int gpuir__device_suits(const gpuir_task *task) {
 static int gpuir__crew_prefers_device(const gpuir__crew *c, const gpuir_task *task, uint64_t high, uint64_t now) {
   if (!gpuir__device_is_good(c) || !gpuir__device_suits(task)) return 0;
   return task->on_device ||
-      gpuir__peek(&c->backlog) / c->pool->nthreads + high > gpuir__device_estimate(c, now, gpuir__peek(&c->for_device));
+      gpuir__peek(&c->backlog) / c->pool->nthreads + high >
+      gpuir__device_estimate(c, now, gpuir__peek(&c->device.waiting));
 }
 
 /* Notes what a task costs, and who is to answer it. */
@@ -22683,7 +22689,7 @@ static int gpuir__crew_submit(void *state, gpuir_task *task) {
 /* Tells threads that sleep of a search that they may join. */
 static void gpuir__mate_offers(gpuir__share *share) {
   gpuir__crew *c = ((gpuir__mate *)share->user)->crew;
-  gpuir__count_up(&c->shared, 1);
+  gpuir__count_up(&c->done.shared, 1);
   gpuir__bell_ring(&c->work, (int)share->most);
 }
 
@@ -22744,7 +22750,7 @@ static gpuir_task *gpuir__crew_next(gpuir__crew *c) {
   gpuir_task *task;
   gpuir__crew_collect(c, &c->inbox);
   task = gpuir__crew_take(c, &c->lane);
-  if (task || !gpuir__peek(&c->for_device) || (gpuir__device_is_good(c) && !c->stopping)) return task;
+  if (task || !gpuir__peek(&c->device.waiting) || (gpuir__device_is_good(c) && !c->stopping)) return task;
   gpuir__lock(&c->device_lock);
   gpuir__crew_collect(c, &c->device_inbox);
   task = gpuir__crew_take(c, &c->device_lane);
@@ -22770,7 +22776,7 @@ static void gpuir__crew_thread(gpuir__crew *c) {
     if (!task && !share) gpuir__bell_rest(&c->work, heard, gpuir__device_is_good(c));
     else if (!m) gpuir_pool_complete(c->pool, task, GPUIR_E_CANCELLED);
     else if (task) gpuir__mate_answer(m, task);
-    else if (gpuir__engine_help(&m->searcher->engine, share)) gpuir__count_up(&c->joined, 1);
+    else if (gpuir__engine_help(&m->searcher->engine, share)) gpuir__count_up(&c->done.joined, 1);
     heard = gpuir__seq_load(&c->work.rings);
     gpuir__lock(&c->lock);
     if (m) gpuir__mate_give(m);
@@ -22891,7 +22897,7 @@ static void gpuir__load_return(gpuir__crew *c, gpuir__load *l) {
   for (i = 0; i < l->n; i++) {
     if (!l->tasks[i]) continue;
     gpuir__poke(&l->tasks[i]->pool_state, GPUIR__TASK_RETURNED);
-    gpuir__count_up(&c->returned, 1);
+    gpuir__count_up(&c->done.returned, 1);
     gpuir__crew_count(c, l->tasks[i], 1);
     gpuir__crew_queue(c, l->tasks[i]);
   }
@@ -22943,7 +22949,7 @@ static void gpuir__device_begin(gpuir__crew *c, gpuir__load *l) {
     gpuir__device_failed(c, l, status);
     return;
   }
-  gpuir__count_up(&c->batches, 1);
+  gpuir__count_up(&c->done.batches, 1);
   d->flying++;
   gpuir__device_note_free(d);
 }
@@ -22974,7 +22980,7 @@ static void gpuir__device_finish(gpuir__crew *c, gpuir__load *l) {
     if (gpuir__load_settle(c, l, i)) settled++;
     else status = l->statuses[i]; /* a deadline or a cancellation is not the device's fault */
   }
-  gpuir__count_up(&c->on_device, settled);
+  gpuir__count_up(&c->done.on_device, settled);
   if (!settled) {
     gpuir__device_failed(c, l, status);
     return;
@@ -23044,7 +23050,7 @@ static void gpuir__device_watch(gpuir__crew *c) {
     if (happened) return;
     if (gpuir__now() - since < 2 * d->batch_ns) continue;
     (void)nanosleep(&nap, NULL);
-  } while (d->flying == GPUIR__LOADS || !gpuir__peek(&c->for_device));
+  } while (d->flying == GPUIR__LOADS || !gpuir__peek(&c->device.waiting));
 }
 
 /* Attaches the device, and lets tasks wait for it. */
@@ -23366,11 +23372,11 @@ GPUIR__COLD GPUIR_API void gpuir_pool_get_stats(gpuir_pool *p, gpuir_pool_stats 
   stats->missed = gpuir__peek(&p->missed);
   if (p->policy.submit == gpuir__crew_submit) {
     gpuir__crew *c = (gpuir__crew *)p->state;
-    stats->shared = gpuir__peek(&c->shared);
-    stats->joined = gpuir__peek(&c->joined);
-    stats->batches = gpuir__peek(&c->batches);
-    stats->on_device = gpuir__peek(&c->on_device);
-    stats->returned = gpuir__peek(&c->returned);
+    stats->shared = gpuir__peek(&c->done.shared);
+    stats->joined = gpuir__peek(&c->done.joined);
+    stats->batches = gpuir__peek(&c->done.batches);
+    stats->on_device = gpuir__peek(&c->done.on_device);
+    stats->returned = gpuir__peek(&c->done.returned);
     stats->waiting = gpuir__crew_waiting(c);
     gpuir__lock(&c->lock);
     stats->devices = c->device.state == GPUIR__DEVICE_GOOD;

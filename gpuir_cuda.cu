@@ -105,6 +105,7 @@ static_assert(GPUIR__BLOCK_PAIRS * sizeof(gpuir__pair) % 4 == 0, "bounds are rea
 #define GC_FIRST 16u /* blocks of the shortest list in a sample */
 #define GC_FIRST_ALONE 4u /* the same in a small launch */
 #define GC_LAYERS 3u /* lists that a sample is taken of at most, half as many blocks of each further one */
+#define GC_LAYERS_ALONE 1u /* the same in a small launch, which waits for each: three take 7 us more, alone */
 #define GC_SAMPLED ((GC_FIRST + GC_FIRST / 2 + GC_FIRST / 4) * GPUIR__BLOCK) /* documents of a sample at most */
 #define GC_SCORED 1024u /* of which are scored at most */
 #define GC_SCORED_LEAST 64u
@@ -3927,7 +3928,7 @@ static __device__ __forceinline__ void gc_take_sample(const gc_view &v, const gc
   uint32_t left = 0, most, size, e, i;
   if (!threadIdx.x) s->count = s->scored = s->sure = s->guess = 0;
   __syncthreads();
-  for (e = 0; e < GC_LAYERS; e++) {
+  for (e = 0; e < (b.raised ? GC_LAYERS : GC_LAYERS_ALONE); e++) {
     if (e < job.npositive) {
       uint32_t take;
       left += (b.raised ? GC_FIRST : GC_FIRST_ALONE) >> e;
@@ -3937,7 +3938,8 @@ static __device__ __forceinline__ void gc_take_sample(const gc_view &v, const gc
       gc_sample_list<EXPANDED>(v, b, j, e, take, s);
     }
     __syncthreads();
-    if (!threadIdx.x) s->end[e] = s->count;
+    if (!threadIdx.x)
+      for (i = e; i < GC_LAYERS; i++) s->end[i] = s->count;
     __syncthreads();
   }
   most = min(GC_SCORED, GC_SCORED_LEAST + (uint32_t)(2.0f * (float)job.k / s->weight[0]));
@@ -6192,6 +6194,7 @@ typedef struct gc_planner {
   gc_draft draft;
   gc_plan plan; /* of the draft */
   int count; /* 1: the queries are counted */
+  int few; /* 1: they are a small batch */
   gc_holds held;
   gc_carrier by;
 } gc_planner;
@@ -6368,11 +6371,12 @@ static void gc_plan_and(gc_planner *x, gc_plan *p, const gc_job *job) {
   d->jobs[p->njobs++] = *job;
 }
 
-/* Appends an OR job to those that gc_sum_tiles answers, if it is one of them. */
+/* Appends an OR job to those that gc_sum_tiles answers, if it is one of them. One alone takes 197 us there at the
+ * median, by gc_or 148: tile after tile for all queries keeps the device busy only with many of them. */
 static int gc_plan_sum(gc_planner *x, gc_plan *p, const gc_job *job) {
   gc_draft *d = &x->draft;
   uint32_t i;
-  if (!x->cuda->slices.ntiles || job->prune || job->count || !job->stored || job->nterms > GC_SUM_TERMS ||
+  if (!x->cuda->slices.ntiles || x->few || job->prune || job->count || !job->stored || job->nterms > GC_SUM_TERMS ||
       job->npositive < job->nterms || job->k > gc_shared_sum::KEYS)
     return 0;
   for (i = 0; i < job->nterms; i++) p->nthin += !d->terms[job->first_term + i].cut;
@@ -6565,6 +6569,7 @@ static void gc_plan_some(gc_planner *x, const gc_run *r, int *full) {
   unsigned t;
   memset(&x->plan, 0, sizeof x->plan);
   x->count = desc->count;
+  x->few = desc->nq <= GC_SMALL;
   d->first = d->next;
   d->error.code = 0;
   for (t = 0; t < GC_AHEAD_OF_PLAN; t++) gc_expect(x->cuda, desc, d, d->next + t);

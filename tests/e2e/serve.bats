@@ -111,9 +111,12 @@ r = random.Random(2)
 lines = ['TOP_1000_COUNT\t' + ' '.join(r.choice(words[:3000]) for _ in range(64)) for _ in range(2000)]
 text = '\n'.join(lines) + '\n'
 right = answers(text, '--stdio')
-got = answers(text, '--stdio', '--deadline', '1', '--threads', '1', '--in-flight', '2000')
-assert len(got) == len(right)
-assert all(g in ('DEADLINE', x) for g, x in zip(got, right))
+for attempt in range(20):  # on a busy machine requests may come no faster than they are answered
+    got = answers(text, '--stdio', '--deadline', '1', '--threads', '1', '--in-flight', '2000')
+    assert len(got) == len(right)
+    assert all(g in ('DEADLINE', x) for g, x in zip(got, right))
+    if 'DEADLINE' in got:
+        break
 assert 'DEADLINE' in got
 EOF
 }

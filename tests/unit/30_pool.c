@@ -776,10 +776,10 @@ static void test_device_choice(void **state) {
   c->device.batch_ns = 1000;
   assert_true(gpuir__crew_prefers_device(c, &t, 1001, now));
   assert_false(gpuir__crew_prefers_device(c, &t, 1000, now));
-  c->for_device = 250; /* two full batches go before it */
+  c->device.waiting = 250; /* two full batches go before it */
   assert_false(gpuir__crew_prefers_device(c, &t, 3000, now));
   assert_true(gpuir__crew_prefers_device(c, &t, 3001, now));
-  c->for_device = 0;
+  c->device.waiting = 0;
   c->device.free_at = now + 500;
   assert_false(gpuir__crew_prefers_device(c, &t, 1500, now));
   assert_true(gpuir__crew_prefers_device(c, &t, 1501, now));
@@ -840,7 +840,7 @@ static void test_device_moves(void **state) {
   c = (gpuir__crew *)p->state;
   c->device.batch_ns = 4000000000u;
   for (i = 0; i < 8; i++) assert_int_equal(gpuir_pool_submit(p, &t[i]), GPUIR_OK);
-  assert_int_equal(c->for_device, 1); /* 7 wait for two threads: the 8th would be answered in 3.5 s + 1 s */
+  assert_int_equal(c->device.waiting, 1); /* 7 wait for two threads: the 8th would be answered in 3.5 s + 1 s */
   assert_true(c->backlog == 7000000000u);
   (void)pthread_mutex_lock(&c->lock);
   gpuir__crew_collect(c, &c->inbox);
@@ -860,7 +860,7 @@ static void test_device_moves(void **state) {
   assert_null(gpuir__crew_next(c));
   c->device.state = GPUIR__DEVICE_LOST;
   assert_ptr_equal(gpuir__crew_next(c), &t[0]);
-  assert_true(!gpuir__crew_waiting(c) && !c->for_device && !c->backlog);
+  assert_true(!gpuir__crew_waiting(c) && !c->device.waiting && !c->backlog);
   (void)pthread_mutex_unlock(&c->lock);
   gpuir_pool_destroy(p);
 }
@@ -892,7 +892,7 @@ static void test_device_full(void **state) {
   (void)pthread_mutex_lock(&c->lock);
   gpuir__load_return(c, l);
   gpuir__device_lose(c);
-  assert_true(c->lane.n == 8 && gpuir__crew_waiting(c) == 8 && !c->for_device);
+  assert_true(c->lane.n == 8 && gpuir__crew_waiting(c) == 8 && !c->device.waiting);
   for (i = 0; i < 8; i++) assert_non_null(gpuir__crew_take(c, &c->lane));
   (void)pthread_mutex_unlock(&c->lock);
   gpuir_pool_destroy(p);
