@@ -27,6 +27,12 @@ device=()
 failed=0
 
 say() { printf '%4d s  %s\n' "$SECONDS" "$*"; }
+# broke NAME: says why a run failed; fails
+broke() {
+  failed=1
+  say "FAILED: $1: $(tail -n 2 "$logs/$1.err")"
+  return 1
+}
 die() {
   say "FAILED: $*"
   exit 1
@@ -76,9 +82,7 @@ load() {
     say "$name: $((SECONDS - start)) s"
     return
   fi
-  failed=1
-  say "FAILED: $name: $(tail -n 2 "$logs/$name.err")"
-  return 1
+  broke "$name"
 }
 
 # most NAME [VARIANT]: queries a second of the first run of a log, or of a variant, where all were submitted at once
@@ -141,11 +145,7 @@ ding_tables() {
     --figures ding-table2,ding-table3 -o "$logs/$name" "$work/mid.gpuir" "$work/mid.txt" >"$logs/$name.txt" \
     2>"$logs/$name.err"
   say "$name: $((SECONDS - start)) s"
-  if ! [ -f "$logs/$name/search.tsv" ]; then
-    failed=1
-    say "FAILED: $name: $(tail -n 2 "$logs/$name.err")"
-    return
-  fi
+  [ -f "$logs/$name/search.tsv" ] || broke "$name" || return 0
   row "Ding, Table 3: of AND decoding and intersecting take 92 %, scoring and the best 8 % (%: score, select)" \
     "$(value $name ding-table3 AND/pmf3+tree/alone score), $(value $name ding-table3 AND/pmf3+tree/alone \
       select-top-k)" \
@@ -299,11 +299,7 @@ ao_tables() {
     --methods skip,$methods,algorithm1,algorithm1-without-h "$work/mid.gpuir" "$work/mid.txt" \
     >"$logs/$name.txt" 2>"$logs/$name.err"
   say "$name: $((SECONDS - start)) s"
-  if ! [ -f "$logs/$name/intersect.tsv" ]; then
-    failed=1
-    say "FAILED: $name: $(tail -n 2 "$logs/$name.err")"
-    return
-  fi
+  [ -f "$logs/$name/intersect.tsv" ] || broke "$name" || return 0
   row "Ao, Table 7: HS256.LRC has the highest throughput on coded lists (queries/s: hslrc, lrc, seglrc)" \
     "$(value $name ao-table7 GPU hslrc:256,0/algorithm1), $(value $name ao-table7 GPU lrc:256,0/algorithm1), $(value \
       $name ao-table7 GPU seglrc:256,0/algorithm1)" \
