@@ -120,21 +120,13 @@ static_assert(GPUIR__BLOCK_PAIRS * sizeof(gpuir__pair) % 4 == 0, "bounds are rea
 #define GC_RAISE_LEAST 32u /* candidates by which a floor is raised at least */
 #define GC_RAISE_READ 512u /* the last ones, that are looked at then */
 #define GC_RAISE_MOST 1024u /* the same at most, times k */
-#ifndef GC_GROUP
 #define GC_GROUP 8 /* driver blocks that a warp takes at once: few, or the last ones to end keep all waiting */
-#endif
 #define GC_GUIDED_BLOCKS 4 /* blocks of threads a multiprocessor at least, of gc_and_guided and gc_max_plan; 5 spill */
-#ifndef GC_MAX_BLOCKS
 #define GC_MAX_BLOCKS 6 /* the same of gc_max */
-#endif
 /* What it costs to follow a block's postings through the other lists, in blocks added to tiles. */
-#ifndef GC_PROBE_COST
 #define GC_PROBE_COST 1u
-#endif
 #define GC_PROBE_ALONE 8u /* the same in a small launch, which waits for the last block, or by decoding */
-#ifndef GC_TILE_COST
 #define GC_TILE_COST 8u /* of a tile, in blocks added to it */
-#endif
 
 /* Kinds of lists: one posting, in the term itself; one block, without a directory; blocks with a directory. */
 enum { GC_INLINE, GC_SHORT, GC_LONG };
@@ -2646,15 +2638,9 @@ static __global__ void __launch_bounds__(GC_OR_THREADS(EXPANDED), 2)
  * Start at  gc_places, gc_sum.
  * ======================*/
 
-#ifndef GC_SUM_WORKERS
 #define GC_SUM_WORKERS 6u /* warps that add strips; one more adds thin lists, and one looks ahead */
-#endif
-#ifndef GC_SUM_BLOCKS
 #define GC_SUM_BLOCKS 3 /* blocks of threads a multiprocessor */
-#endif
-#ifndef GC_SUM_SLOTS
 #define GC_SUM_SLOTS 4u /* strips that a warp has on their way at once */
-#endif
 #define GC_SUM_THREADS (32u * (GC_SUM_WORKERS + 2u))
 #define GC_SUM_ROUND (GC_SUM_WORKERS * GC_SUM_SLOTS) /* strips of a round of all workers */
 #define GC_SUM_TERMS 32u /* terms of a query at most */
@@ -3141,7 +3127,8 @@ static __device__ __noinline__ void gc_sum_survivors(const gc_batch &b, const gc
  * Predicted for 128 postings: 768 bytes of the L2 cache, 28 warp instructions to add them, 9 to clear, and 1,000 a tile
  * of a query, which holds 19 strips of the queries below: 90 in all. Counted by ncu on an H200, 500 queries of 3.8 M
  * postings each over 25.2 M documents: 145 warp instructions, of which finding and loading strips takes a third,
- * 4.55 ms, 45 % of issue slots, 36 % of the L2 cache's and 17 % of the memory's bandwidth. gc_or takes 184 there. */
+ * 4.55 ms, 45 % of issue slots, 36 % of the L2 cache's and 17 % of the memory's bandwidth. gc_or takes 184 there. That
+ * was with aligned barriers; with those of gc_sum_wait it answers 4 % less. */
 static __global__ void __launch_bounds__(GC_SUM_THREADS, GC_SUM_BLOCKS)
     gc_sum_tiles(const __grid_constant__ gc_view v, const __grid_constant__ gc_batch b) {
   extern __shared__ uint4 gc_dynamic[];
