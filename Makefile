@@ -78,6 +78,7 @@ SO            = libgpuir.so.$(VERSION)
 LIBRARIES     = $(B)/libgpuir.a $(B)/$(SO)
 COMMANDS      = $(B)/gpuir $(if $(HAVE_FUSE),$(B)/gpuirfs)
 MAN_PAGES     = $(wildcard tools/man/*.1 fuse/*.1)
+HEADER        = gpuir.h tools/lab/gpuir_methods.h# which gpuir.h includes
 C_SOURCES     = gpuir.h gpuir_cuda.cu $(wildcard tools/*/*.[ch] tools/*/*.cu fuse/*.[ch] tests/*/*.[ch] tests/gpu/*.cu \
                 examples/*.c examples/*.cc)
 SCRIPTS       = .ci/run tests/run $(wildcard tools/scripts/*.sh examples/*.sh tests/*/*.sh)
@@ -213,12 +214,12 @@ $(B)/gpuir.pc: tools/scripts/gpuir.pc.in FORCE
 
 # ---- GPU ---------------------------------------------------------------------------------------------------------
 
-$(B)/gpuir_cuda.o: gpuir_cuda.cu gpuir.h $(B)/flags
+$(B)/gpuir_cuda.o: gpuir_cuda.cu $(HEADER) $(B)/flags
 	$(call say,NVCC,$@)
 	$(Q)$(NVCC) $(NVFLAGS) -c -o $@ $<
 
 # The engine and the kernels of the literature.
-$(B)/gpuir_lab.o: tools/lab/gpuir_lab.cu tools/lab/gpuir_lab.h gpuir_cuda.cu gpuir.h $(B)/flags
+$(B)/gpuir_lab.o: tools/lab/gpuir_lab.cu tools/lab/gpuir_lab.h gpuir_cuda.cu $(HEADER) $(B)/flags
 	$(call say,NVCC,$@)
 	$(Q)$(NVCC) $(NVFLAGS) -c -o $@ $<
 
@@ -229,13 +230,13 @@ compile-cuda: $(if $(HAVE_NVCC),$(if $(WITH_GPU),$(GPU_LAB)) $(B)/tests/gpu/test
 GPU_SEAM = $(if $(WITH_GPU),$(B)/gpuir_cuda_seam.o,$(B)/cuda/gpuir_lab.o)
 
 $(B)/cuda/gpuir_lab.o: GPU_ARCH = 90
-$(B)/cuda/gpuir_lab.o: tools/lab/gpuir_lab.cu tools/lab/gpuir_lab.h gpuir_cuda.cu gpuir.h $(B)/flags
+$(B)/cuda/gpuir_lab.o: tools/lab/gpuir_lab.cu tools/lab/gpuir_lab.h gpuir_cuda.cu $(HEADER) $(B)/flags
 	$(call say,NVCC,$@)
 	@mkdir -p $(@D)
 	$(Q)$(NVCC) $(NVFLAGS) -DGPUIR_CUDA_SEAM -c -o $@ $<
 
 # The engine with a seam by which tests let calls fail.
-$(B)/gpuir_cuda_seam.o: gpuir_cuda.cu gpuir.h $(B)/flags
+$(B)/gpuir_cuda_seam.o: gpuir_cuda.cu $(HEADER) $(B)/flags
 	$(call say,NVCC,$@)
 	$(Q)$(NVCC) $(NVFLAGS) -DGPUIR_CUDA_SEAM -c -o $@ $<
 
