@@ -3,6 +3,7 @@
  */
 #include "../cli/cli.h"
 #include "claims.h"
+#include "gpuir_lab.h"
 #include "lab.h"
 #include "load.h"
 
@@ -463,11 +464,14 @@ static int known_figure(const void *of, const char *name) {
   return f->id != NULL;
 }
 
+/* Methods of the CPU, and the device's, which has some more. */
 static int known_method(const void *of, const char *name) {
-  size_t i = 0;
+  const char *(*const tables[])(size_t) = {gpuir_intersection_name, gpuir_cuda_lab_method};
   (void)of;
-  while (gpuir_intersection_name(i) && strcmp(gpuir_intersection_name(i), name) != 0) i++;
-  return gpuir_intersection_name(i) != NULL || !strcmp(name, "griffin"); /* which needs a device */
+  for (size_t t = 0; t < sizeof tables / sizeof tables[0]; t++)
+    for (size_t i = 0; tables[t](i); i++)
+      if (!strcmp(tables[t](i), name)) return 1;
+  return 0;
 }
 
 static int check_codecs(const lab *l) {
