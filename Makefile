@@ -464,7 +464,7 @@ lint: $(B)/libgpuir.c
 	  xargs -P $(JOBS) -I FILE sh -c 'clang-tidy --quiet FILE -- -std=c99 $(DEFINES) -I. $(FUSE_CFLAGS) \
 	  $(if $(HAVE_MPI),$(shell $(MPICC) --showme:compile 2>/dev/null)) 2>/dev/null'
 	$(call say,LINT,shellcheck)
-	$(Q)shellcheck $(SCRIPTS)
+	$(Q)shellcheck -x $(SCRIPTS)
 	$(Q)shellcheck -S warning $(wildcard tests/e2e/*.bats tests/support/*.bash)
 	$(call say,LINT,mandoc)
 	$(Q)$(if $(MAN_PAGES),mandoc -T lint -W warning $(MAN_PAGES) tools/synth/synth.1 tools/mpi/gpuir-mpi.1)

@@ -23,62 +23,48 @@
 # shellcheck disable=SC2317 # functions are called by the names of steps
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit
-carry=build/carry
+source tools/scripts/session.bash
+carried=build/carry carry=build/carry/tools.tar.xz
 work=${GPU_SESSION_WORK:-/tmp/gpu-session}
 out=${OUT:-build/session-logs}
 failed=0
-
-say() { printf '%s %s\n' "$(date +%T)" "$*"; }
 
 # ---- on the machine that builds -----------------------------------------------------------------------------------
 
 part_bytes=$((40 << 20)) # of one file that is carried
 
 pack() {
-  local old=$1 dict=$2 topics=$3 chunks=${4-} queries=${5-} build=build/session arch=${GPU_ARCH:-90}
-  local libs='-l:libutf8proc.a -l:libstemmer.a -lm -pthread' bin
-  rm -rf "$carry" "${build:?}/bin" && mkdir -p "$carry" "$build/bin" || return
-  make -j2 B="$build" GPU=1 GPU_ARCH="$arch" CFLAGS=-O3 LIBS="$libs" TOOL_LIBS="-l:libz.a $libs" "$build/gpuir" \
-    "$build/synth" "$build"/tests/gpu/{bench_cuda,bench_lab,test_cuda,test_team,test_lab,test_hostile} || return
-  cp "$old" "$build/bin/bench_cuda_old" || return
-  for bin in gpuir synth tests/gpu/{bench_cuda,bench_lab,test_cuda,test_team,test_lab,test_hostile}; do
-    cp "$build/$bin" "$build/bin/" || return
-  done
-  strip "$build"/bin/*
-  cp "$build/commit" "$build/bin/commit"
-  tar -c -C "$build/bin" . | xz -6 -T2 >"$carry/tools.tar.xz" || return
-  cp "$topics" "$carry/dict.topics"
+  local old=$1 dict=$2 topics=$3 chunks=${4-} queries=${5-}
+  local programs=(gpuir synth tests/gpu/{bench_cuda,bench_lab,test_cuda,test_team,test_lab,test_hostile})
+  rm -rf "$carried" && mkdir -p "$carried" || return
+  static_make B=build/session GPU=1 CFLAGS=-O3 "${programs[@]/#/build/session/}" || return
+  gather "${programs[@]}" && cp "$old" build/session/carry/bench_cuda_old && strip build/session/carry/bench_cuda_old &&
+    pack_up || return
+  cp "$topics" "$carried/dict.topics"
   pack_index "$dict" dict || return
   if [[ -n $chunks ]]; then
-    cp "$queries" "$carry/chunks.queries"
+    cp "$queries" "$carried/chunks.queries"
     pack_index "$chunks" chunks || return
   fi
-  ls -l "$carry"
+  ls -l "$carried"
 }
 
 # pack_index INDEX NAME: in parts NAME.xz.00 and so on; a compressed copy beside INDEX is used if it is newer
 pack_index() {
   [[ $1.xz -nt $1 ]] || xz -1 -k -f -T2 "$1" || return
-  split -b "$part_bytes" -d "$1.xz" "$carry/$2.xz."
+  split -b "$part_bytes" -d "$1.xz" "$carried/$2.xz."
 }
 
 # ---- on the machine with the GPU ----------------------------------------------------------------------------------
 
-decompress() {
-  if command -v xz >/dev/null; then xz -dc; else
-    python3 -c 'import lzma, shutil, sys; shutil.copyfileobj(lzma.open(sys.stdin.buffer), sys.stdout.buffer)'
-  fi
-}
-
-# unpack: what was carried now, to a folder that outlasts this step
-unpack() {
+# take_over: what was carried now, to a folder that outlasts this step
+take_over() {
   mkdir -p "$work/bin" "$work/parts" "$out"
-  if [[ -f $carry/tools.tar.xz ]]; then decompress <"$carry/tools.tar.xz" | tar -x -C "$work/bin" || return; fi
-  cp -f "$carry"/*.xz.[0-9][0-9] "$carry"/*.topics "$carry"/*.queries "$work/parts/" 2>/dev/null
+  if [[ -f $carry ]]; then decompress <"$carry" | tar -x -C "$work/bin" || return; fi
+  cp -f "$carried"/*.xz.[0-9][0-9] "$carried"/*.topics "$carried"/*.queries "$work/parts/" 2>/dev/null
   export PATH=$work/bin:$PATH
-  cpu=$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)
-  gpu=$(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null | head -n 1)
-  machine="${gpu:-no GPU}; $cpu, $(nproc) processors; commit $(cat "$work/bin/commit")"
+  gpu=$(device_name)
+  machine="${gpu:-no GPU}; $(processor_name), $(nproc) processors; commit $(cat "$work/bin/commit")"
   say "$machine"
 }
 
@@ -289,7 +275,7 @@ fi
 for step; do
   [[ $step =~ ^(check|compare|rates|lab|chunks)$ ]] || { echo "gpu_session.sh: no step $step" >&2; exit 2; }
 done
-unpack || exit
+take_over || exit
 for step; do
   say "== $step"
   case $step in

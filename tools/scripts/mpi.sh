@@ -11,29 +11,15 @@
 #       the programs from build/carry/mpi.tar.xz where that is, or else from build/.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+source tools/scripts/session.bash
 carry=build/carry/mpi.tar.xz
-
-die() {
-  echo "mpi.sh: $*" >&2
-  exit 1
-}
-
-# ---- pack -----------------------------------------------------------------------------------------------------------
 
 pack() {
   command -v mpicc >/dev/null || die "no mpicc: libopenmpi-dev and openmpi-bin"
-  local libs='-l:libutf8proc.a -l:libstemmer.a -lm -pthread' where=build/pack-mpi bin
-  make -j2 GPU=0 B=build/session CFLAGS=-O3 LIBS="$libs" TOOL_LIBS="-l:libz.a $libs" \
-    build/session/{gpuir,gpuir-mpi,synth}
-  rm -rf "$where"
-  mkdir -p "$where" build/carry
-  for bin in gpuir gpuir-mpi synth; do cp "build/session/$bin" "$where/"; done
-  strip "$where"/*
-  tar -c -C "$where" . | xz -6 -T2 >"$carry"
-  ls -l "$carry"
+  static_make B=build/session GPU=0 CFLAGS=-O3 build/session/{gpuir,gpuir-mpi,synth}
+  gather gpuir gpuir-mpi synth
+  pack_up
 }
-
-# ---- run ------------------------------------------------------------------------------------------------------------
 
 # rates INDEX SHARDS QUERIES RANKS: of both, by mode
 rates() {
@@ -77,13 +63,7 @@ run() {
   trap 'rm -rf "$work"' EXIT
   export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
   command -v mpirun >/dev/null || die "no mpirun (openmpi-bin)"
-  if [[ -f $carry ]]; then
-    mkdir "$work/bin"
-    tar -x -J -C "$work/bin" -f "$carry"
-    export PATH=$work/bin:$PATH
-  else
-    export PATH=$PWD/build:$PATH
-  fi
+  unpack || die "no gpuir: make all mpi synth, or mpi.sh pack elsewhere"
   for bin in gpuir gpuir-mpi synth; do
     command -v $bin >/dev/null || die "no $bin: make all mpi synth, or mpi.sh pack elsewhere"
   done
@@ -92,7 +72,7 @@ run() {
   # A rank has a processor, as a thread of the one process has; both are placed by the system, within the processors
   # that this script was given.
   flags=(--oversubscribe --use-hwthread-cpus --bind-to none)
-  echo "# $(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1), $(nproc) processors;" \
+  echo "# $(processor_name), $(nproc) processors;" \
     "$(gpuir --version | head -n 1)"
   echo "# work_us: processor time of all ranks a query; busy_us, busiest_us: by the clock, of a rank on average, and of"
   echo "# the busiest one; alone: one query at a time, p50 and p99"

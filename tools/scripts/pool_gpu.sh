@@ -14,46 +14,17 @@
 # STAND_IN=1 DOCUMENTS=200000 SMALL=100000 tries the script where there is no GPU. Exit status 1: something failed.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit
-out=${OUT:-build/session-logs} work=${POOL_WORK:-/tmp/pool-gpu} carry=build/carry/pool.tar.xz
+source tools/scripts/session.bash
+out=${OUT:-build/session-logs} work=${POOL_WORK:-/tmp/pool-gpu} carry=${CARRY:-build/carry/pool.tar.xz}
 budget=${BUDGET:-280} documents=${DOCUMENTS:-25200000} small=${SMALL:-1700000}
 device=(--backend gpu)
 [ -z "${STAND_IN:-}" ] || device=(--device-time '60,2')
 AUTO_LESS=${AUTO_LESS:-2} # processors that are not for threads of auto: the generator's and the driver's
 failed=0
 
-say() { printf '%4d s  %s\n' "$SECONDS" "$*"; }
-die() {
-  say "FAILED: $*"
-  exit 1
-}
-
 pack() {
-  local build=build/session libs='-l:libutf8proc.a -l:libstemmer.a -lm -pthread'
-  make -j2 B="$build" GPU=1 GPU_ARCH="${GPU_ARCH:-90}" CFLAGS=-O3 LIBS="$libs" TOOL_LIBS="-l:libz.a $libs" \
-    "$build/gpuir" "$build/synth" || return
-  mkdir -p "$build/pool" "$(dirname "$carry")" || return
-  cp "$build"/{gpuir,synth,commit} "$build/pool/" && strip "$build"/pool/{gpuir,synth} || return
-  tar -c -C "$build/pool" . | xz -6 -T2 >"$carry" && ls -l "$carry"
-}
-
-unpack() {
-  mkdir -p "$work" "$out" || return
-  if [ -f "$carry" ]; then
-    if command -v xz >/dev/null; then xz -dc "$carry"; else
-      python3 -c 'import lzma, shutil, sys; shutil.copyfileobj(lzma.open(sys.argv[1]), sys.stdout.buffer)' "$carry"
-    fi | tar -x -C "$work" || return
-    export PATH=$work:$PATH
-  else
-    export PATH=$PWD/build:$PATH
-  fi
-  gpuir --version >/dev/null
-}
-
-# left SECONDS WHAT: whether so much time is left
-left() {
-  ((SECONDS + $1 <= budget)) && return
-  say "LEFT OUT for lack of time: $2"
-  return 1
+  static_make B=build/session GPU=1 CFLAGS=-O3 build/session/{gpuir,synth} || return
+  gather gpuir synth && pack_up
 }
 
 # load NAME POLICY INDEX OPTION...: the lines of its runs, which go to NAME.txt too; rows to NAME/
@@ -209,9 +180,7 @@ run() {
   unpack || die "no programs: run '$0 pack' where there is a compiler"
   rm -rf "$work/logs" && mkdir -p "$work/logs"
   {
-    echo "# $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $processors processors;" \
-      "$(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null || echo 'no GPU');" \
-      "gpuir, commit $(cat "$work/commit" build/commit 2>/dev/null | head -n 1); command: tools/scripts/pool_gpu.sh"
+    head_of pool_gpu.sh
     echo "# documents: $documents (web), $small (small), in random order; mixed load; runs of T: 1,000 queries at least"
   } >"$table"
   self_check

@@ -18,6 +18,7 @@
 # status 1: something failed. STEPS, such as '30:ao_arrays', are steps with the seconds that each needs to begin.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit
+source tools/scripts/session.bash
 out=${OUT:-build/session-logs} work=${SCHEDULERS_WORK:-/tmp/schedulers} carry=${CARRY:-build/carry/schedulers.tar.xz}
 budget=${BUDGET:-400} documents=${DOCUMENTS:-8000000} p99=${P99:-5} quick=${QUICK:-}
 queries=${QUERIES:-10000} few=${FEW:-2000} train=3000
@@ -26,47 +27,19 @@ device=()
 [ -z "${STAND_IN:-}" ] || device=(--stand-in)
 failed=0
 
-say() { printf '%4d s  %s\n' "$SECONDS" "$*"; }
 # broke NAME: says why a run failed; fails
 broke() {
   failed=1
   say "FAILED: $1: $(tail -n 2 "$logs/$1.err")"
   return 1
 }
-die() {
-  say "FAILED: $*"
-  exit 1
-}
 
 pack() {
-  local build=build/session libs='-l:libutf8proc.a -l:libstemmer.a -lm -pthread'
-  make -j2 B="$build" GPU=1 GPU_ARCH="${GPU_ARCH:-90}" CFLAGS=-O3 LIBS="$libs" TOOL_LIBS="-l:libz.a $libs" \
-    "$build/gpuir" "$build/synth" || return
-  mkdir -p "$build/schedulers" "$(dirname "$carry")" || return
-  cp "$build"/{gpuir,synth,commit} "$build/schedulers/" && strip "$build"/schedulers/{gpuir,synth} || return
-  [ -z "${CHUNKS:-}" ] || cp "$CHUNKS" "$build/schedulers/chunks.gpuir" || return
-  [ -z "${CHUNKS_QUERIES:-}" ] || cp "$CHUNKS_QUERIES" "$build/schedulers/chunks.txt" || return
-  tar -c -C "$build/schedulers" . | xz -6 -T2 >"$carry" && ls -l "$carry"
-}
-
-unpack() {
-  mkdir -p "$work" "$out" || return
-  if [ -f "$carry" ]; then
-    if command -v xz >/dev/null; then xz -dc "$carry"; else
-      python3 -c 'import lzma, shutil, sys; shutil.copyfileobj(lzma.open(sys.argv[1]), sys.stdout.buffer)' "$carry"
-    fi | tar -x -C "$work" || return
-    export PATH=$work:$PATH
-  else
-    export PATH=${GPUIR_BUILD:-$PWD/build}:$PATH
-  fi
-  gpuir --version >/dev/null
-}
-
-# left SECONDS WHAT: whether so much time is left
-left() {
-  ((SECONDS + $1 <= budget)) && return
-  say "LEFT OUT for lack of time: $2"
-  return 1
+  static_make B=build/session GPU=1 CFLAGS=-O3 build/session/{gpuir,synth} || return
+  gather gpuir synth || return
+  [ -z "${CHUNKS:-}" ] || cp "$CHUNKS" build/session/carry/chunks.gpuir || return
+  [ -z "${CHUNKS_QUERIES:-}" ] || cp "$CHUNKS_QUERIES" build/session/carry/chunks.txt || return
+  pack_up
 }
 
 # load NAME POLICY INDEX QUERIES OPTION...: its lines go to NAME.txt, its rows to NAME/
@@ -351,9 +324,7 @@ run() {
   unpack || die "no programs: run '$0 pack' where there is a compiler"
   rm -rf "$logs" && mkdir -p "$logs"
   {
-    echo "# $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $processors processors;" \
-      "$(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null | head -n 1 || true);" \
-      "gpuir, commit $(cat "$work/commit" build/commit 2>/dev/null | head -n 1); command: tools/scripts/schedulers.sh"
+    head_of schedulers.sh
     echo "# web: $([ -f "$web" ] && echo "$web" || echo "$documents documents"); lists of Griffin and Ao: $documents" \
       "synthetic documents in random order; runs of $queries queries in AND, one seed"
   } | tee "$table"
