@@ -223,13 +223,15 @@ $(B)/gpuir_lab.o: tools/lab/gpuir_lab.cu tools/lab/gpuir_lab.h gpuir_cuda.cu $(H
 	$(call say,NVCC,$@)
 	$(Q)$(NVCC) $(NVFLAGS) -c -o $@ $<
 
-# Where the programs are built without a device, nvcc compiles all there is once, for one architecture, with the seam of
-# the tests: one of them needs no device.
+# Where the programs are built without a device, nvcc compiles all there is once, for one architecture, with the seam by
+# which tests let calls fail: one of them needs no device.
 compile-cuda: $(if $(HAVE_NVCC),$(if $(WITH_GPU),$(GPU_LAB)) $(B)/tests/gpu/test_team)
 
 GPU_SEAM = $(if $(WITH_GPU),$(B)/gpuir_cuda_seam.o,$(B)/cuda/gpuir_lab.o)
 
+ifeq ($(WITH_GPU),)
 $(B)/cuda/gpuir_lab.o: GPU_ARCH = 90
+endif
 $(B)/cuda/gpuir_lab.o: tools/lab/gpuir_lab.cu tools/lab/gpuir_lab.h gpuir_cuda.cu $(HEADER) $(B)/flags
 	$(call say,NVCC,$@)
 	@mkdir -p $(@D)
@@ -256,8 +258,10 @@ $(B)/tests/gpu/test_cuda: GPU_WITH = $(B)/gpuir_cuda_seam.o
 $(B)/tests/gpu/test_cuda: $(B)/gpuir_cuda_seam.o
 $(B)/tests/gpu/test_team: GPU_WITH = $(GPU_SEAM)
 $(B)/tests/gpu/test_team: $(GPU_SEAM)
-$(B)/tests/gpu/bench_lab $(B)/tests/gpu/test_lab: GPU_WITH = $(B)/gpuir_lab.o
-$(B)/tests/gpu/bench_lab $(B)/tests/gpu/test_lab: $(B)/gpuir_lab.o tools/lab/gpuir_lab.h
+$(B)/tests/gpu/test_lab: GPU_WITH = $(B)/cuda/gpuir_lab.o
+$(B)/tests/gpu/test_lab: $(B)/cuda/gpuir_lab.o tools/lab/gpuir_lab.h
+$(B)/tests/gpu/bench_lab: GPU_WITH = $(B)/gpuir_lab.o
+$(B)/tests/gpu/bench_lab: $(B)/gpuir_lab.o tools/lab/gpuir_lab.h
 $(B)/tests/gpu/bench_cuda $(B)/tests/gpu/bench_lab: $(B)/commit
 $(B)/tests/gpu/bench_cuda $(B)/tests/gpu/bench_lab: \
   KNOWN = $(if $(strip $(COMMIT)),-DGPUIR_COMMIT='"$(strip $(COMMIT))"')

@@ -632,6 +632,38 @@ static void check_arguments(gpuir_cuda_lab_desc desc) {
   report(gpuir_cuda_lab_open(&desc, &lab, NULL) == GPUIR_E_UNSUPPORTED && !lab, "refuse codec", desc.codec);
 }
 
+/* ---- calls that fail ---- */
+
+extern long gpuir_cuda_seam_calls, gpuir_cuda_seam_fail;
+extern int gpuir_cuda_seam_error;
+
+/* Lets each CUDA call by which a new lab is confined to a multiprocessor fail in turn: the next attempt succeeds. */
+static void check_failing_calls(const gpuir_cuda_lab_desc *desc) {
+  long fail, calls = 1;
+  int ok = 1;
+  for (fail = 0; fail <= calls && ok; fail++) { /* the first time none fails, and they are counted */
+    gpuir_cuda_lab *lab;
+    gpuir_error err;
+    int status = gpuir_cuda_lab_open(desc, &lab, &err);
+    if (status) {
+      ok = 0;
+      break;
+    }
+    gpuir_cuda_seam_error = 2; /* cudaErrorMemoryAllocation */
+    gpuir_cuda_seam_calls = 0;
+    gpuir_cuda_seam_fail = fail;
+    status = gpuir_cuda_lab_confine(lab, 1, &err);
+    gpuir_cuda_seam_fail = 0;
+    if (!fail) calls = gpuir_cuda_seam_calls;
+    ok = status == (fail ? GPUIR_E_NOMEM : GPUIR_OK) && !gpuir_cuda_lab_confine(lab, 1, &err) &&
+        !gpuir_cuda_lab_confine(lab, 0, &err);
+    if (!ok) printf("# call %ld: %s\n", fail, err.msg);
+    gpuir_cuda_lab_close(lab);
+  }
+  printf("# %ld calls\n", calls);
+  report(ok && calls > 10, "confine a lab after each call that fails, and then", "again");
+}
+
 int main(int argc, char **argv) {
   const int quick = argc > 1 && !strcmp(argv[1], "quick");
   const uint32_t one = 7, *list = &one, n = 1;
@@ -657,6 +689,7 @@ int main(int argc, char **argv) {
   report(gpuir_cuda_device(999, &info, &err) == GPUIR_E_BACKEND && gpuir_cuda_device(0, NULL, &err) == GPUIR_E_ARGUMENT,
       "refuse", "a device that is not there");
   if (!status) gpuir_cuda_lab_close(lab);
+  check_failing_calls(&desc);
   if (!mkdtemp(folder)) return 1;
   (void)snprintf(path, sizeof path, "%s/index", folder);
   if (argc > 1 && !quick) {

@@ -3163,8 +3163,6 @@ typedef struct gcl_steps {
 static void gcl_steps_close(gpuir_cuda_lab *lab) {
   gcl_steps *s = lab->steps;
   unsigned i;
-  (void)cudaFreeHost(lab->image);
-  if (lab->image_at) gpuir__free(&lab->r.a, lab->image_at, (lab->r.nlists + 1) * sizeof *lab->image_at);
   if (!s) return;
   for (i = 0; i < 4; i++)
     if (s->mark[i]) (void)cudaEventDestroy(s->mark[i]);
@@ -3173,20 +3171,30 @@ static void gcl_steps_close(gpuir_cuda_lab *lab) {
   (void)cudaFreeHost(s->terms);
   (void)cudaFreeHost(s->keys);
   gpuir__free(&lab->r.a, s, sizeof *s);
+  lab->steps = NULL;
+}
+
+/* Makes what batches and rounds keep, as far as it comes: on failure gcl_steps_close is due. */
+static int gcl_steps_make(gpuir_cuda_lab *lab, gpuir_error *err) {
+  gcl_steps *s = lab->steps = (gcl_steps *)gpuir__alloc_zero(&lab->r.a, sizeof *s);
+  unsigned i;
+  if (!s) return gpuir__fail_nomem(err);
+  GC_TRY(cudaHostAlloc((void **)(uintptr_t)&s->told, 64, cudaHostAllocMapped), "allocating pinned memory");
+  *s->told = 0;
+  GC_TRY(cudaHostGetDevicePointer((void **)&s->told_device, (void *)(uintptr_t)s->told, 0), "mapping memory");
+  for (i = 0; i < 4; i++) GC_TRY(cudaEventCreate(&s->mark[i]), "creating an event");
+  return GPUIR_OK;
 }
 
 /* Makes what batches and rounds keep, once, with room to fetch so many docIDs. */
 static int gcl_steps_open(gpuir_cuda_lab *lab, uint64_t room, gpuir_error *err) {
-  gcl_steps *s = lab->steps;
-  unsigned i;
-  if (!s) {
-    lab->steps = s = (gcl_steps *)gpuir__alloc_zero(&lab->r.a, sizeof *s);
-    if (!s) return gpuir__fail_nomem(err);
-    GC_TRY(cudaHostAlloc((void **)(uintptr_t)&s->told, 64, cudaHostAllocMapped), "allocating pinned memory");
-    *s->told = 0;
-    GC_TRY(cudaHostGetDevicePointer((void **)&s->told_device, (void *)(uintptr_t)s->told, 0), "mapping memory");
-    for (i = 0; i < 4; i++) GC_TRY(cudaEventCreate(&s->mark[i]), "creating an event");
+  gcl_steps *s;
+  const int status = lab->steps ? GPUIR_OK : gcl_steps_make(lab, err);
+  if (status) {
+    gcl_steps_close(lab);
+    return status;
   }
+  s = lab->steps;
   if (room <= s->landing_room) return GPUIR_OK;
   room += room / 2; /* the next batch may be larger */
   (void)cudaFreeHost(s->landing);
@@ -3250,10 +3258,10 @@ static void gcl_guards_close(gpuir_cuda_lab *lab) {
   lab->guards = NULL;
 }
 
-static int gcl_guards_open(gpuir_cuda_lab *lab, gpuir_error *err) {
+/* Makes what guards need, as far as it comes: on failure gcl_guards_close is due. */
+static int gcl_guards_make(gpuir_cuda_lab *lab, gpuir_error *err) {
   const size_t size = ((size_t)lab->r.processors + 1) * sizeof(uint32_t);
-  gcl_guards *g = lab->guards;
-  if (g) return GPUIR_OK;
+  gcl_guards *g;
   lab->all_processors = lab->r.processors;
   lab->guards = g = (gcl_guards *)gpuir__alloc_zero(&lab->r.a, sizeof *g);
   if (!g) return gpuir__fail_nomem(err);
@@ -3262,6 +3270,13 @@ static int gcl_guards_open(gpuir_cuda_lab *lab, gpuir_error *err) {
   memset(g->words, 0, size);
   GC_TRY(cudaHostGetDevicePointer((void **)&g->words_device, g->words, 0), "mapping memory");
   return GPUIR_OK;
+}
+
+/* Makes what guards need, once. */
+static int gcl_guards_open(gpuir_cuda_lab *lab, gpuir_error *err) {
+  const int status = lab->guards ? GPUIR_OK : gcl_guards_make(lab, err);
+  if (status) gcl_guards_close(lab);
+  return status;
 }
 
 /* Lets n blocks, fewer than there are multiprocessors, take one each, and waits until they have. */
@@ -3425,18 +3440,15 @@ static int gcl_rounds_poll(gpuir_cuda_lab *lab, uint32_t *left, gpuir_error *err
 
 #define GCL_QUERY_SIZE (GPUIR_MAX_TERMS * sizeof(gc_term) + sizeof(gcl_job))
 
-/* Makes room to score a query's candidates, once. */
+/* Makes room to score a query's candidates, once; where it failed before, what is missing of it. */
 static int gcl_scoring_open(gpuir_cuda_lab *lab, gpuir_error *err) {
   gcl_steps *s = lab->steps;
   const uint64_t room = (lab->r.room + GPUIR__BLOCK) * 8;
-  void *p;
-  int status;
+  int status = GPUIR_OK;
   if (s->keys) return GPUIR_OK;
-  GC_TRY(cudaMallocHost((void **)&s->terms, GCL_QUERY_SIZE), "allocating pinned memory");
-  status = gcl_device_alloc(&lab->r, GCL_QUERY_SIZE, &p, err);
-  s->terms_device = (gc_term *)p;
-  if (!status) status = gcl_device_alloc(&lab->r, room, &p, err);
-  s->keys_device = (unsigned long long *)p;
+  if (!s->terms) GC_TRY(cudaMallocHost((void **)&s->terms, GCL_QUERY_SIZE), "allocating pinned memory");
+  if (!s->terms_device) status = gcl_device_alloc(&lab->r, GCL_QUERY_SIZE, (void **)&s->terms_device, err);
+  if (!status && !s->keys_device) status = gcl_device_alloc(&lab->r, room, (void **)&s->keys_device, err);
   if (!status) GC_TRY(cudaMallocHost((void **)&s->keys, room), "allocating pinned memory");
   return status;
 }
@@ -3596,6 +3608,8 @@ void gpuir_cuda_lab_close(gpuir_cuda_lab *lab) {
   gcl_guards_close(lab);
   if (lab->r.stream) (void)cudaStreamSynchronize(lab->r.stream);
   gcl_steps_close(lab);
+  (void)cudaFreeHost(lab->image);
+  if (lab->image_at) gpuir__free(&a, lab->image_at, (lab->r.nlists + 1) * sizeof *lab->image_at);
   while (lab->r.nmemory) (void)cudaFree(lab->r.memory[--lab->r.nmemory]);
   (void)cudaFreeHost(lab->r.plan);
   if (lab->before) (void)cudaEventDestroy(lab->before);
