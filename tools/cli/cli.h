@@ -521,6 +521,8 @@ enum { FORM_HUMAN, FORM_TREC, FORM_TSV, FORM_JSON };
 /* Prints a hit in one of the first three forms: of query `id`, or, for FORM_TSV, of the only one (NULL); name: the
  * document's, n bytes of it; tag: of the run, for FORM_TREC. */
 void cli_print_hit(int form, const char *id, size_t rank, gpuir_hit hit, const char *name, size_t n, const char *tag);
+/* Prints, for people, which of many queries the hits behind it answer. */
+void cli_print_question(const char *id, const char *text, size_t len);
 
 /* Opens an index, or prints why not and returns NULL. */
 gpuir_index *cli_open(const char *path);

@@ -307,6 +307,14 @@ void cli_print_hit(int form, const char *id, size_t rank, gpuir_hit hit, const c
   putchar('\n');
 }
 
+void cli_print_question(const char *id, const char *text, size_t len) {
+  printf("# ");
+  cli_tsv_string(stdout, id, strlen(id));
+  printf(": ");
+  cli_tsv_string(stdout, text, len);
+  putchar('\n');
+}
+
 /* Prints number `i` of n hits. */
 static void print_hit(search *s, const char *id, const gpuir_query *query, const gpuir_hit *hits, size_t i, size_t n) {
   cli_buf *name = &s->name;
@@ -337,13 +345,7 @@ static void print_answer(search *s, const char *id, const gpuir_query *query, co
   s->hits_total += n;
   s->answered++;
   passages_begin(&s->passages.how);
-  if (s->form == FORM_HUMAN && s->many && !s->passages.how.grep) {
-    printf("# ");
-    cli_tsv_string(stdout, id, strlen(id));
-    printf(": ");
-    cli_tsv_string(stdout, text, len);
-    putchar('\n');
-  }
+  if (s->form == FORM_HUMAN && s->many && !s->passages.how.grep) cli_print_question(id, text, len);
   if (s->form == FORM_JSON) {
     printf("{\"id\":");
     if (s->many) cli_json_string(stdout, id, strlen(id));

@@ -1,8 +1,6 @@
 /* query.c - gpuir-mpi query: the first rank reads queries and prints hits, all ranks answer. */
 #include "mpi.h"
 
-#include "../common/text.h"
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -106,13 +104,7 @@ static void print_answers(query *q, size_t from, const mpi_batch *b, const gpuir
       cli_error("%s: query %s: %s", q->folder, id, cause);
       continue;
     }
-    if (q->form == FORM_HUMAN && q->many) {
-      printf("# ");
-      cli_tsv_string(stdout, id, strlen(id));
-      printf(": ");
-      cli_tsv_string(stdout, b->texts[i], b->lens[i]);
-      putchar('\n');
-    }
+    if (q->form == FORM_HUMAN && q->many) cli_print_question(id, b->texts[i], b->lens[i]);
     for (size_t j = 0; j < q->search.k && hits[i * q->search.k + j].score; j++) {
       const gpuir_hit hit = hits[i * q->search.k + j];
       uint32_t len;
