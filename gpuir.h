@@ -1459,38 +1459,28 @@ static uint64_t gpuir__now(void) {
 static void gpuir__lock(pthread_mutex_t *mutex) { (void)pthread_mutex_lock(mutex); }
 static void gpuir__unlock(pthread_mutex_t *mutex) { (void)pthread_mutex_unlock(mutex); }
 
-/* Writes all n bytes at `offset`; 0 or -1 with errno. */
-static int gpuir__pwrite_all(int fd, const void *bytes, size_t n, uint64_t offset) {
-  const uint8_t *p = (const uint8_t *)bytes;
+/* Writes or reads exactly n bytes at `offset`; 0, or -1 with errno: ENOSPC where nothing is written any more, EIO at
+ * the end of a file that is read. */
+static int gpuir__transfer_all(int fd, uint8_t *p, size_t n, uint64_t offset, int writing) {
   while (n) {
-    ssize_t w = pwrite(fd, p, n < 0x40000000u ? n : 0x40000000u, (off_t)offset);
-    if (w < 0 && errno == EINTR) continue;
-    if (w <= 0) {
-      if (w == 0) errno = ENOSPC;
-      return -1;
-    }
-    p += w;
-    n -= (size_t)w;
-    offset += (uint64_t)w;
+    const size_t some = n < 0x40000000u ? n : 0x40000000u;
+    const ssize_t done = writing ? pwrite(fd, p, some, (off_t)offset) : pread(fd, p, some, (off_t)offset);
+    if (done < 0 && errno == EINTR) continue;
+    if (done == 0) errno = writing ? ENOSPC : EIO;
+    if (done <= 0) return -1;
+    p += done;
+    n -= (size_t)done;
+    offset += (uint64_t)done;
   }
   return 0;
 }
 
-/* Reads exactly n bytes at `offset`; 0 or -1 with errno (EIO at the end of the file). */
+static int gpuir__pwrite_all(int fd, const void *bytes, size_t n, uint64_t offset) {
+  return gpuir__transfer_all(fd, (uint8_t *)(uintptr_t)bytes, n, offset, 1);
+}
+
 static int gpuir__pread_all(int fd, void *bytes, size_t n, uint64_t offset) {
-  uint8_t *p = (uint8_t *)bytes;
-  while (n) {
-    ssize_t r = pread(fd, p, n < 0x40000000u ? n : 0x40000000u, (off_t)offset);
-    if (r < 0 && errno == EINTR) continue;
-    if (r <= 0) {
-      if (r == 0) errno = EIO;
-      return -1;
-    }
-    p += r;
-    n -= (size_t)r;
-    offset += (uint64_t)r;
-  }
-  return 0;
+  return gpuir__transfer_all(fd, (uint8_t *)bytes, n, offset, 0);
 }
 
 /* Allocates a file's first n bytes, zeros where it has none: writing to a mapped hole of a full disk would raise
@@ -3539,21 +3529,12 @@ GPUIR__ENCODES(gpuir__bp128_encode) { return gpuir__encode_blocks(codec, values,
 /* ========
  * [05-lab-unary]  codecs of the literature: unary codes (ef, qs, rice)
  *
- * The codecs of the literature stand in three parts, which GPUIR_NO_LAB leaves out:
- *     ef                               Elias-Fano in partitions of 128      [05-lab-unary]
- *     qs                               Elias-Fano over the whole list       [05-lab-unary]
- *     rice                             unary and binary bit vectors apart   [05-lab-unary]
- *     pfd, newpfd, optpfd              blocks of 128 gaps with exceptions   [06-lab-pfor]
- *     pfd-list                         one width for the whole list, exceptions recursively
- *     parapfor                         segments whose exceptions are patched independently
- *     lrc, lrcseg, seglrc, hslrc       deviations from regression lines     [07-lab-lines]
- *
- * All of them say in the stream itself what a decoder has to know, so that a short list, which
- * has no directory and no stored parameter, needs nothing else. All bit vectors here are plain:
- * bit i is bit i % 8 of byte i / 8, and a number's low bits come first. A header is checked when
- * the list is opened and again wherever it is used; what does not lie within the stream counts as
- * zeros. Beyond the directory's offset, which all codecs use, nothing depends on the block size
- * of 128 where a codec's own unit is another one.
+ * All codecs of the literature, here and in the next two parts, say in the stream itself what a
+ * decoder has to know, so that a short list, which has no directory and no stored parameter,
+ * needs nothing else. All bit vectors are plain: bit i is bit i % 8 of byte i / 8, and a number's
+ * low bits come first. A header is checked when the list is opened and again wherever it is used;
+ * what does not lie within the stream counts as zeros. Beyond the directory's offset, which all
+ * codecs use, nothing depends on the block size of 128 where a codec's own unit is another one.
  *
  * Functions that are GPUIR_HD compute one value from the bytes alone, as a thread of a warp does: one
  * definition of the format for the decoders here and for the device. Above each codec stands which
@@ -3569,6 +3550,17 @@ GPUIR__ENCODES(gpuir__bp128_encode) { return gpuir__encode_blocks(codec, values,
 /* Returns the low `bytes` <= 4 bytes at p as a number; reads 4. */
 GPUIR_HD uint32_t gpuir__load_bytes(const uint8_t *p, unsigned bytes) {
   return gpuir__load32(p) & gpuir__low_bits(8 * bytes);
+}
+
+/* Returns the number of rising values, of n packed ones of w bits each, that are less than x. */
+GPUIR_HD uint32_t gpuir__packed_lower_bound(const uint8_t *p, unsigned w, uint32_t n, uint32_t x) {
+  uint32_t lo = 0;
+  while (lo < n) {
+    const uint32_t mid = (lo + n) / 2;
+    if (gpuir__packed_value(p, w, mid) < x) lo = mid + 1;
+    else n = mid;
+  }
+  return lo;
 }
 
 /* Writes v < 2^57 at a bit of zeroed memory, of which it touches 8 bytes. */
@@ -4337,14 +4329,9 @@ GPUIR_HD uint32_t gpuir__pfd_value(const gpuir__pfd_block *v, uint32_t i) {
   } else if (v->form == GPUIR__PFD_MARKED) {
     value |= gpuir__bp128_high_of(&v->marked, i);
   } else if (v->form == GPUIR__PFD_APART) { /* positions increase */
-    uint32_t lo = 0, hi = v->number, at;
-    while (lo < hi) {
-      uint32_t mid = (lo + hi) / 2;
-      if (gpuir__packed_value(v->positions, 7, mid) < i) lo = mid + 1;
-      else hi = mid;
-    }
+    const uint32_t lo = gpuir__packed_lower_bound(v->positions, 7, v->number, i);
     if (lo < v->number) {
-      uint32_t high = gpuir__pfd_apart(v, lo, &at);
+      uint32_t at, high = gpuir__pfd_apart(v, lo, &at);
       if (at == i) value |= high;
     }
   }
@@ -4498,7 +4485,7 @@ GPUIR__ENCODES(gpuir__pfd_encode) { return gpuir__encode_blocks(codec, values, n
  * block, width[] is 0. As in the paper, all exceptions are decoded when the list is opened.
  *
  * gpuir__pfl_level_find takes each level apart. A lane takes gpuir__packed_value of its slots; then lanes
- * patch an exception each, from gpuir__pfl_first on, by gpuir__pfl_high; gpuir__pfl_value does both.
+ * patch an exception each, from gpuir__pfl_first on, by gpuir__pfl_high.
  * ----*/
 
 #define GPUIR__PFL_BLOCK 512u
@@ -4562,8 +4549,9 @@ static int gpuir__pfl_positions(uint32_t *positions, uint32_t number, uint32_t n
   return GPUIR_OK;
 }
 
-/* Decodes an array, whose size gpuir__pfl_size has found good, to out[0..n). Returns the end of its bytes, or NULL
- * if it is malformed. */
+/* Decodes an array, whose size gpuir__pfl_size has found good, to out[0..n); its exceptions stand in `memory` then, high
+ * bits before positions. If out is NULL, only they are decoded. Returns the end of its bytes, or NULL if it is
+ * malformed. */
 static const uint8_t *gpuir__pfl_decode(const uint8_t *p, uint32_t n, unsigned depth, uint32_t *out, uint32_t *memory) {
   const uint8_t *end = p + 5;
   uint32_t number, i;
@@ -4574,13 +4562,13 @@ static const uint8_t *gpuir__pfl_decode(const uint8_t *p, uint32_t n, unsigned d
   }
   b = p[0];
   number = gpuir__load32(p + 1);
-  for (i = 0; i < n; i++) out[i] = gpuir__packed_value(end, b, i);
+  for (i = 0; out && i < n; i++) out[i] = gpuir__packed_value(end, b, i);
   end += gpuir__packed_size(n, b);
   if (!number) return end;
   end = gpuir__pfl_decode(end, number, depth - 1, memory, memory + (size_t)number * 2);
   if (end) end = gpuir__pfl_decode(end, number, depth - 1, memory + number, memory + (size_t)number * 2);
   if (!end || gpuir__pfl_positions(memory + number, number, n)) return NULL;
-  for (i = 0; i < number; i++) out[memory[number + i]] |= memory[i] << b;
+  for (i = 0; out && i < number; i++) out[memory[number + i]] |= memory[i] << b;
   return end;
 }
 
@@ -4629,20 +4617,15 @@ static int gpuir__pfl_counts_hold(const gpuir__stream *s, const uint32_t *positi
 static int gpuir__pfl_open(gpuir__stream *s) {
   gpuir__pfl_state *state = (gpuir__pfl_state *)s->scratch;
   uint32_t *memory = (uint32_t *)(void *)(state + 1);
-  const uint8_t *end;
   unsigned depth;
   uint64_t need;
-  uint32_t number;
   int status = gpuir__pfl_find(s, &state->top, &depth, &need);
   if (status) return status;
-  number = state->top.number;
   state->overflows = memory;
-  state->positions = memory + number;
-  if (!number) return GPUIR_OK;
-  end = gpuir__pfl_decode(state->top.rest, number, depth - 1, memory, memory + (size_t)number * 2);
-  if (end) end = gpuir__pfl_decode(end, number, depth - 1, memory + number, memory + (size_t)number * 2);
-  if (!end || gpuir__pfl_positions(memory + number, number, s->n)) return GPUIR_E_FORMAT;
-  return gpuir__pfl_counts_hold(s, memory + number, number) ? GPUIR_OK : GPUIR_E_FORMAT;
+  state->positions = memory + state->top.number;
+  if (!state->top.number) return GPUIR_OK;
+  if (!gpuir__pfl_decode(state->top.slots - 5, s->n, depth, NULL, memory)) return GPUIR_E_FORMAT;
+  return gpuir__pfl_counts_hold(s, state->positions, state->top.number) ? GPUIR_OK : GPUIR_E_FORMAT;
 }
 
 /* Returns the first exception at value i of the list or behind it. */
@@ -4653,12 +4636,6 @@ GPUIR_HD uint32_t gpuir__pfl_first(const gpuir__pfl_state *state, uint32_t i) {
 /* Returns the high bits of exception e in their place. */
 GPUIR_HD uint32_t gpuir__pfl_high(const gpuir__pfl_state *state, uint32_t e) {
   return state->overflows[e] << state->top.b;
-}
-
-/* Returns gap i of an open list alone. */
-GPUIR_HD uint32_t gpuir__pfl_value(const gpuir__pfl_state *state, uint32_t i) {
-  const uint32_t e = gpuir__pfl_first(state, i), slot = gpuir__packed_value(state->top.slots, state->top.b, i);
-  return e < state->top.number && state->positions[e] == i ? slot | gpuir__pfl_high(state, e) : slot;
 }
 
 GPUIR__DECODES(gpuir__pfl_decode_block) {
@@ -4818,8 +4795,7 @@ GPUIR__ENCODES(gpuir__pfl_encode) {
  * by default with s = 256 and without exceptions.
  *
  * gpuir__para_find takes a segment apart. A lane takes gpuir__packed_value of the slots; then lanes patch
- * an exception each by gpuir__para_high; gpuir__para_value does both for a value of a segment,
- * gpuir__para_gap for one of a list.
+ * an exception each by gpuir__para_high; gpuir__para_value does both for one value.
  * ----*/
 
 #define GPUIR__PARA_LEAST 1002u
@@ -4879,14 +4855,10 @@ static void gpuir__para_decode(const gpuir__stream *s, const gpuir__para *v, uin
 
 /* Returns value i alone. Indices of exceptions increase. */
 GPUIR_HD uint32_t gpuir__para_value(const gpuir__para *v, uint32_t i) {
-  uint32_t value = gpuir__packed_value(v->slots, v->b, i), lo = 0, hi = v->en, at;
-  while (lo < hi) {
-    uint32_t mid = (lo + hi) / 2;
-    if (gpuir__packed_value(v->indices, v->ib, mid) < i) lo = mid + 1;
-    else hi = mid;
-  }
+  uint32_t value = gpuir__packed_value(v->slots, v->b, i);
+  const uint32_t lo = gpuir__packed_lower_bound(v->indices, v->ib, v->en, i);
   if (lo < v->en) {
-    uint32_t high = gpuir__para_high(v, lo, &at);
+    uint32_t at, high = gpuir__para_high(v, lo, &at);
     if (at == i) value |= high;
   }
   return value;
@@ -4895,18 +4867,6 @@ GPUIR_HD uint32_t gpuir__para_value(const gpuir__para *v, uint32_t i) {
 /* Returns the number of values of a list's segments; 256 if the stream does not say. */
 GPUIR_HD uint32_t gpuir__para_size(const gpuir__stream *s) {
   return s->offset && s->len && s->bytes[0] >= 6 && s->bytes[0] <= 8 ? 1u << s->bytes[0] : GPUIR__PARA_MOST;
-}
-
-/* Returns gap i of a list alone. */
-GPUIR_HD uint32_t gpuir__para_gap(const gpuir__stream *s, uint32_t i) {
-  const uint32_t size = gpuir__para_size(s);
-  uint64_t at = s->offset ? gpuir__min64(s->offset[i / GPUIR__BLOCK], s->len) : 0;
-  uint32_t start = i / GPUIR__BLOCK * GPUIR__BLOCK & ~(size - 1); /* of the segment that the block begins in */
-  gpuir__para v;
-  for (;; start += size) {
-    at += gpuir__para_find(s->bytes + at, s->len - at, gpuir__min32(size, s->n - start), &v);
-    if (i - start < size) return gpuir__para_value(&v, i - start);
-  }
 }
 
 /* Chooses b for a segment; *en: the exceptions, values of more than b bits; *most: the greatest width of a value. */
@@ -6638,19 +6598,15 @@ static void gpuir__batch_bufs(gpuir__batch *batch, gpuir__buf *bufs[GPUIR__BATCH
   bufs[n++] = &batch->positions_off;
 }
 
-static void gpuir__batch_clear(gpuir__batch *batch) {
+/* Empties a batch; frees its memory, too, if an allocator is given. */
+static void gpuir__batch_clear(const gpuir_allocator *a, gpuir__batch *batch) {
   gpuir__buf *bufs[GPUIR__BATCH_BUFS];
   unsigned i;
   gpuir__batch_bufs(batch, bufs);
-  for (i = 0; i < GPUIR__BATCH_BUFS; i++) bufs[i]->len = 0;
-  batch->nterms = batch->postings = 0;
-}
-
-static void gpuir__batch_free(const gpuir_allocator *a, gpuir__batch *batch) {
-  gpuir__buf *bufs[GPUIR__BATCH_BUFS];
-  unsigned i;
-  gpuir__batch_bufs(batch, bufs);
-  for (i = 0; i < GPUIR__BATCH_BUFS; i++) gpuir__buf_free(a, bufs[i]);
+  for (i = 0; i < GPUIR__BATCH_BUFS; i++) {
+    if (a) gpuir__buf_free(a, bufs[i]);
+    bufs[i]->len = 0;
+  }
   batch->nterms = batch->postings = 0;
 }
 
@@ -12749,7 +12705,7 @@ static int gpuir__worker_unit(gpuir__worker *w, gpuir__unit *unit, uint64_t ligh
   uint64_t i, size;
   const uint64_t need = gpuir__encoder_need(&w->encoding.encoder);
   int status = GPUIR_OK;
-  gpuir__batch_clear(&unit->out);
+  gpuir__batch_clear(NULL, &unit->out);
   for (i = 0; i < unit->nterms && !status; i++) {
     gpuir__item item;
     memcpy(&item, unit->items.data + i * sizeof item, sizeof item);
@@ -12957,7 +12913,7 @@ static int gpuir__builder_retire_unit(gpuir_builder *b, gpuir__unit *unit, gpuir
   b->told.done.postings_done += unit->postings;
   if (unit->used > 2 * b->tasks.size) { /* a huge list's */
     gpuir__area_free(&b->a, &unit->bytes);
-    gpuir__batch_free(&b->a, &unit->out);
+    gpuir__batch_clear(&b->a, &unit->out);
   }
   unit->used = unit->nterms = unit->postings = 0;
   unit->terms.len = unit->items.len = unit->parts.len = 0;
@@ -13391,7 +13347,7 @@ GPUIR__COLD static void gpuir__builder_free_tasks(gpuir_builder *b) {
       gpuir__buf_free(&b->a, &b->merge.units[i].terms);
       gpuir__buf_free(&b->a, &b->merge.units[i].items);
       gpuir__buf_free(&b->a, &b->merge.units[i].parts);
-      gpuir__batch_free(&b->a, &b->merge.units[i].out);
+      gpuir__batch_clear(&b->a, &b->merge.units[i].out);
     }
     gpuir__free(&b->a, b->merge.units, b->tasks.n * sizeof *b->merge.units);
     b->merge.units = NULL;
@@ -20526,37 +20482,25 @@ typedef struct gpuir__merged {
   uint32_t n;
 } gpuir__merged;
 
-/* Appends a source's live postings of its term. */
+/* Appends a source's live postings of its term, with their positions if these are merged: all are decoded, then those of
+ * deleted documents closed up. */
 static int gpuir__source_postings(const gpuir__source *s, gpuir__list *l, gpuir__merged *m) {
   uint32_t docs[GPUIR__BLOCK_ROOM], freqs[GPUIR__BLOCK_ROOM], block, i, n;
-  for (block = 0; block < l->nblocks; block++) {
-    n = gpuir__list_docs(l, block, docs);
-    gpuir__list_freqs(l, block, freqs);
-    for (i = 0; i < n; i++) {
-      if (docs[i] >= s->leaf.seg->stat.documents || freqs[i] == UINT32_MAX) return GPUIR_E_FORMAT;
-      if (!gpuir__source_has(s, docs[i])) continue;
-      m->docids[m->n] = gpuir__source_docid(s, docs[i]);
-      m->tfs[m->n++] = freqs[i] + 1;
-    }
-  }
-  return GPUIR_OK;
-}
-
-/* Appends the positions of a source's live postings: all are decoded, then those of deleted documents closed up. */
-static int gpuir__source_positions(const gpuir__source *s, const gpuir__list *l, uint64_t cf, gpuir__merged *m) {
-  uint32_t docs[GPUIR__BLOCK_ROOM], freqs[GPUIR__BLOCK_ROOM], block, i, n;
-  uint32_t *from = m->positions + m->occurrences;
-  int status = gpuir__segment_positions(s->leaf.seg, s->walk.id, from, cf);
+  uint32_t *from = m->positions ? m->positions + m->occurrences : NULL;
+  const int status = from ? gpuir__segment_positions(s->leaf.seg, s->walk.id, from, gpuir__list_cf(l)) : GPUIR_OK;
   for (block = 0; block < l->nblocks && !status; block++) {
     n = gpuir__list_docs(l, block, docs);
     gpuir__list_freqs(l, block, freqs);
     for (i = 0; i < n; i++) {
       const uint32_t tf = freqs[i] + 1;
+      if (docs[i] >= s->leaf.seg->stat.documents || !tf) return GPUIR_E_FORMAT;
       if (gpuir__source_has(s, docs[i])) {
-        memmove(m->positions + m->occurrences, from, (size_t)tf * 4);
-        m->occurrences += tf;
+        m->docids[m->n] = gpuir__source_docid(s, docs[i]);
+        m->tfs[m->n++] = tf;
+        if (from) memmove(m->positions + m->occurrences, from, (size_t)tf * 4);
+        m->occurrences += from ? tf : 0;
       }
-      from += tf;
+      if (from) from += tf;
     }
   }
   return status;
@@ -20568,7 +20512,6 @@ static int gpuir__source_list(const gpuir__fusion *f, gpuir__source *s, gpuir__m
   int status = gpuir__list_open(s->leaf.seg, &f->l->a, s->walk.id, &l);
   if (status) return status;
   status = gpuir__source_postings(s, &l, m);
-  if (!status && m->positions) status = gpuir__source_positions(s, &l, gpuir__list_cf(&l), m);
   gpuir__list_close(&f->l->a, &l);
   return status;
 }

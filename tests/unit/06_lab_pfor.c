@@ -33,11 +33,29 @@ static uint32_t lane_pfd(const gpuir__stream *s, uint32_t i) {
   return value;
 }
 
+/* Gap i of an open pfd-list. */
+static uint32_t lane_pfl(const gpuir__pfl_state *state, uint32_t i) {
+  const uint32_t e = gpuir__pfl_first(state, i), slot = gpuir__packed_value(state->top.slots, state->top.b, i);
+  return e < state->top.number && state->positions[e] == i ? slot | gpuir__pfl_high(state, e) : slot;
+}
+
+/* Gap i of a list of parapfor. */
+static uint32_t lane_para(const gpuir__stream *s, uint32_t i) {
+  const uint32_t size = gpuir__para_size(s);
+  uint64_t at = s->offset ? gpuir__min64(s->offset[i / 128], s->len) : 0;
+  uint32_t start = i / 128 * 128 & ~(size - 1); /* of the segment that the block begins in */
+  gpuir__para v;
+  for (;; start += size) {
+    at += gpuir__para_find(s->bytes + at, s->len - at, gpuir__min32(size, s->n - start), &v);
+    if (i - start < size) return gpuir__para_value(&v, i - start);
+  }
+}
+
 static uint32_t lane_value(const gpuir__stream *s, uint32_t i, int *gap) {
   const char *name = s->codec->name;
   *gap = s->codec->docids;
-  if (!strcmp(name, "pfd-list")) return gpuir__pfl_value((const gpuir__pfl_state *)s->scratch, i);
-  if (!strcmp(name, "parapfor")) return gpuir__para_gap(s, i);
+  if (!strcmp(name, "pfd-list")) return lane_pfl((const gpuir__pfl_state *)s->scratch, i);
+  if (!strcmp(name, "parapfor")) return lane_para(s, i);
   return lane_pfd(s, i);
 }
 
