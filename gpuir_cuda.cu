@@ -24,6 +24,7 @@
  *     [cuda-06-or]          OR: docID tiles in shared memory          gc_tiles gc_order gc_or
  *     [cuda-06b-sums]       OR without pruning: slices are added up   gc_places gc_sum_tiles
  *     [cuda-07-and]         AND; OR by MaxScore                       gc_and_decoding gc_and_guided gc_max
+ *     [cuda-07b-phrases]    phrases: where in documents terms stand   gc_phrase_all gc_phrase_tf
  *     [cuda-08-topk]        hits out of candidates                    gc_final gc_brief
  *     [cuda-09-memory]      host: device memory, sending bytes        gc_take gc_pipe_put
  *     [cuda-10-recoder]     host: recoding lists                      gc_recode_all gc_recoder_measure
@@ -186,7 +187,7 @@ typedef struct gc_chunk {
 
 /* Work counters of a launch. */
 typedef struct gc_control {
-  uint32_t next_or, next_drive, next_and, ended, next_sum, zero; /* ended: blocks of threads of gc_brief */
+  uint32_t next_or, next_drive, next_and, ended, next_sum, next_phrase; /* ended: blocks of threads of gc_brief */
   unsigned long long drives[GC_ROUNDS]; /* of each: entries of gc_maxs.drives << 40 | groups of blocks */
 } gc_control;
 
@@ -4100,6 +4101,351 @@ static __global__ void __launch_bounds__(GC_GUIDED_THREADS, GC_MAX_BLOCKS)
 }
 
 /* ========================
+ * [cuda-07b-phrases]  phrases: documents that hold all lists, and where in them the lists' terms stand
+ *
+ * For queries all of whose terms are required, some of them phrases. The lists of the words and of the phrases' tokens
+ * are intersected: a warp takes a block of the shortest list and looks its documents up in the others. Of a document
+ * that is in all of them, and that could enter the top-k if each phrase stood there as often as the rarest of its
+ * tokens, the warp then compares positions, which lie as in the file ([09b-positions] of gpuir.h): a lane has a gap,
+ * and a scan makes positions of the gaps of a chunk. A phrase's frequency is scored as a term's is.
+ *
+ * No walk goes behind the bytes of its block, which end where the next block's begin, whatever the file says: so all
+ * walks of a list together read its bytes at most once for each posting of a block.
+ *
+ * Start at  gc_phrase_all; gc_phrase_tf (a phrase in a document), gc_walk_next (positions).
+ * ======================*/
+
+#define GC_PHRASE_THREADS 128u
+
+/* Positions on the device: the section, and of each block of the directory where in its list they begin. */
+typedef struct gc_positions {
+  const uint8_t *bytes;
+  const uint32_t *offsets;
+} gc_positions;
+
+/* The positions of a list: bytes of the section. */
+typedef struct gc_spots {
+  uint64_t at, length;
+} gc_spots;
+
+/* What a query requires: a list, or a phrase. Its tokens are numbers of the job's lists. */
+typedef struct gc_clause {
+  float weight;
+  uint32_t q, first, n; /* first: among gc_phrases.tokens; n: 1: a list */
+} gc_clause;
+
+/* A job of gc_phrase_all. */
+typedef struct gc_sought {
+  uint32_t job, first_spot, first_clause, nclauses; /* first_spot: of its first list; the others' follow */
+} gc_sought;
+
+/* The queries with phrases of a launch. */
+typedef struct gc_phrases {
+  const gc_sought *jobs; /* n */
+  const uint32_t *start; /* first ticket of each, and one more; a ticket is a group of driver blocks */
+  const gc_clause *clauses;
+  const gc_spots *spots;
+  const uint8_t *tokens;
+  gc_positions positions;
+  uint32_t n, tickets, group;
+  uint32_t lists; /* of a job at most, those that exclude apart */
+} gc_phrases;
+
+/* Where a token of a phrase has got to in a document. All lanes have the same. */
+typedef struct gc_walk {
+  uint64_t width, bytes; /* in the section: of the current chunk, its number of bits and its gaps */
+  uint64_t end; /* of the block */
+  uint64_t left; /* gaps */
+  uint32_t at, next; /* the next gap of the chunk; what it is added to */
+} gc_walk;
+
+/* The shared memory of a warp; `lists` rows of 128 words and the walks of a phrase's tokens stand behind it. */
+typedef struct alignas(16) gc_finds {
+  uint32_t docs[GPUIR__BLOCK]; /* of gc_probe, and of gc_kth_score */
+  uint32_t doc[GPUIR__BLOCK], score[GPUIR__BLOCK]; /* of the driver block's postings */
+  uint32_t match[GPUIR__BLOCK]; /* those that are left, by their number in the block */
+} gc_finds;
+
+/* Returns row r behind it: where in list r the driver block's postings are. */
+static __device__ __forceinline__ uint32_t *gc_where(gc_finds *w, uint32_t r) {
+  return (uint32_t *)(w + 1) + r * GPUIR__BLOCK;
+}
+
+/* Returns the shared memory that a warp needs. */
+static size_t gc_phrase_bytes(uint32_t lists, uint32_t tokens) {
+  return sizeof(gc_finds) + lists * GPUIR__BLOCK * 4 + tokens * sizeof(gc_walk);
+}
+
+/* ---- positions ---- */
+
+static __device__ __forceinline__ uint64_t gc_sum64(uint64_t x) {
+  uint32_t i;
+#pragma unroll
+  for (i = 16; i; i /= 2) x += __shfl_xor_sync(GC_WARP, x, i);
+  return x;
+}
+
+/* Begins to walk the positions of posting `at` of a list; `left` is its frequency, or 0 where the bytes do not hold
+ * what the frequencies promise. About 120 instructions, and 6 for each 1,024 gaps before it in the block. */
+static __device__ __noinline__ gc_walk gc_walk_open(const gc_view &v, const gc_positions &p, const gc_term &t,
+    const gc_spots &spots, uint32_t at) {
+  const uint32_t block = at / GPUIR__BLOCK, posting = at % GPUIR__BLOCK, n = gc_block_len(t, block), lane = gc_lane();
+  uint64_t start = 0, end = spots.length, before = 0, all = 0, own = 0, skip = 0, chunks, c;
+  uint32_t f[4], wide = 0, i;
+  gc_walk w;
+  if (t.kind == GC_LONG) {
+    const uint32_t *offset = p.offsets + t.first_block + block;
+    start = (uint64_t)__ldg(offset) * GPUIR__CHUNK_UNIT;
+    if (block + 1 < t.nblocks) end = min(end, (uint64_t)__ldg(offset + 1) * GPUIR__CHUNK_UNIT);
+  }
+  gc_decode_freqs(v, t, block, f);
+#pragma unroll
+  for (i = 0; i < 4; i++) {
+    const uint64_t tf = 4 * lane + i < n ? (uint64_t)f[i] + 1 : 0;
+    all += tf;
+    before += 4 * lane + i < posting ? tf : 0;
+    own = 4 * lane + i == posting ? tf : own;
+  }
+  all = gc_sum64(all);
+  before = gc_sum64(before);
+  w.left = __shfl_sync(GC_WARP, own, posting / 4);
+  chunks = (all + GPUIR__CHUNK - 1) / GPUIR__CHUNK;
+  if (start >= end || chunks > end - start) chunks = w.left = 0;
+  for (c = lane; chunks && c < before / GPUIR__CHUNK; c += 32) {
+    const uint32_t width = __ldg(p.bytes + spots.at + start + c);
+    wide |= width > 32;
+    skip += width;
+  }
+  w.width = spots.at + start + before / GPUIR__CHUNK;
+  w.bytes = spots.at + start + chunks + gc_sum64(skip) * GPUIR__CHUNK_UNIT;
+  w.end = spots.at + end;
+  w.at = (uint32_t)(before % GPUIR__CHUNK);
+  w.next = 0;
+  if (__any_sync(GC_WARP, wide)) w.left = 0;
+  return w;
+}
+
+/* Takes the next positions of a walk, as many as its chunk has, a lane one; returns how many, 0 behind the last. They
+ * ascend, in a damaged file perhaps not. About 40 instructions. */
+static __device__ __forceinline__ uint32_t gc_walk_next(const gc_positions &p, gc_walk &w, uint32_t &position) {
+  const uint32_t n = (uint32_t)min((uint64_t)(GPUIR__CHUNK - w.at), w.left);
+  const uint32_t bits = n ? __ldg(p.bytes + w.width) : 33;
+  uint32_t gap = 0, sum;
+  if (bits > 32 || w.bytes > w.end || ((w.at + n) * bits + 7) / 8 > w.end - w.bytes) {
+    w.left = 0;
+    return 0;
+  }
+  if (gc_lane() < n) gap = gc_packed(p.bytes + w.bytes, bits, w.at + gc_lane()) + 1;
+  sum = gc_scan(gap);
+  position = w.next + sum - 1;
+  w.next += __shfl_sync(GC_WARP, sum, 31);
+  w.left -= n;
+  w.at += n;
+  if (w.at == GPUIR__CHUNK) {
+    w.at = 0;
+    w.width++;
+    w.bytes += GPUIR__CHUNK_UNIT * bits;
+  }
+  return n;
+}
+
+/* Returns whether the lane is live and its target, which ascend, is among the positions of a walk; moves that on to the
+ * group of positions that the next targets may still be among. */
+static __device__ __forceinline__ bool gc_walk_meet(const gc_positions &p, gc_walk *walk, uint32_t target, bool live) {
+  const uint32_t vote = __ballot_sync(GC_WARP, live);
+  const uint32_t least = __shfl_sync(GC_WARP, target, __ffs((int)vote) - 1);
+  const uint32_t most = __shfl_sync(GC_WARP, target, 31 - __clz((int)vote));
+  gc_walk w = *walk, before = w;
+  uint32_t n, y = 0, last, left;
+  bool met = false;
+  while ((n = gc_walk_next(p, w, y)) != 0) {
+    last = __shfl_sync(GC_WARP, y, n - 1);
+    for (left = last < least ? 0 : vote; left; left &= left - 1) {
+      const uint32_t lane = __ffs((int)left) - 1, sought = __shfl_sync(GC_WARP, target, lane);
+      const uint32_t found = __ballot_sync(GC_WARP, gc_lane() < n && y == sought);
+      if (gc_lane() == lane && found) met = true;
+    }
+    if (last >= most) break;
+    before = w;
+  }
+  __syncwarp();
+  if (!gc_lane()) *walk = before;
+  __syncwarp();
+  return live && met;
+}
+
+/* Returns how often a phrase stands in the document of posting `index` of the driver block. The token that is rarest
+ * there leads; the others' positions are walked once, beside its. */
+static __device__ __noinline__ uint32_t gc_phrase_tf(const gc_view &v, const gc_phrases &p, const gc_term *terms,
+    const gc_spots *spots, const gc_clause &clause, uint32_t index, gc_finds *w) {
+  gc_walk *walks = (gc_walk *)gc_where(w, p.lists), walk;
+  uint64_t least = UINT64_MAX;
+  uint32_t lead = 0, met = 0, t, n, x = 0;
+  for (t = 0; t < clause.n; t++) {
+    const uint32_t r = p.tokens[clause.first + t];
+    walk = gc_walk_open(v, p.positions, terms[r], spots[r], gc_where(w, r)[index]);
+    if (!walk.left) return 0;
+    if (!gc_lane()) walks[t] = walk;
+    if (walk.left < least) lead = t;
+    least = min(least, walk.left);
+  }
+  __syncwarp();
+  walk = walks[lead];
+  while ((n = gc_walk_next(p.positions, walk, x)) != 0) {
+    bool live = gc_lane() < n && x >= lead;
+    for (t = 0; t < clause.n && __any_sync(GC_WARP, live); t++)
+      if (t != lead) live = gc_walk_meet(p.positions, &walks[t], x - lead + t, live);
+    met += __popc(__ballot_sync(GC_WARP, live));
+  }
+  __syncwarp();
+  return met;
+}
+
+/* ---- documents ---- */
+
+/* Returns which of the live documents a list holds; at: where. */
+static __device__ __forceinline__ uint32_t gc_phrase_look(const gc_view &v, const gc_term &t, const uint32_t d[4],
+    uint32_t live, uint32_t at[4], uint32_t *docs) {
+  uint64_t where[4] = {0, 0, 0, 0};
+  uint32_t i;
+  if (t.kind == GC_LONG && v.impact) return gc_find<4>(v, t, d, live, at);
+#pragma unroll
+  for (i = 0; i < 4; i++)
+    if (t.kind == GC_LONG && v.marks && (live >> i & 1) && !gc_marked(v, t, d[i])) live &= ~(1u << i);
+  live = gc_probe(v, t, d, live, where, docs);
+#pragma unroll
+  for (i = 0; i < 4; i++) at[i] = (uint32_t)where[i];
+  return live;
+}
+
+/* Returns which documents d[0..4) of the driver's block all lists hold, and notes where. */
+static __device__ uint32_t gc_phrase_match(const gc_view &v, const gc_job &job, const gc_term *terms, uint32_t block,
+    uint32_t d[4], gc_finds *w) {
+  const uint32_t n = gc_decode_docs(v, terms[0], block, d), first = 4 * gc_lane();
+  uint32_t live = 0, at[4], r, i;
+#pragma unroll
+  for (i = 0; i < 4; i++) {
+    if (first + i < n) live |= 1u << i;
+    gc_where(w, 0)[first + i] = block * GPUIR__BLOCK + first + i;
+  }
+  for (r = 1; r < job.nterms && __any_sync(GC_WARP, live); r++) {
+    const gc_term t = terms[r];
+    const uint32_t found = gc_phrase_look(v, t, d, live, at, w->docs);
+    live &= t.negated ? ~found : found;
+#pragma unroll
+    for (i = 0; i < 4 && r < job.npositive; i++)
+      if (live >> i & 1) gc_where(w, r)[first + i] = at[i];
+  }
+  __syncwarp();
+  return live;
+}
+
+/* Adds up what the words of a query contribute to the lane's documents, and bounds what its phrases may. Returns which
+ * of the live ones stay above the floor, if each phrase is as frequent there as the rarest of its tokens. */
+static __device__ uint32_t gc_phrase_scores(const gc_view &v, const gc_phrases &p, const gc_sought &s,
+    const gc_job &job, const gc_term *terms, unsigned long long floor, const uint32_t d[4], uint32_t live,
+    gc_finds *w) {
+  uint32_t i, c, t;
+#pragma unroll
+  for (i = 0; i < 4; i++) {
+    const uint32_t index = 4 * gc_lane() + i;
+    const float norm = live >> i & 1 ? gc_norm(v, job, d[i]) : 0;
+    uint32_t score = 0, rest = 0;
+    for (c = 0; c < s.nclauses && (live >> i & 1); c++) {
+      const gc_clause clause = p.clauses[s.first_clause + c];
+      uint32_t freq = UINT32_MAX, add;
+      for (t = 0; t < clause.n; t++) {
+        const uint32_t r = p.tokens[clause.first + t];
+        freq = min(freq, gc_freq(v, terms[r], gc_where(w, r)[index]));
+      }
+      add = clause.q * gc_contribution(clause.weight, freq, norm);
+      if (clause.n == 1) score += add;
+      else rest += add + (add >> 21) + 2 * clause.q; /* as [21b-phrases] has it */
+    }
+    w->score[index] = score;
+    if (gpuir__key(score + rest, d[i]) <= floor) live &= ~(1u << i);
+  }
+  return live;
+}
+
+/* Notes the live postings of the block, and their documents; returns how many. */
+static __device__ __forceinline__ uint32_t gc_phrase_keep(const uint32_t d[4], uint32_t live, gc_finds *w) {
+  uint32_t count = 0, i;
+  __syncwarp();
+#pragma unroll
+  for (i = 0; i < 4; i++) {
+    const uint32_t vote = __ballot_sync(GC_WARP, live >> i & 1), index = 4 * gc_lane() + i;
+    w->doc[index] = d[i];
+    if (live >> i & 1) w->match[count + gc_rank(vote)] = index;
+    count += __popc(vote);
+  }
+  __syncwarp();
+  return count;
+}
+
+/* Returns whether each phrase stands in the document of posting `index`, and adds what they contribute to *score. */
+static __device__ __forceinline__ bool gc_phrase_check(const gc_view &v, const gc_phrases &p, const gc_sought &s,
+    const gc_job &job, const gc_term *terms, uint32_t index, uint32_t *score, gc_finds *w) {
+  const float norm = gc_norm(v, job, w->doc[index]);
+  uint32_t c;
+  for (c = 0; c < s.nclauses; c++) {
+    const gc_clause clause = p.clauses[s.first_clause + c];
+    uint32_t tf;
+    if (clause.n == 1) continue;
+    tf = gc_phrase_tf(v, p, terms, p.spots + s.first_spot, clause, index, w);
+    if (!tf) return false;
+    *score += clause.q * gc_contribution(clause.weight, tf - 1, norm);
+  }
+  return true;
+}
+
+/* Offers the documents of a driver block in which all stands that a query requires. */
+static __device__ __forceinline__ void gc_phrase_block(const gc_view &v, const gc_batch &b, const gc_phrases &p,
+    const gc_sought &s, uint32_t block, gc_finds *w) {
+  const gc_job &job = b.jobs[s.job];
+  const gc_term *terms = b.terms + job.first_term;
+  const int raises = terms[0].nblocks >= GC_RAISED_BLOCKS ? GC_RAISE_OFTEN : GC_RAISE_NEVER;
+  uint32_t d[4], live = gc_phrase_match(v, job, terms, block, d, w), count, from, u;
+  const unsigned long long floor = __shfl_sync(GC_WARP, gc_floor(b.states + s.job), 0);
+  if (!job.count && __any_sync(GC_WARP, live)) live = gc_phrase_scores(v, p, s, job, terms, floor, d, live, w);
+  count = gc_phrase_keep(d, live, w);
+  for (from = 0; from < count; from += 32) {
+    uint32_t doc[1] = {0}, score[1] = {0}, found = 0;
+    for (u = from; u < min(count, from + 32); u++) {
+      const uint32_t index = w->match[u];
+      uint32_t sum = job.count ? 0 : w->score[index];
+      if (!gc_phrase_check(v, p, s, job, terms, index, &sum, w) || gc_lane() != u - from) continue;
+      doc[0] = w->doc[index];
+      score[0] = sum;
+      found = job.count || gpuir__key(sum, doc[0]) > floor;
+    }
+    __syncwarp();
+    gc_offer<1>(b, s.job, raises, found, doc, score, w->docs);
+  }
+  __syncwarp();
+}
+
+/* Answers queries with phrases: a warp takes a ticket for a group of driver blocks at a time. */
+static __global__ void __launch_bounds__(GC_PHRASE_THREADS) gc_phrase_all(const __grid_constant__ gc_view v,
+    const __grid_constant__ gc_batch b, const __grid_constant__ gc_phrases p, const uint32_t bytes) {
+  extern __shared__ uint4 gc_dynamic[];
+  gc_finds *w = (gc_finds *)((uint8_t *)gc_dynamic + threadIdx.x / 32 * bytes);
+  gc_chained();
+  for (;;) {
+    uint32_t at = 0, entry, i, n;
+    if (!gc_lane()) at = atomicAdd(&b.control->next_phrase, 1);
+    at = __shfl_sync(GC_WARP, at, 0);
+    if (at >= p.tickets) return;
+    entry = gc_find_block(p.start, 0, p.n, at + 1) - 1;
+    const gc_sought s = p.jobs[entry];
+    if (b.states[s.job].done) continue;
+    at = (at - p.start[entry]) * p.group;
+    n = min(p.group, b.terms[b.jobs[s.job].first_term].nblocks - at);
+    for (i = 0; i < n; i++) gc_phrase_block(v, b, p, s, at + i, w);
+  }
+}
+
+/* ========================
  * [cuda-08-topk]  the hits of a query out of its candidates
  *
  * Start at  gc_final; gc_brief (few ANDs, from their plan to their hits).
@@ -4370,7 +4716,7 @@ struct gpuir_cuda {
   const gpuir__segment *ix; /* its only segment */
   int device, processors, expanded;
   gc_view view;
-  void *memory[24]; /* device memory that the view points to */
+  void *memory[32]; /* device memory that the view points to */
   unsigned nmemory;
   gc_place *places; /* of all terms, if lists were recoded; NULL: they lie as in the file */
   gpuir__buf recoded; /* void *: the memory of those */
@@ -4381,6 +4727,8 @@ struct gpuir_cuda {
   gc_aid *aids; /* of all long lists, by their number in the index; NULL: there are no guides */
   gc_known *known; /* likewise; NULL: they are described anew for each query */
   gc_cache *cache; /* NULL: the whole index is on the device */
+  gc_positions positions; /* with bytes NULL: they are not on the device */
+  size_t phrase_room; /* shared memory of a block of threads of gc_phrase_all at most */
   uint64_t room; /* the bound, in bytes */
   uint64_t threshold;
   int refused; /* 1: the bound left no memory for something */
@@ -5601,6 +5949,26 @@ static int gc_upload_all(gpuir_cuda *c, int coded, gpuir_error *err) {
   return s ? s : gc_upload_lengths(c, err);
 }
 
+/* Uploads the positions, if the index has any and `room` bytes hold them, and shapes the kernel that reads them. */
+static int gc_upload_positions(gpuir_cuda *c, uint64_t room, gpuir_error *err) {
+  const gpuir__index_lists *lists = &c->ix->lists;
+  const uint64_t offsets = c->ix->stat.blocks * 4;
+  uint64_t bytes;
+  cudaFuncAttributes at;
+  int shared, s;
+  if (!lists->positions) return GPUIR_OK;
+  bytes = c->ix->section[GPUIR__S_POSITIONS]->length;
+  if (bytes > room || offsets + 2 * GC_PAD > room - bytes) return GPUIR_OK;
+  GC_TRY(cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, c->device),
+      "asking for the device's properties");
+  GC_TRY(cudaFuncGetAttributes(&at, gc_phrase_all), "loading the kernels");
+  c->phrase_room = (size_t)shared - at.sharedSizeBytes;
+  GC_TRY(cudaFuncSetAttribute(gc_phrase_all, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)c->phrase_room),
+      "shaping a kernel");
+  s = gc_upload(c, lists->positions_off, offsets, (const void **)&c->positions.offsets, err);
+  return s ? s : gc_upload(c, lists->positions, bytes, (const void **)&c->positions.bytes, err);
+}
+
 /* Returns the bytes that the sections take on the device. */
 static uint64_t gc_plain_bytes(const gpuir__segment *ix) {
   return ix->section[GPUIR__S_DOCIDS]->length + ix->section[GPUIR__S_FREQS]->length + ix->stat.blocks * GC_ENTRY +
@@ -5850,6 +6218,7 @@ static int gc_shape(gpuir_cuda *c, gpuir_error *err) {
 typedef struct gc_sizes {
   size_t queries, njobs, nterms, nslots, nchunks; /* at most in a launch; slots: rows of the tile arrays */
   size_t ndrives; /* entries of gc_maxs.drives */
+  size_t ntokens; /* of phrases; 0: the index has no positions */
   uint64_t ncand; /* candidates */
   uint64_t tiles; /* of the index, and one more */
   uint64_t host, staging, device; /* bytes */
@@ -5872,6 +6241,9 @@ static gc_sizes gc_sizes_of(const gpuir_cuda *c, size_t queries) {
   z.host = z.nterms * (sizeof(gc_term) + 8 + sizeof(gc_sum_list)) +
       z.njobs * (sizeof(gc_job) + 16 + sizeof(gc_sum_job) + GC_TURNS * (sizeof(gc_turn) + 4)) +
       z.nchunks * sizeof(gc_chunk) + queries * (sizeof(uint2) + 4) + sizeof(gc_wanted) + 4096;
+  z.ntokens = c->ix->lists.positions ? 2 * z.nterms + (GPUIR_MAX_TERMS + 2) * GPUIR_MAX_TERMS : 0;
+  if (z.ntokens)
+    z.host += z.ntokens + z.nterms * (sizeof(gc_spots) + sizeof(gc_clause)) + z.njobs * (sizeof(gc_sought) + 4);
   z.staging = z.host + z.njobs * sizeof(gc_state);
   z.ndrives = z.nterms + (GC_ROUNDS - 1) * z.njobs;
   z.device = z.staging + z.nslots * each + z.njobs * each + z.ncand * 8 + z.ndrives * (sizeof(gc_drive) + 4) + 4096;
@@ -6028,6 +6400,9 @@ static int gc_open_whole(gpuir_cuda *c, int coded, gpuir_error *err) {
     c->refused = 1;
     return gpuir__fail(err, GPUIR_E_NOMEM, 0, "CUDA: the index leaves no memory for a searcher");
   }
+  if (left > searcher) status = gc_upload_positions(c, left - searcher, err);
+  if (status) return status;
+  left = gc_left(c);
   c->info.index_bytes = c->info.resident_bytes;
   if (left > searcher) status = gc_expand_all(c, left - searcher, err);
   if (!status && !c->expanded) status = gc_shape_or(c, 0, err);
@@ -6076,6 +6451,7 @@ static void gc_forget(gpuir_cuda *c) {
   c->lists = NULL;
   c->aids = NULL;
   c->known = NULL;
+  memset(&c->positions, 0, sizeof c->positions);
   memset(&c->slices, 0, sizeof c->slices);
   c->info.used_memory = c->info.resident_bytes = 0;
 }
@@ -6125,6 +6501,11 @@ typedef struct gc_draft {
   gc_sum_list *rows;
   uint32_t *thin;
   uint2 *query_jobs;
+  gc_sought *sought; /* NULL: the index has no positions */
+  uint32_t *sought_start;
+  gc_clause *clauses;
+  gc_spots *spots;
+  uint8_t *tokens;
   gc_wanted *wanted; /* of the query that is being planned */
   int *outcomes; /* of each of its queries, from `first` on: GC_SETTLED, GC_HAS_JOBS, or why it failed */
   void *memory; /* all of the arrays */
@@ -6141,6 +6522,9 @@ typedef struct gc_plan {
   size_t nsum, nthin; /* jobs of gc_sum_tiles; their lists that are not cut */
   size_t nq, njobs, nterms, nslots, nchunks, nand, nor, nmax; /* nq: queries that have jobs */
   uint64_t nand_blocks, max_blocks; /* driver blocks of ANDs, of MaxScore */
+  size_t nsought, nspots, nclauses, ntokens; /* jobs of gc_phrase_all, and what they have of everything */
+  uint64_t sought_blocks; /* driver blocks of theirs */
+  uint32_t lists, tokens; /* of one of them at most: lists, those that exclude apart; tokens of a phrase */
 } gc_plan;
 
 typedef struct gc_crew gc_crew;
@@ -6201,6 +6585,7 @@ typedef struct gc_track : gc_planner {
   int brief; /* 1: the launch is one of gc_brief */
   int rings; /* 1: its last kernel rings the bell */
   uint32_t rung; /* number of the last launch that does */
+  gc_phrases phrases; /* of the launch */
   uint8_t *desk; /* device memory of gc_brief: a gc_control and states, all 0 between launches */
 } gc_track;
 
@@ -6226,6 +6611,13 @@ static int gc_draft_open(gc_planner *x, gpuir_error *err) {
   d->sums = (gc_sum_job *)gc_carve(&at, z->njobs * sizeof *d->sums);
   d->rows = (gc_sum_list *)gc_carve(&at, (z->nterms + 32) * sizeof *d->rows);
   d->thin = (uint32_t *)gc_carve(&at, z->nterms * 4);
+  if (z->ntokens) {
+    d->sought = (gc_sought *)gc_carve(&at, z->njobs * sizeof *d->sought);
+    d->sought_start = (uint32_t *)gc_carve(&at, (z->njobs + 1) * 4);
+    d->clauses = (gc_clause *)gc_carve(&at, z->nterms * sizeof *d->clauses);
+    d->spots = (gc_spots *)gc_carve(&at, z->nterms * sizeof *d->spots);
+    d->tokens = (uint8_t *)gc_carve(&at, z->ntokens);
+  }
   d->wanted = (gc_wanted *)gc_carve(&at, sizeof *d->wanted);
   d->outcomes = (int *)gc_carve(&at, z->queries * sizeof *d->outcomes);
   x->held.slots = (uint32_t *)gc_carve(&at, z->nterms * 4);
@@ -6447,16 +6839,188 @@ static int gc_fused(double a, double b) {
   return (ea > eb + 24 ? ea : eb + 24) + 1 - ((ea < eb ? ea : eb) - 23) + 1 <= 53;
 }
 
+/* ---- queries with phrases ---- */
+
+/* Returns which of a query's phrases or prefixes the device leaves to the CPU; NULL: none. */
+static const char *gc_why_not(const gpuir_cuda *c, const gpuir_query *q, int count) {
+  unsigned i;
+  if (q->nprefixes) return "prefixes";
+  if (!c->positions.bytes) return "phrases: the index's positions are not on the device";
+  for (i = q->npositive; i < q->n; i++)
+    if (q->terms[i].kind == GPUIR__PHRASE) return "phrases that exclude";
+  if (q->npositive > 1 && q->mode != GPUIR_AND && (!count || q->mode == GPUIR_OR))
+    return "phrases beside words that are not required";
+  return NULL;
+}
+
+/* Returns whether a plan has room for a query with phrases. */
+static int gc_phrases_fit(const gc_plan *p, const gpuir_query *q, const gc_sizes *most) {
+  return p->nterms + q->n + q->phrases->nmembers <= most->nterms &&
+      p->ntokens + q->n + q->phrases->ntokens <= most->ntokens && !(p->sought_blocks >> 30);
+}
+
+/* The lists that a query with phrases requires, each once, and then those that exclude. */
+typedef struct gc_mix {
+  const gpuir_query *query;
+  gc_term *terms;
+  gc_spots *spots;
+  uint32_t n;
+  uint32_t id[2 * GPUIR_MAX_TERMS]; /* [list] the term's number in the index */
+  uint8_t rank[2 * GPUIR_MAX_TERMS]; /* [list as it was added] its number when they are sorted */
+} gc_mix;
+
+/* Describes the list of what has this number in the query, GPUIR__ID_TERMS or GPUIR__ID_MEMBERS and more, as list
+ * number m->n. */
+static int gc_mix_describe(const gpuir_cuda *c, gc_mix *m, unsigned number, gpuir_error *err) {
+  const gpuir__record *r = gpuir__query_record(m->query, 0, number);
+  const gc_known *known = gc_known_list(c, r);
+  const uint64_t most = c->ix->section[GPUIR__S_POSITIONS]->length;
+  gc_term *t = &m->terms[m->n];
+  gc_spots *s = &m->spots[m->n];
+  gpuir__list l;
+  if (known) {
+    *t = known->term;
+  } else {
+    const int status = gc_describe(c, m->query->ids[number], r, t, &l, err);
+    if (status) return status;
+    gc_aid_term(c, &l, t);
+  }
+  t->q = 1;
+  s->at = r->positions;
+  s->length = r->positions_len;
+  if (s->at > most || s->length > most - s->at) return gpuir__bad(c->ix, err, 0, "a list's positions lie outside");
+  return GPUIR_OK;
+}
+
+/* Adds a list, unless it is there; *list: which it is. NOT_FOUND: the index has no such list. */
+static int gc_mix_add(const gpuir_cuda *c, gc_mix *m, unsigned number, uint8_t *list, gpuir_error *err) {
+  const uint32_t id = m->query->ids[number];
+  uint32_t i;
+  int status;
+  if (id == GPUIR__NO_TERM || !gpuir__query_record(m->query, 0, number)->df) return GPUIR_E_NOT_FOUND;
+  for (i = 0; i < m->n && m->id[i] != id; i++) {}
+  *list = (uint8_t)i;
+  if (i < m->n) return GPUIR_OK;
+  status = gc_mix_describe(c, m, number, err);
+  m->id[m->n++] = id;
+  return status;
+}
+
+/* Adds the lists of the words and phrases that the query requires. tokens[]: those of each, one behind the other. */
+static int gc_mix_require(const gpuir_cuda *c, gc_mix *m, uint8_t *tokens, gpuir_error *err) {
+  const gpuir_query *q = m->query;
+  unsigned i, j;
+  for (i = 0; i < q->npositive; i++) {
+    const gpuir__query_term *t = &q->terms[i];
+    const unsigned n = t->kind == GPUIR__PHRASE ? t->tokens : 1;
+    for (j = 0; j < n; j++) {
+      const unsigned number = t->kind == GPUIR__PHRASE ? GPUIR__ID_MEMBERS + q->phrases->tokens[t->first + j] : i;
+      const int status = gc_mix_add(c, m, number, tokens++, err);
+      if (status) return status;
+    }
+  }
+  return GPUIR_OK;
+}
+
+/* Sorts the lists by ascending df. */
+static void gc_mix_sort(gc_mix *m) {
+  uint8_t order[2 * GPUIR_MAX_TERMS];
+  uint32_t i, j;
+  for (i = 0; i < m->n; i++) {
+    const gc_term t = m->terms[i];
+    const gc_spots s = m->spots[i];
+    for (j = i; j && m->terms[j - 1].df > t.df; j--) {
+      m->terms[j] = m->terms[j - 1];
+      m->spots[j] = m->spots[j - 1];
+      order[j] = order[j - 1];
+    }
+    m->terms[j] = t;
+    m->spots[j] = s;
+    order[j] = (uint8_t)i;
+  }
+  for (i = 0; i < m->n; i++) m->rank[order[i]] = (uint8_t)i;
+}
+
+/* Adds the lists of the words that exclude, as far as the index has them. */
+static int gc_mix_exclude(const gpuir_cuda *c, gc_mix *m, gpuir_error *err) {
+  const gpuir_query *q = m->query;
+  unsigned i;
+  for (i = q->npositive; i < q->n; i++) {
+    int status;
+    if (q->ids[i] == GPUIR__NO_TERM || !gpuir__query_record(q, 0, i)->df) continue;
+    status = gc_mix_describe(c, m, i, err);
+    if (status) return status;
+    m->terms[m->n++].negated = 1;
+  }
+  return GPUIR_OK;
+}
+
+/* Describes what the query requires, by lists as they are sorted now; returns how many tokens that are. */
+static size_t gc_plan_clauses(const gc_planner *x, gc_plan *p, const gc_mix *m) {
+  const gpuir_query *q = m->query;
+  size_t n = p->ntokens, i, j;
+  for (i = 0; i < q->npositive; i++) {
+    gc_clause *c = &x->draft.clauses[p->nclauses + i];
+    c->weight = q->terms[i].weight;
+    c->q = q->terms[i].q;
+    c->n = q->terms[i].kind == GPUIR__PHRASE ? q->terms[i].tokens : 1;
+    c->first = (uint32_t)n;
+    for (j = 0; j < c->n; j++, n++) x->draft.tokens[n] = m->rank[x->draft.tokens[n]];
+    p->tokens = gpuir__max32(p->tokens, c->n);
+  }
+  return n - p->ntokens;
+}
+
+/* Appends the job of a query with phrases, unless it can have no hits. */
+static int gc_plan_phrases(gc_planner *x, gc_plan *p, const gpuir_query *q, gc_job *job, gpuir_error *err) {
+  gc_draft *d = &x->draft;
+  const gc_sought sought = {(uint32_t)p->njobs, (uint32_t)p->nspots, (uint32_t)p->nclauses, q->npositive};
+  const uint2 jobs = {(uint32_t)p->njobs, GC_NONE};
+  uint32_t tokens = 0;
+  unsigned i;
+  gc_mix m;
+  int status;
+  memset(&m, 0, sizeof m);
+  m.query = q;
+  m.terms = d->terms + p->nterms;
+  m.spots = d->spots + p->nspots;
+  status = gc_mix_require(x->cuda, &m, d->tokens + p->ntokens, err);
+  if (status) return status == GPUIR_E_NOT_FOUND ? GPUIR_OK : status;
+  for (i = 0; i < q->npositive; i++) tokens = gpuir__max32(tokens, q->terms[i].tokens);
+  if (GC_PHRASE_THREADS / 32 * gc_phrase_bytes(gpuir__max32(p->lists, m.n), gpuir__max32(p->tokens, tokens)) >
+      x->cuda->phrase_room)
+    return gpuir__fail(err, GPUIR_E_BACKEND, 0, "the CUDA backend does not answer phrases of so many words");
+  gc_mix_sort(&m);
+  job->first_term = (uint32_t)p->nterms;
+  job->npositive = m.n;
+  p->lists = gpuir__max32(p->lists, m.n);
+  status = gc_mix_exclude(x->cuda, &m, err);
+  if (status) return status;
+  job->nterms = m.n;
+  p->ntokens += gc_plan_clauses(x, p, &m);
+  p->nclauses += q->npositive;
+  p->nspots += m.n;
+  p->nterms += m.n;
+  p->sought_blocks += m.terms[0].nblocks;
+  d->sought[p->nsought++] = sought;
+  d->jobs[p->njobs++] = *job;
+  d->query_jobs[p->nq++] = jobs;
+  return GPUIR_OK;
+}
+
 /* Adds a query, if it can have hits; *full: it has to wait for the next launch. */
 static int gc_plan_query(gc_planner *x, gc_plan *p, const gpuir_query *q, uint32_t k, size_t most_jobs, int *full,
     gpuir_error *err) {
   const gc_sizes *most = &x->most;
   gc_job job;
   int status;
-  if (q->nphrases || q->nprefixes)
-    return gpuir__fail(err, GPUIR_E_BACKEND, 0, "the CUDA backend answers neither phrases nor prefixes");
-  *full = p->nq == most->queries || p->njobs + 2 > most_jobs || p->nterms + q->n > most->nterms ||
-      p->nslots + q->n > most->nslots || p->nthin + q->n > most->nslots ||
+  const int phrases = q->nphrases || q->nprefixes;
+  if (phrases) {
+    const char *why = gc_why_not(x->cuda, q, x->count);
+    if (why) return gpuir__fail(err, GPUIR_E_BACKEND, 0, "the CUDA backend does not answer %s", why);
+  }
+  *full = (phrases && !gc_phrases_fit(p, q, most)) || p->nq == most->queries || p->njobs + 2 > most_jobs ||
+      p->nterms + q->n > most->nterms || p->nslots + q->n > most->nslots || p->nthin + q->n > most->nslots ||
       p->nchunks + gc_chunks_of(q) > most->nchunks || p->nand_blocks >> 30 || p->max_blocks >> 30;
   if (*full) return GPUIR_OK;
   memset(&job, 0, sizeof job);
@@ -6468,6 +7032,7 @@ static int gc_plan_query(gc_planner *x, gc_plan *p, const gpuir_query *q, uint32
   job.count = x->count != 0;
   job.prune = x->engine->evaluator != GPUIR_EVAL_EXHAUSTIVE && !job.count;
   job.after = GC_NONE;
+  if (phrases) return gc_plan_phrases(x, p, q, &job, err);
   if (q->mode == GPUIR_OR || (q->mode == GPUIR_ANDOR && !job.count) || !gpuir__query_absent(q, 0)) {
     status = gc_plan_terms(x, p, q, &job, full, err);
     if (status || *full) return status;
@@ -6741,6 +7306,35 @@ static gc_crew *gc_crew_open(const gc_planner *like, unsigned threads) {
   return NULL;
 }
 
+/* Appends a sheet's queries with phrases to a launch's draft; its other numbers stand as they were before. */
+static void gc_append_phrases(gc_planner *to, const gc_planner *from) {
+  const gc_draft *d = &from->draft;
+  const gc_plan *more = &from->plan;
+  gc_plan *p = &to->plan;
+  gc_draft *all = &to->draft;
+  size_t i;
+  for (i = 0; i < more->nsought; i++) {
+    gc_sought *s = &all->sought[p->nsought + i];
+    *s = d->sought[i];
+    s->job += (uint32_t)p->njobs;
+    s->first_spot += (uint32_t)p->nspots;
+    s->first_clause += (uint32_t)p->nclauses;
+  }
+  for (i = 0; i < more->nclauses; i++) {
+    all->clauses[p->nclauses + i] = d->clauses[i];
+    all->clauses[p->nclauses + i].first += (uint32_t)p->ntokens;
+  }
+  memcpy(all->spots + p->nspots, d->spots, more->nspots * sizeof *d->spots);
+  memcpy(all->tokens + p->ntokens, d->tokens, more->ntokens);
+  p->nsought += more->nsought;
+  p->nspots += more->nspots;
+  p->nclauses += more->nclauses;
+  p->ntokens += more->ntokens;
+  p->sought_blocks += more->sought_blocks;
+  p->lists = gpuir__max32(p->lists, more->lists);
+  p->tokens = gpuir__max32(p->tokens, more->tokens);
+}
+
 /* Appends what a sheet has planned to a launch's draft. */
 static void gc_append(gc_planner *to, const gc_planner *from) {
   const gc_draft *d = &from->draft;
@@ -6776,6 +7370,7 @@ static void gc_append(gc_planner *to, const gc_planner *from) {
   }
   for (i = 0; i < more->nsum; i++) all->sum_jobs[p->nsum + i] = d->sum_jobs[i] + (uint32_t)p->njobs;
   for (i = 0; i < more->nmax; i++) all->max_jobs[p->nmax + i] = d->max_jobs[i] + (uint32_t)p->njobs;
+  if (more->nsought) gc_append_phrases(to, from);
   p->nq += more->nq;
   p->njobs += more->njobs;
   p->nterms += more->nterms;
@@ -6795,9 +7390,10 @@ static int gc_fits(const gc_planner *x, const gc_plan *more, size_t most_jobs) {
   const gc_sizes *z = &x->most;
   const gc_plan *p = &x->plan;
   return p->nq + more->nq <= z->queries && p->njobs + more->njobs <= most_jobs &&
-      p->nterms + more->nterms <= z->nterms && p->nslots + more->nslots <= z->nslots &&
-      p->nthin + more->nthin <= z->nslots && p->nchunks + more->nchunks <= z->nchunks &&
-      !((p->nand_blocks + more->nand_blocks) >> 30) && !((p->max_blocks + more->max_blocks) >> 30);
+      p->nterms + more->nterms <= z->nterms && p->ntokens + more->ntokens <= z->ntokens &&
+      p->nslots + more->nslots <= z->nslots && p->nthin + more->nthin <= z->nslots &&
+      p->nchunks + more->nchunks <= z->nchunks && !((p->nand_blocks + more->nand_blocks) >> 30) &&
+      !((p->max_blocks + more->max_blocks) >> 30) && !((p->sought_blocks + more->sought_blocks) >> 30);
 }
 
 /* Returns whether the next sheet is planned. */
@@ -6902,6 +7498,28 @@ static void gc_stage_sums(gc_track *x, const gc_plan *p, size_t *at) {
   b->lists = *to;
 }
 
+/* Stages the queries with phrases. */
+static void gc_stage_phrases(gc_track *x, const gc_plan *p, size_t *at) {
+  const gc_draft *d = &x->draft;
+  gc_phrases *b = &x->phrases;
+  size_t i;
+  b->group = (uint32_t)gpuir__max64(1, gpuir__min64(GC_GROUP, p->sought_blocks / (x->cuda->grids.maxs * 64)));
+  b->tickets = 0;
+  for (i = 0; i < p->nsought; i++) {
+    d->sought_start[i] = b->tickets;
+    b->tickets += (d->terms[d->jobs[d->sought[i].job].first_term].nblocks - 1) / b->group + 1;
+  }
+  d->sought_start[i] = b->tickets;
+  b->jobs = (const gc_sought *)gc_stage(x, at, d->sought, p->nsought * sizeof *d->sought);
+  b->start = (const uint32_t *)gc_stage(x, at, d->sought_start, (p->nsought + 1) * 4);
+  b->clauses = (const gc_clause *)gc_stage(x, at, d->clauses, p->nclauses * sizeof *d->clauses);
+  b->spots = (const gc_spots *)gc_stage(x, at, d->spots, p->nspots * sizeof *d->spots);
+  b->tokens = (const uint8_t *)gc_stage(x, at, d->tokens, p->ntokens);
+  b->positions = x->cuda->positions;
+  b->n = (uint32_t)p->nsought;
+  b->lists = p->lists;
+}
+
 /* Stages the plan and the states that jobs begin with, and makes x->batch describe it. Returns the bytes to be
  * sent. */
 static size_t gc_stage_plan(gc_track *x, const gc_plan *p, uint32_t k) {
@@ -6912,6 +7530,7 @@ static size_t gc_stage_plan(gc_track *x, const gc_plan *p, uint32_t k) {
   size_t at = 0, i;
   gc_group_ands(x, p, &b->ands);
   if (p->nsum) gc_stage_sums(x, p, &at);
+  if (p->nsought) gc_stage_phrases(x, p, &at);
   b->terms = (const gc_term *)gc_stage(x, &at, d->terms, p->nterms * sizeof *d->terms);
   b->jobs = (const gc_job *)gc_stage(x, &at, d->jobs, p->njobs * sizeof *d->jobs);
   b->query_jobs = (const uint2 *)gc_stage(x, &at, d->query_jobs, p->nq * sizeof *d->query_jobs);
@@ -7033,8 +7652,8 @@ static gc_bell gc_hang_bell(gc_track *x) {
 
 /* Returns whether gc_brief can answer a launch whose plan has been staged. */
 static int gc_is_brief(const gc_track *x, const gc_plan *p, uint32_t k) {
-  return p->nand && !p->nmax && !p->nor && !p->nsum && p->nq <= GC_BRIEF && k <= GC_RANKED && x->cuda->aids &&
-      !x->cuda->cache && (size_t)((uint8_t *)x->batch.control - x->input) <= GC_LETTER;
+  return p->nand && !p->nmax && !p->nor && !p->nsum && !p->nsought && p->nq <= GC_BRIEF && k <= GC_RANKED &&
+      x->cuda->aids && !x->cuda->cache && (size_t)((uint8_t *)x->batch.control - x->input) <= GC_LETTER;
 }
 
 /* Starts gc_receive, with a staged plan of `size` bytes. */
@@ -7071,6 +7690,14 @@ static void gc_launch_sums(const gc_track *x, const gc_plan *p, int rerun) {
       (size_t)c->slices.tile * 4, c->view, x->batch);
 }
 
+/* Launches the kernel of the queries with phrases. */
+static void gc_launch_phrases(const gc_track *x, const gc_plan *p) {
+  const uint32_t bytes = (uint32_t)gc_phrase_bytes(p->lists, p->tokens), warps = GC_PHRASE_THREADS / 32;
+  const uint64_t most = gpuir__max64(1, gpuir__min64(x->cuda->phrase_room / (warps * bytes + 1024), 16));
+  gc_start(x, gc_phrase_all, gpuir__min64((x->phrases.tickets + warps - 1) / warps, most * x->cuda->processors),
+      GC_PHRASE_THREADS, warps * bytes, x->cuda->view, x->batch, x->phrases, bytes);
+}
+
 /* Puts all kernels of a plan into the stream. */
 static int gc_launch(gc_track *x, const gc_plan *p, uint32_t k, int rerun, gpuir_error *err) {
   const gc_bell none = {NULL, 0};
@@ -7081,6 +7708,7 @@ static int gc_launch(gc_track *x, const gc_plan *p, uint32_t k, int rerun, gpuir
   if (p->nmax) gc_launch_maxs(x, p, rerun);
   if (p->nor) gc_launch_ors(x, p, rerun);
   if (p->nsum) gc_launch_sums(x, p, rerun);
+  if (p->nsought) gc_launch_phrases(x, p);
   while (size < k) size *= 2;
   gc_start(x, gc_final, p->nq, GC_FINAL_THREADS, size * 8, x->cuda->view, x->batch,
       p->nq == 1 ? gc_hang_bell(x) : none);

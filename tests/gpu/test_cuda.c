@@ -5,8 +5,8 @@
  * batches and alone, by a device that holds the lists expanded, by one that decodes them and by one that holds some
  * at a time, with both evaluators. So are indexes in every codec, and WordNet. Calls of CUDA are made to fail one
  * after another (gpuir_cuda.cu's seam). Prints TAP. Without a device it says so and succeeds. `test_cuda quick` is the
- * reduced set for compute-sanitizer, `test_cuda shapes|codecs|text|ranges` a part of the whole, and `test_cuda ./INDEX`
- * searches an index that is there. */
+ * reduced set for compute-sanitizer, `test_cuda shapes|codecs|text|ranges|phrases` a part of the whole (with `-quick`
+ * behind it reduced), and `test_cuda ./INDEX` searches an index that is there. */
 #define GPUIR_IMPLEMENTATION
 #include "gpuir.h"
 
@@ -50,6 +50,8 @@ static uint64_t searcher_memory(const gpuir_index *ix, size_t batch, uint64_t *a
   gpuir_cuda_seam_uncut = 0;
   return one;
 }
+
+#include "phrases.h"
 
 enum { CUT, EXPANDED, COARSE, GUIDED, IN_PLACE, CACHED, WAYS };
 
@@ -1125,7 +1127,7 @@ static void check_layout(gpuir_index *ix) {
 }
 
 int main(int argc, char **argv) {
-  const int quick = argc > 1 && !strcmp(argv[1], "quick");
+  const int quick = argc > 1 && strstr(argv[1], "quick") && !strchr(argv[1], '/');
   const shape one = {"one document", 1, 3, 3, 0, 1, 0};
   char path[64] = "";
   gpuir_index *ix;
@@ -1145,7 +1147,7 @@ int main(int argc, char **argv) {
   } else if (argc > 1 && strchr(argv[1], '/')) {
     check_index(argv[1], argv[1], 0);
   } else {
-    const char *part = argc > 1 && !quick ? argv[1] : "shapes codecs text ranges";
+    const char *part = argc > 1 && strcmp(argv[1], "quick") != 0 ? argv[1] : "shapes codecs text ranges phrases";
     if (strstr(part, "shapes")) check_shapes(path, quick);
     if (strstr(part, "codecs")) check_codecs(path, quick);
     if (strstr(part, "text")) {
@@ -1153,6 +1155,7 @@ int main(int argc, char **argv) {
       check_index(wordnet.name, path, quick);
     }
     if (strstr(part, "ranges")) check_ranges(path, quick);
+    if (strstr(part, "phrases")) check_phrases(path, quick);
     if (strstr(part, "shapes")) check_segments(quick ? 900 : 30000);
   }
   (void)unlink(path);

@@ -50,6 +50,34 @@ static int same(const gpuir_hit *a, const gpuir_hit *b, size_t n) {
   return 1;
 }
 
+/* Asks for phrases and counts them, by a searcher that may leave them to the CPU; with `right` as the CPU does. */
+static void search_phrases(gpuir_index *ix, gpuir_searcher *gpu, gpuir_searcher *cpu, unsigned number, int right) {
+  synth_rng r = {number + 1};
+  unsigned i;
+  for (i = 0; i < QUERIES / 2; i++) {
+    gpuir_hit hits[K], expected[K];
+    char text[80];
+    gpuir_query_desc desc;
+    gpuir_query *q;
+    gpuir_error err;
+    size_t got = 0, want = 0;
+    uint64_t counted = 0, count = 0;
+    const int len = snprintf(text, sizeof text, i % 3 ? "\"w%u w%u\"" : "\"w%u w%u\" w%u",
+        (unsigned)synth_below(&r, SEED_WORDS / 2), (unsigned)synth_below(&r, SEED_WORDS / 2), i % 5);
+    memset(&desc, 0, sizeof desc);
+    desc.mode = GPUIR_AND;
+    if (gpuir_query_parse(ix, &desc, text, (size_t)len, &q, &err)) continue;
+    if (!gpuir_search(gpu, q, hits, K, &got) && !gpuir_count(gpu, q, &counted) && right &&
+        (gpuir_search(cpu, q, expected, K, &want) || got != want || !same(hits, expected, got) ||
+            gpuir_count(cpu, q, &count) || count != counted)) {
+      different++;
+      printf("# file %u, %s: %u hits on the device, %u on the CPU; %u and %u matches\n", number, text, (unsigned)got,
+          (unsigned)want, (unsigned)counted, (unsigned)count);
+    }
+    gpuir_query_destroy(q);
+  }
+}
+
 /* Searches on the device, alone and in a batch; with `right`, an index that verifies, as the CPU does. */
 static void search(gpuir_index *ix, gpuir_searcher *gpu, gpuir_searcher *cpu, unsigned number, int right) {
   static gpuir_hit hits[QUERIES * K], expected[K];
@@ -102,6 +130,7 @@ static void exercise(const char *path, unsigned number) {
     if (gpuir_searcher_create(ix, NULL, &gpu, NULL) || gpuir_searcher_create(ix, NULL, &cpu, NULL))
       seed_stop("no searcher");
     if (!gpuir_cuda_attach(gpu, cuda, 0, &err)) search(ix, gpu, cpu, number, right);
+    if (!gpuir_cuda_attach(gpu, cuda, 1, &err)) search_phrases(ix, gpu, cpu, number, right);
     gpuir_searcher_destroy(gpu);
     gpuir_searcher_destroy(cpu);
     gpuir_cuda_close(cuda);
