@@ -25,7 +25,8 @@
  *     [cuda-06b-sums]       OR without pruning: slices are added up   gc_places gc_sum_tiles
  *     [cuda-07-and]         AND; OR by MaxScore                       gc_and_decoding gc_and_guided gc_max
  *     [cuda-07b-phrases]    phrases: where in documents terms stand   gc_phrase_all gc_phrase_tf
- *     [cuda-08-topk]        hits out of candidates                    gc_final gc_brief
+ *     [cuda-08-topk]        hits out of candidates                    gc_final
+ *     [cuda-08b-alone]      one query alone, in one kernel            gc_alone
  *     [cuda-09-memory]      host: device memory, sending bytes        gc_take gc_pipe_put
  *     [cuda-10-recoder]     host: recoding lists                      gc_recode_all gc_recoder_measure
  *     [cuda-11-cache]       host: lists of an index that is too big   gc_cache_hold_all gc_cache_open
@@ -116,7 +117,7 @@ static_assert(GPUIR__BLOCK_PAIRS * sizeof(gpuir__pair) % 4 == 0, "bounds are rea
 /* Queries of a small launch at most. It is as fast as its slowest query, and takes all blocks of a job at once: floors
  * that are raised meanwhile come too late, and what counts is the wait for the last block. */
 #define GC_SMALL 16u
-#define GC_BRIEF 2u /* queries at most that one kernel answers, see gc_brief */
+#define GC_BRIEF 2u /* queries at most whose plan is a kernel's parameter: see gc_letter */
 #define GC_LETTER 3072u /* bytes of a plan that a kernel takes as a parameter */
 #define GC_RAISE_LEAST 32u /* candidates by which a floor is raised at least */
 #define GC_RAISE_READ 512u /* the last ones, that are looked at then */
@@ -124,6 +125,7 @@ static_assert(GPUIR__BLOCK_PAIRS * sizeof(gpuir__pair) % 4 == 0, "bounds are rea
 #define GC_GROUP 8 /* driver blocks that a warp takes at once: few, or the last ones to end keep all waiting */
 #define GC_GUIDED_BLOCKS 4 /* blocks of threads a multiprocessor at least, of gc_and_guided and gc_max_plan; 5 spill */
 #define GC_MAX_BLOCKS 6 /* the same of gc_max */
+#define GC_ALONE_BLOCKS 3 /* the same of gc_alone */
 /* What it costs to follow a block's postings through the other lists, in blocks added to tiles. */
 #define GC_PROBE_COST 1u
 #define GC_PROBE_ALONE 8u /* the same in a small launch, which waits for the last block, or by decoding */
@@ -187,7 +189,7 @@ typedef struct gc_chunk {
 
 /* Work counters of a launch. */
 typedef struct gc_control {
-  uint32_t next_or, next_drive, next_and, ended, next_sum, next_phrase; /* ended: blocks of threads of gc_brief */
+  uint32_t next_or, next_drive, next_and, ended, next_sum, next_phrase; /* ended: blocks of threads of gc_alone */
   unsigned long long drives[GC_ROUNDS]; /* of each: entries of gc_maxs.drives << 40 | groups of blocks */
 } gc_control;
 
@@ -287,6 +289,7 @@ typedef struct gc_batch {
   unsigned long long *cand; /* [job][room]: keys of candidates; 0: none yet */
   uint32_t room; /* candidates a job */
   uint32_t raised; /* 1: floors are raised while documents are followed; see GC_SMALL */
+  uint32_t alone; /* 1: a query of gc_alone, which has its floor beforehand */
   uint32_t out_stride; /* words a query of `out` */
   uint32_t *out; /* of each query its count, a gap, then its hits (docID, score) */
   const uint2 *query_jobs; /* of each query its jobs, the second or GC_NONE */
@@ -3532,7 +3535,8 @@ static __device__ __forceinline__ void gc_follow(const gc_view &v, const gc_batc
     if (r < nterms) live &= ~gc_look_up<EXPANDED, SIDE>(v, job, terms[r], doc, live, w->docs, NULL);
   }
   gc_offer<SIDE>(b, j,
-      !IS_AND                                    ? (b.raised ? GC_RAISE_DOUBLED : GC_RAISE_NEVER)
+      b.alone                                    ? GC_RAISE_NEVER
+          : !IS_AND                              ? (b.raised ? GC_RAISE_DOUBLED : GC_RAISE_NEVER)
           : terms[0].nblocks >= GC_RAISED_BLOCKS ? GC_RAISE_OFTEN
                                                  : GC_RAISE_NEVER,
       live, doc, score, w->docs);
@@ -4448,7 +4452,7 @@ static __global__ void __launch_bounds__(GC_PHRASE_THREADS) gc_phrase_all(const 
 /* ========================
  * [cuda-08-topk]  the hits of a query out of its candidates
  *
- * Start at  gc_final; gc_brief (few ANDs, from their plan to their hits).
+ * Start at  gc_final.
  * ======================*/
 
 /* Returns the job whose candidates are a query's hits, of the two of AND+OR: AND's if it found k, otherwise OR's, and
@@ -4607,20 +4611,58 @@ static __global__ void __launch_bounds__(GC_FINAL_THREADS)
   if (bell.word) gc_ring(bell);
 }
 
-/* ---- few queries: all in one kernel ---- */
+/* ========================
+ * [cuda-08b-alone]  one query alone: all of it in one kernel
+ *
+ * What a query alone takes is mostly the wait for one thing after another: a transfer, kernels in turn, loads that need
+ * what others have brought. So there is one kernel, which has the plan among its parameters. Some of its blocks of
+ * threads try the query first: with what they find, the last of them sets a floor, for which all of them wait. Then
+ * all take those blocks of the driving lists whose bounds reach the floor. The block of threads that ends last writes
+ * the hits and rings a bell in the host's memory.
+ *
+ * Start at  gc_alone; gc_receive (the plans of other small launches).
+ * ======================*/
 
 /* The plan of a small launch, as a kernel's parameter: it needs no transfer. */
 typedef struct gc_letter {
   uint4 words[GC_LETTER / 16];
 } gc_letter;
 
-/* What a small launch needs besides. */
+#define GC_TRIES 264u /* blocks of threads at most that try a query */
+#define GC_TRIED 16u /* scores that each of them keeps, of an OR */
+#define GC_WORK 512u /* blocks of lists that a block of threads takes at once */
+
+/* Where the blocks of threads of gc_alone meet. All but the scores is 0 between launches. */
+typedef struct gc_desk {
+  gc_control control; /* .next_and: blocks of threads that have begun; .ended */
+  gc_state state; /* of the job; .opened: blocks of threads that have tried; .level: 1: the floor is set */
+  uint32_t score[GC_TRIES * GC_TRIED];
+} gc_desk;
+
+/* What a query alone needs besides its plan. */
 typedef struct gc_errand {
+  gc_desk *desk;
   const uint8_t *from; /* where the batch says that the plan lies */
   uint32_t size; /* of the plan, in units of 16 bytes */
-  uint32_t queries, njobs;
+  uint32_t tries; /* blocks of threads that try it; 0: there is no floor */
+  uint32_t step; /* of an AND: every so many blocks of the driver are taken first; 0: none are */
+  uint32_t take[GC_LAYERS]; /* of an OR: so many blocks of its first lists are tried */
   gc_bell bell;
 } gc_errand;
+
+/* What the warps of a block of threads share. */
+typedef struct gc_alone_shared {
+  gc_queue queue[GC_GUIDED_THREADS / 32];
+  uint4 words[GC_LETTER / 16]; /* the plan */
+  gc_batch b;
+  uint2 work[GC_WORK]; /* list, block */
+  uint32_t nwork, next; /* how many these are; the next part to be taken */
+  uint32_t rank; /* which block of threads it is, in the order in which they begin */
+  uint32_t last;
+  uint32_t hist[256];
+  uint32_t dead[GPUIR__BLOCK / 32]; /* documents that are tried; those that are another list's, or excluded; scores */
+  uint32_t doc[GPUIR__BLOCK], sum[GPUIR__BLOCK];
+} gc_alone_shared;
 
 /* Returns where the letter's copy has what the batch says lies at p. */
 template <typename T>
@@ -4628,40 +4670,242 @@ static __device__ __forceinline__ const T *gc_posted(const gc_errand &errand, co
   return (const T *)((const uint8_t *)words + ((const uint8_t *)p - errand.from));
 }
 
-/* Answers few ANDs: takes the plan out of its parameters, intersects, and the block of threads that ends last writes
- * the hits, clears the states for the next launch and rings the bell, for which the host waits. One launch in place of
- * a transfer and two launches, and no waiting for the stream: what a query alone takes is mostly that. */
-static __global__ void __launch_bounds__(GC_GUIDED_THREADS, 3)
-    gc_brief(const __grid_constant__ gc_view v, const __grid_constant__ gc_batch given,
-        const __grid_constant__ gc_letter letter, const __grid_constant__ gc_errand errand) {
-  __shared__ gc_queue kept[GC_GUIDED_THREADS / 32];
-  __shared__ uint4 words[GC_LETTER / 16];
-  __shared__ gc_batch b;
-  __shared__ uint32_t last;
-  uint32_t i;
-  if (threadIdx.x < errand.size) words[threadIdx.x] = letter.words[threadIdx.x];
-  if (!threadIdx.x) {
-    b = given;
-    b.terms = gc_posted(errand, words, given.terms);
-    b.jobs = gc_posted(errand, words, given.jobs);
-    b.query_jobs = gc_posted(errand, words, given.query_jobs);
-    b.ands.turns = gc_posted(errand, words, given.ands.turns);
-    b.ands.start = gc_posted(errand, words, given.ands.start);
+/* Takes the plan out of the parameters. */
+static __device__ __forceinline__ void gc_open_letter(const gc_batch &given, const gc_letter &letter,
+    const gc_errand &errand, gc_alone_shared *s) {
+  static_assert(GC_LETTER / 16 <= GC_GUIDED_THREADS && sizeof(gc_batch) / 4 < GC_GUIDED_THREADS, "a word a thread");
+  const uint32_t i = threadIdx.x;
+  if (i == GC_GUIDED_THREADS - 1) s->rank = atomicAdd(&errand.desk->control.next_and, 1);
+  if (i < errand.size) s->words[i] = letter.words[i];
+  if (i < sizeof s->b / 4) ((uint32_t *)&s->b)[i] = ((const uint32_t *)&given)[i];
+  __syncthreads();
+  if (!i) {
+    s->b.terms = gc_posted(errand, s->words, given.terms);
+    s->b.jobs = gc_posted(errand, s->words, given.jobs);
+    s->b.query_jobs = gc_posted(errand, s->words, given.query_jobs);
+    s->nwork = s->next = 0;
   }
   __syncthreads();
-  gc_and_all<true>(v, b, &kept[threadIdx.x / 32]);
-  __threadfence();
+}
+
+/* ---- the blocks that are taken ---- */
+
+/* Notes a block of a list as work. */
+static __device__ __forceinline__ void gc_add_work(gc_alone_shared *s, uint32_t list, uint32_t block) {
+  const uint32_t at = atomicAdd(&s->nwork, 1);
+  if (at < GC_WORK) s->work[at] = make_uint2(list, block);
+}
+
+/* Does the work that has been noted, a warp a block, or four where there is little. */
+template <bool IS_AND>
+static __device__ __forceinline__ void gc_do_work(const gc_view &v, gc_alone_shared *s) {
+  const uint32_t n = s->nwork, parts = n <= GC_GUIDED_THREADS / 32 / 4 ? 4 : 1;
+  for (;;) {
+    uint32_t at = 0;
+    if (!gc_lane()) at = atomicAdd(&s->next, 1);
+    at = __shfl_sync(GC_WARP, at, 0);
+    if (at >= n * parts) break;
+    const uint2 x = s->work[at / parts];
+    gc_drive_from<IS_AND>(v, s->b, 0, x.x, x.y, 1, gc_lanes(at, parts), &s->queue[threadIdx.x / 32]);
+  }
   __syncthreads();
-  if (!threadIdx.x) last = atomicAdd(&b.control->ended, 1) == gridDim.x - 1;
+  if (!threadIdx.x) s->nwork = s->next = 0;
   __syncthreads();
-  if (!last) return;
-  __threadfence();
-  for (i = 0; i < errand.queries; i++) {
-    gc_final_query(v, b, i, (unsigned long long *)kept);
+}
+
+/* Returns how many of a job's lists drive it, and in *blocks how many blocks these have. */
+template <bool IS_AND>
+static __device__ __forceinline__ uint32_t gc_drivers(const gc_job &job, const gc_term *terms, uint32_t need,
+    uint32_t *blocks) {
+  uint32_t behind = 0, i;
+  *blocks = terms[0].nblocks;
+  if (IS_AND) return 1;
+  *blocks = 0;
+  for (i = 0; i < job.npositive; i++) behind += terms[i].most;
+  for (i = 0; i < job.npositive && behind >= need; i++) {
+    *blocks += terms[i].nblocks;
+    behind -= terms[i].most;
+  }
+  return i;
+}
+
+/* Notes number i of the driving lists' blocks as work, if its bound reaches the need and it has not been taken
+ * before. */
+template <bool IS_AND>
+static __device__ __forceinline__ void gc_look_at_block(const gc_view &v, const gc_job &job, const gc_term *terms,
+    const gc_errand &errand, uint32_t need, uint32_t i, gc_alone_shared *s) {
+  uint32_t e = 0, behind = 0, r;
+  while (i >= terms[e].nblocks) i -= terms[e++].nblocks;
+  if (IS_AND && errand.step && i % errand.step == 0 && i / errand.step < errand.tries * (GC_GUIDED_THREADS / 32))
+    return;
+  if (need > 1) {
+    const gc_term &t = terms[e];
+    for (r = e + 1; r < job.npositive; r++) behind += terms[r].most;
+    if ((t.kind == GC_LONG && job.stored ? t.q * __ldg(v.most + t.first_block + i) : t.most) + behind < need) return;
+  }
+  gc_add_work(s, e, i);
+}
+
+/* Takes this block of threads' share of the driving lists' blocks. These are dealt out evenly, as good ones may lie
+ * together; where there are many, eight at a time, whose bounds are one load's. */
+template <bool IS_AND>
+static __device__ __forceinline__ void gc_take_share(const gc_view &v, const gc_errand &errand, gc_alone_shared *s) {
+  const gc_job &job = s->b.jobs[0];
+  const gc_term *terms = s->b.terms + job.first_term;
+  const uint32_t need = gc_need(gc_floor(s->b.states));
+  uint32_t blocks, from, u;
+  if (!gc_drivers<IS_AND>(job, terms, need, &blocks)) return;
+  const uint32_t unit = blocks <= 64 * gridDim.x ? 1 : 8;
+  for (from = 0; from * gridDim.x < blocks; from += GC_WORK) {
+    for (u = from + threadIdx.x; u < from + GC_WORK; u += blockDim.x) {
+      const uint64_t i = ((uint64_t)(u / unit) * gridDim.x + s->rank) * unit + u % unit;
+      if (i < blocks) gc_look_at_block<IS_AND>(v, job, terms, errand, need, (uint32_t)i, s);
+    }
     __syncthreads();
+    gc_do_work<IS_AND>(v, s);
   }
-  for (i = threadIdx.x; i < errand.njobs * (sizeof(gc_state) / 4); i += blockDim.x) ((uint32_t *)b.states)[i] = 0;
-  if (!threadIdx.x) b.control->next_and = b.control->ended = 0;
+}
+
+/* ---- trying a query, for a floor ---- */
+
+/* Scores the documents of a block of list e of an OR, by a block of threads: their sums are 0 if they are an earlier
+ * list's, or excluded. Warps look for different documents in different lists at once. */
+template <bool EXPANDED>
+static __device__ __forceinline__ void gc_try_block(const gc_view &v, uint32_t e, uint32_t block, gc_alone_shared *s) {
+  constexpr uint32_t SIDE = EXPANDED ? GC_SIDE : 1, GROUPS = GPUIR__BLOCK / (32 * SIDE);
+  const gc_job &job = s->b.jobs[0];
+  const gc_term *terms = s->b.terms + job.first_term, &t = terms[e];
+  const uint32_t n = gc_block_len(t, block), lane = gc_lane();
+  uint32_t task, u;
+  if (threadIdx.x < 32) {
+    uint32_t d[4], c[4];
+    gc_drive_block<EXPANDED>(v, job, t, block, d, c);
+#pragma unroll
+    for (u = 0; u < 4; u++) {
+      const uint32_t at = gc_posting_of<EXPANDED>(u);
+      s->doc[at] = at < n ? min(d[u], v.documents - 1) : 0;
+      s->sum[at] = at < n ? c[u] : 0;
+    }
+    if (lane < GPUIR__BLOCK / 32) s->dead[lane] = 0;
+  }
+  __syncthreads();
+  for (task = threadIdx.x / 32; task < GROUPS * (job.nterms - 1); task += GC_GUIDED_THREADS / 32) {
+    const uint32_t first = task % GROUPS * 32 * SIDE, other = task / GROUPS, r = other + (other >= e);
+    const bool kills = r < e || r >= job.npositive;
+    uint32_t doc[SIDE], add[SIDE], live = 0;
+#pragma unroll
+    for (u = 0; u < SIDE; u++) {
+      doc[u] = s->doc[first + 32 * u + lane];
+      live |= (uint32_t)(first + 32 * u + lane < n) << u;
+    }
+    live = gc_look_up<EXPANDED, SIDE>(v, job, terms[r], doc, live, s->queue[threadIdx.x / 32].docs, kills ? NULL : add);
+#pragma unroll
+    for (u = 0; u < SIDE; u++) {
+      if (!(live >> u & 1)) continue;
+      if (kills) atomicOr(&s->dead[first / 32 + u], 1u << lane);
+      else atomicAdd(&s->sum[first + 32 * u + lane], add[u]);
+    }
+  }
+  __syncthreads();
+}
+
+/* Tries an OR: this block of threads scores a block of one of its first lists, spread evenly over them, and hands in
+ * its best scores. */
+static __device__ __forceinline__ void gc_try_or(const gc_view &v, const gc_errand &errand, gc_alone_shared *s) {
+  const gc_term *terms = s->b.terms + s->b.jobs[0].first_term;
+  uint32_t *to = errand.desk->score + s->rank * GC_TRIED, i = s->rank, e = 0, o;
+  while (e < GC_LAYERS && i >= errand.take[e]) i -= errand.take[e++];
+  if (e == GC_LAYERS) {
+    if (threadIdx.x < GC_TRIED) __stcg(to + threadIdx.x, 0);
+    return;
+  }
+  i *= terms[e].nblocks / errand.take[e];
+  if (s->b.jobs[0].expanded) gc_try_block<true>(v, e, i, s);
+  else gc_try_block<false>(v, e, i, s);
+  if (threadIdx.x < GPUIR__BLOCK && (s->dead[threadIdx.x / 32] >> gc_lane() & 1)) s->sum[threadIdx.x] = 0;
+  __syncthreads();
+  if (threadIdx.x < GPUIR__BLOCK) {
+    const uint32_t mine = s->sum[threadIdx.x];
+    uint32_t rank = 0;
+#pragma unroll 8
+    for (o = 0; o < GPUIR__BLOCK; o++) rank += s->sum[o] > mine || (s->sum[o] == mine && o < threadIdx.x);
+    if (rank < GC_TRIED) __stcg(to + rank, mine);
+  }
+}
+
+/* Tries an AND: the warps take blocks of its driver, spread evenly over it. What they find are candidates. */
+static __device__ __forceinline__ void gc_try_and(const gc_view &v, const gc_errand &errand, gc_alone_shared *s) {
+  if (errand.step && threadIdx.x < GC_GUIDED_THREADS / 32)
+    gc_add_work(s, 0, (s->rank * (GC_GUIDED_THREADS / 32) + threadIdx.x) * errand.step);
+  __syncthreads();
+  gc_do_work<true>(v, s);
+}
+
+/* Scores as keys. */
+struct gc_keys_scores {
+  const uint32_t *p;
+  __device__ unsigned long long operator()(uint32_t i) const { return p[i]; }
+};
+
+/* Sets the floor, by the block of threads that was the last to try: to the k-th best score, or nearly, of an OR's
+ * documents that were tried, or of an AND's candidates, the first ones if they are many. */
+template <bool IS_AND>
+static __device__ __forceinline__ void gc_set_floor(const gc_errand &errand, gc_alone_shared *s) {
+  const gc_job &job = s->b.jobs[0];
+  const uint32_t room = sizeof s->queue / 4, all = IS_AND ? __ldcg(&s->b.states->count) : errand.tries * GC_TRIED;
+  const uint32_t n = min(min(all, s->b.room), room);
+  uint32_t *scores = (uint32_t *)s->queue, score = job.seed, i;
+  for (i = threadIdx.x; i < n; i += blockDim.x)
+    scores[i] = IS_AND ? (uint32_t)(__ldcg(s->b.cand + i) >> 32) : __ldcg(errand.desk->score + i);
+  __syncthreads();
+  if (n >= job.k) score = max(score, (uint32_t)gc_select(gc_keys_scores{scores}, n, job.k, job.k + job.k / 4, s->hist));
+  if (!threadIdx.x) {
+    if (score) *(volatile unsigned long long *)&s->b.states->floor = ((unsigned long long)score << 32) - 1;
+    __threadfence();
+    *(volatile uint32_t *)&s->b.states->level = 1;
+  }
+}
+
+/* Tries a query by the first blocks of threads, and has all of them wait for the floor. Those that wait wait for
+ * others that run already, as ranks are given in the order of beginning. */
+template <bool IS_AND>
+static __device__ __forceinline__ void gc_try(const gc_view &v, const gc_errand &errand, gc_alone_shared *s) {
+  if (s->rank < errand.tries) {
+    if (IS_AND) gc_try_and(v, errand, s);
+    else gc_try_or(v, errand, s);
+    __threadfence();
+    __syncthreads();
+    if (!threadIdx.x) s->last = atomicAdd(&s->b.states->opened, 1) == errand.tries - 1;
+    __syncthreads();
+    if (s->last) {
+      __threadfence();
+      gc_set_floor<IS_AND>(errand, s);
+    }
+  }
+  if (!threadIdx.x)
+    while (!*(volatile const uint32_t *)&s->b.states->level) {}
+  __threadfence();
+  __syncthreads();
+}
+
+/* Answers a query: an AND, or an OR by MaxScore. */
+template <bool IS_AND>
+static __global__ void __launch_bounds__(GC_GUIDED_THREADS, GC_ALONE_BLOCKS)
+    gc_alone(const __grid_constant__ gc_view v, const __grid_constant__ gc_batch given,
+        const __grid_constant__ gc_letter letter, const __grid_constant__ gc_errand errand) {
+  __shared__ gc_alone_shared s;
+  gc_open_letter(given, letter, errand, &s);
+  if (errand.tries) gc_try<IS_AND>(v, errand, &s);
+  gc_take_share<IS_AND>(v, errand, &s);
+  __threadfence();
+  __syncthreads();
+  if (!threadIdx.x) s.last = atomicAdd(&errand.desk->control.ended, 1) == gridDim.x - 1;
+  __syncthreads();
+  if (!s.last) return;
+  __threadfence();
+  gc_final_query(v, s.b, 0, (unsigned long long *)s.queue);
+  __syncthreads();
+  if (threadIdx.x < (sizeof(gc_control) + sizeof(gc_state)) / 4) ((uint32_t *)errand.desk)[threadIdx.x] = 0;
   gc_ring(errand.bell);
 }
 
@@ -4708,6 +4952,7 @@ typedef struct gt_team gt_team;
 typedef struct gc_grids {
   unsigned sums; /* gc_sum_tiles */
   unsigned ors, ands, guided, maxs; /* gc_or, gc_and_decoding, gc_and_guided, gc_max */
+  unsigned alone; /* gc_alone */
 } gc_grids;
 
 struct gpuir_cuda {
@@ -6202,6 +6447,7 @@ static int gc_shape(gpuir_cuda *c, gpuir_error *err) {
   s = gc_grid_of(c, (const void *)gc_and_decoding, GC_AND_THREADS, 0, &c->grids.ands, err);
   if (!s) s = gc_grid_of(c, (const void *)gc_and_guided, GC_GUIDED_THREADS, 0, &c->grids.guided, err);
   if (!s) s = gc_grid_of(c, (const void *)gc_max, GC_GUIDED_THREADS, 0, &c->grids.maxs, err);
+  if (!s) s = gc_grid_of(c, (const void *)gc_alone<false>, GC_GUIDED_THREADS, 0, &c->grids.alone, err);
   if (s) return s;
   GC_TRY(cudaFuncGetAttributes(&at, gc_final), "loading the kernels");
   most = (int)p.sharedMemPerBlockOptin - (int)at.sharedSizeBytes;
@@ -6582,11 +6828,12 @@ typedef struct gc_track : gc_planner {
   uint64_t device_bytes;
   int dirty; /* 1: a launch failed, the candidates are to be cleared */
   int chained; /* 1: a kernel of the launch starts while the one before ends */
-  int brief; /* 1: the launch is one of gc_brief */
+  int alone; /* 1: the launch is one of gc_alone */
+  size_t letter; /* bytes of the staged plan that it needs */
   int rings; /* 1: its last kernel rings the bell */
   uint32_t rung; /* number of the last launch that does */
   gc_phrases phrases; /* of the launch */
-  uint8_t *desk; /* device memory of gc_brief: a gc_control and states, all 0 between launches */
+  gc_desk *desk; /* device memory of gc_alone */
 } gc_track;
 
 /* Allocates the plan's arrays on the host. */
@@ -7534,6 +7781,7 @@ static size_t gc_stage_plan(gc_track *x, const gc_plan *p, uint32_t k) {
   b->terms = (const gc_term *)gc_stage(x, &at, d->terms, p->nterms * sizeof *d->terms);
   b->jobs = (const gc_job *)gc_stage(x, &at, d->jobs, p->njobs * sizeof *d->jobs);
   b->query_jobs = (const uint2 *)gc_stage(x, &at, d->query_jobs, p->nq * sizeof *d->query_jobs);
+  x->letter = at;
   b->ands.turns = (const gc_turn *)gc_stage(x, &at, d->turns, b->ands.n * sizeof *d->turns);
   b->ands.start = (const uint32_t *)gc_stage(x, &at, d->and_start, ((size_t)b->ands.n + 1) * 4);
   b->ors.chunks = (const gc_chunk *)gc_stage(x, &at, d->chunks, p->nchunks * sizeof *d->chunks);
@@ -7648,14 +7896,6 @@ static gc_bell gc_hang_bell(gc_track *x) {
   return bell;
 }
 
-#define GC_DESK (sizeof(gc_control) + 2 * GC_BRIEF * sizeof(gc_state))
-
-/* Returns whether gc_brief can answer a launch whose plan has been staged. */
-static int gc_is_brief(const gc_track *x, const gc_plan *p, uint32_t k) {
-  return p->nand && !p->nmax && !p->nor && !p->nsum && !p->nsought && p->nq <= GC_BRIEF && k <= GC_RANKED &&
-      x->cuda->aids && !x->cuda->cache && (size_t)((uint8_t *)x->batch.control - x->input) <= GC_LETTER;
-}
-
 /* Starts gc_receive, with a staged plan of `size` bytes. */
 static void gc_post(gc_track *x, size_t size, uint64_t nbounds) {
   gc_letter letter;
@@ -7665,19 +7905,62 @@ static void gc_post(gc_track *x, size_t size, uint64_t nbounds) {
       (uint32_t)((size + 15) / 16), x->batch.ors.bound, nbounds);
 }
 
-/* Starts gc_brief. */
-static int gc_launch_brief(gc_track *x, const gc_plan *p, gpuir_error *err) {
+/* Returns whether gc_alone can answer a launch whose plan has been staged. */
+static int gc_is_alone(const gc_track *x, const gc_plan *p, uint32_t k) {
+  return p->njobs == 1 && p->nq == 1 && p->nand + p->nmax == 1 && !p->nsought && k <= GC_RANKED && x->cuda->aids &&
+      !x->cuda->cache && x->letter <= GC_LETTER;
+}
+
+/* Chooses how an AND is tried. A floor out of x of the m matches that are likely leaves k * m / x of them: with x near
+ * the root of k * m the fewest are kept in all. Few matches need no floor. */
+static void gc_try_some_ands(const gc_track *x, gc_errand *errand) {
+  const gc_job *job = x->draft.jobs;
+  const gc_term *terms = x->draft.terms + job->first_term;
+  const double blocks = terms[0].nblocks, warps = GC_GUIDED_THREADS / 32;
+  double matches = terms[0].df, first;
+  uint32_t i;
+  errand->tries = job->seed != 0;
+  for (i = 1; i < job->npositive; i++) matches *= (double)terms[i].df / x->cuda->view.documents;
+  if (job->count || job->npositive == 1 || matches < GC_RANKED) return;
+  first = blocks * sqrt(job->k / matches) / warps + 1;
+  if (first > blocks / warps / 2) first = blocks / warps / 2;
+  errand->tries = (uint32_t)(first < x->cuda->processors ? first : x->cuda->processors);
+  if (errand->tries) errand->step = terms[0].nblocks / (errand->tries * (GC_GUIDED_THREADS / 32));
+}
+
+/* Chooses how an OR is tried: half as many blocks of each further list at most. */
+static void gc_try_some_ors(const gc_track *x, gc_errand *errand) {
+  const gc_job *job = x->draft.jobs;
+  const gc_term *terms = x->draft.terms + job->first_term;
+  uint32_t share = (uint32_t)gpuir__min64(GC_TRIES, (uint64_t)x->cuda->processors) / 2, i;
+  for (i = 0; i < GC_LAYERS && i < job->npositive && (job->npositive > 1 || !job->seed); i++, share /= 2)
+    errand->tries += errand->take[i] = gpuir__min32(terms[i].nblocks, share);
+  if (!errand->tries) errand->tries = 1;
+}
+
+/* Starts gc_alone. */
+static int gc_launch_alone(gc_track *x, const gc_plan *p, gpuir_error *err) {
   gc_batch *b = &x->batch;
   gc_letter letter;
-  const size_t size = (size_t)((uint8_t *)b->control - x->input);
-  const gc_errand errand = {x->input, (uint32_t)(size / 16), (uint32_t)p->nq, (uint32_t)p->njobs, gc_hang_bell(x)};
+  gc_errand errand;
+  uint64_t blocks = p->nand ? p->nand_blocks : p->max_blocks;
   static_assert(sizeof(gc_view) + sizeof(gc_batch) + sizeof(gc_letter) + sizeof(gc_errand) <= 4096, "parameters");
-  memcpy(&letter, x->staging, size);
-  b->control = (gc_control *)x->desk;
-  b->states = (gc_state *)(x->desk + sizeof(gc_control));
+  memset(&errand, 0, sizeof errand);
+  memcpy(&letter, x->staging, x->letter);
+  errand.desk = x->desk;
+  errand.from = x->input;
+  errand.size = (uint32_t)((x->letter + 15) / 16);
+  errand.bell = gc_hang_bell(x);
+  if (p->nand) gc_try_some_ands(x, &errand);
+  else gc_try_some_ors(x, &errand);
+  b->control = &x->desk->control;
+  b->states = &x->desk->state;
+  b->alone = 1;
   x->chained = 0;
-  gc_start(x, gc_brief, gpuir__min64(((uint64_t)b->ands.tickets + 7) / 8, x->cuda->grids.guided), GC_GUIDED_THREADS, 0,
-      x->cuda->view, *b, letter, errand);
+  blocks = gpuir__min64(gpuir__max64(blocks, errand.tries), x->cuda->grids.alone);
+  gc_start(x, p->nand ? gc_alone<true> : gc_alone<false>, blocks, GC_GUIDED_THREADS, 0, x->cuda->view, *b, letter,
+      errand);
+  b->alone = 0;
   GC_TRY(cudaGetLastError(), "launching kernels");
   return GPUIR_OK;
 }
@@ -7768,7 +8051,7 @@ static int gc_track_open(gc_track *x, const gc_sizes *most, gpuir_error *err) {
   jobs = (size_t)(z->njobs * z->tiles * 4);
   *gc_bell_word(x) = 0;
   s = gc_track_take(x, (size_t)z->staging, (void **)&x->input, err);
-  if (!s) s = gc_track_take(x, GC_DESK, (void **)&x->desk, err);
+  if (!s) s = gc_track_take(x, sizeof *x->desk, (void **)&x->desk, err);
   if (!s) s = gc_track_take(x, slots, (void **)&b->ors.first, err);
   if (!s) s = gc_track_take(x, slots, (void **)&b->ors.bound, err);
   if (!s) s = gc_track_take(x, jobs, (void **)&b->ors.order, err);
@@ -7869,8 +8152,8 @@ static void gc_fill(gc_track *x, gc_run *r, int idle, int *full) {
   f->end = r->next;
 }
 
-/* Sends the plan of a track and starts its kernels, or the one kernel that does if it may be `brief`. */
-static int gc_send(gc_track *x, const gc_run *r, int brief, gpuir_error *err) {
+/* Sends the plan of a track and starts its kernels, or the one kernel that does if it may be `alone`. */
+static int gc_send(gc_track *x, const gc_run *r, int alone, gpuir_error *err) {
   const gc_plan *p = &x->flight.plan;
   gc_cache *cache = x->cuda->cache;
   const size_t size = gc_stage_plan(x, p, r->k);
@@ -7881,11 +8164,11 @@ static int gc_send(gc_track *x, const gc_run *r, int brief, gpuir_error *err) {
   }
   if (x->dirty) {
     GC_TRY(cudaMemsetAsync(x->batch.cand, 0, x->most.ncand * 8, x->stream), "clearing candidates");
-    GC_TRY(cudaMemsetAsync(x->desk, 0, GC_DESK, x->stream), "clearing states");
+    GC_TRY(cudaMemsetAsync(x->desk, 0, sizeof *x->desk, x->stream), "clearing states");
   }
   x->dirty = 1;
-  x->brief = brief && gc_is_brief(x, p, r->k);
-  if (x->brief) return gc_launch_brief(x, p, err);
+  x->alone = alone && gc_is_alone(x, p, r->k);
+  if (x->alone) return gc_launch_alone(x, p, err);
   if (p->nq <= GC_BRIEF && size <= sizeof(gc_letter)) {
     gc_post(x, size, p->nor ? p->nslots * (x->cuda->view.ntiles + 1) : 0);
     return gc_launch(x, p, r->k, 0, err);
@@ -7997,7 +8280,7 @@ static int gc_again(gc_track *x, int *status, gpuir_error *err) {
   if (!*status && ++f->tries == 64)
     *status = gpuir__fail(err, GPUIR_E_BACKEND, 0, "CUDA: too many candidates share one score");
   (void)cudaSetDevice(x->cuda->device);
-  if (!*status && x->brief) *status = gc_send(x, f->run, 0, err); /* the long way, from the beginning */
+  if (!*status && x->alone) *status = gc_send(x, f->run, 0, err); /* the long way, from the beginning */
   else if (!*status) *status = gc_launch(x, &f->plan, f->run->k, 1, err);
   return !*status;
 }
