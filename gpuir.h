@@ -465,10 +465,10 @@ typedef struct gpuir_builder_desc {
   int store_text; /* keep each document's text in the index */
   int positions; /* keep where in its documents each term stands: for phrases */
   const char *description; /* of the corpus, one line; NULL: "" */
-  /* Which sources are no texts themselves, but were turned into them by programs: endings of names, and the
-   * programs' words, as in "pdf=pdftotext - -", parted by tabs; one line, never interpreted. NULL: "" */
+  /* Which programs made texts of sources that are none: for each ending of a name the program with its arguments, as
+   * in "pdf=pdftotext - -", separated by tabs; one line, never interpreted. NULL: "" */
   const char *filters;
-  /* In which documents come, at most 63 bytes: "original" (as the collection has them), "bisect" ...; never
+  /* The order in which documents come, named in at most 63 bytes: "original" (the collection's), "bisect" ...; never
    * interpreted. NULL: not known */
   const char *order;
   int simd; /* GPUIR_SIMD_ level */
@@ -658,19 +658,19 @@ GPUIR_API int gpuir_query_unknown(const gpuir_query *query, size_t i, const char
 
 #define GPUIR_MAX_QUERY_DFS (2 * GPUIR_MAX_TERMS)
 
-/* Writes what the weights of a query's terms come from, the first `cap` to dfs[0..): the df of each distinct term of
- * its phrases and of each of its words and prefixes (a phrase's own place: 0). Of a prefix that is the greatest of its
- * terms'. Returns how many there are, at most GPUIR_MAX_QUERY_DFS. Queries of the same text on indexes with the same
- * analyzer have the same ones in the same order. Thread-safe. */
+/* Writes the dfs from which a query's terms have their weights, the first `cap` of them to dfs[0..): first of each
+ * distinct term of its phrases, then of each of its words, prefixes (the greatest df of their terms) and phrases (0).
+ * Returns how many there are, at most GPUIR_MAX_QUERY_DFS. Queries of the same text on indexes with the same analyzer
+ * have as many, of the same terms in the same order. Thread-safe. */
 GPUIR_API size_t gpuir_query_dfs(const gpuir_query *query, uint32_t *dfs, size_t cap);
 /* Receives a term of a prefix and its df. Returns 0, or a GPUIR_E_ code that ends the walk. */
 typedef int (*gpuir_term_fn)(void *user, const char *term, size_t len, uint32_t df);
 /* Calls emit for each term, ascending, that number i of gpuir_query_dfs stands for: none, unless it is a prefix.
  * Thread-safe. Errors: ARGUMENT; NOT_FOUND behind the last; NOMEM; FORMAT; what emit returned. */
 GPUIR_API int gpuir_query_prefix(const gpuir_query *query, size_t i, gpuir_term_fn emit, void *user, gpuir_error *err);
-/* Weighs a query's terms anew by dfs[0..n), as gpuir_query_dfs orders them: of a query on a shard by what all shards
- * together know. Not while it is searched for. Errors: ARGUMENT (for another n); RANGE, NOMEM: then it can only be
- * destroyed. */
+/* Weighs a query's terms anew by dfs[0..n), in the order of gpuir_query_dfs: a query on a shard gets its weights from
+ * the dfs of all shards together. Not while a search uses the query. Errors: ARGUMENT (for another n); RANGE, NOMEM:
+ * then the query can only be destroyed. */
 GPUIR_API int gpuir_query_weigh(gpuir_query *query, const uint32_t *dfs, size_t n, gpuir_error *err);
 
 /* A term that is written nearly as a word is. */
@@ -681,10 +681,11 @@ typedef struct gpuir_near_term {
   uint32_t distance; /* characters that are inserted, left out, replaced, or swapped with the next one: 1 or 2 */
 } gpuir_near_term;
 
-/* Finds the terms of live documents that are most like a word, which is taken as it is: one error away or, of a word of
- * six characters and more, two, then with its first character. One that differs in its first character begins with
- * another letter of a to z or digit, or without the word's first, or with its second. Writes the *n <= cap best: the
- * nearest, of these the most frequent. It walks the terms that begin with the word's first character. Thread-safe.
+/* Finds the terms of live documents that are most like a word, which is taken as it is. A term may be one error away,
+ * or two from a word of six characters or more, if both begin with the same character. Of the terms that begin with
+ * another one it finds those in which a letter of a to z or a digit stands for the word's first character or before it,
+ * or in which that is left out or swapped with the second. Writes the *n <= cap best: the nearest, of these the most
+ * frequent. Takes time by the number of terms that begin with the word's first character. Thread-safe.
  * Errors: ARGUMENT, FORMAT, NOMEM, UNSUPPORTED (see gpuir_term_count). */
 GPUIR_API int gpuir_terms_near(const gpuir_index *index, const char *term, size_t len, gpuir_near_term *found,
     size_t cap, size_t *n);
@@ -1013,15 +1014,15 @@ struct gpuir_task {
   size_t k;
   gpuir_hit *hits; /* [k] */
   uint64_t *matches; /* if not NULL, the matching documents are counted too */
-  /* Times in nanoseconds of CLOCK_MONOTONIC. `due` is when the query was to arrive, 0: when it is submitted; it is what
-   * the order of waiting tasks goes by, and from what users wait. After `deadline` it ends with DEADLINE; 0: none. */
+  /* Times in nanoseconds of CLOCK_MONOTONIC. `due` is when the query was to arrive, 0: when it is submitted; waiting
+   * tasks are ordered by it, and latencies count from it. After `deadline` the task ends with DEADLINE; 0: none. */
   uint64_t due, deadline;
   const int *cancel; /* read atomically: not 0 ends the task with CANCELLED. NULL: none */
   void (*done)(gpuir_task *task); /* called once, by a thread of the pool, when the task is complete; see below */
   void *user;
   gpuir_error *error; /* if not NULL, filled when the status is not 0 */
   /* What the pool fills in. */
-  int on_device; /* a device answered. Set before: one is to, whatever it costs, if it takes such queries */
+  int on_device; /* 1: a device answered. Set before: a device is to answer, if it can, however long that takes */
   size_t count; /* of hits */
   int status;
   uint64_t started, finished; /* when a thread took it, and when it was complete; `started` may be 0 if none did */
@@ -1039,7 +1040,7 @@ typedef struct gpuir_policy {
   int (*create)(gpuir_pool *pool, void **state, gpuir_error *err);
   /* Takes a task, which has been checked, over. 0; BUSY if too many wait already. */
   int (*submit)(void *state, gpuir_task *task);
-  /* Is the life of thread number `thread`, from 0: answers tasks until `stop`, each by gpuir_pool_complete. */
+  /* Is all that thread number `thread`, from 0, runs: answers tasks until `stop`, each by gpuir_pool_complete. */
   void (*work)(void *state, unsigned thread);
   /* Lets `work` return soon in all threads; tasks that wait are still completed, with CANCELLED. */
   void (*stop)(void *state);
@@ -4551,8 +4552,8 @@ static int gpuir__pfl_positions(uint32_t *positions, uint32_t number, uint32_t n
   return GPUIR_OK;
 }
 
-/* Decodes an array, whose size gpuir__pfl_size has found good, to out[0..n); its exceptions stand in `memory` then, high
- * bits before positions. If out is NULL, only they are decoded. Returns the end of its bytes, or NULL if it is
+/* Decodes an array, whose size gpuir__pfl_size has found good, to out[0..n); its exceptions stand in `memory` then,
+ * high bits before positions. If out is NULL, only they are decoded. Returns the end of its bytes, or NULL if it is
  * malformed. */
 static const uint8_t *gpuir__pfl_decode(const uint8_t *p, uint32_t n, unsigned depth, uint32_t *out, uint32_t *memory) {
   const uint8_t *end = p + 5;
@@ -8240,7 +8241,8 @@ typedef struct gpuir__dict_step {
   size_t rest; /* how many those are; of the first term, all its bytes */
 } gpuir__dict_step;
 
-/* Returns how many bytes a term shares whose length stands for them by 15; less is damage. */
+/* Returns how many bytes a term shares with the one before if its length byte says 15: then `extra`, a byte before the
+ * rest, has the number. A number below 15 is damage, and counts as 15. */
 static inline uint8_t gpuir__dict_shared(uint8_t extra) { return extra < 15 ? 15 : extra; }
 
 /* Begins at a block's first term. */
@@ -8342,8 +8344,9 @@ static unsigned gpuir__dict_walk(const gpuir__dict_block *b, gpuir__dict_steps *
   return i;
 }
 
-/* Fills in the steps; returns how many terms have one. Where all rests are below 15, places are sums of lengths; *far
- * then has a bit a term that shares 15 bytes or more, whose step says 15. */
+/* Fills in the steps; returns how many terms have one. If every rest has less than 15 bytes, all places are computed at
+ * once, as sums of the lengths before; *far then has a bit for each term that shares 15 bytes or more: its step says
+ * 15, and the number is still to be read. Otherwise *far is 0. */
 GPUIR__AVX2 static inline unsigned gpuir__dict_steps_avx2(const gpuir__dict_block *b, gpuir__dict_steps *steps,
     uint32_t *far) {
   const __m128i low = _mm_set1_epi8(15), lengths = _mm_loadu_si128((const __m128i *)(const void *)b->lengths);
@@ -8500,7 +8503,8 @@ GPUIR__AVX2 static uint64_t gpuir__dict_seek_avx2(const gpuir__dict *d, gpuir__d
 }
 #endif
 
-/* Returns the first 8 of n bytes as a number whose order is theirs. What has just been copied would be waited for. */
+/* Returns the first 8 of n bytes, padded with zeros, as a number in their order. It loads them from where they stand,
+ * piece by piece: 8 bytes at once from a padded copy would wait until the copy is written. */
 static inline uint64_t gpuir__dict_start(const uint8_t *p, size_t n) {
   uint64_t v = 0;
   if (n >= 8) v = gpuir__load64(p);
@@ -13957,8 +13961,8 @@ static inline uint32_t gpuir__query_end(const gpuir_query *q, size_t leaf, unsig
   return q->ids[leaf * GPUIR__IDS + GPUIR__ID_ENDS + term];
 }
 
-/* Returns the record of what has this number, GPUIR__ID_TERMS or GPUIR__ID_MEMBERS and more, in a leaf; its df is 0
- * where that is nothing, and of prefixes. */
+/* Returns the record, in a leaf, of the term of the query (number: from GPUIR__ID_TERMS on) or of the member of its
+ * phrases (from GPUIR__ID_MEMBERS on) that has this number. The df is 0 if the leaf lacks the term, and of prefixes. */
 static inline gpuir__record *gpuir__query_record(const gpuir_query *q, size_t leaf, unsigned number) {
   const unsigned slot = number < GPUIR__ID_MEMBERS ? number : q->n + number - GPUIR__ID_MEMBERS;
   return &q->records[leaf * q->nrecords + slot];
@@ -14536,7 +14540,8 @@ static int gpuir__query_describe(gpuir_query *q, const gpuir_query_desc *desc, g
   return GPUIR_OK;
 }
 
-/* Moves a query to memory for as many terms as it has, if there is some: of thousands, little is read of each. */
+/* Moves a query to memory for as many terms as it has, so that thousands of queries take few cache lines each; the
+ * query stays where it is if there is no memory. */
 static gpuir_query *gpuir__query_fit(gpuir_query *q) {
   const size_t head = (offsetof(gpuir_query, terms) + q->n * sizeof q->terms[0] + 7) & ~(size_t)7,
                ids = q->size - sizeof *q;
@@ -14785,7 +14790,7 @@ GPUIR__INLINE uint32_t gpuir__pass_put(const gpuir__pass *p, int indices, uint32
 typedef struct gpuir__merge {
   const gpuir__pass *pass; /* the left side, and where matches are written */
   const uint32_t *docs; /* the right side */
-  uint32_t left; /* in: the index to begin at; out: one of the sides has nothing left from there on */
+  uint32_t left; /* in: the index to begin at; out: where the merge ended, because one of the sides did */
   uint32_t base; /* index of docs[0] in the operand. Here, so that `left` and `right` are not loaded as one */
   uint32_t right; /* as left */
   uint32_t n; /* docIDs of the right side */
@@ -15780,8 +15785,9 @@ static int gpuir__engine_fail(gpuir__engine *e, int code, const char *what) {
   return gpuir__fail(&e->error, code, 0, "%s", what);
 }
 
-/* Tells those who search other parts of a collection what score the best k have here at least, or learns it from
- * them: their documents with this score may come first or last, so one that has it stays. */
+/* Tells those who search other parts of a collection the least score of the best k here, or learns a greater one from
+ * them. A document with just that score stays: which of equal scores ranks first is decided by docIDs, and those of
+ * other parts are not known here. */
 static void gpuir__engine_threshold(gpuir__engine *e) {
   uint32_t *const shared = e->limits.threshold;
   uint32_t greatest = gpuir__peek(shared);
@@ -16687,7 +16693,7 @@ static int gpuir__prefix_make(gpuir__engine *e, const gpuir_query *q, unsigned t
 #ifndef GPUIR__QUICK_CHUNKS
 #define GPUIR__QUICK_CHUNKS 256u
 #endif
-/* What the gaps of a block that is indexed add up to stays below this, so that two such sums do not overflow. */
+/* The gaps of an indexed block add up to less than this, so that the sum of two such numbers fits 32 bits. */
 #define GPUIR__QUICK_SUM ((1u << 31) - 2 * GPUIR_MAX_TERMS)
 
 /* The block of a list in which postings' positions are looked for. Most blocks are small, and indexed when they are
@@ -16903,9 +16909,9 @@ typedef struct gpuir__sought_token {
 } gpuir__sought_token;
 
 /* Returns how often a phrase of n tokens stands in a match, their blocks being indexed; UINT32_MAX if one is not, or
- * the search has to stop. Rare tokens come first: where they do not meet the others are not looked at. Numbers of sums
- * that begin at different gaps, and of tokens at different places of the phrase, differ by what is constant in the
- * match. */
+ * the search has to stop. Rare tokens come first: where they do not meet, the others are not looked at. A token's sums
+ * are its positions in the document but for a constant, which depends on the gap at which its sums begin and on its
+ * place in the phrase: `here`. So two tokens meet where their sums differ by the difference of these. */
 GPUIR__INLINE uint32_t gpuir__phrase_quick(gpuir__phrases *p, const gpuir__sought_token *tokens, unsigned n,
     uint32_t match, gpuir__chunk_sums sum, gpuir__meet meet) {
   const gpuir__and *x = &p->and_;
@@ -17642,8 +17648,8 @@ static void gpuir__or_add_blocks(gpuir__or *o, gpuir__or_term *t, uint32_t tile,
 
 /* ---- a threshold to begin with */
 
-/* Decodes and scores the block that promises most, of a list's peak, unless it stays below the threshold; returns how
- * many postings it has. */
+/* Decodes and scores, of the blocks in a list's peak, the one with the greatest bound; returns the number of its
+ * postings, 0 if the bound is below the threshold or the search has to stop. */
 static uint32_t gpuir__or_decode_peak(const gpuir__or *o, const gpuir__or_term *t) {
   gpuir__cursor *c = t->cursor;
   const uint32_t end = gpuir__or_block_end(o, t, t->peak);
@@ -17662,8 +17668,8 @@ static uint32_t gpuir__or_decode_peak(const gpuir__or *o, const gpuir__or_term *
   return c->n;
 }
 
-/* Offers what a term contributes to live documents of a leaf to the heap, in place of documents: all of it, if it was
- * decoded up front, or that of one block. */
+/* Pushes a term's contributions to live documents of a leaf into the heap, as if they were scores: all of them, if the
+ * term was decoded up front, or those of one block. */
 static void gpuir__or_offer(const gpuir__or_leaf *l, const gpuir__or_term *t) {
   const uint32_t n = t->docs ? t->cursor->list.df : gpuir__or_decode_peak(&l->o, t);
   const uint32_t *docs = t->docs ? t->docs : t->cursor->docs, *values = t->docs ? t->values : t->cursor->values;
@@ -17671,8 +17677,9 @@ static void gpuir__or_offer(const gpuir__or_leaf *l, const gpuir__or_term *t) {
   for (i = 0; i < n; i++) gpuir__topk_push_live(&l->o.e->top, gpuir__key(values[i], docs[i]), l->deleted, docs[i]);
 }
 
-/* Returns the greater of `least` and a score that at least k documents of n leaves reach by one term of the query, as
- * far as that is stored, or found with ease by the heap that the search will use, which is empty. */
+/* Returns the greater of `least` and a score that at least k documents of n leaves reach by one term of the query: the
+ * term's k-th greatest contribution where it is stored, or else that of the postings which are decoded anyhow, found by
+ * the heap that the search will use, which is empty. */
 static uint32_t gpuir__or_kth(gpuir__engine *e, const gpuir_query *q, const gpuir__or_leaf *leaves, size_t n,
     unsigned term, size_t k, uint32_t least) {
   size_t j;
@@ -18335,7 +18342,7 @@ static int gpuir__share_close(gpuir__engine *e, int status) {
   if (!status && s->status)
     status = gpuir__engine_fail(e, s->status,
         s->status == GPUIR_E_DEADLINE ? "the search exceeded its time limit" : "the search was cancelled");
-  e->top.threshold_key = e->top.n == e->top.k ? e->top.heap[0] : 0; /* others' keys that it was are among these */
+  e->top.threshold_key = e->top.n == e->top.k ? e->top.heap[0] : 0; /* forgets others' key: that hit follows */
   for (i = 0; i < s->found.n; i++) gpuir__topk_push(&e->top, s->found.heap[i]);
   s->found.n = 0;
   return status;
@@ -20484,8 +20491,8 @@ typedef struct gpuir__merged {
   uint32_t n;
 } gpuir__merged;
 
-/* Appends a source's live postings of its term, with their positions if these are merged: all are decoded, then those of
- * deleted documents closed up. */
+/* Appends a source's live postings of its term, with their positions if these are merged: all are decoded, then those
+ * of deleted documents closed up. */
 static int gpuir__source_postings(const gpuir__source *s, gpuir__list *l, gpuir__merged *m) {
   uint32_t docs[GPUIR__BLOCK_ROOM], freqs[GPUIR__BLOCK_ROOM], block, i, n;
   uint32_t *from = m->positions ? m->positions + m->occurrences : NULL;
@@ -21403,7 +21410,7 @@ GPUIR__COLD GPUIR_API int gpuir_doc_passages(const gpuir_query *q, const gpuir_p
  * Tests     tests/unit/29_near.c
  * ======*/
 
-#define GPUIR__NEAR_LONG 6u /* characters of a word that may have two errors */
+#define GPUIR__NEAR_LONG 6u /* characters of the shortest word that may have two errors */
 
 typedef struct gpuir__near {
   const gpuir_index *ix;
@@ -21451,7 +21458,8 @@ static int gpuir__near_put(gpuir__near *x, const uint8_t *term, size_t len, unsi
   return GPUIR_OK;
 }
 
-/* Fills row i, for character c of a term, `before` being the one before it. Returns the least of the row. */
+/* Fills row i of the table of distances, for the term's character number i, c, which follows `before`: row[j] becomes
+ * the distance between the term's first i characters and the word's first j. Returns the least of the row. */
 static unsigned gpuir__near_row(gpuir__near *x, size_t i, uint32_t c, uint32_t before) {
   const uint8_t *up = x->rows[(i - 1) % 3], *upper = x->rows[(i + 1) % 3];
   uint8_t *row = x->rows[i % 3];
@@ -21709,7 +21717,7 @@ enum { GPUIR__COST_KINDS = 3, GPUIR__COST_WORDS = 7, GPUIR__COST_SIZES = 40 };
 
 /* What queries of a kind cost in ns, read and written atomically; 0: not measured. */
 typedef struct gpuir__cost {
-  uint32_t mean, high; /* high: what one of 17 exceeds */
+  uint32_t mean, high; /* high: one query of 17 costs more */
 } gpuir__cost;
 
 /* By mode (AND, OR, phrases and prefixes), by the logarithms of the number of words and of the postings that are likely
