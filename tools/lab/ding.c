@@ -17,6 +17,7 @@
 #include <math.h>
 #include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,6 +58,12 @@ typedef struct server {
   job *jobs; /* of the flight */
 } server;
 
+/* A query that came and stands in no queue yet. */
+typedef struct arrival {
+  struct arrival *next; /* that came before it */
+  gpuir_task *task;
+} arrival;
+
 typedef struct ding {
   gpuir_pool *pool;
   const load_setup *setup;
@@ -66,31 +73,67 @@ typedef struct ding {
   unsigned n;
   int stopping;
   pthread_mutex_t lock;
-  pthread_cond_t work[DING_SIDES];
+  arrival *come; /* the last one first; atomic, as whoever submits must not wait for the lock */
+  int idle[DING_SIDES]; /* atomic: servers that wait, or are about to, and that nobody has woken */
+  sem_t work[DING_SIDES];
 } ding;
 
+/* Takes one of those that wait off their number. Returns 0 if there is none. */
+static int claim_idle(ding *d, unsigned side) {
+  int n = __atomic_load_n(&d->idle[side], __ATOMIC_SEQ_CST);
+  while (n > 0)
+    if (__atomic_compare_exchange_n(&d->idle[side], &n, n - 1, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) return 1;
+  return 0;
+}
+
+/* Wakes a server of each side. */
+static void wake(ding *d) {
+  for (unsigned s = 0; s < DING_SIDES; s++)
+    if (claim_idle(d, s)) sem_post(&d->work[s]);
+}
+
+/* Leaves a query to the server that looks for work next: costs and queues are no business of the thread that submits,
+ * which would come late with the next one. */
 static int ding_submit(void *state, gpuir_task *task) {
   ding *d = (ding *)state;
-  double cost[DING_SIDES];
-  for (unsigned s = 0; s < DING_SIDES; s++) cost[s] = ding_cost(d->set->costs, s, task->query);
-  pthread_mutex_lock(&d->lock);
-  ding_add(d->queues, task, cost, task->due);
-  for (unsigned s = 0; s < DING_SIDES; s++) pthread_cond_signal(&d->work[s]);
-  pthread_mutex_unlock(&d->lock);
+  arrival *a = (arrival *)cli_resize(NULL, 1, sizeof *a);
+  a->task = task;
+  a->next = __atomic_load_n(&d->come, __ATOMIC_RELAXED);
+  while (!__atomic_compare_exchange_n(&d->come, &a->next, a, 1, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) continue;
+  wake(d);
   return GPUIR_OK;
+}
+
+/* Puts the queries that came into the queues, in the order in which they came. The lock is held. */
+static void sort_in(ding *d) {
+  arrival *a = __atomic_exchange_n(&d->come, NULL, __ATOMIC_SEQ_CST), *first = NULL, *next;
+  for (; a; a = next) {
+    next = a->next;
+    a->next = first;
+    first = a;
+  }
+  for (a = first; a; a = next) {
+    double cost[DING_SIDES];
+    for (unsigned s = 0; s < DING_SIDES; s++) cost[s] = ding_cost(d->set->costs, s, a->task->query);
+    ding_add(d->queues, a->task, cost, a->task->due);
+    next = a->next;
+    free(a);
+  }
 }
 
 static void ding_stop(void *state) {
   ding *d = (ding *)state;
   pthread_mutex_lock(&d->lock);
   d->stopping = 1;
-  for (unsigned s = 0; s < DING_SIDES; s++) pthread_cond_broadcast(&d->work[s]);
   pthread_mutex_unlock(&d->lock);
+  for (unsigned s = 0; s < DING_SIDES; s++)
+    while (claim_idle(d, s)) sem_post(&d->work[s]);
 }
 
 /* Completes what waits when the pool stops. The lock is held. */
 static void cancel_all(ding *d) {
   gpuir_task *task;
+  sort_in(d);
   while ((task = (gpuir_task *)ding_take_any(d->queues)) != NULL) {
     pthread_mutex_unlock(&d->lock);
     gpuir_pool_complete(d->pool, task, GPUIR_E_CANCELLED);
@@ -101,6 +144,7 @@ static void cancel_all(ding *d) {
 /* Takes a job for a server. The lock is held. */
 static int take(ding *d, const server *s, job *out) {
   int why;
+  sort_in(d);
   out->task = (gpuir_task *)ding_take(d->queues, s->side, cli_nanoseconds(), &out->cost, &why);
   if (!out->task) return 0;
   d->set->side[s->side].jobs++;
@@ -108,11 +152,22 @@ static int take(ding *d, const server *s, job *out) {
   return 1;
 }
 
+/* Waits until a query comes, or the pool stops; at once if one came since the queues were looked at. The lock is held,
+ * but not while it waits. */
+static void wait_for_work(ding *d, unsigned side) {
+  __atomic_add_fetch(&d->idle[side], 1, __ATOMIC_SEQ_CST);
+  const int came = __atomic_load_n(&d->come, __ATOMIC_SEQ_CST) != NULL;
+  pthread_mutex_unlock(&d->lock);
+  if (!came || !claim_idle(d, side))
+    while (sem_wait(&d->work[side])) continue;
+  pthread_mutex_lock(&d->lock);
+}
+
 /* Waits for a job. 0: the pool stops. The lock is held. */
 static int take_patiently(ding *d, const server *s, job *out) {
   while (!d->stopping) {
     if (take(d, s, out)) return 1;
-    pthread_cond_wait(&d->work[s->side], &d->lock);
+    wait_for_work(d, s->side);
   }
   cancel_all(d);
   return 0;
@@ -123,9 +178,8 @@ static void note(ding *d, const server *s, const job *j, double ns) {
   pthread_mutex_lock(&d->lock);
   ding_done(d->queues, s->side, j->cost);
   d->set->side[s->side].error += fabs(j->cost - ns) / (ns > 1 ? ns : 1);
-  if (d->set->rules.mode == DING_SERIALIZED)
-    for (unsigned i = 0; i < DING_SIDES; i++) pthread_cond_signal(&d->work[i]);
   pthread_mutex_unlock(&d->lock);
+  if (d->set->rules.mode == DING_SERIALIZED) wake(d);
 }
 
 /* The life of a core. */
@@ -187,7 +241,7 @@ static void ding_destroy(void *state) {
   ding_close(d->queues);
   free(d->servers);
   pthread_mutex_destroy(&d->lock);
-  for (unsigned s = 0; s < DING_SIDES; s++) pthread_cond_destroy(&d->work[s]);
+  for (unsigned s = 0; s < DING_SIDES; s++) sem_destroy(&d->work[s]);
   free(d);
 }
 
@@ -214,7 +268,7 @@ static int ding_create(gpuir_pool *pool, void **state, gpuir_error *err) {
   d->servers = (server *)cli_resize(NULL, gpuir_pool_threads(pool), sizeof *d->servers);
   memset(d->servers, 0, gpuir_pool_threads(pool) * sizeof *d->servers);
   pthread_mutex_init(&d->lock, NULL);
-  for (unsigned s = 0; s < DING_SIDES; s++) pthread_cond_init(&d->work[s], NULL);
+  for (unsigned s = 0; s < DING_SIDES; s++) sem_init(&d->work[s], 0, 0);
   for (unsigned s = 0; s < DING_SIDES; s++)
     for (unsigned i = 0; i < d->set->rules.servers[s] && !status; i++)
       status = server_open(d, &d->servers[d->n++], s, err);
