@@ -89,7 +89,7 @@ static_assert(GPUIR__BLOCK_PAIRS * sizeof(gpuir__pair) % 4 == 0, "bounds are rea
 #define GC_RANKED 512u /* candidates at most whose order gc_final finds by counting */
 #define GC_TURNS 6u /* of a long AND's driver blocks, each of as many as those before it together */
 #define GC_TURNS_LEAST 32u /* groups of blocks of a driver that is taken in turns */
-#define GC_OPENED 1024u /* blocks of an AND's driver that few queries' other turns wait for the first one of */
+#define GC_OPENED 1024u /* blocks of a driver at least, where the turns of few ANDs wait for the first one */
 #define GC_RAISED_BLOCKS 256u /* blocks of an AND's driver that is long enough for a floor to spare some of them */
 #define GC_SIFTED (2 * 32 * GC_SIDE) /* documents that a warp has waiting for an AND's look-ups */
 #define GC_PAD 1024u /* bytes of zeros behind each section: what a damaged block may read there */
@@ -388,7 +388,8 @@ static __device__ __forceinline__ void gc_find_slot(const uint32_t *count, uint3
     }
 }
 
-/* Returns where the item of a rank lies, as gc_find_slot, to all lanes; a slot of UINT32_MAX: there are not so many. */
+/* Returns to all lanes where the item of a rank lies, as gc_find_slot does; its slot is UINT32_MAX if there are fewer
+ * items. */
 template <uint32_t SLOTS>
 static __device__ __forceinline__ gc_slot_found gc_slot_of(const uint32_t *count, uint32_t rank) {
   gc_slot_found f = {UINT32_MAX, 0, 0};
@@ -403,8 +404,9 @@ static __device__ __forceinline__ gc_slot_found gc_slot_of(const uint32_t *count
 
 /* ---- a kernel ---- */
 
-/* Waits until the kernel before in the stream has ended, and lets the next one start meanwhile, as far as this: of
- * launches that gc_start chains. Otherwise there is nothing to wait for. A kernel calls it before all else. */
+/* Waits until the kernel before in the stream has ended, and lets the next one start meanwhile, which comes as far as
+ * its own call of this. It matters in kernels that gc_start chains; in others it does nothing. A kernel calls it
+ * before all else. */
 static __device__ __forceinline__ void gc_chained(void) {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;" : : : "memory");
@@ -2705,8 +2707,8 @@ static __device__ __forceinline__ gc_sum_item *gc_sum_at(gc_shared_sum *sh, uint
   return &sh->item[at % GC_SUM_RING];
 }
 
-/* Loads that stay in front of a barrier behind them: of memory that nobody writes the compiler would load behind it, as
- * late as possible. */
+/* Load from where they are called. Plain loads of memory that nobody writes the compiler moves behind the next barrier,
+ * as late as possible, and then they are waited for. */
 static __device__ __forceinline__ uint2 gc_sum_load2(const void *p) {
   uint2 x;
   asm volatile("ld.global.v2.u32 {%0, %1}, [%2];" : "=r"(x.x), "=r"(x.y) : "l"(p));
@@ -3207,8 +3209,8 @@ static __device__ __forceinline__ void gc_raise_at(const gc_batch &b, uint32_t j
   if (!gc_lane() && score) atomicMax(&b.states[j].floor, ((unsigned long long)score << 32) - 1);
 }
 
-/* Does so for an AND, whose candidates a warp has lifted from `before` to `now`, if there are enough new ones: few
- * matches reach a floor that is any good, and after each doubling only it would stay far behind. */
+/* Raises the floor of an AND, whose candidates a warp has lifted from `before` to `now`, if there are enough new ones.
+ * An AND has few matches: a floor that is raised only whenever their number has doubled would spare little. */
 static __device__ __forceinline__ void gc_raise_often(const gc_batch &b, uint32_t j, uint32_t before, uint32_t now,
     uint32_t *count) {
   const uint32_t k = b.jobs[j].k, n = now & ~31u;
@@ -6418,7 +6420,7 @@ static int gc_shape_or(gpuir_cuda *c, int expanded, gpuir_error *err) {
   while (gc_tile_bytes(tile) > most) tile -= 1024;
   c->view.tile = (uint32_t)tile;
   c->view.ntiles = (uint32_t)((n + tile - 1) / tile);
-  /* As much as there is: the device may have other indexes, with tiles of other sizes. */
+  /* The kernel may take all shared memory: it serves the device's other indexes too, with tiles of other sizes. */
   GC_TRY(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)most), "shaping a kernel");
   GC_TRY(
       cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, (int)GC_OR_THREADS(expanded), gc_tile_bytes(tile)),
@@ -9225,8 +9227,8 @@ static int gt_round(gt_context *x, gt_run *r) {
   return 1;
 }
 
-/* Collects the queries of the batch for which `wanted` is true for another round. Returns how many there are; 0 also
- * without memory, for want of which those that have not failed yet fail. */
+/* Collects the queries of the batch for which `wanted` is true for another round. Returns how many there are. Without
+ * memory it returns 0, and those of them that have not failed yet fail with NOMEM. */
 static size_t gt_gather(const gt_context *x, gt_run *r, int (*wanted)(const gt_run *r, size_t i)) {
   const size_t nq = r->desc.nq;
   const gpuir_query **q;

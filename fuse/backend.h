@@ -10,7 +10,7 @@
 
 typedef struct backend backend;
 
-/* Whether this build has a backend at all. */
+/* Returns whether this build has a backend at all. */
 int backend_present(void);
 /* Says why there is none, where there is none. */
 const char *backend_absent(void);

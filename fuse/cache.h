@@ -126,7 +126,7 @@ void cache_destroy(cache *c);
 
 /* The node with this inode number, or the folder of the link that has it; NULL when there is none. */
 node *cache_by_ino(cache *c, uint64_t ino);
-/* Which link of its folder the inode is, from 1; 0 for a node's own number. */
+/* Returns which link of its folder the inode is, from 1; 0 for a node's own number. */
 uint32_t ino_link(uint64_t ino);
 
 /* The listed node of that name; the caller marks its use with cache_touch. */

@@ -221,7 +221,7 @@ static int open_settled(generation *g, const generation_desc *desc, const genera
   return GPUIR_E_IO;
 }
 
-/* Whether `segment` is a file that `before` has open too: what was read of a file lies in memory once. */
+/* Returns whether `segment` is a file that `before` has open too: what was read of a file lies in memory once. */
 static int is_shared(const gpuir_index *segment, const generation *before) {
   gpuir_index_info mine, other;
   const gpuir_index *old;
@@ -406,7 +406,7 @@ int errno_of_status(int status) {
   }
 }
 
-/* Which pool is to answer. */
+/* Returns which pool is to answer. */
 static int pool_for(const generation *g, int wanted) {
   return wanted != BACKEND_CPU && backend_present() && !g->live ? POOL_GPU : POOL_CPU;
 }

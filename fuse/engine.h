@@ -109,7 +109,7 @@ typedef struct search_reply {
  * Errors: EINVAL, E2BIG, ERANGE, EINTR, ETIMEDOUT, ENOMEM, EOPNOTSUPP, EIO; EAGAIN when the queue is full. */
 int generation_search(ticket *t, const search_request *request, search_reply *reply);
 
-/* The errno value that stands for a GPUIR_ status. */
+/* Returns the errno value that stands for a GPUIR_ status. */
 int errno_of_status(int status);
 
 #endif

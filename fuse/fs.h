@@ -108,7 +108,7 @@ char *fs_agents(const fs_config *config);
 /* Text of /.stats for a user. Takes the lock. */
 void fs_stats(fs *f, uid_t uid, buf *b);
 
-/* The generation that has a number, without a reference, or NULL. Called with the lock. */
+/* Returns the generation that has a number, without a reference, or NULL. Called with the lock. */
 generation *fs_generation(fs *f, uint64_t id);
 /* Remembers why a name could not be looked up (SAID_ERROR), or what its answer does not show (SAID_NOTE). Called with
  * the lock. */

@@ -32,7 +32,7 @@ typedef struct question {
 
 static int is_folder(const question *q) { return q->tree == NODE_HITS_ROOT || q->tree == NODE_FILES_ROOT; }
 static int has_passages(const question *q) { return q->tree == NODE_PASS_ROOT || q->tree == NODE_GREP_ROOT; }
-/* Whether sentences come in, so that any of the words will do. */
+/* Returns whether sentences come in, so that any of the words will do. */
 static int is_for_sentences(const question *q) {
   return has_passages(q) || q->tree == NODE_FILES_ROOT || q->format == FORMAT_PATHS;
 }

@@ -13,7 +13,7 @@ int lookup_generation(lookup *l, node_kind dir, node_body *body);
  * the lock. 0, or an errno, of which l->why may have the words. */
 int lookup_make(lookup *l, node_kind dir, node_body *body);
 
-/* The OPTION_ kinds that a folder in the root takes. */
+/* Returns the OPTION_ kinds that a folder in the root takes. */
 unsigned lookup_options(node_kind tree);
 
 #endif

@@ -146,7 +146,7 @@ static int hex_digit(char c) {
   return -1;
 }
 
-/* The byte that stands at name[*i], which moves past it; -1 for a bad escape. */
+/* Returns the byte that stands at name[*i], which moves past it; -1 for a bad escape. */
 static int next_byte(const char *name, size_t len, size_t *i) {
   int high, low;
   char c = name[(*i)++];

@@ -69,7 +69,7 @@ int name_document(const char *name, size_t len, uint64_t *generation, uint32_t *
  * without a name is called by its docID. Returns the length; `out` is NUL-terminated. */
 size_t name_link(char out[NAME_LIMIT + 1], uint32_t rank, uint32_t docid, const char *name, size_t len);
 
-/* The rank that a link's name begins with, or 0. */
+/* Returns the rank that a link's name begins with, or 0. */
 uint32_t name_link_rank(const char *name, size_t len);
 
 /* "../../doc/<docID>", or with a generation other than 0 "../../doc/<generation>.<docID>", from a folder `depth` levels

@@ -55,7 +55,7 @@ static int note_state(texts_made *made, uint32_t docid, int error, const struct 
 
 static int same_time(struct timespec a, struct timespec b) { return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec; }
 
-/* Whether a document's source is as it was. */
+/* Returns whether a document's source is as it was. */
 static int is_current(lookup *l, const source_state *s) {
   char path[PATH_MAX];
   struct stat st;
@@ -181,7 +181,7 @@ typedef struct line_set {
   size_t *slots, size; /* a power of two */
 } line_set;
 
-/* Whether b's last line, which begins at `start`, stands in it before. */
+/* Returns whether b's last line, which begins at `start`, stands in it before. */
 static int is_repeated(line_set *set, const buf *b, size_t start) {
   const size_t len = b->len - start;
   uint64_t h = UINT64_C(14695981039346656037);

@@ -18,9 +18,9 @@ typedef struct texts_made {
   uint32_t n, cap;
 } texts_made;
 
-/* Whether the one who asks may be shown texts of sources. */
+/* Returns whether the one who asks may be shown texts of sources. */
 int texts_are_for_caller(lookup *l);
-/* Whether a filter turned the document's source into text, so that its bytes are not the document's. */
+/* Returns whether a filter turned the document's source into text, so that its bytes are not the document's. */
 int texts_are_filtered(lookup *l, const gpuir_doc *doc);
 /* Whether all sources of an answer of this generation are as they were; 0 also where the one who asks waits no more. */
 int texts_are_current(lookup *l, const result *r);

@@ -292,7 +292,7 @@ static int by_double(const void *a, const void *b) {
   return p < q ? -1 : p > q;
 }
 
-/* The nearest-rank percentile of sorted times, in microseconds. */
+/* Returns the nearest-rank percentile of sorted times, in microseconds. */
 static double percentile(const uint64_t *sorted, size_t n, double p) {
   size_t rank = (size_t)((double)n * p / 100.0 + 0.9999999);
   if (rank > n) rank = n;

@@ -61,12 +61,12 @@ typedef struct cli_gpu {
   uint64_t memory; /* of the device, for the index at most; 0: as much as it needs */
 } cli_gpu;
 
-/* The backends of this build, for people. */
+/* Returns the backends of this build, for people. */
 const char *cli_backends(void);
 /* Uploads the index if `backend` asks for the GPU; AUTO says on stderr why the CPU answers instead. CLI_OK or
  * CLI_FAIL, after a message. */
 int cli_gpu_open(cli_gpu *gpu, int backend, const cli_devices *devices, const gpuir_index *index);
-/* How many devices there are, at most GPUIR_MAX_DEVICES. */
+/* Returns how many devices there are, at most GPUIR_MAX_DEVICES. */
 size_t cli_gpu_count(void);
 int cli_gpu_attach(cli_gpu *gpu, gpuir_searcher *searcher);
 /* The same, but with GPU, and not AUTO, AND is intersected by the laboratory's method of this name, if not NULL. */
@@ -75,7 +75,7 @@ int cli_gpu_attach_method(cli_gpu *gpu, gpuir_searcher *searcher, const char *in
 int cli_gpu_attach_pool(void *gpu, gpuir_searcher *searcher, gpuir_error *err);
 /* After the searchers are gone, and before the index. */
 void cli_gpu_close(cli_gpu *gpu);
-/* Whether there is a device; its state then. */
+/* Returns whether there is a device; its state then. */
 int cli_gpu_stats(const cli_gpu *gpu, gpuir_cuda_info *info);
 /* A misuse of the command line. Returns CLI_USAGE. */
 int cli_misuse(const char *command, const char *fmt, ...) CLI_PRINTF(2, 3);
@@ -142,7 +142,7 @@ void cli_args_free(cli_args *args);
 /* Values of the current option; not 0 after a message. */
 int cli_unsigned(const cli_args *args, uint64_t min, uint64_t max, uint64_t *out);
 int cli_real(const cli_args *args, double min, double max, float *out);
-/* The position of the value among `names` (parted by '|'). */
+/* Returns the position of the value among `names` (parted by '|'). */
 int cli_choice(const cli_args *args, const char *names, int *out);
 /* "0,1" or "all". 0, or misuse was reported. */
 int cli_devices_read(const cli_args *args, cli_devices *devices);
@@ -287,7 +287,7 @@ typedef struct cli_filters { /* zeroed: none */
 
 /* Takes the current option, ENDING=PROGRAM. Not 0 after a message. */
 int cli_filters_add(const cli_args *a, cli_filters *f);
-/* The filter of files with this name or, with `whole`, of this ending; NULL: there is none. */
+/* Returns the filter of files with this name or, with `whole`, of this ending; NULL: there is none. */
 const cli_filter *cli_filters_find(const cli_filters *f, const char *name, size_t len, int whole);
 /* What the index keeps of them. */
 const char *cli_filters_text(const cli_filters *f);
@@ -354,9 +354,9 @@ enum {
 int cli_input_format(const cli_args *args, int id, cli_input *in);
 /* Says of which index documents are made: paths of files below its folder are stored from there on. */
 void cli_input_home(cli_input *in, const char *index);
-/* The path of a file as it stands in documents; to be freed. */
+/* Returns the path of a file as it stands in documents; to be freed. */
 char *cli_input_source(cli_input *in, const char *path);
-/* The absolute path of a file, and that of a path as it stands in documents; to be freed. */
+/* Returns the absolute path of a file, and that of a path as it stands in documents; to be freed. */
 char *cli_input_path(cli_input *in, const char *path);
 char *cli_input_whole(const cli_input *in, const char *source);
 /* Checks that all operands can be read before any work is done. Returns an exit code. */
@@ -384,7 +384,7 @@ typedef struct cli_live {
   uint64_t lost; /* that cannot be found, and were told of */
 } cli_live;
 
-/* Whether a path is the folder of a live index. */
+/* Returns whether a path is the folder of a live index. */
 int cli_is_live(const char *path);
 /* Opens l->path; with `settings` it is made, if it is not there. These return CLI_OK, or CLI_FAIL after a message. */
 int cli_live_open(cli_live *l, const gpuir_builder_desc *settings);
@@ -466,7 +466,7 @@ typedef struct cli_ignore {
 
 /* Reads the .gitignore of an open folder, if there is one. `up` and `name` are kept. */
 void cli_ignore_read(cli_ignore *g, const cli_ignore *up, const char *name, int folder);
-/* Whether an entry of g's folder is left out. */
+/* Returns whether an entry of g's folder is left out. */
 int cli_ignored(const cli_ignore *g, const char *name, int is_folder);
 void cli_ignore_free(cli_ignore *g);
 

@@ -42,7 +42,7 @@ static const char *next_line(const char *text) {
   return *text ? text + 1 : text;
 }
 
-/* What a description says first: up to a semicolon or a full stop, and no bracket that is left open. */
+/* Returns what a description says first: up to a semicolon or a full stop, and no bracket that is left open. */
 static part first_words(const char *p, const char *end) {
   const char *open = NULL;
   part d;
@@ -60,7 +60,7 @@ static part first_words(const char *p, const char *end) {
   return d;
 }
 
-/* The value that is named behind an option: one blank, and capital letters. */
+/* Returns the value that is named behind an option: one blank, and capital letters. */
 static part value_at(const char *p, const char *end) {
   part v = {p, 0};
   if (end - p < 2 || *p != ' ' || p[1] == ' ') return v;
@@ -160,13 +160,13 @@ static void value_words(const option *o, cli_buf *out) {
   cli_buf_char(out, 0);
 }
 
-/* Whether a value is a file or a folder. */
+/* Returns whether a value is a file or a folder. */
 static int is_file(part value) {
   return is(value, "FILE") || is(value, "INDEX") || is(value, "FOLDER") || is(value, "DIR") || is(value, "F") ||
       is(value, "LIST") || is(value, "PATH");
 }
 
-/* The words that a command's first operand can be; NULL: it is a file. */
+/* Returns the words that a command's first operand can be; NULL: it is a file. */
 static const char *operand_words(part name) {
   if (is(name, "lab")) return "codecs intersect search linearity load plot";
   if (is(name, "completion")) return "bash zsh fish";

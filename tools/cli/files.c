@@ -116,7 +116,7 @@ static const char *parse(cli_files *f, const char *bytes, size_t n) {
   return at == n ? NULL : "bytes behind the last row";
 }
 
-/* The path of a file in the folder of a live index; to be freed. */
+/* Returns the path of a file in the folder of a live index; to be freed. */
 static char *inside(const char *folder, const char *name) {
   cli_buf b = {NULL, 0, 0};
   cli_buf_text(&b, folder);

@@ -27,7 +27,7 @@
 
 /* ---- options ---------------------------------------------------------------------------------- */
 
-/* Whether a program is there to be run. */
+/* Returns whether a program is there to be run. */
 static int is_program(const char *name) {
   const char *path = getenv("PATH");
   cli_buf b = {NULL, 0, 0};

@@ -7,7 +7,7 @@
 
 #ifdef GPUIR_WITH_CUDA
 
-/* Why the device does not take an index that changes; NULL if it does. */
+/* Returns why the device does not take an index that changes; NULL if it does. */
 static const char *unmerged(const gpuir_index *index) {
   gpuir_index_info info;
   if (gpuir_index_get_info(index, &info) || (info.segments == 1 && info.docids == info.documents)) return NULL;

@@ -9,7 +9,7 @@
 
 #define IGNORE_MOST ((size_t)1 << 20) /* bytes of a .gitignore; longer ones are not read */
 
-/* Whether a character of [class], which begins behind the '[', matches; *end is what follows the class. */
+/* Returns whether a character of [class], which begins behind the '[', matches; *end is what follows the class. */
 static int class_matches(const char *p, char c, const char **end) {
   const char *first = p;
   int found = 0;

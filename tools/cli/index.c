@@ -58,7 +58,7 @@ static int on_document(void *user, const gpuir_doc_desc *doc, const char *text, 
   return CLI_FAIL;
 }
 
-/* The words of a stop list file, as one string. NULL after a message. */
+/* Returns the words of a stop list file, as one string. NULL after a message. */
 static char *read_stop_file(const char *path) {
   char *words = NULL;
   size_t n = 0;
@@ -159,7 +159,7 @@ static void print_json(const build *b, const gpuir_build_report *r, double bits,
   printf("}\n");
 }
 
-/* The bytes of all inputs when every one is a regular file, for the progress bar. */
+/* Returns the bytes of all inputs when every one is a regular file, for the progress bar. */
 static uint64_t known_total(const cli_args *a) {
   uint64_t total = 0;
   struct stat st;

@@ -306,7 +306,7 @@ static int read_records(file *f, int (*record)(file *, uint64_t, uint64_t, const
   return 0;
 }
 
-/* The position of a tag such as "</doc>" in any case, or NULL. */
+/* Returns the position of a tag such as "</doc>" in any case, or NULL. */
 static const char *find_tag(const char *p, const char *end, const char *tag) {
   size_t n = strlen(tag);
   while (p < end && (p = (const char *)memchr(p, '<', (size_t)(end - p))) != NULL) {

@@ -157,7 +157,7 @@ static int skip_value(parser *s) {
   }
 }
 
-/* Whether the key is one of the names, which blanks part. */
+/* Returns whether the key is one of the names, which blanks part. */
 static int key_is(const cli_buf *key, const char *names) {
   for (size_t n; *names; names += n + (names[n] == ' ')) {
     n = strcspn(names, " ");

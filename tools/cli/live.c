@@ -120,7 +120,7 @@ static int finish_live(cli_live *l) {
   return code;
 }
 
-/* The exit code of a command that a signal may have stopped before its commit. */
+/* Returns the exit code of a command that a signal may have stopped before its commit. */
 static int end_live(cli_live *l, int code) {
   gpuir_live_close(l->live);
   l->live = NULL;

@@ -153,7 +153,7 @@ static const char *find_ci(const char *p, const char *end, const char *what) {
   return NULL;
 }
 
-/* The text of <tag> in [p, end), up to the next tag, without a leading "label". */
+/* Returns the text of <tag> in [p, end), up to the next tag, without a leading "label". */
 static int field(const char *p, const char *end, const char *tag, const char *label, const char **from,
     const char **to) {
   size_t n = strlen(label);
@@ -478,7 +478,7 @@ static int one_form(const cli_args *a, query_flags *f, int form) {
   return 0;
 }
 
-/* Whether a word is empty, or has a blank or anything that does not belong on a terminal. */
+/* Returns whether a word is empty, or has a blank or anything that does not belong on a terminal. */
 static int has_blank(const char *s) {
   size_t n = strlen(s), i, len;
   for (i = 0; i < n; i += len) {

@@ -36,7 +36,7 @@ static void print_statistic(const statistic *t, int json, int first) {
   putchar('\n');
 }
 
-/* Which codecs the lists are kept in: of `auto`, a mix. */
+/* Prints which codecs the lists are kept in: of `auto`, a mix. */
 static int print_codecs(const gpuir_index *index, int json) {
   static const char *const of[2] = {"freqs", "docids"};
   gpuir_codec_info infos[GPUIR_MAX_CODECS];

@@ -108,7 +108,7 @@ static int walk_read(const walk *w, struct place *p) {
   return r ? cli_fail(w->x->path, r, NULL) : CLI_OK;
 }
 
-/* The id after the last term that begins with the prefix. */
+/* Returns the id after the last term that begins with the prefix. */
 static uint64_t prefix_end(const gpuir_index *index, const char *prefix, uint64_t terms) {
   size_t n = strlen(prefix);
   char *next = cli_copy(prefix, n);

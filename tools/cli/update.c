@@ -30,7 +30,7 @@ static uint64_t nanoseconds(const struct timespec *t) {
   return (uint64_t)t->tv_sec * 1000000000u + (uint64_t)t->tv_nsec;
 }
 
-/* Whether times of a file are so young that it may be written again without a change of them. */
+/* Returns whether times of a file are so young that it may be written again without a change of them. */
 static int is_racy(const scan *s, const struct stat *st) {
   const int64_t least = s->start - (int64_t)RACY;
   return (int64_t)nanoseconds(&st->st_mtim) >= least || (int64_t)nanoseconds(&st->st_ctim) >= least;
@@ -51,7 +51,7 @@ static void take_state(scan *s, cli_file *f, const struct stat *st) {
   s->dirty = 1;
 }
 
-/* Whether a file has the bytes that the index knows. */
+/* Returns whether a file has the bytes that the index knows. */
 static int is_unchanged(scan *s, cli_file *f, const struct stat *st, int fd) {
   const int same = has_state(f, st);
   if (f->stale || f->gone) return 0;
@@ -111,20 +111,20 @@ static int on_document(void *user, const gpuir_doc_desc *doc, const char *text, 
 
 /* ---- what has gone ---- */
 
-/* Whether an absolute path is `top`, or lies below it. */
+/* Returns whether an absolute path is `top`, or lies below it. */
 static int lies_below(const char *path, const char *top) {
   const size_t n = strlen(top);
   return !strncmp(path, top, n) && (!path[n] || path[n] == '/' || (n && top[n - 1] == '/'));
 }
 
-/* Whether a path could not be looked at. */
+/* Returns whether a path could not be looked at. */
 static int is_kept(const scan *s, const char *path) {
   for (size_t at = 0; at < s->kept.n; at += strlen(s->kept.p + at) + 1)
     if (lies_below(path, s->kept.p + at)) return 1;
   return 0;
 }
 
-/* Whether a file lies below the folder at an absolute path, and could be looked for. */
+/* Returns whether a file lies below the folder at an absolute path, and could be looked for. */
 static int is_missed(const scan *s, const cli_file *f, const char *top) {
   char *path = cli_input_whole(&s->in, f->source);
   const int missed = !f->seen && !f->gone && lies_below(path, top) && !is_kept(s, path);
@@ -189,7 +189,7 @@ static int take_table(scan *s) {
   return code;
 }
 
-/* Whether the index has files below `top`. */
+/* Returns whether the index has files below `top`. */
 static int has_below(const scan *s, const char *top) {
   for (size_t i = 0; i < s->files.n; i++) {
     char *path = cli_input_whole(&s->in, s->files.list[i].source);
@@ -343,7 +343,7 @@ static void remove_folder(const char *path) {
   (void)rmdir(path);
 }
 
-/* Whether the folder is one in which a live index was begun: it has the lock. */
+/* Returns whether the folder is one in which a live index was begun: it has the lock. */
 static int is_begun(const char *path) {
   cli_buf name = {0};
   struct stat st;

@@ -9,7 +9,7 @@
 static int is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 static int is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/* Whether a word is `field:word`; not `std::string`, `12:30`, `http://host` or `note:`. */
+/* Returns whether a word is `field:word`; not `std::string`, `12:30`, `http://host` or `note:`. */
 static int is_field(const char *s, size_t n) {
   size_t i = 0;
   if (!n || !is_letter(s[0])) return 0;
@@ -17,7 +17,7 @@ static int is_field(const char *s, size_t n) {
   return i + 1 < n && s[i] == ':' && s[i + 1] != ':' && s[i + 1] != '/';
 }
 
-/* Whether a word ends as `word~`, `word~2` or `word^1.5` do. */
+/* Returns whether a word ends as `word~`, `word~2` or `word^1.5` do. */
 static int has_suffix(const char *s, size_t n) {
   const size_t all = n;
   while (n && (is_digit(s[n - 1]) || s[n - 1] == '.')) n--;

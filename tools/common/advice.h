@@ -9,7 +9,7 @@
 /* Finds the first word of a query's text, outside of phrases, that is an operator in other engines: AND, OR, NOT, NEAR,
  * && and ||, +word, field:word, word~2, word^2. Returns it with its *word_len bytes, or NULL. */
 const char *advice_operator(const char *text, size_t len, size_t *word_len);
-/* Whether it is one of the first six. */
+/* Returns whether it is one of the first six. */
 int advice_is_word_operator(const char *word, size_t len);
 
 /* Takes a line without its end. */

@@ -130,7 +130,7 @@ static void put_path(const passages *p) {
   if (p->colour) put_string(p, "\033[m");
 }
 
-/* Whether a mark of the passage touches [at, end). */
+/* Returns whether a mark of the passage touches [at, end). */
 static int is_marked(const passages *p, const gpuir_passage *x, size_t at, size_t end) {
   size_t i;
   for (i = x->first_mark; i < x->first_mark + x->marks; i++)
@@ -192,7 +192,7 @@ typedef struct hit_text {
   int record; /* the text is not the bytes of the source: its lines are not the source's */
 } hit_text;
 
-/* Whether a filter turned the document's source into text. */
+/* Returns whether a filter turned the document's source into text. */
 static int is_filtered(const gpuir_index *index, const gpuir_doc *doc) {
   gpuir_index_info info;
   return gpuir_index_get_info(index, &info) == GPUIR_OK && source_filtered(info.filters, doc->source, doc->source_len);
@@ -266,7 +266,7 @@ static void add_up(void *sum, const char *bytes, size_t n) {
   *(size_t *)sum += n;
 }
 
-/* What a passage costs of the budgets, with its heading, or as `grep` with what stands before its lines. */
+/* Returns what a passage costs of the budgets, with its heading, or as `grep` with what stands before its lines. */
 static size_t cost_of(const passages *p, const hit_text *h, const gpuir_passage *x, uint32_t first) {
   passages counted = *p;
   size_t sum = 0;
@@ -305,7 +305,7 @@ static void put_passages(passages *p, const hit_text *h, uint64_t share) {
   if (p->json) put_string(p, "]");
 }
 
-/* What a hit may have of what is left: an equal share of it, if that is enough for a passage. */
+/* Returns what a hit may have of what is left: an equal share of it, if that is enough for a passage. */
 static uint64_t share(const passages *p, size_t hits_left) {
   uint64_t n = p->left / (hits_left ? hits_left : 1);
   if (n < SHARE_LEAST) n = SHARE_LEAST;

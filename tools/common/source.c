@@ -101,7 +101,7 @@ char *source_home(const char *index) {
   return folder;
 }
 
-/* Whether a path has the component "..". */
+/* Returns whether a path has the component "..". */
 static int goes_up(const char *path) {
   for (; path; path = strchr(path, '/')) {
     path += strspn(path, "/");

@@ -53,7 +53,7 @@ typedef int (*source_put)(void *sink, const void *bytes, size_t n);
  * or has other bytes there than were indexed; EINTR; ETIMEDOUT; what `put` and pread(2) say. */
 int source_read(int fd, const source_range *range, source_put put, void *sink);
 
-/* Whether a file's name ends with a dot and `ending`, in letters of either case. */
+/* Returns whether a file's name ends with a dot and `ending`, in letters of either case. */
 int source_ends(const char *name, size_t len, const char *ending, size_t n);
 
 /* Whether a source's bytes are not its text: it was turned into text by one of the index's filters (see

@@ -101,7 +101,7 @@ static int skip_field(ex_span *s, unsigned wire, ex_error *err) {
   }
 }
 
-/* Whether a field is one that the message declares; if so its wire type must be as declared. */
+/* Returns whether a field is one that the message declares; if so its wire type must be as declared. */
 static int declared(const ex_span *s, uint32_t field, unsigned wire, const char *types, int *is, ex_error *err) {
   *is = field <= strlen(types);
   if (!*is || (unsigned)(types[field - 1] - '0') == wire) return 0;

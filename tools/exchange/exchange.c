@@ -35,7 +35,7 @@ static int tell_failure(const char *output, int status, const ex_error *err) {
   return cli_fail(err->file[0] ? err->file : output, status, &err->e);
 }
 
-/* The format of a path: CIFF by its suffix, otherwise PISA's. */
+/* Returns the format of a path: CIFF by its suffix, otherwise PISA's. */
 static const ex_format *format_of(const char *path) {
   static const char *const suffixes[] = {".ciff", ".ciff.gz"};
   size_t n = strlen(path);

@@ -94,7 +94,7 @@ void ex_sorter_open(ex_sorter *s, const char *beside, uint64_t memory);
 int ex_sorter_add(ex_sorter *s, const ex_entry *entry, ex_error *err);
 /* After the last one. */
 int ex_sorter_finish(ex_sorter *s, ex_error *err);
-/* The next in byte order of terms; 0 behind the last. */
+/* Returns the next in byte order of terms; 0 behind the last. */
 int ex_sorter_next(ex_sorter *s, ex_entry *entry);
 void ex_sorter_close(ex_sorter *s);
 

@@ -64,7 +64,7 @@ static int fail_signal(ex_error *err) { return ex_fail(err, GPUIR_E_CANCELLED, "
 #define TRIES 8
 #define MOST_LINKS 40 /* as many as Linux follows */
 
-/* The folder of `path`, as a string of the caller's. */
+/* Returns the folder of `path`, as a string of the caller's. */
 static char *folder_of(const char *path) {
   const char *slash = strrchr(path, '/');
   return slash ? cli_copy(path, (size_t)(slash - path) + 1) : cli_copy(".", 1);
@@ -76,7 +76,7 @@ static int lock(int fd, const char *path, ex_error *err) {
   return ex_fail(err, GPUIR_E_BUSY, path, "another process is writing this file");
 }
 
-/* Whether `name` names the file that is open as fd. */
+/* Returns whether `name` names the file that is open as fd. */
 static int is_file(int fd, const char *name) {
   struct stat mine, named;
   return !fstat(fd, &mine) && !lstat(name, &named) && mine.st_ino == named.st_ino && mine.st_dev == named.st_dev;
@@ -637,7 +637,7 @@ static int is_gzip(const ex_format *format, const char *path) {
   return format == &ex_ciff && n > 3 && !strcmp(path + n - 3, ".gz");
 }
 
-/* Whether users that are not the caller may replace files in the folder: as gpuir_build_report says it. */
+/* Returns whether users that are not the caller may replace files in the folder: as gpuir_build_report says it. */
 static int folder_shared(const char *folder) {
   struct stat st;
   int known = !stat(folder, &st);

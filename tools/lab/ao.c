@@ -273,7 +273,7 @@ static void driver_work(ao *a) {
 
 /* ---- cores ----------------------------------------------------------------------------------------------------- */
 
-/* Why a query is not ranked: its deadline, or its flag. */
+/* Returns why a query is not ranked: its deadline, or its flag. */
 static int overdue(const gpuir_task *t) {
   if (t->cancel && __atomic_load_n(t->cancel, __ATOMIC_RELAXED)) return GPUIR_E_CANCELLED;
   return t->deadline && cli_nanoseconds() > t->deadline ? GPUIR_E_DEADLINE : GPUIR_OK;
@@ -364,7 +364,7 @@ static void *ao_make(void) {
   return s;
 }
 
-/* Whether the library has a method of this name, which processors use that stand for the device. */
+/* Returns whether the library has a method of this name, which processors use that stand for the device. */
 static int is_method(const char *name) {
   for (size_t i = 0; gpuir_intersection_name(i); i++)
     if (!strcmp(gpuir_intersection_name(i), name)) return 1;
@@ -431,7 +431,7 @@ static int ao_device(const void *set, uint64_t *memory) {
   return 1;
 }
 
-/* The largest batch that the queries may make in any order: the threshold, and one that passes it. */
+/* Returns the largest batch that the queries may make in any order: the threshold, and one that passes it. */
 static lab_gpu_size largest(const load_setup *setup, const settings *s) {
   lab_gpu_size size;
   double most = 1;

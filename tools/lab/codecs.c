@@ -257,7 +257,7 @@ static int sizes(bench *b) {
   return CLI_OK;
 }
 
-/* The longest class up to L1_CLASS that has lists. */
+/* Returns the longest class up to L1_CLASS that has lists. */
 static unsigned l1_class(const lab_lists *lists) {
   unsigned c = L1_CLASS;
   while (c && lists->first[c] == lists->first[c + 1]) c--;

@@ -316,7 +316,7 @@ static unsigned servers_of(const load_setup *setup, int mode, unsigned side) {
   return side == DING_CPU ? (unsigned)setup->threads : (unsigned)s->streams;
 }
 
-/* The most of any mode. */
+/* Returns how many servers a side has in the mode in which it has most. */
 static unsigned most_servers(const load_setup *setup, unsigned side) {
   const settings *s = (const settings *)setup->scheduling;
   unsigned most = 0;

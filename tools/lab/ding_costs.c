@@ -141,7 +141,7 @@ static int compare_doubles(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* The median time of query i. */
+/* Returns the median time of query i. */
 static double median(const trial *t, unsigned side, size_t i) {
   double *ns = t->ns[side] + i * t->how->passes;
   qsort(ns, t->how->passes, sizeof *ns, compare_doubles);
@@ -169,7 +169,7 @@ static int grow_tree(ding_costs *c, const trial *t, unsigned side, size_t from, 
   return c->tree[side] ? 0 : -1;
 }
 
-/* The mean relative error of what is said of queries [from, to), in percent. */
+/* Returns the mean relative error of what is said of queries [from, to), in percent. */
 static double mean_error(const ding_costs *c, const trial *t, unsigned side, size_t from, size_t to,
     const double *cost) {
   double sum = 0;

@@ -19,7 +19,7 @@ typedef struct ding_costs ding_costs;
  * notes. Exit code, after a message. */
 int ding_learn(load_setup *setup, const ding_learning *how, lab_report *report, ding_costs **costs);
 void ding_costs_free(ding_costs *costs);
-/* What a query costs a side, ns. */
+/* Returns what a query costs a side, ns. */
 double ding_cost(const ding_costs *costs, unsigned side, const gpuir_query *query);
 
 #endif

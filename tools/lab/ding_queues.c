@@ -77,7 +77,7 @@ static void heap_drop(heap *h) {
   h->at[i] = last;
 }
 
-/* The first job that is still there; NULL: none. */
+/* Returns the first job that is still there; NULL: none. */
 static item *heap_first(ding_queues *q, heap *h) {
   while (h->n && !q->items[h->at[0].item].job) heap_drop(h);
   return h->n ? &q->items[h->at[0].item] : NULL;
@@ -134,7 +134,7 @@ static unsigned group_of(const ding_queues *q, const double cost[DING_SIDES]) {
   return NOWHERE;
 }
 
-/* The side that does a job more cheaply, if both may. */
+/* Returns the side that does a job more cheaply, if both may. */
 static unsigned better_side(const ding_queues *q, const item *x) {
   if (q->rules.mode == DING_ONLY_CPU || q->rules.mode == DING_ONLY_GPU) return x->group;
   return x->cost[DING_GPU] < x->cost[DING_CPU] ? DING_GPU : DING_CPU;

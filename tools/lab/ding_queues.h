@@ -43,7 +43,7 @@ void ding_done(ding_queues *q, unsigned side, double cost);
 /* Takes any job, whatever the rules; NULL: there is none. */
 void *ding_take_any(ding_queues *q);
 size_t ding_waiting(const ding_queues *q);
-/* What waits in a side's own queue, ns a server. */
+/* Returns what waits in a side's own queue, ns a server. */
 double ding_load(const ding_queues *q, unsigned side);
 double ding_theta(const ding_queues *q, unsigned side);
 

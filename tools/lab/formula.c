@@ -170,7 +170,7 @@ static double total(const formula_scope *f, const reference *r) {
   return n ? all : NAN;
 }
 
-/* The greatest x of a series. */
+/* Returns the greatest x of a series. */
 static double reach(const formula_scope *f, reference r) {
   double most = NAN;
   value v;

@@ -64,7 +64,7 @@ typedef struct gpuir_cuda_lab_way {
   unsigned repeat; /* 0: 1 */
 } gpuir_cuda_lab_way;
 
-/* The i-th method of intersection on the device; NULL behind the last one. */
+/* Returns the i-th method of intersection on the device; NULL behind the last one. */
 const char *gpuir_cuda_lab_method(size_t i);
 
 /* Intersects the lists[start[q] .. start[q + 1] - 1] of nq queries in one run. The time has the transfer of the

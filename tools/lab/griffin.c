@@ -105,7 +105,7 @@ static int take(griffin *g, int side, work *w) {
   return 1;
 }
 
-/* Whether the next intersection of a query is one for the GPU: `left` candidates with a list of n. */
+/* Returns whether the next intersection of a query is one for the GPU: `left` candidates with a list of n. */
 static int is_near(const settings *s, uint32_t left, uint32_t n) { return (double)n < s->ratio * (double)left; }
 
 static uint32_t length_of(const settings *s, const work *w, unsigned list) {
@@ -135,7 +135,7 @@ static void griffin_stop(void *state) {
   pthread_mutex_unlock(&g->lock);
 }
 
-/* Why a query is not gone on with: its deadline, its flag, or that the pool stops. */
+/* Returns why a query is not gone on with: its deadline, its flag, or that the pool stops. */
 static int over(const griffin *g, const gpuir_task *t) {
   if (__atomic_load_n(&g->stopping, __ATOMIC_RELAXED)) return GPUIR_E_CANCELLED;
   if (t->cancel && __atomic_load_n(t->cancel, __ATOMIC_RELAXED)) return GPUIR_E_CANCELLED;
@@ -353,7 +353,7 @@ static unsigned griffin_threads(const load_setup *setup) {
   return (unsigned)setup->threads + (s->mode == ONLY_CPU ? 0 : (unsigned)s->streams);
 }
 
-/* Whether any of the modes needs the device. */
+/* Returns whether any of the modes needs the device. */
 static int griffin_device(const void *set, uint64_t *memory) {
   const settings *s = (const settings *)set;
   int needed = 0;

@@ -258,7 +258,7 @@ static int time_method(const lab *l, const char *method, const conjunctions *s, 
   return CLI_OK;
 }
 
-/* The i-th method that is measured, or NULL. */
+/* Returns the i-th method that is measured, or NULL. */
 static const char *method_at(const lab *l, size_t i) {
   for (size_t all = 0; gpuir_intersection_name(all); all++)
     if (lab_among(l->methods, gpuir_intersection_name(all)) && !i--) return gpuir_intersection_name(all);
@@ -414,7 +414,7 @@ static int board_make(const lab_codec *codec, const conjunctions *s, uint64_t th
   return code;
 }
 
-/* Whether conjunctions first .. first + n - 1 found what a plain merge finds. */
+/* Returns whether conjunctions first .. first + n - 1 found what a plain merge finds. */
 static int board_right(const board *b, size_t first, size_t n, const uint32_t *counts, const uint32_t *docids) {
   for (size_t q = 0; q < n; q++) {
     const conjunction *c = &b->of->all[first + q];
@@ -480,7 +480,7 @@ static int board_passes(const lab *l, const board *b, const char *method, int co
   return code;
 }
 
-/* The i-th method of the device that is measured, or NULL. */
+/* Returns the i-th method of the device that is measured, or NULL. */
 static const char *device_method_at(const lab *l, size_t i) {
   for (size_t all = 0; gpuir_cuda_lab_method(all); all++)
     if (lab_among(l->methods, gpuir_cuda_lab_method(all)) && !i--) return gpuir_cuda_lab_method(all);
@@ -715,7 +715,7 @@ static int core_passes(const lab *l, const char *method, const conjunctions *s, 
   return code;
 }
 
-/* Whether a core has a method of this name. */
+/* Returns whether a core has a method of this name. */
 static int is_method(const char *name) {
   size_t i = 0;
   while (gpuir_intersection_name(i) && strcmp(gpuir_intersection_name(i), name) != 0) i++;
@@ -791,7 +791,7 @@ static void put_thresholds(lab *l, const char *series, double threshold, const p
     lab_row_of_at(&l->report, "ao-fig6", series, threshold, lab_scaled(t->batch, 1e3), "ms/batch");
 }
 
-/* The i-th threshold; 0: the one before took all queries in one batch. */
+/* Returns the i-th threshold; 0: the one before took all queries in one batch. */
 static uint64_t threshold_at(const conjunctions *s, int i) {
   const double t = ldexp(LEAST_THRESHOLD, 2 * i);
   return i < THRESHOLDS && (!i || t / 4 < s->shortest) ? (uint64_t)t : 0;
@@ -825,7 +825,7 @@ static int query_thresholds(lab *l, const conjunctions *s, const board *b) {
   return code;
 }
 
-/* The greatest threshold of a batch. */
+/* Returns the greatest threshold of a batch. */
 static uint64_t most_threshold(const conjunctions *s) {
   uint64_t most = TABLE_THRESHOLD;
   for (int i = 0; threshold_at(s, i); i++)

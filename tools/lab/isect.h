@@ -106,7 +106,7 @@ GPUIR__UNUSED static uint64_t gpuir__isect_bytes(const gpuir__isect *x) {
   return sum;
 }
 
-/* The first operand's docIDs: its array, or decoded to `to`. */
+/* Returns the first operand's docIDs: its array, or decoded to `to`. */
 static const uint32_t *gpuir__isect_driver(gpuir__isect *x, uint32_t *to) {
   gpuir__operand *o = &x->operand[0];
   uint32_t block;

@@ -357,13 +357,13 @@ static size_t find_u64(const uint64_t *a, size_t n, uint64_t x) {
   return lo;
 }
 
-/* The place of a term among the candidates, or nterms. */
+/* Returns the place of a term among the candidates, or nterms. */
 static size_t candidate_of(const lab *l, uint64_t term) {
   size_t t = find_u64(l->terms, l->nterms, term);
   return t < l->nterms && l->terms[t] == term ? t : l->nterms;
 }
 
-/* Whether all lists of a query have two postings or more. */
+/* Returns whether all lists of a query have two postings or more. */
 static int query_usable(const lab *l, const lab_query *q) {
   unsigned i = 0;
   while (i < q->k && candidate_of(l, q->term[i]) < l->nterms) i++;
@@ -558,7 +558,7 @@ static int take_option(lab *l, const cli_args *a, int opt, const char **dir) {
   }
 }
 
-/* The description of a figure of any subcommand; NULL: there is none of this name. */
+/* Returns the description of a figure of any subcommand; NULL: there is none of this name. */
 static const lab_figure *find_figure(const char *id) {
   for (size_t i = 0; i < sizeof experiments / sizeof *experiments; i++)
     for (const lab_figure *f = experiments[i].figures; f->id; f++)

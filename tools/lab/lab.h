@@ -34,9 +34,9 @@ typedef struct lab_spread {
 
 /* Sorts values[0..n), n >= 1. */
 lab_spread lab_spread_of(double *values, size_t n);
-/* The spread of `by` times a value, by >= 0. */
+/* Returns the spread of `by` times a value, by >= 0. */
 lab_spread lab_scaled(lab_spread s, double by);
-/* The spread of amount / value, such as a rate from seconds. */
+/* Returns the spread of amount / value, such as a rate from seconds. */
 lab_spread lab_inverse(lab_spread s, double amount);
 /* Adds `by` times another thing, by >= 0: least to least, median to median, most to most. */
 void lab_spread_add(lab_spread *sum, const lab_spread *s, double by);
@@ -94,11 +94,11 @@ typedef struct lab_codec { /* a codec with its parameter */
   int host_only; /* the device does not know it */
 } lab_codec;
 
-/* The name of the i-th codec of docIDs, NULL behind the last one. */
+/* Returns the name of the i-th codec of docIDs, NULL behind the last one. */
 const char *lab_codec_name(size_t i);
 /* Takes NAME or NAME:PARAMETER, as `gpuir index --codec` does, but not auto. */
 int lab_codec_find(const char *spec, lab_codec *codec, struct gpuir_error *err);
-/* The codec `pfd` or `newpfd` where at most so many percent of a block are exceptions; its label is pfd,20%. */
+/* Returns the codec `pfd` or `newpfd` where at most so many percent of a block are exceptions; its label is pfd,20%. */
 int lab_codec_given(const char *name, unsigned percent, lab_codec *codec);
 
 typedef struct lab_coded lab_coded;
@@ -108,7 +108,7 @@ uint64_t lab_coded_bytes(const lab_coded *c); /* of the codec itself */
 uint64_t lab_coded_directory(const lab_coded *c); /* last docID, offset and width of each block; 0 for one block */
 /* Opens the list and decodes it, block by block to one place; returns something that depends on each block. */
 uint32_t lab_decode(lab_coded *c);
-/* Whether it decodes to docs[0..n). */
+/* Returns whether it decodes to docs[0..n). */
 int lab_decodes_to(lab_coded *c, const uint32_t *docs);
 void lab_coded_free(lab_coded *c);
 
@@ -120,7 +120,7 @@ int lab_intersect_arrays(const char *method, const uint32_t *const *docs, const 
 int lab_intersect_coded(const char *method, lab_coded *const *lists, unsigned k, lab_intersection **x);
 /* The search alone: how many docIDs are in all lists. */
 uint32_t lab_intersect(lab_intersection *x);
-/* The sum of the docIDs that the last search found. */
+/* Returns the sum of the docIDs that the last search found. */
 uint64_t lab_intersection_sum(const lab_intersection *x);
 /* These docIDs. */
 const uint32_t *lab_intersection_found(const lab_intersection *x);
@@ -161,7 +161,7 @@ void lab_and_close(lab_and *x);
 uint32_t lab_and_block(const lab_and *x, unsigned list, uint32_t block, uint32_t *docs);
 /* The first block, from `from` on, whose last docID is `doc` or behind it; the number of blocks if there is none. */
 uint32_t lab_and_find_block(const lab_and *x, unsigned list, uint32_t from, uint32_t doc);
-/* The score of a document that is posting where[i] of list i. */
+/* Returns the score of a document that is posting where[i] of list i. */
 uint32_t lab_and_score(const lab_and *x, uint32_t doc, const uint32_t *where);
 
 /* ---- the laboratory (lab.c) --------------------------------------------------------------------- */
@@ -224,13 +224,13 @@ typedef struct lab {
   int lock; /* a file that is locked while the device is measured, or -1 */
 } lab;
 
-/* Whether a name is among those parted by commas, or these are NULL. */
+/* Returns whether a name is among those parted by commas, or these are NULL. */
 int lab_among(const char *names, const char *name);
-/* Whether a figure is wanted. */
+/* Returns whether a figure is wanted. */
 int lab_wants(const lab *l, const char *figure);
 /* The i-th codec that is measured: of --codecs, or all. 0, when there is no more. */
 int lab_codec_at(const lab *l, size_t i, lab_codec *codec);
-/* Whether the codec of this label is among them, whatever the parameters. */
+/* Returns whether the codec of this label is among them, whatever the parameters. */
 int lab_codec_wanted(const lab *l, const char *label);
 /* What is being done, on a terminal. */
 void lab_progress(const char *fmt, ...) LAB_PRINTF(1, 2);

@@ -53,7 +53,7 @@ static int compare_pairs(const void *a, const void *b) {
   return (p->y > q->y) - (p->y < q->y);
 }
 
-/* The standard deviation of n values, from their sum and the sum of their squares. */
+/* Returns the standard deviation of n values, from their sum and the sum of their squares. */
 static double deviation_of(double sum, double squares, size_t n) {
   const double mean = sum / (double)n, variance = squares / (double)n - mean * mean;
   return variance > EXACT * squares / (double)n ? sqrt(variance) : 0;
@@ -177,7 +177,7 @@ static linear fit(const m5_tree *t, const examples *e, size_t from, size_t n, co
   return m;
 }
 
-/* The mean error of a model on its examples, raised by what its parameters cost. */
+/* Returns the mean error of a model on its examples, raised by what its parameters cost. */
 static double model_error(const m5_tree *t, const examples *e, size_t from, size_t n, const linear *m) {
   const double v = 1 + (double)__builtin_popcount(m->used), count = (double)n;
   double sum = 0;

@@ -22,7 +22,7 @@ typedef struct m5_tree m5_tree;
  * or no example. */
 m5_tree *m5_grow(const m5_desc *desc, const double *x, const double *y, size_t n);
 void m5_free(m5_tree *tree);
-/* The value of an example, within what those of the tree had. */
+/* Returns the value of an example, within what those of the tree had. */
 double m5_predict(const m5_tree *tree, const double *x);
 size_t m5_leaves(const m5_tree *tree);
 

@@ -362,7 +362,7 @@ static void put_values(page *g, const plot_chart *c) {
   free(p);
 }
 
-/* Whether another chart of the collection has the same name, so that its file must tell them apart. */
+/* Returns whether another chart of the collection has the same name, so that its file must tell them apart. */
 static int has_twin(const collection *c, size_t chart) {
   for (size_t i = 0; i < c->ncharts; i++)
     if (i != chart && !strcmp(c->chart[i].figure.id, c->chart[chart].figure.id)) return 1;
@@ -607,7 +607,7 @@ static void put_missing(page *g) {
   put(g, "</tbody></table></section>\n");
 }
 
-/* Whether the chart belongs to no table or figure of a paper. */
+/* Returns whether the chart belongs to no table or figure of a paper. */
 static int is_other(const char *id) {
   const claims_place *p = claims_places;
   while (p->id && !formula_names(p->charts, id)) p++;

@@ -65,7 +65,7 @@ typedef struct plot_table plot_table;
 /* Reads a file. Returns an exit code, after a message. */
 int plot_table_open(const char *path, plot_table **opened);
 void plot_table_close(plot_table *table);
-/* The i-th line of its comments that is no `# plot` line, without #; NULL behind the last one. */
+/* Returns the i-th line of its comments that is no `# plot` line, without #; NULL behind the last one. */
 const char *plot_table_comment(const plot_table *table, size_t i);
 /* Takes a chart whose texts are the table's. It may keep what is allocated, and then clears *chart. Exit code. */
 typedef int plot_sink(void *user, plot_chart *chart);

@@ -18,7 +18,7 @@ static void window_load(const lab_and *a, unsigned list, window *w, uint32_t blo
   w->n = lab_and_block(a, list, block, w->docs);
 }
 
-/* Where a docID is in a list, which is searched on from the window's block; UINT32_MAX: it is not there. */
+/* Returns where a docID is in a list, which is searched on from the window's block; UINT32_MAX: it is not there. */
 static uint32_t window_find(const lab_and *a, unsigned list, window *w, uint32_t doc) {
   uint32_t lo = 0, hi;
   if (w->docs[w->n - 1] < doc) {
@@ -72,7 +72,7 @@ size_t load_rank(const lab_and *a, const uint32_t *docs, uint32_t n, size_t k, g
 
 /* ---- all lists ------------------------------------------------------------------------------------------------- */
 
-/* The number of a term's list, which is added if it is new; *at: numbers + 1 by term. */
+/* Returns the number of a term's list, which is added if it is new; *at: numbers + 1 by term. */
 static uint32_t list_of(load_lists *l, uint32_t *at, uint64_t term) {
   if (at[term]) return at[term] - 1;
   if ((l->n & (l->n - 1)) == 0) l->list = (lab_list *)cli_resize(l->list, l->n ? 2 * l->n : 1, sizeof *l->list);

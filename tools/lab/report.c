@@ -170,7 +170,7 @@ static void names_free(names *series, names *places) {
   free(places->name);
 }
 
-/* How many rows the figure has. If any, names_free releases the two. */
+/* Returns how many rows the figure has. If any, names_free releases the two. */
 static size_t names_of(const lab_report *r, const char *figure, names *series, names *places) {
   size_t n = 0;
   memset(series, 0, sizeof *series);

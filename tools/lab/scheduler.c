@@ -11,7 +11,7 @@ const load_scheduler *load_scheduler_of(const char *name) {
   return NULL;
 }
 
-/* What stands behind "NAME="; NULL: it is another parameter. */
+/* Returns what stands behind "NAME="; NULL: it is another parameter. */
 static const char *value_of(const char *parameter, const char *name) {
   const size_t n = strlen(name);
   return !strncmp(parameter, name, n) && parameter[n] == '=' ? parameter + n + 1 : NULL;
@@ -27,7 +27,7 @@ int load_number(const char *parameter, const char *name, double least, double mo
   return 1;
 }
 
-/* The number of a word among `choices`, parted by bars; -1: it is none. */
+/* Returns the number of a word among `choices`, parted by bars; -1: it is none. */
 static int choice_of(const char *text, size_t n, const char *choices) {
   int i = 0;
   for (const char *p = choices; n && *p; i++) {

@@ -22,7 +22,7 @@ static int by_time(const void *a, const void *b) {
   return x < y ? -1 : x > y;
 }
 
-/* The nearest-rank percentile of n sorted times. */
+/* Returns the nearest-rank percentile of n sorted times. */
 static double percentile(const double *times, size_t n, double p) {
   size_t i = (size_t)(p * (double)n / 100);
   return times[i < n ? i : n - 1];

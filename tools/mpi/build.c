@@ -11,7 +11,7 @@
 #define MEBIBYTE ((uint64_t)1 << 20)
 #define ENOUGH 77 /* what ends the reading when all documents of this rank were there */
 
-/* Where a rank's documents begin, of n. */
+/* Returns where a rank's documents begin, of n. */
 static uint64_t first_of(uint64_t n, int rank) { return (uint64_t)((long double)n * rank / mpi_ranks); }
 
 /* Makes a shard of the part that this rank has built, and puts it in its place, if all others have built theirs. */

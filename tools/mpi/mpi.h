@@ -31,7 +31,7 @@ cli_devices mpi_device(int backend);
 /* ---- the files of a collection (shards.c) ---- */
 
 enum { MPI_PART, MPI_NEW, MPI_SHARD }; /* a part that is built; its shard, on probation; in its place */
-/* The path of a file of shard `number`, to be freed. */
+/* Returns the path of a file of shard `number`, to be freed. */
 char *mpi_path(const char *folder, unsigned number, int what);
 /* Makes the folder of a collection, and removes from it what a build left that did not end. An exit code. */
 int mpi_prepare(const char *folder);

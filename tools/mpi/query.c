@@ -83,7 +83,7 @@ static void gather_names(query *q, const gpuir_hit *hits, size_t n) {
   free(counts);
 }
 
-/* The name of the hit that comes, from the rank that has it. */
+/* Returns the name of the hit that comes, from the rank that has it. */
 static const char *next_name(query *q, const uint64_t *firsts, uint32_t docid, uint32_t *len) {
   int r = mpi_ranks - 1;
   while (r && (firsts[r] > docid)) r--;

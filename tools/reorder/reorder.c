@@ -59,7 +59,7 @@ static void show(reorder *r, const char *what, double done) {
   cli_status(line);
 }
 
-/* Whether so many bytes are within the budget; otherwise a message, and CLI_FAIL. */
+/* Returns whether so many bytes are within the budget; otherwise a message, and CLI_FAIL. */
 static int check_memory(const reorder *r, uint64_t bytes, const char *what) {
   if (bytes <= r->memory) return CLI_OK;
   cli_error("%s: %s needs %llu MB, --memory allows %llu", r->input, what, (unsigned long long)(bytes / MEBIBYTE + 1),
@@ -226,14 +226,14 @@ static uint64_t name_table_slots(uint32_t documents) {
 
 static uint64_t name_table_memory(uint32_t documents) { return name_table_slots(documents) * 4 + documents / 8 + 1; }
 
-/* Whether these are the bytes of the document's name. */
+/* Returns whether these are the bytes of the document's name. */
 static int has_name(const gpuir_doc *doc, const char *name) {
   const size_t first = doc->name_piece_len[0], rest = doc->name_piece_len[1];
   return (!first || !memcmp(name, doc->name_piece[0], first)) &&
       (!rest || !memcmp(name + first, doc->name_piece[1], rest));
 }
 
-/* The slot of the document with this name, or the free one where it would stand; NULL after a message. */
+/* Returns the slot of the document with this name, or the free one where it would stand; NULL after a message. */
 static uint32_t *name_table_slot(const name_table *t, const reorder *r, const char *name, size_t len) {
   uint64_t at = XXH3_64bits(name, len);
   for (;; at++) {
@@ -313,7 +313,7 @@ static int lines_next(lines *l, char **text, size_t *len) {
   return 1;
 }
 
-/* The one document that a line names; GPUIR_END after a message. */
+/* Returns the one document that a line names; GPUIR_END after a message. */
 static uint32_t line_document(const lines *l, const name_table *t, const char *name, size_t len) {
   uint32_t *slot = name_table_slot(t, l->r, name, len);
   if (!slot) return GPUIR_END;
@@ -508,7 +508,7 @@ static int bad_list(const reorder *r, uint64_t term, int status) {
   return CLI_FAIL;
 }
 
-/* The df of a term; 0 after setting *status. */
+/* Returns the df of a term; 0 after setting *status. */
 static uint32_t list_df(const reorder *r, uint64_t term, gpuir_term_info *info, int *status) {
   *status = gpuir_term_get_info(r->index, term, info);
   if (!*status && (!info->df || info->df > r->documents)) *status = GPUIR_E_FORMAT;
@@ -945,7 +945,7 @@ static int write_batch(rewriter *w, const batch *b) {
   return CLI_OK;
 }
 
-/* The next batch when it is ready; NULL: that was the last, or the work has stopped. */
+/* Returns the next batch when it is ready; NULL: that was the last, or the work has stopped. */
 static batch *await_batch(rewriter *w) {
   pthread_mutex_lock(&w->mutex);
   while (!w->stop && w->written != w->batches && !w->ring[w->written % w->slots].ready)

@@ -188,7 +188,7 @@ static int by_df(const void *x, const void *y) {
   return a->df < b->df ? -1 : a->df > b->df ? 1 : strcmp(a->text, b->text);
 }
 
-/* How many documents hold the first n words. */
+/* Returns how many documents hold the first n words. */
 static int count_first(gpuir_index *ix, gpuir_searcher *s, const word *words, uint32_t n, uint64_t *matches,
     gpuir_error *err) {
   char text[LINE] = "";

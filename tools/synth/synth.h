@@ -100,10 +100,10 @@ typedef struct synth {
   uint16_t tf[2][4096]; /* quantiles; [1]: in documents of the term's arc */
 } synth;
 
-/* The share of D that term `rank` has. */
+/* Returns the share of D that term `rank` has. */
 static double synth_share(const synth *s, uint32_t rank) { return pow(1 + rank / SYNTH_FLAT, -s->d.zipf); }
 
-/* The term, as a real number, whose df is D exp(-y). */
+/* Returns the term, as a real number, whose df is D exp(-y). */
 static double synth_rank(const synth *s, double y) { return SYNTH_FLAT * (exp(y / s->d.zipf) - 1); }
 
 static double synth_df(const synth *s, uint32_t rank) {
@@ -304,7 +304,7 @@ static inline void synth_gaps_next(synth_gaps *g) {
   g->next += (uint64_t)((double)x * g->scale[is_short]);
 }
 
-/* The factor that makes gaps of mean 1 / p of an exponential. */
+/* Returns the factor that makes gaps of mean 1 / p of an exponential. */
 static double synth_gap_scale(double p) { return p < 1 ? -1 / log1p(-p) / 4294967296.0 : 0; }
 
 static synth_gaps synth_gaps_start(const synth *s, synth_rng r, double p, uint64_t end) {
