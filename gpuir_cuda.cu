@@ -87,6 +87,7 @@ static_assert(GPUIR__BLOCK_PAIRS * sizeof(gpuir__pair) % 4 == 0, "bounds are rea
 #define GC_FINAL_THREADS 256u
 #define GC_K_MOST 10000u
 #define GC_RANKED 512u /* candidates at most whose order gc_final finds by counting */
+#define GC_K_SETTLED 2048u /* hits of a query at most that gc_and_guided itself writes */
 #define GC_TURNS 6u /* of a long AND's driver blocks, each of as many as those before it together */
 #define GC_TURNS_LEAST 32u /* groups of blocks of a driver that is taken in turns */
 #define GC_OPENED 1024u /* blocks of a driver at least, where the turns of few ANDs wait for the first one */
@@ -165,7 +166,8 @@ typedef struct gc_job {
   uint32_t follow; /* of an OR: 1 if MaxScore may answer it */
   uint32_t fused; /* 1: norm_a + norm_b * length has no more than 53 bits, so that one rounding is left */
   uint32_t expanded; /* 1: all of its lists are expanded, and stored is 1 */
-  uint32_t count, zero; /* count: 1: its documents are counted, not ranked */
+  uint32_t count; /* 1: its documents are counted, not ranked */
+  uint32_t tickets; /* of an AND: groups of its driver's blocks */
 } gc_job;
 
 /* How far a running job has got. */
@@ -179,7 +181,7 @@ typedef struct gc_state {
   uint32_t followed; /* 1: an OR that MaxScore answers, not tiles */
   uint32_t opened; /* tickets of an AND's first turn that are done */
   uint32_t safe; /* the floor is a guess: 1 + a score that at least k documents are known to reach, or 1; otherwise 0 */
-  uint32_t zero;
+  uint32_t ended; /* tickets of an AND that are done, if the same kernel settles it */
 } gc_state;
 
 /* Some blocks of a job's list whose bounds are spread over tiles. */
@@ -190,6 +192,7 @@ typedef struct gc_chunk {
 /* Work counters of a launch. */
 typedef struct gc_control {
   uint32_t next_or, next_drive, next_and, ended, next_sum, next_phrase; /* ended: blocks of threads of gc_alone */
+  uint32_t next_query, zero;
   unsigned long long drives[GC_ROUNDS]; /* of each: entries of gc_maxs.drives << 40 | groups of blocks */
 } gc_control;
 
@@ -222,6 +225,7 @@ typedef struct gc_view {
 typedef struct gc_turn {
   uint32_t job, first, step;
   uint32_t opening; /* tickets of the job's first turn, for which the others wait; 0: they do not */
+  uint32_t group; /* blocks a group */
 } gc_turn;
 
 /* The ANDs of a batch: their driver blocks, in groups that a warp takes at once. */
@@ -229,7 +233,6 @@ typedef struct gc_ands {
   const gc_turn *turns; /* n */
   const uint32_t *start; /* first ticket of each, and one more */
   uint32_t n, tickets; /* tickets: of all turns, one for each group */
-  uint32_t group; /* blocks a group */
 } gc_ands;
 
 /* The ORs of a batch that tiles may answer. */
@@ -3354,10 +3357,10 @@ static __device__ __forceinline__ gc_blocks gc_next_blocks(const gc_batch &b) {
     const gc_turn turn = b.ands.turns[entry];
     at -= start[entry];
     x.job = turn.job;
-    x.from = (turn.first + at * turn.step) * b.ands.group;
+    x.from = (turn.first + at * turn.step) * turn.group;
     x.opening = turn.first ? turn.opening : 0;
     x.opens = !turn.first && turn.opening;
-    x.n = min(b.ands.group, b.terms[b.jobs[turn.job].first_term].nblocks - x.from);
+    x.n = min(turn.group, b.terms[b.jobs[turn.job].first_term].nblocks - x.from);
   }
   return x;
 }
@@ -3381,7 +3384,7 @@ static __global__ void __launch_bounds__(GC_AND_THREADS, 3)
  * the lists behind it, two a lane, as long as what these can add still lifts them to the floor. Two, as a lane waits
  * for memory most of the time: side by side they made ANDs 11 % faster. EXPANDED code is for jobs whose lists are all
  * expanded: no registers are kept for decoding there, which made them 12 % faster. Other jobs take one document a lane.
- * AND: the shortest list drives; a document that a list lacks is dropped.
+ * AND: the shortest list drives; a document that a list lacks is dropped, mostly by that list's peaks: 0 says so.
  * OR: of a job's lists by ascending df, list e drives, and a document that an earlier list holds is left to that one.
  * Lists whose bounds together stay below the floor drive nothing (Turtle and Flood 1995). A posting is given up as soon
  * as the peaks of the lists behind, looked at one after the other, cannot lift it to the floor: in 4 bits and of spans
@@ -3391,16 +3394,23 @@ static __global__ void __launch_bounds__(GC_AND_THREADS, 3)
 typedef struct alignas(16) gc_queue {
   uint32_t docs[GPUIR__BLOCK]; /* of gc_probe, and of gc_kth_score */
   uint32_t doc[GC_QUEUE], score[GC_QUEUE]; /* those that wait */
-  uint32_t rest[GC_QUEUE]; /* bounds of the lists behind: of those, or of an AND's that have been sifted */
-  uint32_t sifted_doc[GC_SIFTED], sifted_score[GC_SIFTED]; /* of ANDs */
+  uint32_t rest[GC_QUEUE]; /* bounds of the lists behind; of an AND's that wait to be sifted, of the second one */
+  uint32_t sifted_doc[GC_SIFTED], sifted_score[GC_SIFTED], sifted_rest[GC_SIFTED]; /* of ANDs */
 } gc_queue;
+
+/* Loads the word in which the document's peak stands. */
+static __device__ __forceinline__ uint32_t gc_peak_word(const gc_view &v, const gc_term &t, uint32_t doc) {
+  return __ldg(gc_peaks_of(v.peaks, t) + (doc >> t.span) / (32 / GC_PEAK_BITS));
+}
+
+/* Returns what that word says: the most that the list can add to a document of the span; 0: it holds none. */
+static __device__ __forceinline__ uint32_t gc_peak_in(const gc_term &t, uint32_t doc, uint32_t word) {
+  return t.step * (__funnelshift_r(word, 0, (doc >> t.span) * GC_PEAK_BITS) & GC_PEAK_MOST);
+}
 
 /* Returns the most that the list can add to a document. */
 static __device__ __forceinline__ uint32_t gc_bound_at(const gc_view &v, const gc_term &t, uint32_t doc) {
-  const uint32_t at = doc >> t.span;
-  if (!t.step) return t.most;
-  return t.step *
-      (__funnelshift_r(__ldg(gc_peaks_of(v.peaks, t) + at / (32 / GC_PEAK_BITS)), 0, at * GC_PEAK_BITS) & GC_PEAK_MOST);
+  return t.step ? gc_peak_in(t, doc, gc_peak_word(v, t, doc)) : t.most;
 }
 
 /* Returns whether a list with marks may hold the document: three of each group's four words are marks. */
@@ -3408,6 +3418,24 @@ static __device__ __forceinline__ bool gc_marked(const gc_view &v, const gc_term
   const uint32_t bit = doc >> t.shift, word = bit / 32;
   static_assert(GC_CELLS == 96, "three words of marks");
   return __ldg((const uint32_t *)(v.marks + t.marks) + word + word / 3) >> (bit & 31) & 1;
+}
+
+/* Finds, of N documents a lane, those of `live`, the most that a list adds to each; 0: it does not hold it. All loads
+ * are on their way before the first one is waited for. */
+template <bool EXPANDED, uint32_t N>
+static __device__ __forceinline__ void gc_bound_each(const gc_view &v, const gc_term &t, const uint32_t doc[N],
+    uint32_t live, uint32_t bound[N]) {
+  uint32_t i;
+  if (t.step) {
+#pragma unroll
+    for (i = 0; i < N; i++) bound[i] = live >> i & 1 ? gc_peak_word(v, t, doc[i]) : 0;
+#pragma unroll
+    for (i = 0; i < N; i++) bound[i] = gc_peak_in(t, doc[i], bound[i]);
+  } else {
+    const bool marked = EXPANDED || t.kind == GC_LONG;
+#pragma unroll
+    for (i = 0; i < N; i++) bound[i] = (live >> i & 1) && (!marked || gc_marked(v, t, doc[i])) ? max(t.most, 1u) : 0;
+  }
 }
 
 /* Finds, of an expanded list's postings from *at on, the first that is not below doc; x: the docID of posting *at.
@@ -3544,9 +3572,9 @@ static __device__ __forceinline__ void gc_follow(const gc_view &v, const gc_batc
       live, doc, score, w->docs);
 }
 
-/* Sifts the last of an AND's `count` waiting documents, at most 32 * SIDE, by the marks of the third and the further
- * lists and by all lists' bounds: `behind` together, or what their peaks say. Those that are left wait behind `sifted`
- * others for being looked up; returns how many these are then. */
+/* Sifts the last of an AND's `count` waiting documents, at most 32 * SIDE, by what the peaks of the third and the
+ * further lists say, one after another; behind: the greatest contributions of all lists but the driver. Those that are
+ * left wait behind `sifted` others for being looked up; returns how many these are then. */
 template <bool EXPANDED, uint32_t SIDE>
 static __device__ __forceinline__ uint32_t gc_sift(const gc_view &v, const gc_job &job, const gc_term *terms,
     uint32_t need, uint32_t behind, uint32_t count, uint32_t sifted, gc_queue *w) {
@@ -3559,22 +3587,19 @@ static __device__ __forceinline__ uint32_t gc_sift(const gc_view &v, const gc_jo
     if (at < count) live |= 1u << u;
     doc[u] = at < count ? w->doc[at] : 0;
     score[u] = at < count ? w->score[at] : 0;
-    rest[u] = need > 1 ? 0 : behind;
+    rest[u] = at < count ? w->rest[at] : 0;
   }
+  if (job.npositive > 1) behind -= terms[1].most;
   for (r = 2; r < job.npositive && __any_sync(GC_WARP, live); r++) {
-    const gc_term &t = terms[r];
-    uint32_t marked = 0;
-    if (!EXPANDED && t.kind != GC_LONG) continue;
+    const gc_term t = terms[r];
+    uint32_t bound[SIDE];
+    behind -= t.most;
+    gc_bound_each<EXPANDED, SIDE>(v, t, doc, live, bound);
 #pragma unroll
-    for (u = 0; u < SIDE; u++)
-      if (live >> u & 1) marked |= gc_marked(v, t, doc[u]) << u;
-    live = marked;
-  }
-  for (r = 1; need > 1 && r < job.npositive && __any_sync(GC_WARP, live); r++) {
-    const gc_term &t = terms[r];
-#pragma unroll
-    for (u = 0; u < SIDE; u++)
-      if (live >> u & 1) rest[u] += gc_bound_at(v, t, doc[u]);
+    for (u = 0; u < SIDE; u++) {
+      rest[u] += bound[u];
+      if (!bound[u] || score[u] + rest[u] + behind < need) live &= ~(1u << u);
+    }
   }
 #pragma unroll
   for (u = 0; u < SIDE; u++) {
@@ -3583,7 +3608,7 @@ static __device__ __forceinline__ uint32_t gc_sift(const gc_view &v, const gc_jo
     if (stays) {
       w->sifted_doc[at] = doc[u];
       w->sifted_score[at] = score[u];
-      w->rest[at] = rest[u];
+      w->sifted_rest[at] = rest[u];
     }
     sifted += __popc(vote);
   }
@@ -3660,9 +3685,9 @@ static __device__ __forceinline__ uint32_t gc_add_bounds(const gc_view &v, const
 }
 
 /* Takes those of the 32 blocks from `from` on that `which` names, of list e. Each: 4 bytes for its bound; then 6
- * bytes a posting. Postings wait that reach the floor with the greatest contributions of the lists behind and that, of
- * an OR, do so with their spans' bounds too, or, of an AND, have the mark of the second list. Only the postings of
- * `lanes` are taken: for few queries, several warps share a block. */
+ * bytes a posting. Postings wait that reach the floor with the greatest contributions of the lists behind and do so
+ * too with their spans' bounds, of an OR of all these lists, of an AND of the second one, which has to have one there.
+ * Only the postings of `lanes` are taken: for few queries, several warps share a block. */
 template <bool IS_AND, bool EXPANDED>
 static __device__ __forceinline__ void gc_drive_some(const gc_view &v, const gc_batch &b, uint32_t j, uint32_t e,
     uint32_t from, uint32_t which, uint32_t lanes, gc_queue *w) {
@@ -3682,7 +3707,7 @@ static __device__ __forceinline__ void gc_drive_some(const gc_view &v, const gc_
   }
   while (which || count || sifted) { /* all of these are the same in all lanes */
     if (IS_AND && (sifted >= 32 * SIDE || !(which || count))) {
-      gc_follow<true, EXPANDED, SIDE>(v, b, j, e, floor, sifted, w->sifted_doc, w->sifted_score, w->rest, w);
+      gc_follow<true, EXPANDED, SIDE>(v, b, j, e, floor, sifted, w->sifted_doc, w->sifted_score, w->sifted_rest, w);
       sifted -= min(sifted, 32 * SIDE);
       continue;
     }
@@ -3707,13 +3732,12 @@ static __device__ __forceinline__ void gc_drive_some(const gc_view &v, const gc_
       if (gc_posting_of<EXPANDED>(i) < n && (lanes >> lane & 1) && c[i] + behind >= need) live |= 1u << i;
     }
     if (!IS_AND && need > 1) live = gc_add_bounds(v, terms, e, npositive, need, behind, d, c, live, rest);
-    if (IS_AND && npositive > 1 && (EXPANDED || terms[1].kind == GC_LONG)) {
+    if (IS_AND && npositive > 1) {
       const gc_term o = terms[1];
-      uint32_t marked = 0; /* four loads at once, none behind a vote */
+      gc_bound_each<EXPANDED, 4>(v, o, d, live, rest);
 #pragma unroll
       for (i = 0; i < 4; i++)
-        if (live >> i & 1) marked |= gc_marked(v, o, d[i]) << i;
-      live = marked;
+        if (!rest[i] || c[i] + rest[i] + behind - o.most < need) live &= ~(1u << i);
     }
 #pragma unroll
     for (i = 0; i < 4; i++) {
@@ -3722,7 +3746,7 @@ static __device__ __forceinline__ void gc_drive_some(const gc_view &v, const gc_
         uint32_t at = count + __popc(vote & ((1u << lane) - 1));
         w->doc[at] = d[i];
         w->score[at] = c[i];
-        if (!IS_AND) w->rest[at] = rest[i];
+        w->rest[at] = rest[i];
       }
       count += __popc(vote);
     }
@@ -3745,18 +3769,17 @@ static __device__ __forceinline__ uint32_t gc_lanes(uint32_t i, uint32_t parts) 
 
 /* ---- AND with guides ---- */
 
-/* Intersects by guides: a warp takes a ticket for a group of driver blocks at a time. Predicted, by counting on the
- * CPU 250 ANDs of 3.7 M postings with a floor that is raised at once: 0.28 M warp instructions and 1.5 MB each.
- * Counted on the device: 0.37 M and 2.1 MB, that is 12 instructions for 128 postings and 0.56 byte a posting of all
- * lists: 57,600 postings of drivers reach the floors, not 39,500. Why these stay behind is not known; 4,200 warps
- * take tickets at once, but tickets of one block in the first turn did not help. 43 % of the instructions are of
- * driver blocks and their marks, a fifth sifts, a sixth looks up; 43 % of the issue slots, half of the memory's
- * bandwidth. 0.53 M and 2.5 MB with a sample in a launch of its own and one sieve. Bounds by peaks before the
- * marks, for all four postings of a lane, took 1.17 times the instructions. Without gain: the next driver block
- * loaded ahead, into registers or the L2 cache; 16 blocks a ticket, or one in the first turn; three or five blocks
- * of threads a multiprocessor; lists' postings asked for beforehand. */
+/* Intersects by guides: a warp takes a ticket for a group of driver blocks at a time. settles: notes which tickets are
+ * done. Predicted, by counting on the CPU 250 ANDs of 3.7 M postings with a floor that is raised at once: 0.28 M warp
+ * instructions and 1.5 MB each. Counted on the device, hits included: 0.33 M and 1.9 MB, that is 11 instructions for
+ * 128 postings and 0.5 byte a posting of all lists; 38 % of the issue slots, 45 % of the memory's bandwidth: it waits.
+ * Before peaks took the place of marks, which say less: 0.37 M, 2.1 MB, and 1.25 times the time. Without gain: tickets
+ * drawn ahead (1.1 times the time: floors that they begin with are older); the next driver block loaded ahead, into
+ * registers or the L2 cache; 16 blocks a ticket, or one in the first turn; three, five or six blocks of threads a
+ * multiprocessor, also with the code for lists that are not expanded in a function of its own; one document a lane for
+ * that; half as many marks; lists' postings asked for beforehand, or not kept in caches; the L2 cache's granularity. */
 template <bool FEW>
-static __device__ __forceinline__ void gc_and_all(const gc_view &v, const gc_batch &b, gc_queue *w) {
+static __device__ __forceinline__ void gc_and_all(const gc_view &v, const gc_batch &b, bool settles, gc_queue *w) {
   for (;;) {
     const gc_blocks x = gc_next_blocks<FEW>(b);
     if (!x.n) return;
@@ -3764,14 +3787,11 @@ static __device__ __forceinline__ void gc_and_all(const gc_view &v, const gc_bat
     while (*(volatile const uint32_t *)&b.states[x.job].opened < x.opening) __nanosleep(100);
     gc_drive_from<true>(v, b, x.job, 0, x.from, gc_mask(x.n), GC_WARP, w);
     if (x.opens && !gc_lane()) atomicAdd(&b.states[x.job].opened, 1);
+    if (settles && !gc_lane()) {
+      __threadfence();
+      atomicAdd(&b.states[x.job].ended, 1);
+    }
   }
-}
-
-static __global__ void __launch_bounds__(GC_GUIDED_THREADS, GC_GUIDED_BLOCKS)
-    gc_and_guided(const __grid_constant__ gc_view v, const __grid_constant__ gc_batch b) {
-  __shared__ gc_queue kept[GC_GUIDED_THREADS / 32];
-  gc_chained();
-  gc_and_all<false>(v, b, &kept[threadIdx.x / 32]);
 }
 
 /* ---- OR by MaxScore ---- */
@@ -4479,7 +4499,7 @@ static __device__ __forceinline__ void gc_ask_again(const gc_batch &b, uint32_t 
   gc_clear_candidates(b, j, b.room);
   if (!threadIdx.x) {
     b.states[j].floor = floor;
-    b.states[j].count = b.states[j].level = b.states[j].next = b.states[j].safe = 0;
+    b.states[j].count = b.states[j].level = b.states[j].next = b.states[j].safe = b.states[j].ended = 0;
     if (other != GC_NONE) b.states[other].count = 0; /* it runs again too, with the same outcome */
     out[0] = GC_NONE;
   }
@@ -4611,6 +4631,36 @@ static __global__ void __launch_bounds__(GC_FINAL_THREADS)
   gc_chained();
   gc_final_query(v, b, blockIdx.x, (unsigned long long *)gc_dynamic);
   if (bell.word) gc_ring(bell);
+}
+
+/* ---- ANDs: to their hits in one kernel ---- */
+
+/* Intersects by guides, and then, if the launch is of `queries` that have one job each, writes the hits of all: a block
+ * of threads that finds no more tickets takes query after query, each as soon as its tickets are done. Kernels of their
+ * own would wait until the next launch's blocks of threads leave room: these come as soon as the first ones here end.
+ */
+static __global__ void __launch_bounds__(GC_GUIDED_THREADS, GC_GUIDED_BLOCKS)
+    gc_and_guided(const __grid_constant__ gc_view v, const __grid_constant__ gc_batch b, uint32_t queries) {
+  __shared__ gc_queue kept[GC_GUIDED_THREADS / 32];
+  __shared__ uint32_t next;
+  static_assert(sizeof kept >= GC_K_SETTLED * 8 && GC_K_SETTLED >= GC_RANKED, "the best of a query's candidates");
+  gc_chained();
+  gc_and_all<false>(v, b, queries != 0, &kept[threadIdx.x / 32]);
+  while (queries) {
+    __syncthreads();
+    if (!threadIdx.x) {
+      next = atomicAdd(&b.control->next_query, 1);
+      if (next < queries) {
+        const uint32_t j = b.query_jobs[next].x;
+        const volatile gc_state *state = b.states + j;
+        while (!state->done && state->ended < b.jobs[j].tickets) __nanosleep(200);
+        __threadfence();
+      }
+    }
+    __syncthreads();
+    if (next >= queries) return;
+    gc_final_query(v, b, next, (unsigned long long *)kept);
+  }
 }
 
 /* ========================
@@ -7043,6 +7093,12 @@ static void gc_plan_or(gc_planner *x, gc_plan *p, gc_job *job) {
   d->jobs[p->njobs++] = *job;
 }
 
+/* Returns whether a job of one positive term goes the way of ANDs: if its list is short, or a threshold is known beside
+ * which hardly a block of it is decoded. gc_brief begins without one. */
+static int gc_plan_driven(const gc_planner *x, const gc_job *job) {
+  return x->draft.terms[job->first_term].df <= 4096 || (x->cuda->aids && job->seed > 1 && !x->few);
+}
+
 /* Appends the jobs of a query whose terms have been appended: AND, OR, or both. A query of one positive term has the
  * same answer by either, and goes the cheaper way. */
 static uint2 gc_plan_jobs(gc_planner *x, gc_plan *p, const gpuir_query *q, gc_job *job) {
@@ -7051,7 +7107,7 @@ static uint2 gc_plan_jobs(gc_planner *x, gc_plan *p, const gpuir_query *q, gc_jo
   uint2 jobs = {GC_NONE, GC_NONE};
   if (mode == GPUIR_ANDOR && gpuir__query_absent(q, 0)) mode = GPUIR_OR;
   if (job->npositive == 1 && job->count) mode = GPUIR_AND;
-  else if (job->npositive == 1) mode = x->draft.terms[job->first_term].df <= 4096 ? GPUIR_AND : GPUIR_OR;
+  else if (job->npositive == 1) mode = gc_plan_driven(x, job) ? GPUIR_AND : GPUIR_OR;
   if (mode != GPUIR_OR) {
     jobs.x = (uint32_t)p->njobs;
     if (job->npositive > 1) job->seed = 0;
@@ -7687,20 +7743,23 @@ static void *gc_stage(gc_track *x, size_t *at, const void *from, size_t n) {
 
 /* Appends the AND jobs' turns of one round to the draft: round 0 of the long drivers, all of the others in round 1, and
  * the further rounds of the long ones behind them. */
-static void gc_take_turns(const gc_track *x, const gc_plan *p, uint32_t round, gc_ands *ands) {
+static void gc_take_turns(const gc_track *x, const gc_plan *p, uint32_t round, uint32_t group, gc_ands *ands) {
   const gc_draft *d = &x->draft;
   const uint32_t first = round > 1 ? 1u << (GC_TURNS - round) : 0;
   const uint32_t step = round ? 1u << (GC_TURNS - round + 1) : 1u << (GC_TURNS - 1);
   size_t i;
   for (i = 0; i < p->nand; i++) {
-    const gc_job *job = &d->jobs[d->and_jobs[i]];
-    const uint32_t groups = (d->terms[job->first_term].nblocks - 1) / ands->group + 1;
-    gc_turn turn = {d->and_jobs[i], first, step, 0};
-    if (groups < GC_TURNS_LEAST) turn.first = 0, turn.step = 1;
-    else if (ands->group == 1 && groups >= GC_OPENED) turn.opening = ((groups - 1) >> (GC_TURNS - 1)) + 1;
-    if ((groups < GC_TURNS_LEAST) != (round == 1) || turn.first >= groups) continue;
+    gc_job *job = &d->jobs[d->and_jobs[i]];
+    const uint32_t some = job->npositive == 1 && job->seed ? 32 : group; /* hardly a block is decoded */
+    const uint32_t groups = (d->terms[job->first_term].nblocks - 1) / some + 1;
+    const int at_once = groups < GC_TURNS_LEAST || job->npositive == 1;
+    gc_turn turn = {d->and_jobs[i], first, step, 0, some};
+    if (at_once) turn.first = 0, turn.step = 1;
+    else if (some == 1 && groups >= GC_OPENED) turn.opening = ((groups - 1) >> (GC_TURNS - 1)) + 1;
+    if (at_once != (round == 1) || turn.first >= groups) continue;
     d->turns[ands->n] = turn;
     d->and_start[ands->n++] = ands->tickets;
+    job->tickets = (round > 1 ? job->tickets : 0) + (groups - turn.first - 1) / turn.step + 1;
     ands->tickets += (groups - turn.first - 1) / turn.step + 1;
   }
 }
@@ -7709,9 +7768,9 @@ static void gc_take_turns(const gc_track *x, const gc_plan *p, uint32_t round, g
 static void gc_group_ands(const gc_track *x, const gc_plan *p, gc_ands *ands) {
   const gpuir_cuda *c = x->cuda;
   uint32_t round;
-  ands->group = (uint32_t)gpuir__max64(1, gpuir__min64(GC_GROUP, p->nand_blocks / (c->grids.maxs * 64)));
+  const uint32_t group = (uint32_t)gpuir__max64(1, gpuir__min64(GC_GROUP, p->nand_blocks / (c->grids.maxs * 64)));
   ands->n = ands->tickets = 0;
-  for (round = 0; round <= GC_TURNS; round++) gc_take_turns(x, p, round, ands);
+  for (round = 0; round <= GC_TURNS; round++) gc_take_turns(x, p, round, group, ands);
   x->draft.and_start[ands->n] = ands->tickets;
 }
 
@@ -7855,13 +7914,20 @@ static void gc_start(const gc_track *x, void (*kernel)(Parameters...), size_t gr
   (void)cudaLaunchKernelEx(&how, kernel, parameters...);
 }
 
-/* Launches the kernel of the ANDs. */
-static void gc_launch_ands(const gc_track *x) {
+/* Returns whether gc_and_guided also writes the hits of all queries of a launch. */
+static int gc_settles(const gc_track *x, const gc_plan *p, uint32_t k) {
+  return p->nand && p->nq == p->njobs && p->nq > GC_SMALL && k <= GC_K_SETTLED && x->cuda->aids;
+}
+
+/* Launches the kernel of the ANDs; queries: 0, or of how many it writes the hits. */
+static void gc_launch_ands(const gc_track *x, size_t queries) {
   const gpuir_cuda *c = x->cuda;
   const gc_batch *b = &x->batch;
-  gc_start(x, c->aids ? gc_and_guided : gc_and_decoding,
-      gpuir__min64(((uint64_t)b->ands.tickets + 7) / 8, c->aids ? c->grids.guided : c->grids.ands), GC_AND_THREADS, 0,
-      c->view, *b);
+  const uint64_t blocks = gpuir__max64(((uint64_t)b->ands.tickets + 7) / 8, queries);
+  if (c->aids)
+    gc_start(x, gc_and_guided, gpuir__min64(blocks, c->grids.guided), GC_GUIDED_THREADS, 0, c->view, *b,
+        (uint32_t)queries);
+  else gc_start(x, gc_and_decoding, gpuir__min64(blocks, c->grids.ands), GC_AND_THREADS, 0, c->view, *b);
 }
 
 /* Launches the kernels of MaxScore; of a rerun the floors are known already. */
@@ -7986,17 +8052,20 @@ static void gc_launch_phrases(const gc_track *x, const gc_plan *p) {
 /* Puts all kernels of a plan into the stream. */
 static int gc_launch(gc_track *x, const gc_plan *p, uint32_t k, int rerun, gpuir_error *err) {
   const gc_bell none = {NULL, 0};
+  const int settles = gc_settles(x, p, k);
   size_t size = GC_RANKED;
   x->rings = 0;
   if (rerun) GC_TRY(cudaMemsetAsync(x->batch.control, 0, sizeof(gc_control), x->stream), "clearing counters");
-  if (p->nand) gc_launch_ands(x);
+  if (p->nand && !settles) gc_launch_ands(x, 0);
   if (p->nmax) gc_launch_maxs(x, p, rerun);
   if (p->nor) gc_launch_ors(x, p, rerun);
   if (p->nsum) gc_launch_sums(x, p, rerun);
   if (p->nsought) gc_launch_phrases(x, p);
   while (size < k) size *= 2;
-  gc_start(x, gc_final, p->nq, GC_FINAL_THREADS, size * 8, x->cuda->view, x->batch,
-      p->nq == 1 ? gc_hang_bell(x) : none);
+  if (settles) gc_launch_ands(x, p->nq);
+  else
+    gc_start(x, gc_final, p->nq, GC_FINAL_THREADS, size * 8, x->cuda->view, x->batch,
+        p->nq == 1 ? gc_hang_bell(x) : none);
   GC_TRY(cudaGetLastError(), "launching kernels");
   return GPUIR_OK;
 }
