@@ -814,8 +814,34 @@ static void test_other_settings(void **state) {
   }
 }
 
+/* Deleted documents among ascending ones are counted by vectors as one by one, wherever the bitmap ends. */
+static void test_deleted_among(void **state) {
+#if GPUIR__X86
+  uint32_t round;
+  (void)state;
+  if (gpuir__simd_level(GPUIR_SIMD_AUTO) < GPUIR_SIMD_AVX512) skip();
+  for (round = 0; round < 4000; round++) {
+    const uint32_t words = 1 + below(round % 2 ? 30 : 300), most = 2 + below(round % 3 ? 40 : 600);
+    gpuir__deleted *d = (gpuir__deleted *)calloc(1, sizeof *d + (words - 1) * sizeof *d->bits);
+    uint32_t docs[GPUIR__BLOCK_ROOM], n = 0, count = 0, i, doc = below(most);
+    assert_non_null(d);
+    d->words = words;
+    for (i = 0; i < words; i++) d->bits[i] = rng_next(&rng_shared) & rng_next(&rng_shared);
+    memset(docs, 0xff, sizeof docs);
+    for (; n < GPUIR__BLOCK && doc < 64 * words; doc += 1 + below(most)) docs[n++] = doc;
+    for (i = 0; i < n; i++) count += (uint32_t)gpuir__deleted_has(d, docs[i]);
+    assert_int_equal(gpuir__deleted_among_avx512(d, docs, n), count);
+    free(d);
+  }
+#else
+  (void)state;
+  skip();
+#endif
+}
+
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_deleted_among),
       cmocka_unit_test(test_pieces),
       cmocka_unit_test(test_deletions),
       cmocka_unit_test(test_nothing_left),
