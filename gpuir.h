@@ -406,6 +406,10 @@ GPUIR_API float gpuir_idf(uint64_t documents, uint32_t df);
 /* Finds an indexed term by its bytes (no analysis). Term ids, here and below, are those of one segment: with several,
  * or with deletions, these functions return UNSUPPORTED. Errors: ARGUMENT, NOT_FOUND, UNSUPPORTED. */
 GPUIR_API int gpuir_term_find(const gpuir_index *index, const char *term, size_t len, uint64_t *id);
+/* Finds n terms likewise; ids[i] becomes UINT64_MAX where the index has no terms[i][0..lens[i]). Look-ups that wait for
+ * memory do so together, as those of a query's words do: many take half the time. Errors: ARGUMENT, UNSUPPORTED. */
+GPUIR_API int gpuir_terms_find(const gpuir_index *index, const char *const *terms, const size_t *lens, size_t n,
+    uint64_t *ids);
 /* The least term id whose term is >= the given bytes: the start of a prefix range. 0 where there are no ids. */
 GPUIR_API uint64_t gpuir_term_lower_bound(const gpuir_index *index, const char *term, size_t len);
 /* Statistics of term `id`. cf of a short list is summed by decoding it. Errors: NOT_FOUND, FORMAT, UNSUPPORTED. */
@@ -8037,19 +8041,28 @@ typedef struct gpuir__dict_records {
   gpuir__dict_page base;
 } gpuir__dict_records;
 
-/* Opens a block (there are so many). Returns 0 if it does not lie in its section. */
-static inline int gpuir__dict_open(const gpuir__dict *d, uint64_t block, gpuir__dict_block *b) {
+/* Returns where a block (there are so many) begins, which is prefetched, and the bytes left from there; NULL if it does
+ * not lie in its section. */
+GPUIR__INLINE const uint8_t *gpuir__dict_place(const gpuir__dict *d, uint64_t block, uint64_t *left) {
   const gpuir__dict_page *page = &d->pages[block / GPUIR__DICT_PAGE];
   const uint32_t at = d->starts[block];
+  const uint8_t *start = d->bytes + page->start + at;
+  if (page->start > d->size || at >= d->size - page->start) return NULL;
+  *left = d->size - page->start - at;
+  __builtin_prefetch(start);
+  __builtin_prefetch(start + 64); /* a block is 150 bytes or so */
+  __builtin_prefetch(start + 128);
+  return start;
+}
+
+/* Opens a block (there are so many). Returns 0 if it does not lie in its section. */
+static inline int gpuir__dict_open(const gpuir__dict *d, uint64_t block, gpuir__dict_block *b) {
   uint32_t head;
   uint64_t left;
-  if (page->start > d->size || at >= d->size - page->start) return 0;
-  left = d->size - page->start - at;
+  b->start = gpuir__dict_place(d, block, &left);
+  if (!b->start) return 0;
   b->n = (unsigned)gpuir__min64(d->terms - block * GPUIR__DICT_BLOCK, GPUIR__DICT_BLOCK);
-  b->page = page;
-  b->start = d->bytes + page->start + at;
-  __builtin_prefetch(b->start + 64); /* a block is 150 bytes or so */
-  __builtin_prefetch(b->start + 128);
+  b->page = &d->pages[block / GPUIR__DICT_PAGE];
   head = b->start[0];
   b->lengths = b->start + head;
   head += b->n;
@@ -8475,13 +8488,6 @@ GPUIR__INLINE uint64_t gpuir__dict_search(const gpuir__dict *d, const gpuir__dic
   return node;
 }
 
-/* Returns the number of the first term that is not less than q, or the number of terms. */
-static uint64_t gpuir__dict_seek_scalar(const gpuir__dict *d, gpuir__dict_seeker *x) {
-  const uint64_t block = gpuir__dict_search(d, x, gpuir__dict_less_scalar);
-  gpuir__dict_block b;
-  return block * GPUIR__DICT_BLOCK + (gpuir__dict_open(d, block, &b) ? gpuir__dict_scan(&b, x) : 0);
-}
-
 #if GPUIR__X86
 /* Returns a bit for each of four numbers that is less, both with the highest bit turned over. */
 GPUIR__AVX2 GPUIR__INLINE unsigned gpuir__dict_less_4(const uint64_t *keys, __m256i window) {
@@ -8496,10 +8502,8 @@ GPUIR__AVX2 GPUIR__INLINE unsigned gpuir__dict_less_avx2(const uint64_t *keys, u
   return gpuir__popcount64(less >> 1);
 }
 
-GPUIR__AVX2 static uint64_t gpuir__dict_seek_avx2(const gpuir__dict *d, gpuir__dict_seeker *x) {
-  const uint64_t block = gpuir__dict_search(d, x, gpuir__dict_less_avx2);
-  gpuir__dict_block b;
-  return block * GPUIR__DICT_BLOCK + (gpuir__dict_open(d, block, &b) ? gpuir__dict_scan_avx2(&b, x) : 0);
+GPUIR__AVX2 static uint64_t gpuir__dict_search_avx2(const gpuir__dict *d, const gpuir__dict_seeker *x) {
+  return gpuir__dict_search(d, x, gpuir__dict_less_avx2);
 }
 #endif
 
@@ -8519,27 +8523,56 @@ static inline uint64_t gpuir__dict_second(const uint8_t *p, size_t n) {
   return __builtin_bswap64(gpuir__load64(p + 8 - missing) >> 8 * missing);
 }
 
-/* Returns the number of the first term that is not less than term[0..len), or the number of terms. *found: it is that
- * term. */
-static uint64_t gpuir__dict_find(const gpuir__dict *d, const void *term, size_t len, int *found) {
+/* A look-up on its way: its block is known, and is being fetched. */
+typedef struct gpuir__dict_look {
+  gpuir__dict_seeker x;
+  uint64_t block;
   uint8_t q[GPUIR_MAX_TERM + 1 + 8]; /* a byte more than any term has: a longer one is as great as its beginning */
-  gpuir__dict_seeker x = {NULL, 0, {0, 0}, 0, 0};
-  uint64_t at;
-  *found = 0;
-  if (!d->terms) return 0;
-  x.q = q;
-  x.n = len < GPUIR_MAX_TERM + 1 ? len : GPUIR_MAX_TERM + 1;
-  x.start[0] = gpuir__dict_start((const uint8_t *)term, x.n);
-  x.start[1] = x.n > 8 ? gpuir__dict_second((const uint8_t *)term, x.n) : 0;
-  if (x.n) memcpy(q, term, x.n);
-  memset(q + x.n, 0, 8);
+} gpuir__dict_look;
+
+/* Begins to look term[0..len) up. Several look-ups that are begun before the first of them ends wait for memory
+ * together. */
+static void gpuir__dict_begin(const gpuir__dict *d, const void *term, size_t len, gpuir__dict_look *l) {
+  gpuir__dict_seeker *x = &l->x;
+  uint64_t left;
+  memset(x, 0, sizeof *x);
+  l->block = 0;
+  if (!d->terms) return;
+  x->q = l->q;
+  x->n = len < GPUIR_MAX_TERM + 1 ? len : GPUIR_MAX_TERM + 1;
+  x->start[0] = gpuir__dict_start((const uint8_t *)term, x->n);
+  x->start[1] = x->n > 8 ? gpuir__dict_second((const uint8_t *)term, x->n) : 0;
+  if (x->n) memcpy(l->q, term, x->n);
+  memset(l->q + x->n, 0, 8);
 #if GPUIR__X86
-  if (d->simd >= GPUIR_SIMD_AVX2) at = gpuir__dict_seek_avx2(d, &x);
+  if (d->simd >= GPUIR_SIMD_AVX2) l->block = gpuir__dict_search_avx2(d, x);
   else
 #endif
-    at = gpuir__dict_seek_scalar(d, &x);
-  *found = x.found;
+    l->block = gpuir__dict_search(d, x, gpuir__dict_less_scalar);
+  (void)gpuir__dict_place(d, l->block, &left);
+}
+
+/* Ends a look-up: returns the number of the first term that is not less, or the number of terms. *found: it is the
+ * term that was looked up. */
+static uint64_t gpuir__dict_end(const gpuir__dict *d, gpuir__dict_look *l, int *found) {
+  gpuir__dict_block b;
+  uint64_t at = l->block * GPUIR__DICT_BLOCK;
+  *found = 0;
+  if (!d->terms || !gpuir__dict_open(d, l->block, &b)) return at;
+#if GPUIR__X86
+  if (d->simd >= GPUIR_SIMD_AVX2) at += gpuir__dict_scan_avx2(&b, &l->x);
+  else
+#endif
+    at += gpuir__dict_scan(&b, &l->x);
+  *found = l->x.found;
   return at;
+}
+
+/* Looks term[0..len) up alone. */
+static uint64_t gpuir__dict_find(const gpuir__dict *d, const void *term, size_t len, int *found) {
+  gpuir__dict_look l;
+  gpuir__dict_begin(d, term, len, &l);
+  return gpuir__dict_end(d, &l, found);
 }
 
 /* Returns the 8 bytes of a term from byte `skip` on as a number whose order is theirs. Reads 8 bytes behind it. */
@@ -10335,6 +10368,38 @@ static uint64_t gpuir__term_lower_bound(const gpuir__segment *ix, const char *te
   return gpuir__dict_find(&ix->terms, term, len, &found);
 }
 
+#define GPUIR__NO_TERM UINT32_MAX
+#define GPUIR__LOOKS 8u /* look-ups that wait together; more gained nothing */
+
+/* Look-ups of several terms, in any segments. Zeros are none. */
+typedef struct gpuir__looks {
+  unsigned n;
+  const gpuir__segment *seg[GPUIR__LOOKS];
+  uint32_t *id[GPUIR__LOOKS];
+  gpuir__dict_look look[GPUIR__LOOKS];
+} gpuir__looks;
+
+/* Ends those that have begun: each writes the term's number, or GPUIR__NO_TERM. */
+static void gpuir__looks_end(gpuir__looks *l) {
+  unsigned i;
+  for (i = 0; i < l->n; i++) {
+    int found;
+    const uint64_t id = gpuir__dict_end(&l->seg[i]->terms, &l->look[i], &found);
+    *l->id[i] = found ? (uint32_t)id : GPUIR__NO_TERM;
+  }
+  l->n = 0;
+}
+
+/* Begins one more, whose number goes to *id at the latest when all end. */
+static void gpuir__looks_add(gpuir__looks *l, const gpuir__segment *seg, const char *term, size_t len, uint32_t *id) {
+  *id = GPUIR__NO_TERM;
+  if (!len || len > GPUIR_MAX_TERM) return;
+  if (l->n == GPUIR__LOOKS) gpuir__looks_end(l);
+  l->seg[l->n] = seg;
+  l->id[l->n] = id;
+  gpuir__dict_begin(&seg->terms, term, len, &l->look[l->n++]);
+}
+
 /* Finds a term by its bytes. 0 or NOT_FOUND. */
 static int gpuir__term_find(const gpuir__segment *ix, const char *term, size_t len, uint64_t *id) {
   uint64_t at;
@@ -11573,6 +11638,26 @@ GPUIR_API uint64_t gpuir_term_lower_bound(const gpuir_index *ix, const char *ter
 GPUIR_API int gpuir_term_find(const gpuir_index *ix, const char *term, size_t len, uint64_t *id) {
   if (!ix || !id || (!term && len)) return GPUIR_E_ARGUMENT;
   return gpuir__only(ix) ? gpuir__term_find(gpuir__only(ix), term, len, id) : GPUIR_E_UNSUPPORTED;
+}
+
+GPUIR_API int gpuir_terms_find(const gpuir_index *ix, const char *const *terms, const size_t *lens, size_t n,
+    uint64_t *ids) {
+  const gpuir__segment *seg = ix ? gpuir__only(ix) : NULL;
+  gpuir__looks looks;
+  size_t i, j;
+  if (!ix || (n && (!terms || !lens || !ids))) return GPUIR_E_ARGUMENT;
+  if (!seg) return GPUIR_E_UNSUPPORTED;
+  looks.n = 0;
+  for (i = 0; i < n; i += j) {
+    uint32_t found[GPUIR__LOOKS];
+    for (j = 0; j < GPUIR__LOOKS && i + j < n; j++) {
+      if (!terms[i + j] && lens[i + j]) return GPUIR_E_ARGUMENT;
+      gpuir__looks_add(&looks, seg, terms[i + j], lens[i + j], &found[j]);
+    }
+    gpuir__looks_end(&looks);
+    for (j = 0; j < GPUIR__LOOKS && i + j < n; j++) ids[i + j] = found[j] == GPUIR__NO_TERM ? UINT64_MAX : found[j];
+  }
+  return GPUIR_OK;
 }
 
 GPUIR_API int gpuir_term_get_info(const gpuir_index *ix, uint64_t id, gpuir_term_info *info) {
@@ -13890,7 +13975,6 @@ GPUIR__COLD GPUIR_API int gpuir_builder_create(const gpuir_builder_desc *desc, g
  * Tests     tests/unit/16_query.c
  * ======*/
 
-#define GPUIR__NO_TERM UINT32_MAX
 #ifndef GPUIR__PREFIX_TERMS
 #define GPUIR__PREFIX_TERMS (unsigned)GPUIR_MAX_PREFIX_TERMS
 #endif
@@ -14217,21 +14301,38 @@ static int gpuir__query_df(const gpuir_index *ix, size_t leaf, uint64_t id, cons
       t->len < 32 ? (int)t->len : 32, t->text, gpuir__list_why(seg, id, status));
 }
 
-/* Looks a term up in each segment, and sums its live documents up. One that no live document holds is unknown: it has
- * no number anywhere. `number` is where its numbers go. */
+/* Finds the words and the members of phrases in all segments, many at a time. */
+static void gpuir__query_find(const gpuir_query *q) {
+  const unsigned nmembers = q->phrases ? q->phrases->nmembers : 0;
+  gpuir__looks looks;
+  unsigned i;
+  size_t leaf;
+  looks.n = 0;
+  for (i = 0; i < q->n + nmembers; i++) {
+    const gpuir__query_term *t = i < q->n ? &q->terms[i] : &q->phrases->members[i - q->n];
+    const unsigned number = i < q->n ? GPUIR__ID_TERMS + i : GPUIR__ID_MEMBERS + i - q->n;
+    for (leaf = 0; leaf < q->ix->nleaves && t->kind == GPUIR__WORD; leaf++)
+      gpuir__looks_add(&looks, q->ix->leaves[leaf].seg, t->text, t->len, &q->ids[leaf * GPUIR__IDS + number]);
+  }
+  gpuir__looks_end(&looks);
+}
+
+/* Sums the live documents of a term that was found in some segments. One that no live document holds is unknown: it
+ * has no number anywhere. `number` is where its numbers are. */
 static int gpuir__query_look_up(gpuir_query *q, gpuir__query_term *t, unsigned number, gpuir_error *err) {
   const gpuir_index *ix = q->ix;
-  uint64_t df = 0, id;
+  uint64_t df = 0;
   size_t i;
   int status;
   for (i = 0; i < ix->nleaves; i++) {
     uint32_t *found = &q->ids[i * GPUIR__IDS + number], held;
-    *found = GPUIR__NO_TERM;
-    if (gpuir__term_find(ix->leaves[i].seg, t->text, t->len, &id)) continue;
-    status = gpuir__query_df(ix, i, id, t, gpuir__query_record(q, i, number), &held, err);
+    if (*found == GPUIR__NO_TERM) continue;
+    status = gpuir__query_df(ix, i, *found, t, gpuir__query_record(q, i, number), &held, err);
     if (status) return status;
-    if (held) *found = (uint32_t)id;
-    else gpuir__query_record(q, i, number)->df = 0;
+    if (!held) {
+      *found = GPUIR__NO_TERM;
+      gpuir__query_record(q, i, number)->df = 0;
+    }
     df += held;
   }
   t->df = (uint32_t)gpuir__min64(df, ix->collection);
@@ -14359,6 +14460,7 @@ static int gpuir__query_look_all_up(gpuir_query *q, gpuir_error *err) {
   q->nrecords = q->n + (q->phrases ? q->phrases->nmembers : 0);
   q->records = (gpuir__record *)gpuir__alloc_zero(&q->a, q->nrecords * q->ix->nleaves * sizeof *q->records);
   if (!q->records) return gpuir__fail_nomem(err);
+  gpuir__query_find(q);
   for (i = 0; q->phrases && i < q->phrases->nmembers && !status; i++) {
     gpuir__query_term *t = &q->phrases->members[i];
     status = gpuir__query_look_up(q, t, GPUIR__ID_MEMBERS + i, err);

@@ -623,8 +623,33 @@ static void test_allocations_fail_building(void **state) {
   failing_allocations(build_with);
 }
 
+/* Terms that are looked up together are found as each alone: none to 20 of them, known ones, others and none at all. */
+static void assert_terms_find(const gpuir_index *ix, uint64_t terms, rng *r) {
+  char text[20][GPUIR_MAX_TERM + 1];
+  const char *at[20];
+  size_t lens[20], n = rng_below(r, 21), i;
+  uint64_t ids[21], id;
+  for (i = 0; i < n; i++) {
+    gpuir_term_info t;
+    assert_int_equal(gpuir_term_get_info(ix, rng_below(r, (uint32_t)terms), &t), GPUIR_OK);
+    memcpy(text[i], t.term, t.term_len);
+    lens[i] = rng_below(r, 8) ? t.term_len : rng_below(r, 2) * (GPUIR_MAX_TERM + 1u);
+    if (!rng_below(r, 3)) text[i][t.term_len - 1] = (char)rng_below(r, 256);
+    at[i] = lens[i] ? text[i] : NULL;
+  }
+  ids[n] = 12345;
+  assert_int_equal(gpuir_terms_find(ix, at, lens, n, ids), GPUIR_OK);
+  for (i = 0; i < n; i++) {
+    const int status = gpuir_term_find(ix, text[i], lens[i], &id);
+    assert_int_equal(ids[i], status ? UINT64_MAX : id);
+  }
+  assert_int_equal(ids[n], 12345);
+}
+
 /* Names of terms in byte order, with bytes of all values. */
 static void test_term_order(void **state) {
+  const char *const nothing = NULL;
+  const size_t none = 0, some = 3;
   fixture f;
   rng r;
   unsigned d, i;
@@ -689,6 +714,15 @@ static void test_term_order(void **state) {
     if (oracle_find(&f.o, s, n) == ORACLE_UNKNOWN)
       assert_int_equal(gpuir_term_find(f.index[0], s, n, &exact), GPUIR_E_NOT_FOUND);
   }
+  for (i = 0; i < 500; i++) assert_terms_find(f.index[0], terms, &r);
+  assert_int_equal(gpuir_terms_find(NULL, NULL, NULL, 0, NULL), GPUIR_E_ARGUMENT);
+  assert_int_equal(gpuir_terms_find(f.index[0], NULL, NULL, 0, NULL), GPUIR_OK);
+  assert_int_equal(gpuir_terms_find(f.index[0], NULL, &none, 1, &id), GPUIR_E_ARGUMENT);
+  assert_int_equal(gpuir_terms_find(f.index[0], &nothing, NULL, 1, &id), GPUIR_E_ARGUMENT);
+  assert_int_equal(gpuir_terms_find(f.index[0], &nothing, &none, 1, NULL), GPUIR_E_ARGUMENT);
+  assert_int_equal(gpuir_terms_find(f.index[0], &nothing, &some, 1, &id), GPUIR_E_ARGUMENT);
+  assert_int_equal(gpuir_terms_find(f.index[0], &nothing, &none, 1, &id), GPUIR_OK);
+  assert_int_equal(id, UINT64_MAX);
   assert_int_equal(gpuir_term_find(f.index[0], long_term, 0, &id), GPUIR_E_NOT_FOUND);
   assert_int_equal(gpuir_term_find(f.index[0], long_term, sizeof long_term, &id), GPUIR_E_NOT_FOUND);
   teardown(&f);

@@ -689,6 +689,7 @@ static void test_several_segments(void **state) {
   assert_int_equal(info.postings, 50);
   assert_int_equal(info.terms, 3);
   assert_int_equal(gpuir_term_find(ix, "w0", 2, &id), GPUIR_E_UNSUPPORTED);
+  assert_int_equal(gpuir_terms_find(ix, NULL, NULL, 0, NULL), GPUIR_E_UNSUPPORTED);
   assert_int_equal(gpuir_term_lower_bound(ix, "w1", 2), 0);
   assert_int_equal(gpuir_term_get_info(ix, 0, &term), GPUIR_E_UNSUPPORTED);
   assert_int_equal(gpuir_term_postings(ix, 0, docids, NULL), GPUIR_E_UNSUPPORTED);

@@ -1,7 +1,7 @@
-/* lookups INDEX [LOOKUPS]: how long gpuir_term_find takes, for terms of an index drawn at random, one behind the other,
- * and for words near them that it lacks: the mean of the fastest of nine passes, and of single look-ups the median and
- * the 99th percentile, less what the clock takes. Part of tools/scripts/cpu_logs.sh, which defines
- * GPUIR_IMPLEMENTATION. */
+/* lookups INDEX [LOOKUPS]: how long look-ups take, of terms of an index drawn at random and of words near them that it
+ * lacks: one at once by gpuir_term_find, and 4 and 8 by gpuir_terms_find, as queries look their words up. The mean of
+ * the fastest of nine passes, and the median and the 99th percentile of what one call takes, less the clock's time,
+ * divided by its look-ups. Part of tools/scripts/cpu_logs.sh, which defines GPUIR_IMPLEMENTATION. */
 #define _POSIX_C_SOURCE 200809L
 #include "gpuir.h"
 
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { PASSES = 9 };
+enum { PASSES = 9, MOST = 8 };
 
 static uint64_t now(void) {
   struct timespec t;
@@ -48,36 +48,64 @@ static int draw(words *w, const gpuir_index *ix, uint64_t terms, int other) {
   return 0;
 }
 
-/* Returns the time of a pass over all words, in ns; *found: how many the index has. */
-static uint64_t pass(const words *w, const gpuir_index *ix, uint64_t *found) {
-  const char *text = w->text;
-  uint64_t id, start = now();
-  size_t i;
-  for (*found = i = 0; i < w->n; i++) {
-    *found += gpuir_term_find(ix, text, w->len[i], &id) == GPUIR_OK;
-    text += w->len[i];
+/* Looks `many` words up at once, of which the first is number i at *text; returns how many the index has. */
+static uint64_t look(const words *w, const gpuir_index *ix, size_t i, size_t many, const char **text) {
+  const char *terms[MOST];
+  size_t lens[MOST], j;
+  uint64_t ids[MOST], found = 0;
+  for (j = 0; j < many; j++) {
+    terms[j] = *text;
+    lens[j] = w->len[i + j];
+    *text += lens[j];
   }
+  if (many == 1) return gpuir_term_find(ix, terms[0], lens[0], ids) == GPUIR_OK;
+  (void)gpuir_terms_find(ix, terms, lens, many, ids);
+  for (j = 0; j < many; j++) found += ids[j] != UINT64_MAX;
+  return found;
+}
+
+/* Returns the time of a pass over all words, in ns; *found: how many the index has. */
+static uint64_t pass(const words *w, const gpuir_index *ix, size_t many, uint64_t *found) {
+  const char *text = w->text;
+  const uint64_t start = now();
+  size_t i;
+  for (*found = i = 0; i < w->n; i += many) *found += look(w, ix, i, many, &text);
   return now() - start;
 }
 
-/* Measures each look-up, and sorts the times. */
-static void each(words *w, const gpuir_index *ix) {
+/* Measures each call, and sorts their times by look-up; returns how many they are. */
+static size_t each(words *w, const gpuir_index *ix, size_t many) {
   const char *text = w->text;
-  uint64_t id, clock = UINT64_MAX;
+  uint64_t clock = UINT64_MAX;
   size_t i;
   for (i = 0; i < 1000; i++) {
     const uint64_t start = now(), took = now() - start;
     if (took < clock) clock = took;
   }
-  for (i = 0; i < w->n; i++) {
+  for (i = 0; i < w->n; i += many) {
     const uint64_t start = now();
     uint64_t took;
-    (void)gpuir_term_find(ix, text, w->len[i], &id);
+    (void)look(w, ix, i, many, &text);
     took = now() - start;
-    w->ns[i] = (uint32_t)(took > clock ? took - clock : 0);
-    text += w->len[i];
+    w->ns[i / many] = (uint32_t)((took > clock ? took - clock : 0) / many);
   }
-  qsort(w->ns, w->n, sizeof *w->ns, compare);
+  qsort(w->ns, w->n / many, sizeof *w->ns, compare);
+  return w->n / many;
+}
+
+/* Measures look-ups of `many` words at once and prints a row. */
+static void measure(words *w, const gpuir_index *ix, const char *name, uint64_t terms, size_t many) {
+  uint64_t best = UINT64_MAX, found = 0;
+  size_t n;
+  int i;
+  for (i = 0; i < PASSES; i++) {
+    const uint64_t took = pass(w, ix, many, &found);
+    if (took < best) best = took;
+  }
+  n = each(w, ix, many);
+  printf("%s\t%u\t%llu\t%lu\t%llu\t%.1f\t%u\t%u\n", name, (unsigned)many, (unsigned long long)terms,
+      (unsigned long)w->n, (unsigned long long)found, (double)best / (double)w->n, (unsigned)w->ns[n / 2],
+      (unsigned)w->ns[n / 100 * 99]);
 }
 
 int main(int argc, char **argv) {
@@ -85,27 +113,22 @@ int main(int argc, char **argv) {
   gpuir_index *ix;
   gpuir_error err;
   static words w;
-  int other, i;
+  int other;
   if (argc < 2) return 2;
   if (gpuir_open(argv[1], NULL, &ix, &err)) return puts(err.msg) < 0 ? 2 : 1;
   if (gpuir_index_get_info(ix, &info) || !info.terms || info.segments != 1) return 1;
-  w.n = argc > 2 ? strtoul(argv[2], NULL, 10) : 1000000;
+  w.n = (argc > 2 ? strtoul(argv[2], NULL, 10) : 1000000) / MOST * MOST;
   w.text = (char *)malloc(w.n * GPUIR_MAX_TERM + 1);
   w.len = (uint8_t *)malloc(w.n + 1);
   w.ns = (uint32_t *)malloc((w.n + 1) * sizeof *w.ns);
   if (!w.n || !w.text || !w.len || !w.ns) return 1;
-  printf("words\tterms\tlookups\tfound\tmean_ns\tp50_ns\tp99_ns\n");
+  printf("words\tat_once\tterms\tlookups\tfound\tmean_ns\tp50_ns\tp99_ns\n");
   for (other = 0; other < 2; other++) {
-    uint64_t best = UINT64_MAX, found = 0;
+    const char *name = other ? "absent" : "present";
     if (draw(&w, ix, info.terms, other)) return 1;
-    for (i = 0; i < PASSES; i++) {
-      const uint64_t took = pass(&w, ix, &found);
-      if (took < best) best = took;
-    }
-    each(&w, ix);
-    printf("%s\t%llu\t%lu\t%llu\t%.1f\t%u\t%u\n", other ? "absent" : "present", (unsigned long long)info.terms,
-        (unsigned long)w.n, (unsigned long long)found, (double)best / (double)w.n, (unsigned)w.ns[w.n / 2],
-        (unsigned)w.ns[w.n / 100 * 99]);
+    measure(&w, ix, name, info.terms, 1);
+    measure(&w, ix, name, info.terms, 4);
+    measure(&w, ix, name, info.terms, 8);
   }
   gpuir_close(ix);
   return 0;
