@@ -6544,7 +6544,8 @@ static gc_sizes gc_sizes_of(const gpuir_cuda *c, size_t queries) {
     z.host += z.ntokens + z.nterms * (sizeof(gc_spots) + sizeof(gc_clause)) + z.njobs * (sizeof(gc_sought) + 4);
   z.staging = z.host + z.njobs * sizeof(gc_state);
   z.ndrives = z.nterms + (GC_ROUNDS - 1) * z.njobs;
-  z.device = z.staging + z.nslots * each + z.njobs * each + z.ncand * 8 + z.ndrives * (sizeof(gc_drive) + 4) + 4096;
+  z.device = z.staging + z.nslots * each + z.njobs * each + z.ncand * 8 + z.ndrives * (sizeof(gc_drive) + 4) +
+      sizeof(gc_desk) + 4096;
   if (c->slices.ntiles) z.device += z.nslots * ((uint64_t)c->slices.ntiles + 1) * 4;
   return z;
 }
