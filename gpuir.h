@@ -967,6 +967,9 @@ typedef struct gpuir_cuda_desc {
   size_t ndevices;
   int partition;
   const char *folder;
+  /* Of a snapshot with several segments or with deletions: an open one of before, NULL: none. What it has on the device
+   * of segments that are still there is taken over, so that only new ones are uploaded; it may be closed then. */
+  const gpuir_cuda *share;
 } gpuir_cuda_desc;
 
 typedef struct gpuir_cuda_info {
@@ -982,13 +985,14 @@ typedef struct gpuir_cuda_info {
   uint32_t devices, lost; /* of several: how many; how many failed, counted in each searcher. Bytes are sums */
 } gpuir_cuda_info;
 
-/* Uploads an index, or as much of it as the bound allows; shared by threads. The device answers phrases where the
- * index has positions, which fit too, and all terms of the query are required, and counts them; other queries with
- * phrases, and prefixes, it leaves to the CPU (BACKEND). Lists in other codecs than bp128 become bp128 on the device,
- * each time they are transferred, and take as much of its memory. Errors: ARGUMENT, NOMEM (device or host memory),
- * BACKEND (no device, driver too old, a CUDA error, in words), FORMAT (a damaged list), UNSUPPORTED (a codec that the
- * library does not know, 2^32 - 1 blocks), VERSION (gpuir_cuda.cu was compiled with another gpuir.h than the program),
- * IO (of the file of a part). */
+/* Uploads an index, or as much of it as the bound allows; shared by threads. A snapshot of several segments, or with
+ * deletions, must fit as a whole and takes one device, with a thread for each segment (64 at most) in every searcher.
+ * The device answers phrases where the index has positions, which fit too, and all terms of the query are required,
+ * and counts them; other queries with phrases, and prefixes, it leaves to the CPU (BACKEND). Lists in other codecs
+ * than bp128 become bp128 on the device, each time they are transferred, and take as much of its memory. Errors:
+ * ARGUMENT, NOMEM (device or host memory), BACKEND (no device, driver too old, a CUDA error, in words), FORMAT (a
+ * damaged list), UNSUPPORTED (a codec that the library does not know, 2^32 - 1 blocks, a snapshot on several devices),
+ * VERSION (gpuir_cuda.cu was compiled with another gpuir.h than the program), IO (of the file of a part). */
 int gpuir_cuda_open(const gpuir_index *index, const gpuir_cuda_desc *desc, gpuir_cuda **cuda, gpuir_error *err);
 /* Its attached searchers must be gone or have another backend. */
 void gpuir_cuda_close(gpuir_cuda *cuda);

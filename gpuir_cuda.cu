@@ -34,6 +34,7 @@
  *     [cuda-13-plan]        host: queries become a launch             gc_plan_query gc_stage_plan
  *     [cuda-14-launch]      host: launches, two at a time, to hits    gc_begin gc_finish gc_attach
  *     [cuda-15-team]        host: several devices                     gt_open gt_begin gt_member_main
+ *     [cuda-15b-live]       host: snapshots of several segments       gl_open
  *     [cuda-16-api]         the C interface                           gpuir_cuda_open gpuir_cuda_attach
  *
  * WHERE THE INDEX LIES. The sections of the index are uploaded as they lie in the file. If a list is in another codec
@@ -211,6 +212,7 @@ typedef struct gc_view {
   const gpuir__pair *bounds; /* GPUIR__BLOCK_PAIRS a block */
   const uint32_t *lengths; /* of the documents; NULL: */
   const uint16_t *brief; /* the same, if all are below 65536 */
+  const uint32_t *deleted; /* a bit a document; NULL: none is deleted. Only kernels that decode in place look at it */
   const uint2 *bases; /* of an expanded block: what its 16-bit docIDs are relative to; its place in wide + 1, or 0 */
   const uint16_t *narrow; /* expanded docIDs */
   const uint32_t *wide; /* docIDs of expanded blocks that 16 bits do not hold */
@@ -2466,6 +2468,16 @@ static __device__ __forceinline__ void gc_exclude(const gc_view &v, const gc_bat
   }
 }
 
+/* Excludes the deleted documents of a tile, by the first `threads` threads. */
+static __device__ __forceinline__ void gc_exclude_deleted(const gc_view &v, uint32_t base, uint32_t threads,
+    uint32_t *sums) {
+  uint32_t i;
+  for (i = threadIdx.x; i < v.tile / 32 && base + 32 * i < v.documents; i += threads) {
+    uint32_t left = __ldg(v.deleted + base / 32 + i);
+    for (; left; left &= left - 1) sums[32 * i + __ffs((int)left) - 1] = 0;
+  }
+}
+
 /* Collects the survivors among the documents that were noted. */
 template <typename Shared>
 static __device__ __forceinline__ void gc_survivors_noted(const uint32_t *sums, uint32_t base, unsigned long long floor,
@@ -2614,8 +2626,9 @@ static __global__ void __launch_bounds__(GC_OR_THREADS(EXPANDED), 2)
     __syncthreads();
     at = 0;
     if (!scout) gc_start_tile<EXPANDED>(v, b, next, round, at, packed.heads, true);
-    if (item->npositive < item->n) {
+    if (item->npositive < item->n || (!EXPANDED && v.deleted)) {
       if (!scout) gc_exclude<EXPANDED>(v, b, item, base, sums);
+      if (!EXPANDED && !scout && v.deleted) gc_exclude_deleted(v, base, threads - 32, sums);
       __syncthreads();
     }
     if (!threadIdx.x) sh.nkeys[side ^ 1] = sh.nspots[side ^ 1] = 0;
@@ -3298,6 +3311,11 @@ static __device__ uint32_t gc_probe(const gc_view &v, const gc_term &t, const ui
   return found;
 }
 
+/* Returns whether a document is not deleted. */
+static __device__ __forceinline__ bool gc_lives(const gc_view &v, uint32_t doc) {
+  return !v.deleted || !(__ldg(v.deleted + doc / 32) >> doc % 32 & 1);
+}
+
 /* Pushes the matches of one driver block with all lists of the job, with their scores. */
 static __device__ void gc_and_block(const gc_view &v, const gc_batch &b, uint32_t j, uint32_t block, uint32_t *docs) {
   const gc_job job = b.jobs[j];
@@ -3309,7 +3327,7 @@ static __device__ void gc_and_block(const gc_view &v, const gc_batch &b, uint32_
   n = gc_decode_docs(v, driver, block, d);
 #pragma unroll
   for (i = 0; i < 4; i++)
-    if (4 * lane + i < n) live |= 1u << i;
+    if (4 * lane + i < n && gc_lives(v, d[i])) live |= 1u << i;
   for (r = 1; r < job.nterms && __any_sync(GC_WARP, live); r++) {
     const gc_term t = terms[r];
     uint32_t found = gc_probe(v, t, d, live, where, docs);
@@ -4351,7 +4369,7 @@ static __device__ uint32_t gc_phrase_match(const gc_view &v, const gc_job &job, 
   uint32_t live = 0, at[4], r, i;
 #pragma unroll
   for (i = 0; i < 4; i++) {
-    if (first + i < n) live |= 1u << i;
+    if (first + i < n && gc_lives(v, d[i])) live |= 1u << i;
     gc_where(w, 0)[first + i] = block * GPUIR__BLOCK + first + i;
   }
   for (r = 1; r < job.nterms && __any_sync(GC_WARP, live); r++) {
@@ -5049,12 +5067,15 @@ static int gc_fail(gpuir_error *err, cudaError_t e, const char *what) {
 long gpuir_cuda_seam_calls, gpuir_cuda_seam_fail;
 int gpuir_cuda_seam_error;
 int gpuir_cuda_seam_uncut; /* no list is cut into slices */
+int gpuir_cuda_seam_unweighed; /* no list is weighed by a snapshot */
 float gpuir_cuda_seam_doubt = GC_DOUBT;
 #define GC_UNCUT gpuir_cuda_seam_uncut
+#define GC_UNWEIGHED gpuir_cuda_seam_unweighed
 #define GC_DOUBT_NOW gpuir_cuda_seam_doubt
 #define GC_CALL(call) (++gpuir_cuda_seam_calls == gpuir_cuda_seam_fail ? (cudaError_t)gpuir_cuda_seam_error : (call))
 #else
 #define GC_UNCUT 0
+#define GC_UNWEIGHED 0
 #define GC_DOUBT_NOW GC_DOUBT
 #define GC_CALL(call) (call)
 #endif
@@ -8614,6 +8635,14 @@ static int gc_attach_device(gpuir_searcher *s, gpuir_cuda *cuda, int fallback, g
 #define GT_PIECE 1024u /* of so many queries at least: while the device answers one, the next one is translated */
 #define GT_TASKS (GT_PIECES * GT_MEMBERS) /* of a round at most */
 
+/* A segment on a device: see [cuda-15b-live]. */
+typedef struct gl_resident {
+  uint64_t refs; /* snapshots that have it, counted atomically */
+  uint64_t hash, size; /* of its file: the header's checksum */
+  gpuir_index *alone; /* the segment as an index without deletions */
+  gpuir_cuda *cuda;
+} gl_resident;
+
 /* A device of an open team. */
 typedef struct gt_device {
   gpuir_cuda *cuda;
@@ -8623,6 +8652,12 @@ typedef struct gt_device {
   uint32_t *dfs; /* by a term's number in the part: the whole's df */
   uint32_t *seeds;
   uint64_t nids, ndfs, nseeds; /* room of these; in GPUIR__SEEDS */
+  size_t leaf; /* of a snapshot: the segment's number, and what it has on the device */
+  gl_resident *resident;
+  int weighed; /* 1: contributions and bounds are under the snapshot's N, df and lengths; then it has its own: */
+  gc_term *lists;
+  gc_aid *aids;
+  gc_known *known;
   gpuir__shard shard;
 } gt_device;
 
@@ -8630,6 +8665,7 @@ struct gt_team {
   gpuir_allocator a;
   const gpuir_index *ix;
   unsigned n, parts; /* parts: n, or 0 if each member has the whole index */
+  int live; /* 1: the parts are segments of a snapshot, see [cuda-15b-live] */
   uint32_t lost; /* members that failed, of any searcher */
   gt_device devices[GT_MEMBERS];
 };
@@ -8907,12 +8943,14 @@ static void gt_info(const gt_team *t, gpuir_cuda_info *sum) {
   for (i = 0; i < t->n && t->devices[i].cuda; i++) {
     gpuir_cuda_info one;
     gc_device_info(t->devices[i].cuda, &one);
-    if (!i) (void)snprintf(sum->device, sizeof sum->device, "%u x %.50s", t->n, one.device);
+    if (!i && t->live) (void)snprintf(sum->device, sizeof sum->device, "%s", one.device);
+    else if (!i) (void)snprintf(sum->device, sizeof sum->device, "%u x %.50s", t->n, one.device);
     sum->driver_version = one.driver_version;
     sum->runtime_version = one.runtime_version;
     sum->compute_capability = one.compute_capability;
-    sum->device_memory += one.device_memory;
+    sum->device_memory = one.device_memory + (t->live ? 0 : sum->device_memory);
     sum->used_memory += one.used_memory;
+    if (t->live) sum->used_memory += t->devices[i].resident->cuda->info.used_memory;
     sum->resident_bytes += one.resident_bytes;
     sum->index_bytes += one.index_bytes;
     sum->lists_hit += one.lists_hit;
@@ -8925,7 +8963,7 @@ static void gt_info(const gt_team *t, gpuir_cuda_info *sum) {
     sum->wait_ns += one.wait_ns;
     sum->deliver_ns += one.deliver_ns;
   }
-  sum->devices = t->n;
+  sum->devices = t->live ? 1 : t->n;
   sum->lost = __atomic_load_n(&t->lost, __ATOMIC_RELAXED);
 }
 
@@ -9116,29 +9154,50 @@ static void gt_give_up(gt_context *x) {
 
 static int gt_unanswerable(const gpuir_query *q) { return q->nphrases || q->nprefixes; }
 
+/* Returns whether parts do not answer a query: only those that are segments have positions. */
+static int gt_refuses(const gt_team *t, const gpuir_query *q) {
+  return t->live ? q->nprefixes > 0 : gt_unanswerable(q);
+}
+
+/* Returns how many members of phrases parts are told of. */
+static unsigned gt_members_of(const gt_team *t, const gpuir_query *q) {
+  return t->live && q->nphrases ? q->phrases->nmembers : 0;
+}
+
+/* Finds what has this number in a query, of a term or of a phrase's member, in a part. */
+static void gt_translate_id(const gt_device *d, const gpuir_query *q, gpuir_query *to, unsigned number) {
+  uint32_t id = q->ids[d->leaf * GPUIR__IDS + number];
+  gpuir__record *r = gpuir__query_record(to, 0, number);
+  memset(r, 0, sizeof *r);
+  if (number < GPUIR__ID_MEMBERS && q->terms[number].kind == GPUIR__PHRASE) id = GPUIR__NO_TERM;
+  if (id != GPUIR__NO_TERM && d->ids) id = d->ids[id];
+  to->ids[number] = id;
+  if (id != GPUIR__NO_TERM) gpuir__record_get(d->part->leaves[0].seg, id, r);
+}
+
 /* Copies a query for a part of the index: its terms have other numbers there, or none. Of one that devices do not
  * answer nothing is asked: gt_merge_all fails it. */
-static gpuir_query *gt_translate(const gt_task *t, const gt_device *d, const gpuir_query *q, uint8_t **at) {
+static gpuir_query *gt_translate(const gt_task *t, const gt_member *m, const gpuir_query *q, uint8_t **at) {
+  const gt_device *d = m->device;
+  const gt_team *team = m->context->team;
+  const unsigned members = gt_members_of(team, q);
   gpuir_query *to = (gpuir_query *)(void *)*at;
   const size_t head = offsetof(gpuir_query, terms) + q->n * sizeof q->terms[0];
   unsigned i;
   memcpy((void *)to, q, head);
   *at += GC_ALIGN(head);
   to->ids = (uint32_t *)(void *)*at;
-  *at += GC_ALIGN(GPUIR__ID_MEMBERS * sizeof(uint32_t));
+  *at += GC_ALIGN((GPUIR__ID_MEMBERS + members) * sizeof(uint32_t));
   to->records = (gpuir__record *)(void *)*at;
-  *at += GC_ALIGN(q->n * sizeof(gpuir__record));
+  *at += GC_ALIGN((q->n + members) * sizeof(gpuir__record));
   to->ix = d->part;
-  to->nrecords = q->n;
+  to->nrecords = q->n + members;
+  if (team->live) to->stored_bm25 = q->stored_bm25 && d->weighed; /* or else it is as under other k1 and b */
   if (t->as_or) to->mode = GPUIR_OR;
   else if (t->and_first && q->mode == GPUIR_ANDOR) to->mode = GPUIR_AND;
-  if (gt_unanswerable(q)) to->n = to->npositive = to->nunknown = to->nphrases = to->nprefixes = 0;
-  for (i = 0; i < to->n; i++) {
-    const uint32_t id = gpuir__query_id(q, 0, i);
-    to->ids[i] = id == GPUIR__NO_TERM ? id : d->ids[id];
-    memset(&to->records[i], 0, sizeof to->records[i]);
-    if (to->ids[i] != GPUIR__NO_TERM) gpuir__record_get(gpuir__only(d->part), to->ids[i], &to->records[i]);
-  }
+  for (i = 0; i < q->n; i++) gt_translate_id(d, q, to, i);
+  for (i = 0; i < members; i++) gt_translate_id(d, q, to, GPUIR__ID_MEMBERS + i);
+  if (gt_refuses(team, q)) to->n = to->npositive = to->nunknown = to->nphrases = to->nprefixes = 0;
   return to;
 }
 
@@ -9150,12 +9209,13 @@ static int gt_translate_all(const gt_member *m, gt_task *t, gpuir_error *err) {
   for (i = 0; i < t->desc.nq; i++) {
     const gpuir_query *q = t->queries[i];
     size += GC_ALIGN(offsetof(gpuir_query, terms) + q->n * sizeof q->terms[0]) +
-        GC_ALIGN(GPUIR__ID_MEMBERS * sizeof(uint32_t)) + GC_ALIGN(q->n * sizeof(gpuir__record));
+        GC_ALIGN((GPUIR__ID_MEMBERS + gt_members_of(m->context->team, q)) * sizeof(uint32_t)) +
+        GC_ALIGN((q->n + gt_members_of(m->context->team, q)) * sizeof(gpuir__record));
   }
   to = (const gpuir_query **)(void *)gpuir__buf_room(&m->context->a, &t->asked, size + 16);
   if (!to) return gpuir__fail_nomem(err);
   at = (uint8_t *)to + GC_ALIGN(t->desc.nq * sizeof *to);
-  for (i = 0; i < t->desc.nq; i++) to[i] = gt_translate(t, m->device, t->queries[i], &at);
+  for (i = 0; i < t->desc.nq; i++) to[i] = gt_translate(t, m, t->queries[i], &at);
   t->desc.queries = to;
   return GPUIR_OK;
 }
@@ -9384,7 +9444,7 @@ static void gt_merge_all(const gt_context *x, gt_run *r) {
       bad = t;
       status = t->desc.statuses[at];
     }
-    if (gt_unanswerable(r->desc.queries[number])) gt_refuse(r, number);
+    if (gt_refuses(x->team, r->desc.queries[number])) gt_refuse(r, number);
     else if (bad) gt_fail_query(r, number, status, &bad->error);
     else if (r->desc.count) r->desc.counts[number] = gt_sum(x, r, i);
     else r->desc.counts[number] = gt_merge(from, x->n, r->k, r->desc.hits + number * r->desc.k);
@@ -9583,6 +9643,362 @@ static int gt_attach_searcher(gpuir_searcher *s, gt_team *team, int fallback, gp
 }
 
 /* ========================
+ * [cuda-15b-live]  host: snapshots of several segments, or with deletions, on one device
+ *
+ * What lies on the device of a segment does not depend on a snapshot: it is made once, and a later snapshot that has
+ * the same segment takes it over, so that only new segments are uploaded. A snapshot is answered as the parts of a team
+ * are, one for each segment that has documents; their queries bring N, df and average length of the snapshot in their
+ * weights and norms. Contributions and bounds of the segment's own are of no use then: the device computes them anew
+ * for each snapshot, where that is cheap; otherwise queries are asked as under other k1 and b than the stored ones. A
+ * segment's seeds are never looked at. Deleted documents are a bitmap of the snapshot's; where a segment has one, its
+ * lists are decoded in place, and a document's bit is looked at before it is scored.
+ *
+ * Start at  gl_open.
+ * Tests     tests/gpu/test_team.c (without a device), tests/gpu/test_cuda.c
+ * ======================*/
+
+#define GL_LEAST ((uint64_t)256 << 20) /* bytes that a segment may take, where there are so many */
+
+static void gl_leave(gl_resident *r) {
+  gpuir_allocator a;
+  if (!r || __atomic_sub_fetch(&r->refs, 1, __ATOMIC_ACQ_REL)) return;
+  a = r->alone->a;
+  gc_close_device(r->cuda);
+  gpuir_close(r->alone);
+  gpuir__free(&a, r, sizeof *r);
+}
+
+/* Frees what the members of a live team have; gt_close frees the rest. */
+static void gl_let_go(gt_team *t) {
+  unsigned i;
+  for (i = 0; i < t->n; i++) {
+    gt_device *d = &t->devices[i];
+    if (d->cuda) {
+      const size_t longs = (size_t)d->cuda->ix->stat.longs;
+      (void)cudaSetDevice(d->cuda->device);
+      while (d->cuda->nmemory) (void)cudaFree(d->cuda->memory[--d->cuda->nmemory]);
+      gpuir__free(&t->a, d->lists, longs * sizeof *d->lists);
+      gpuir__free(&t->a, d->aids, longs * sizeof *d->aids);
+      gpuir__free(&t->a, d->known, longs * sizeof *d->known);
+      gpuir__free(&t->a, d->cuda, sizeof *d->cuda);
+    }
+    gl_leave(d->resident);
+    d->cuda = NULL;
+    d->resident = NULL;
+  }
+}
+
+/* Makes an index of a leaf, with the snapshot's deletions or without. */
+static int gl_index(const gpuir_index *ix, const gpuir__leaf *leaf, int deletions, gpuir_index **index,
+    gpuir_error *err) {
+  gpuir__leaf one = {gpuir__segment_share(leaf->seg), deletions ? gpuir__deleted_share(leaf->deleted) : NULL, 0};
+  return gpuir__index_make(&ix->a, ix->path, NULL, &one, 1, ix->analysis.pool, index, err);
+}
+
+/* Finds a segment among those that another snapshot has on the device; NULL: it is not there. */
+static gl_resident *gl_find(const gpuir_cuda *share, const gpuir__segment *seg, int device) {
+  const gt_team *t = share ? share->team : NULL;
+  unsigned i;
+  for (i = 0; t && t->live && i < t->n; i++) {
+    gl_resident *r = t->devices[i].resident;
+    if (!r || !r->cuda || r->hash != gpuir__segment_hash(seg) || r->size != seg->size || r->cuda->device != device)
+      continue;
+    (void)__atomic_add_fetch(&r->refs, 1, __ATOMIC_RELAXED);
+    return r;
+  }
+  return NULL;
+}
+
+/* Puts a segment on the device, in `memory` bytes at most. */
+static int gl_upload(const gpuir_index *ix, const gpuir__leaf *leaf, const gpuir_cuda_desc *desc, uint64_t memory,
+    gl_resident **resident, gpuir_error *err) {
+  gl_resident *r = (gl_resident *)gpuir__alloc_zero(&ix->a, sizeof *r);
+  gpuir_cuda_desc one = *desc;
+  int status;
+  if (!r) return gpuir__fail_nomem(err);
+  r->refs = 1;
+  r->hash = gpuir__segment_hash(leaf->seg);
+  r->size = leaf->seg->size;
+  status = gl_index(ix, leaf, 0, &r->alone, err);
+  if (status) {
+    gpuir__free(&ix->a, r, sizeof *r);
+    return status;
+  }
+  one.memory = memory;
+  if (GT_DEVICES) status = gc_open_device(r->alone, &one, &r->cuda, err);
+  if (!status && r->cuda && r->cuda->cache)
+    status = gpuir__fail(err, GPUIR_E_NOMEM, 0, "CUDA: a segment of the snapshot needs more memory than is allowed");
+  if (status) gl_leave(r);
+  else *resident = r;
+  return status;
+}
+
+/* ---- contributions under a snapshot's statistics ---- */
+
+#define GL_LOOKUPS ((uint64_t)4 << 20) /* of terms in other segments, at most; */
+#define GL_COUNTED ((uint64_t)64 << 20) /* postings that are decoded, to count those of deleted documents */
+
+/* Returns whether weighing all long lists of a segment by the snapshot is worth its time; otherwise their postings'
+ * contributions are computed for each query. */
+static int gl_is_cheap(const gpuir_index *ix, const gpuir_cuda *c) {
+  uint64_t counted = 0;
+  size_t i;
+  for (i = 0; i < ix->nleaves; i++)
+    if (ix->leaves[i].deleted) counted += ix->leaves[i].seg->stat.postings;
+  return c->nlists * (uint64_t)ix->nleaves <= GL_LOOKUPS && counted <= GL_COUNTED && !GC_UNWEIGHED;
+}
+
+/* Adds the live documents of a leaf that hold a term to *df. */
+static int gl_count(const gpuir__leaf *leaf, const char *term, size_t len, uint64_t *df) {
+  gpuir__segment scalar = *leaf->seg; /* at the SIMD level of this file; its lock is not used */
+  gpuir__list l;
+  uint64_t id;
+  uint32_t held;
+  int status;
+  if (gpuir__term_find(leaf->seg, term, len, &id)) return GPUIR_OK;
+  scalar.simd = GPUIR_SIMD_SCALAR;
+  if (!leaf->deleted) {
+    gpuir__record r;
+    gpuir__record_get(leaf->seg, id, &r);
+    *df += gpuir__min64(r.df, leaf->seg->stat.documents);
+    return GPUIR_OK;
+  }
+  status = gpuir__list_open(&scalar, &leaf->seg->a, id, &l);
+  if (status) return status;
+  held = gpuir__deleted_count(leaf->deleted, &l);
+  *df += l.df - gpuir__min32(held, l.df);
+  gpuir__list_close(&leaf->seg->a, &l);
+  return GPUIR_OK;
+}
+
+/* Weighs the long lists of a member's segment by the snapshot, and bounds what their postings contribute. */
+static int gl_weigh(const gpuir_index *ix, gpuir_cuda *c, const gpuir__saturation *table) {
+  gpuir__walk w;
+  size_t n = 0, i;
+  for (gpuir__walk_start(&w, c->ix); gpuir__walk_next(&w) && n < c->nlists;) {
+    uint64_t df = 0;
+    gpuir__list l;
+    gc_term *t;
+    gc_aid *aid;
+    int status = GPUIR_OK;
+    if (w.record.df <= GPUIR__SHORT_MAX) continue;
+    for (i = 0; i < ix->nleaves && !status; i++) status = gl_count(&ix->leaves[i], (const char *)w.term, w.len, &df);
+    if (status) return status;
+    t = &c->lists[n++];
+    aid = &c->aids[t->slot];
+    memset(&l, 0, sizeof l);
+    l.extent = &c->ix->lists.longs[t->slot];
+    t->weight = gpuir__weight(gpuir__idf(ix->collection, (uint32_t)gpuir__min64(df, ix->collection)), c->ix->stat.k1);
+    t->most = aid->most = gpuir__bound(t->weight, gpuir__list_saturation(table, &l), 1);
+    t->step = aid->most / GC_PEAK_MOST + 1;
+    t->cut = aid->cut = 0;
+  }
+  return GPUIR_OK;
+}
+
+/* Has the device compute contributions and peaks of a member anew; marks and docIDs, which the segment's own have, are
+ * written once more as they are. */
+static int gl_expand(const gpuir_index *ix, gpuir_cuda *c, gpuir_error *err) {
+  const gc_term *end = &c->lists[c->nlists - 1];
+  const uint64_t blocks = c->ix->stat.blocks,
+                 lines = end->row + ((c->view.documents - 1) >> end->span) / GC_PEAK_LINE + 1;
+  gc_view *v = &c->view;
+  gc_expansion to;
+  const void *lists;
+  int s;
+  memset(&to, 0, sizeof to);
+  to.guide.marks = (uint4 *)v->marks;
+  to.bases = v->bases;
+  to.narrow = (uint16_t *)v->narrow;
+  to.wide = (uint32_t *)v->wide;
+  s = gc_upload(c, c->lists, c->nlists * sizeof *c->lists, &lists, err);
+  if (!s) s = gc_device_alloc(c, (size_t)blocks * 4, (void **)&to.most, err);
+  if (!s) s = gc_device_alloc(c, (size_t)lines * GC_PEAK_BYTES, (void **)&to.guide.peaks, err);
+  if (!s && c->expanded) s = gc_device_alloc(c, (size_t)blocks * GPUIR__BLOCK * 4, (void **)&to.impact, err);
+  if (s) return s;
+  GC_TRY(cudaMemset(to.guide.peaks, 0, (size_t)lines * GC_PEAK_BYTES), "expanding the lists");
+  gc_expand<<<(unsigned)c->processors * 8, 256>>>(*v, (const gc_term *)lists, (uint32_t)c->nlists, blocks, to,
+      ix->norm.a, ix->norm.b);
+  GC_TRY(cudaGetLastError(), "expanding the lists");
+  GC_TRY(cudaDeviceSynchronize(), "expanding the lists");
+  v->impact = to.impact;
+  v->most = to.most;
+  v->peaks = to.guide.peaks;
+  c->lists_there = (const gc_term *)lists;
+  return GPUIR_OK;
+}
+
+/* Returns whether the bound leaves a member memory for that beside two launches. */
+static int gl_has_room(const gpuir_cuda *c) {
+  const gc_term *end = &c->lists[c->nlists - 1];
+  const uint64_t lines = end->row + ((c->view.documents - 1) >> end->span) / GC_PEAK_LINE + 1;
+  const uint64_t bytes = c->ix->stat.blocks * (4 + (c->expanded ? GPUIR__BLOCK * 4 : 0)) + lines * GC_PEAK_BYTES +
+      c->nlists * sizeof *c->lists + 4096;
+  const uint64_t left = gc_left(c);
+  return left > bytes && left - bytes > 2 * gc_sizes_of(c, c->batch).device;
+}
+
+/* Forgets the seeds, which are the segment's own. */
+static void gl_forget_seeds(gpuir_cuda *c) {
+  size_t i;
+  for (i = 0; i < c->nlists; i++) {
+    gc_known *k = &c->known[c->lists[i].slot];
+    memset(k->seeds, 0, sizeof k->seeds);
+  }
+}
+
+/* Gives a member of a segment without deletions contributions, bounds and weights of its lists under the snapshot's
+ * statistics, if that is cheap; then d->weighed is 1. */
+static int gl_derive(const gpuir_index *ix, gt_device *d, gpuir_error *err) {
+  gpuir_cuda *c = d->cuda;
+  const size_t longs = (size_t)c->ix->stat.longs;
+  gpuir__saturation *table;
+  int status;
+  if (c->view.deleted || !c->aids || !c->nlists || !gl_is_cheap(ix, c) || !gl_has_room(c)) return GPUIR_OK;
+  table = (gpuir__saturation *)gpuir__alloc_zero(&c->a, sizeof *table);
+  d->lists = (gc_term *)gpuir__alloc(&c->a, longs * sizeof *d->lists);
+  d->aids = (gc_aid *)gpuir__alloc(&c->a, longs * sizeof *d->aids);
+  if (!table || !d->lists || !d->aids) {
+    gpuir__free(&c->a, table, sizeof *table);
+    return gpuir__fail_nomem(err);
+  }
+  memcpy(d->lists, c->lists, longs * sizeof *d->lists);
+  memcpy(d->aids, c->aids, longs * sizeof *d->aids);
+  c->lists = d->lists;
+  c->aids = d->aids;
+  gpuir__saturation_prepare(table, ix->norm);
+  status = gl_weigh(ix, c, table);
+  gpuir__free(&c->a, table, sizeof *table);
+  if (status) return gpuir__fail(err, status, 0, "%s: cannot open a list: %s", ix->path, gpuir_strerror(status));
+  status = gl_expand(ix, c, err);
+  if (status) return status;
+  c->info.resident_bytes = c->info.index_bytes; /* what was made of it does not count */
+  gc_know(c);
+  d->known = c->known;
+  if (!c->known) return gpuir__fail_nomem(err);
+  gl_forget_seeds(c);
+  memset(&c->slices, 0, sizeof c->slices);
+  d->weighed = 1;
+  return GPUIR_OK;
+}
+
+/* ---- opening ---- */
+
+/* Gives a member what it answers with: the segment on the device, less the snapshot's deletions. */
+static int gl_member(const gpuir_index *ix, gt_device *d, uint64_t room, gpuir_error *err) {
+  const gpuir__deleted *deleted = d->part->leaves[0].deleted;
+  gpuir_cuda *c;
+  size_t n;
+  int status;
+  if (!d->resident->cuda) return GPUIR_OK;
+  c = (gpuir_cuda *)gpuir__alloc(&d->part->a, sizeof *c);
+  if (!c) return gpuir__fail_nomem(err);
+  *c = *d->resident->cuda;
+  d->cuda = c;
+  c->index = d->part;
+  c->room = room;
+  c->info.used_memory = c->info.queries = c->info.batches = c->info.lists_hit = 0;
+  c->info.plan_ns = c->info.send_ns = c->info.wait_ns = c->info.deliver_ns = 0;
+  c->nmemory = 0;
+  GC_TRY(cudaSetDevice(c->device), "choosing the device");
+  if (!deleted) return gl_derive(ix, d, err);
+  n = (size_t)deleted->words * 8;
+  status = gc_upload(c, deleted->bits, n, (const void **)&c->view.deleted, err);
+  if (status) return status;
+  c->aids = NULL;
+  c->expanded = 0;
+  memset(&c->slices, 0, sizeof c->slices);
+  return gc_shape_or(c, 0, err);
+}
+
+/* Finds the bytes of the device that a snapshot may take, those of segments that it takes over among them. */
+static int gl_room(const gt_team *t, const gpuir_cuda_desc *desc, uint64_t *room, uint64_t *used, gpuir_error *err) {
+  size_t free_bytes, all_bytes;
+  unsigned i;
+  *used = 0;
+  for (i = 0; i < t->n; i++)
+    if (t->devices[i].resident) *used += t->devices[i].resident->cuda->info.used_memory;
+  GC_TRY(cudaSetDevice(desc->device), "choosing the device");
+  GC_TRY(cudaMemGetInfo(&free_bytes, &all_bytes), "asking for free memory");
+  *room = *used + free_bytes / 10 * 9;
+  if (desc->memory && desc->memory < *room) *room = desc->memory;
+  return GPUIR_OK;
+}
+
+/* Uploads the segments that are not there. Each may take a part of the memory as its file is of the files, or more,
+ * where there is much. */
+static int gl_upload_all(gt_team *t, const gpuir_cuda_desc *desc, gpuir_error *err) {
+  uint64_t files = 0, room = 0, used = 0;
+  unsigned i;
+  int status = GT_DEVICES ? gl_room(t, desc, &room, &used, err) : GPUIR_OK;
+  for (i = 0; i < t->n; i++)
+    if (!t->devices[i].resident) files += t->devices[i].part->leaves[0].seg->size;
+  for (i = 0; i < t->n && !status; i++) {
+    gt_device *d = &t->devices[i];
+    const gpuir__leaf *leaf = &d->part->leaves[0];
+    const uint64_t left = used < room ? room - used : 0;
+    if (d->resident) continue;
+    status = gl_upload(t->ix, leaf, desc,
+        gpuir__max64(gpuir__min64(GL_LEAST, left / 2),
+            (uint64_t)((double)left * (double)leaf->seg->size / (double)files)),
+        &d->resident, err);
+    if (status) break;
+    files -= leaf->seg->size;
+    if (d->resident->cuda) used += d->resident->cuda->info.used_memory;
+  }
+  for (i = 0; i < t->n && !status; i++)
+    status = gl_member(t->ix, &t->devices[i], (room > used ? room - used : 0) / t->n, err);
+  return status;
+}
+
+/* Makes the members of a snapshot: its segments that have documents. */
+static int gl_members(gt_team *t, const gpuir_cuda_desc *desc, gpuir_error *err) {
+  const gpuir_index *ix = t->ix;
+  size_t i;
+  for (i = 0; i < ix->nleaves; i++) {
+    const gpuir__leaf *leaf = &ix->leaves[i];
+    gt_device *d = &t->devices[t->n];
+    int status;
+    if (!leaf->seg->stat.documents) continue;
+    if (t->n == GT_MEMBERS)
+      return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "%s: more than %u segments: merge them", ix->path, GT_MEMBERS);
+    status = gl_index(ix, leaf, 1, &d->part, err);
+    if (status) return status;
+    d->leaf = i;
+    d->first = leaf->base;
+    d->end = leaf->base + (uint32_t)leaf->seg->stat.documents;
+    d->resident = gl_find(desc->share, leaf->seg, desc->device);
+    t->n++;
+  }
+  if (t->n) return GPUIR_OK;
+  return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "%s: no segment has documents", ix->path);
+}
+
+/* Puts a snapshot on desc->device. */
+static int gl_open(const gpuir_index *ix, const gpuir_cuda_desc *desc, gt_team **team, gpuir_error *err) {
+  gpuir_cuda_desc one;
+  gt_team *t = (gt_team *)gpuir__alloc_zero(&ix->a, sizeof *t);
+  int status;
+  if (!t) return gpuir__fail_nomem(err);
+  memset(&one, 0, sizeof one);
+  if (desc) one = *desc;
+  if (one.ndevices) one.device = one.devices[0];
+  t->a = ix->a;
+  t->ix = ix;
+  t->live = 1;
+  status = gl_members(t, &one, err);
+  t->parts = t->n;
+  if (!status) status = gl_upload_all(t, &one, err);
+  if (!status) {
+    *team = t;
+    return GPUIR_OK;
+  }
+  gl_let_go(t);
+  gt_close(t);
+  return status;
+}
+
+/* ========================
  * [cuda-16-api]  the C interface, declared in [api-backends] of gpuir.h
  * ======================*/
 
@@ -9602,18 +10018,19 @@ void gpuir_cuda_close(gpuir_cuda *c) {
     return;
   }
   a = c->a;
+  if (c->team->live) gl_let_go(c->team);
   gt_close(c->team);
   gpuir__free(&a, c, sizeof *c);
 }
 
-/* Opens several devices as one. */
+/* Opens several devices, or the segments of a snapshot, as one. */
 static int gc_open_team(const gpuir_index *ix, const gpuir_cuda_desc *desc, gpuir_cuda **cuda, gpuir_error *err) {
   gpuir_cuda *c = (gpuir_cuda *)gpuir__alloc_zero(&ix->a, sizeof *c);
   int status;
   if (!c) return gpuir__fail_nomem(err);
   c->a = ix->a;
   c->index = ix;
-  status = gt_open(ix, desc, &c->team, err);
+  status = gpuir__only(ix) ? gt_open(ix, desc, &c->team, err) : gl_open(ix, desc, &c->team, err);
   if (status) gpuir__free(&ix->a, c, sizeof *c);
   else *cuda = c;
   return status;
@@ -9626,7 +10043,8 @@ int gpuir_cuda_open(const gpuir_index *ix, const gpuir_cuda_desc *desc, gpuir_cu
   if (ix->layout != gpuir__index_layout()) return gc_refuse(err, "gpuir_cuda_open");
   if (desc && (desc->device < 0 || desc->batch > 65536 || !desc->devices != !desc->ndevices))
     return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_cuda_open: bad device or batch");
-  if (!gpuir__only(ix)) return gpuir__fail_unmerged(ix, err);
+  if (!gpuir__only(ix) && desc && desc->ndevices > 1) return gpuir__fail_unmerged(ix, err);
+  if (!gpuir__only(ix)) return gc_open_team(ix, desc, cuda, err);
   if (!desc || !desc->ndevices) return gc_open_device(ix, desc, cuda, err);
   if (desc->ndevices > 1) return gc_open_team(ix, desc, cuda, err);
   one = *desc;

@@ -19,31 +19,6 @@ static size_t phrase_text(unsigned d, synth_rng *r, char *text, size_t cap) {
   return at;
 }
 
-/* Writes an index with positions, in these codecs. */
-static void phrase_build(const char *path, unsigned documents, const char *docids, const char *freqs) {
-  static char text[1 << 18];
-  gpuir_builder_desc desc;
-  gpuir_builder *b;
-  gpuir_error err;
-  synth_rng r = {91};
-  unsigned d;
-  int status;
-  memset(&desc, 0, sizeof desc);
-  desc.path = path;
-  desc.codec = docids;
-  desc.freq_codec = freqs;
-  desc.positions = 1;
-  status = gpuir_builder_create(&desc, &b, &err);
-  for (d = 0; d < documents && !status; d++)
-    status = gpuir_builder_add_text(b, NULL, text, phrase_text(d, &r, text, sizeof text), &err);
-  if (!status) status = gpuir_builder_write(b, NULL, &err);
-  gpuir_builder_destroy(b);
-  if (status) {
-    printf("Bail out! %s\n", err.msg);
-    exit(1);
-  }
-}
-
 static size_t phrase_put(synth_rng *r, char *text, size_t cap) {
   const double u = synth_unit(r);
   if (!synth_below(r, 200)) return (size_t)snprintf(text, cap, "unknown ");
@@ -99,98 +74,6 @@ static unsigned phrase_compare(gpuir_index *ix, gpuir_searcher *cpu, gpuir_searc
   }
   free(q);
   return bad;
-}
-
-/* What the device leaves to the CPU fails without fallback, and is answered and counted with it. */
-static unsigned phrase_refusals(gpuir_index *ix, gpuir_cuda *cuda, gpuir_searcher *cpu) {
-  static const char *const texts[] = {"\"t1 t2\" t5", "t5 -\"t1 t2\"", "t1*", "\"t1 t2\" t10*"};
-  static const int modes[] = {GPUIR_OR, GPUIR_AND, GPUIR_AND, GPUIR_AND};
-  unsigned bad = 0, i;
-  for (i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-    gpuir_searcher *strict, *lenient;
-    gpuir_searcher_info info;
-    gpuir_query_desc desc;
-    gpuir_query *q;
-    gpuir_error err;
-    gpuir_hit hit;
-    size_t n = 0;
-    memset(&desc, 0, sizeof desc);
-    desc.mode = modes[i];
-    if (gpuir_query_parse(ix, &desc, texts[i], strlen(texts[i]), &q, &err) ||
-        gpuir_searcher_create(ix, NULL, &strict, NULL) || gpuir_searcher_create(ix, NULL, &lenient, NULL) ||
-        gpuir_cuda_attach(strict, cuda, 0, &err) || gpuir_cuda_attach(lenient, cuda, 1, &err)) {
-      printf("# %s\n", err.msg);
-      return 1;
-    }
-    bad += gpuir_search(strict, q, &hit, 1, &n) != GPUIR_E_BACKEND;
-    gpuir_searcher_error(strict, &err);
-    bad += !strstr(err.msg, "does not answer");
-    bad += compare(cpu, lenient, &q, 1, 10, SINGLE);
-    (void)gpuir_searcher_get_info(lenient, &info);
-    bad += info.backend_failures != 1;
-    gpuir_searcher_destroy(strict);
-    gpuir_searcher_destroy(lenient);
-    gpuir_query_destroy(q);
-  }
-  return bad;
-}
-
-/* One index within a bound on the device's memory; 0: none. Returns 0 if its positions did not fit. */
-static int phrase_check(const char *name, gpuir_index *ix, uint64_t memory, unsigned nq) {
-  gpuir_cuda *cuda;
-  gpuir_cuda_desc desc;
-  gpuir_searcher_desc sd;
-  gpuir_searcher *cpu, *gpu;
-  gpuir_query *q;
-  gpuir_error err;
-  gpuir_hit hit;
-  size_t n = 0;
-  unsigned bad = 0;
-  int there;
-  char what[160];
-  memset(&desc, 0, sizeof desc);
-  memset(&sd, 0, sizeof sd);
-  desc.memory = memory;
-  sd.threads = 8;
-  if (gpuir_cuda_open(ix, &desc, &cuda, &err)) return 0;
-  if (gpuir_searcher_create(ix, NULL, &cpu, NULL) || gpuir_searcher_create(ix, &sd, &gpu, NULL) ||
-      gpuir_query_parse(ix, NULL, "\"t1 t2\"", 7, &q, &err))
-    exit(1);
-  there = !gpuir_cuda_attach(gpu, cuda, 0, &err) && !gpuir_search(gpu, q, &hit, 1, &n);
-  if (there) {
-    bad = phrase_compare(ix, cpu, gpu, nq, 17u + (unsigned)(memory >> 16));
-    if (!memory) bad += phrase_refusals(ix, cuda, cpu);
-    (void)snprintf(what, sizeof what, "phrases, %s, %llu KB: hits and counts equal the CPU's", name,
-        (unsigned long long)(memory >> 10));
-    report(!bad, what);
-  }
-  gpuir_query_destroy(q);
-  gpuir_searcher_destroy(cpu);
-  gpuir_searcher_destroy(gpu);
-  gpuir_cuda_close(cuda);
-  return there;
-}
-
-/* Indexes with positions, in several codecs, from room for everything down to room for the lists and positions alone.
- */
-static void check_phrases(const char *path, int quick) {
-  static const char *const codecs[][2] = {{"bp128", "bp128"}, {"vbyte", "newpfd"}, {"pfd-list", "bp128"}};
-  const unsigned documents = quick ? 3000 : 30000;
-  unsigned i, part, answered = 0;
-  for (i = 0; i < (quick ? 2 : 3); i++) {
-    gpuir_index *ix;
-    gpuir_error err;
-    uint64_t all, searcher;
-    phrase_build(path, documents, codecs[i][0], codecs[i][1]);
-    if (gpuir_open(path, NULL, &ix, &err)) exit(1);
-    searcher = bounded_memory(ix, 0, 0, &all);
-    answered += (unsigned)phrase_check(codecs[i][0], ix, 0, quick ? 16 : 200);
-    for (part = 1; part < (quick ? 2 : 8); part++)
-      answered +=
-          (unsigned)phrase_check(codecs[i][0], ix, searcher + (all - searcher) / 10 * (10 - part), quick ? 8 : 60);
-    gpuir_close(ix);
-  }
-  report(answered >= (quick ? 2 : 8), "a device answers phrases with and without expanded lists");
 }
 
 #endif

@@ -5,8 +5,8 @@
  * batches and alone, by a device that holds the lists expanded, by one that decodes them and by one that holds some
  * at a time, with both evaluators. So are indexes in every codec, and WordNet. Calls of CUDA are made to fail one
  * after another (gpuir_cuda.cu's seam). Prints TAP. Without a device it says so and succeeds. `test_cuda quick` is the
- * reduced set for compute-sanitizer, `test_cuda shapes|codecs|text|ranges|phrases` a part of the whole (with `-quick`
- * behind it reduced), and `test_cuda ./INDEX` searches an index that is there. */
+ * reduced set for compute-sanitizer, `test_cuda shapes|codecs|text|ranges|phrases|live` a part of the whole (with
+ * `-quick` behind it reduced), and `test_cuda ./INDEX` searches an index that is there. */
 #define GPUIR_IMPLEMENTATION
 #include "gpuir.h"
 
@@ -17,9 +17,13 @@
 
 #include "compare.h"
 
+#include "phrases.h"
+
+#include "live.h"
+
 static char folder[] = "/tmp/gpuir-cuda-XXXXXX";
 
-extern int gpuir_cuda_seam_uncut;
+extern int gpuir_cuda_seam_uncut, gpuir_cuda_seam_unweighed;
 
 /* The device memory that an open index takes with a searcher (*all), and the searcher alone, within a bound (or 0). */
 static uint64_t bounded_memory(const gpuir_index *ix, size_t batch, uint64_t bound, uint64_t *all) {
@@ -50,8 +54,6 @@ static uint64_t searcher_memory(const gpuir_index *ix, size_t batch, uint64_t *a
   gpuir_cuda_seam_uncut = 0;
   return one;
 }
-
-#include "phrases.h"
 
 enum { CUT, EXPANDED, COARSE, GUIDED, IN_PLACE, CACHED, WAYS };
 
@@ -1008,6 +1010,125 @@ static void check_ranges(const char *path, int quick) {
   most_terms = 40;
 }
 
+/* ---- phrases ---- */
+
+/* Writes an index with positions, in these codecs. */
+static void phrase_build(const char *path, unsigned documents, const char *docids, const char *freqs) {
+  static char text[1 << 18];
+  gpuir_builder_desc desc;
+  gpuir_builder *b;
+  gpuir_error err;
+  synth_rng r = {91};
+  unsigned d;
+  int status;
+  memset(&desc, 0, sizeof desc);
+  desc.path = path;
+  desc.codec = docids;
+  desc.freq_codec = freqs;
+  desc.positions = 1;
+  status = gpuir_builder_create(&desc, &b, &err);
+  for (d = 0; d < documents && !status; d++)
+    status = gpuir_builder_add_text(b, NULL, text, phrase_text(d, &r, text, sizeof text), &err);
+  if (!status) status = gpuir_builder_write(b, NULL, &err);
+  gpuir_builder_destroy(b);
+  if (status) {
+    printf("Bail out! %s\n", err.msg);
+    exit(1);
+  }
+}
+
+/* What the device leaves to the CPU fails without fallback, and is answered and counted with it. */
+static unsigned phrase_refusals(gpuir_index *ix, gpuir_cuda *cuda, gpuir_searcher *cpu) {
+  static const char *const texts[] = {"\"t1 t2\" t5", "t5 -\"t1 t2\"", "t1*", "\"t1 t2\" t10*"};
+  static const int modes[] = {GPUIR_OR, GPUIR_AND, GPUIR_AND, GPUIR_AND};
+  unsigned bad = 0, i;
+  for (i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+    gpuir_searcher *strict, *lenient;
+    gpuir_searcher_info info;
+    gpuir_query_desc desc;
+    gpuir_query *q;
+    gpuir_error err;
+    gpuir_hit hit;
+    size_t n = 0;
+    memset(&desc, 0, sizeof desc);
+    desc.mode = modes[i];
+    if (gpuir_query_parse(ix, &desc, texts[i], strlen(texts[i]), &q, &err) ||
+        gpuir_searcher_create(ix, NULL, &strict, NULL) || gpuir_searcher_create(ix, NULL, &lenient, NULL) ||
+        gpuir_cuda_attach(strict, cuda, 0, &err) || gpuir_cuda_attach(lenient, cuda, 1, &err)) {
+      printf("# %s\n", err.msg);
+      return 1;
+    }
+    bad += gpuir_search(strict, q, &hit, 1, &n) != GPUIR_E_BACKEND;
+    gpuir_searcher_error(strict, &err);
+    bad += !strstr(err.msg, "does not answer");
+    bad += compare(cpu, lenient, &q, 1, 10, SINGLE);
+    (void)gpuir_searcher_get_info(lenient, &info);
+    bad += info.backend_failures != 1;
+    gpuir_searcher_destroy(strict);
+    gpuir_searcher_destroy(lenient);
+    gpuir_query_destroy(q);
+  }
+  return bad;
+}
+
+/* One index within a bound on the device's memory; 0: none. Returns 0 if its positions did not fit. */
+static int phrase_check(const char *name, gpuir_index *ix, uint64_t memory, unsigned nq) {
+  gpuir_cuda *cuda;
+  gpuir_cuda_desc desc;
+  gpuir_searcher_desc sd;
+  gpuir_searcher *cpu, *gpu;
+  gpuir_query *q;
+  gpuir_error err;
+  gpuir_hit hit;
+  size_t n = 0;
+  unsigned bad = 0;
+  int there;
+  char what[160];
+  memset(&desc, 0, sizeof desc);
+  memset(&sd, 0, sizeof sd);
+  desc.memory = memory;
+  sd.threads = 8;
+  if (gpuir_cuda_open(ix, &desc, &cuda, &err)) return 0;
+  if (gpuir_searcher_create(ix, NULL, &cpu, NULL) || gpuir_searcher_create(ix, &sd, &gpu, NULL) ||
+      gpuir_query_parse(ix, NULL, "\"t1 t2\"", 7, &q, &err))
+    exit(1);
+  there = !gpuir_cuda_attach(gpu, cuda, 0, &err) && !gpuir_search(gpu, q, &hit, 1, &n);
+  if (there) {
+    bad = phrase_compare(ix, cpu, gpu, nq, 17u + (unsigned)(memory >> 16));
+    if (!memory) bad += phrase_refusals(ix, cuda, cpu);
+    (void)snprintf(what, sizeof what, "phrases, %s, %llu KB: hits and counts equal the CPU's", name,
+        (unsigned long long)(memory >> 10));
+    report(!bad, what);
+  }
+  gpuir_query_destroy(q);
+  gpuir_searcher_destroy(cpu);
+  gpuir_searcher_destroy(gpu);
+  gpuir_cuda_close(cuda);
+  return there;
+}
+
+/* Indexes with positions, in several codecs, from room for everything down to room for the lists and positions alone.
+ */
+static void check_phrases(const char *path, int quick) {
+  static const char *const codecs[][2] = {{"bp128", "bp128"}, {"vbyte", "newpfd"}, {"pfd-list", "bp128"}};
+  const unsigned documents = quick ? 3000 : 30000;
+  unsigned i, part, answered = 0;
+  for (i = 0; i < (quick ? 2 : 3); i++) {
+    gpuir_index *ix;
+    gpuir_error err;
+    uint64_t all, searcher;
+    phrase_build(path, documents, codecs[i][0], codecs[i][1]);
+    if (gpuir_open(path, NULL, &ix, &err)) exit(1);
+    searcher = bounded_memory(ix, 0, 0, &all);
+    answered += (unsigned)phrase_check(codecs[i][0], ix, 0, quick ? 16 : 200);
+    for (part = 1; part < (quick ? 2 : 8); part++)
+      answered +=
+          (unsigned)phrase_check(codecs[i][0], ix, searcher + (all - searcher) / 10 * (10 - part), quick ? 8 : 60);
+    gpuir_close(ix);
+  }
+  report(answered >= (quick ? 2 : 8), "a device answers phrases with and without expanded lists");
+}
+
 /* ---- folders of several segments ---- */
 
 /* Adds documents of a few words, a commit for every third part of them. */
@@ -1066,11 +1187,13 @@ static unsigned differing_segments(gpuir_index *parts, gpuir_index *whole) {
   return bad;
 }
 
-/* A folder of several segments is refused with words that say what to do, and the CPU goes on answering; merged into
- * one, the device answers, with the CPU's hits and scores of before: what they weigh is computed of counts, in
- * integers, in whichever segments these stand. */
+/* A folder of several segments is refused by several devices with words that say what to do. Merged into one, a
+ * device answers it, with the CPU's hits and scores of before: what they weigh is computed of counts, in integers, in
+ * whichever segments these stand. */
 static void check_segments(unsigned documents) {
+  static const int devices[2] = {0, 0};
   char path[80];
+  gpuir_cuda_desc several;
   gpuir_live_desc desc;
   gpuir_live *live;
   gpuir_index *parts, *whole;
@@ -1087,9 +1210,12 @@ static void check_segments(unsigned documents) {
     exit(1);
   }
   memset(&err, 0, sizeof err);
-  report(gpuir_cuda_open(parts, NULL, &cuda, &err) == GPUIR_E_UNSUPPORTED && !cuda && err.code == GPUIR_E_UNSUPPORTED &&
-          strstr(err.msg, "merge"),
-      "a folder of several segments is refused");
+  memset(&several, 0, sizeof several);
+  several.devices = devices;
+  several.ndevices = 2;
+  report(gpuir_cuda_open(parts, &several, &cuda, &err) == GPUIR_E_UNSUPPORTED && !cuda &&
+          err.code == GPUIR_E_UNSUPPORTED && strstr(err.msg, "merge"),
+      "a folder of several segments is refused by several devices");
   if (gpuir_live_merge(live, 1, &more, &err) || gpuir_live_commit(live, &err) || gpuir_open(path, NULL, &whole, &err)) {
     printf("Bail out! %s\n", err.msg);
     exit(1);
@@ -1099,6 +1225,108 @@ static void check_segments(unsigned documents) {
   gpuir_close(whole);
   gpuir_live_close(live);
   (void)folder_remove(path);
+}
+
+/* A snapshot takes over what another has on the device: opening it makes fewer calls, and takes little more memory; but
+ * it has to fit. */
+static void check_takeover(void) {
+  live_folder f;
+  gpuir_index *ix, *next;
+  gpuir_cuda *first, *second, *none = (gpuir_cuda *)folder; /* is not looked at */
+  gpuir_cuda_desc desc;
+  gpuir_cuda_info a, b;
+  gpuir_error err;
+  long calls[2];
+  live_start(&f, folder);
+  gpuir_close(live_step(&f, 20000, 0, NULL));
+  ix = live_step(&f, 1000, 0, NULL);
+  gpuir_cuda_seam_calls = 0;
+  first = live_on_device(ix, NULL);
+  calls[0] = gpuir_cuda_seam_calls;
+  next = live_step(&f, 0, 2, ix);
+  gpuir_cuda_seam_calls = 0;
+  second = live_on_device(next, first);
+  calls[1] = gpuir_cuda_seam_calls;
+  gpuir_cuda_get_info(first, &a);
+  gpuir_cuda_get_info(second, &b);
+  report(calls[1] < calls[0] / 2 && b.used_memory < a.used_memory + (64u << 10) && b.devices == 1,
+      "a snapshot takes over another's segments");
+  gpuir_cuda_close(first);
+  report(!live_compare(next, second, 20, 5), "which it has when that is closed");
+  gpuir_cuda_close(second);
+  memset(&desc, 0, sizeof desc);
+  desc.memory = 1 << 20;
+  report(gpuir_cuda_open(next, &desc, &none, &err) == GPUIR_E_NOMEM && !none,
+      "a snapshot that does not fit is refused");
+  gpuir_close(ix);
+  gpuir_close(next);
+  live_end(&f);
+}
+
+/* Returns 0 if a snapshot is opened, attached and asked for a phrase with the CPU's hits; 1 if a call of CUDA fails and
+ * says so; 2 if that is not told. */
+static unsigned ask_snapshot(gpuir_index *ix, gpuir_query *q, const gpuir_hit *expected, size_t n, int code) {
+  gpuir_cuda *cuda = NULL;
+  gpuir_searcher *gpu;
+  gpuir_hit hits[20];
+  gpuir_error err;
+  size_t got = 0;
+  unsigned outcome;
+  int status;
+  memset(&err, 0, sizeof err);
+  if (gpuir_searcher_create(ix, NULL, &gpu, NULL)) exit(1);
+  status = gpuir_cuda_open(ix, NULL, &cuda, &err);
+  if (!status) status = gpuir_cuda_attach(gpu, cuda, 0, &err);
+  if (status) {
+    outcome = status != code || err.code != code || !err.msg[0] ? 2 : 1;
+  } else {
+    status = gpuir_search(gpu, q, hits, 20, &got);
+    outcome = status ? (status == code ? 1 : 2) : got != n || memcmp(hits, expected, n * sizeof *hits) != 0 ? 2 : 0;
+  }
+  gpuir_cuda_seam_fail = 0;
+  gpuir_searcher_destroy(gpu);
+  gpuir_cuda_close(cuda);
+  return outcome;
+}
+
+/* Lets each CUDA call of opening a snapshot and of asking it fail in turn. */
+static void check_failing_snapshots(unsigned documents) {
+  static const int errors[] = {2, 719}; /* cudaErrorMemoryAllocation, cudaErrorLaunchFailure */
+  live_folder f;
+  gpuir_index *ix;
+  gpuir_searcher *cpu;
+  gpuir_query *q;
+  gpuir_query_desc desc;
+  gpuir_error err;
+  gpuir_hit hits[20];
+  size_t n;
+  unsigned error, wrong = 0, injected = 0, outcome;
+  live_start(&f, folder);
+  gpuir_close(live_step(&f, documents, 0, NULL));
+  ix = live_step(&f, documents / 8, 5, NULL);
+  memset(&desc, 0, sizeof desc);
+  desc.mode = GPUIR_AND;
+  if (gpuir_searcher_create(ix, NULL, &cpu, NULL) || gpuir_query_parse(ix, &desc, "\"t1 t0\" t2", 10, &q, &err) ||
+      gpuir_search(cpu, q, hits, 20, &n))
+    exit(1);
+  for (error = 0; error < 2; error++) {
+    long fail = 1;
+    for (outcome = 1; outcome && fail < 2000; fail++) {
+      gpuir_cuda_seam_calls = 0;
+      gpuir_cuda_seam_fail = fail;
+      gpuir_cuda_seam_error = errors[error];
+      outcome = ask_snapshot(ix, q, hits, n, error ? GPUIR_E_BACKEND : GPUIR_E_NOMEM);
+      if (!outcome && gpuir_cuda_seam_calls >= fail) outcome = 1; /* it did without the call */
+      wrong += outcome == 2;
+      injected += outcome == 1;
+    }
+  }
+  printf("# %u failures injected\n", injected);
+  report(!wrong && injected > 40 && n > 0, "calls that fail, of a snapshot");
+  gpuir_query_destroy(q);
+  gpuir_searcher_destroy(cpu);
+  gpuir_close(ix);
+  live_end(&f);
 }
 
 /* Structures of a program that was compiled from another gpuir.h are refused, with words, before anything of them is
@@ -1129,6 +1357,7 @@ static void check_layout(gpuir_index *ix) {
 int main(int argc, char **argv) {
   const int quick = argc > 1 && strstr(argv[1], "quick") && !strchr(argv[1], '/');
   const shape one = {"one document", 1, 3, 3, 0, 1, 0};
+  int unweighed;
   char path[64] = "";
   gpuir_index *ix;
   gpuir_cuda *cuda;
@@ -1147,7 +1376,7 @@ int main(int argc, char **argv) {
   } else if (argc > 1 && strchr(argv[1], '/')) {
     check_index(argv[1], argv[1], 0);
   } else {
-    const char *part = argc > 1 && strcmp(argv[1], "quick") != 0 ? argv[1] : "shapes codecs text ranges phrases";
+    const char *part = argc > 1 && strcmp(argv[1], "quick") != 0 ? argv[1] : "shapes codecs text ranges phrases live";
     if (strstr(part, "shapes")) check_shapes(path, quick);
     if (strstr(part, "codecs")) check_codecs(path, quick);
     if (strstr(part, "text")) {
@@ -1156,6 +1385,13 @@ int main(int argc, char **argv) {
     }
     if (strstr(part, "ranges")) check_ranges(path, quick);
     if (strstr(part, "phrases")) check_phrases(path, quick);
+    for (unweighed = 0; strstr(part, "live") && unweighed < 2; unweighed++) {
+      gpuir_cuda_seam_unweighed = unweighed;
+      check_live(folder, quick ? 3000 : 32000, quick ? 12 : unweighed ? 24 : 60);
+    }
+    gpuir_cuda_seam_unweighed = 0;
+    if (strstr(part, "live")) check_takeover();
+    if (strstr(part, "live")) check_failing_snapshots(quick ? 500 : 8000);
     if (strstr(part, "shapes")) check_segments(quick ? 900 : 30000);
   }
   (void)unlink(path);

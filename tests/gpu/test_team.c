@@ -1,7 +1,8 @@
 /* test_team.c - several devices answer as one CPU does, bit for bit
  *
  * Teams of 2 to 64 members with the whole index, and with parts of it, are asked with every mode, many k, negation,
- * unknown and repeated terms and other k1 and b, in batches, alone and with two batches in flight. Their members are
+ * unknown and repeated terms and other k1 and b, in batches, alone and with two batches in flight; so are snapshots of
+ * several segments and with deletions. Their members are
  * searchers of the CPU, or backends that fail in chosen ways, by gpuir_cuda.cu's seam: that needs no device. Where
  * there are devices, teams of them are asked too, of one that is named twice where there is just one. Prints TAP. */
 #define GPUIR_IMPLEMENTATION
@@ -13,6 +14,10 @@
 #include "real.h"
 
 #include "compare.h"
+
+#include "phrases.h"
+
+#include "live.h"
 
 static char folder[] = "/tmp/gpuir-team-XXXXXX";
 static char path[64];
@@ -470,6 +475,7 @@ int main(void) {
     gpuir_close(ix);
   }
   check_damage();
+  check_live(folder, 3200, 24);
   build(&wordnet, path);
   check_index(wordnet.name, real_name(path), 0);
   gpuir_cuda_seam_member = NULL;

@@ -7,11 +7,11 @@
 
 #ifdef GPUIR_WITH_CUDA
 
-/* Returns why the device does not take an index that changes; NULL if it does. */
+/* Returns why several devices do not take an index that changes; NULL if they do. */
 static const char *unmerged(const gpuir_index *index) {
   gpuir_index_info info;
   if (gpuir_index_get_info(index, &info) || (info.segments == 1 && info.docids == info.documents)) return NULL;
-  return "the GPU takes an index of one segment without deleted documents, which 'gpuir merge --all' makes";
+  return "several GPUs take an index of one segment without deleted documents, which 'gpuir merge --all' makes";
 }
 
 const char *cli_backends(void) { return "cpu, cuda"; }
@@ -27,7 +27,7 @@ int cli_gpu_open(cli_gpu *gpu, int backend, const cli_devices *devices, const gp
   gpu->cuda = NULL;
   gpu->fallback = backend == CLI_BACKEND_AUTO;
   if (backend == CLI_BACKEND_CPU) return CLI_OK;
-  if (unmerged(index)) {
+  if (devices->n > 1 && unmerged(index)) {
     cli_error(gpu->fallback ? "the CPU answers: %s" : "--backend gpu: %s", unmerged(index));
     return gpu->fallback ? CLI_OK : CLI_FAIL;
   }
