@@ -958,11 +958,11 @@ typedef struct gpuir_cuda_desc {
    * computational threshold of Ao et al., PVLDB 4(8), 2011, section 4.1, counts the shortest lists only.) */
   uint64_t threshold;
   /* Several devices in place of `device`, by ordinal, each with a thread in every searcher that is attached; one of
-   * them may be named twice. Each holds the whole index and takes queries of a batch as it has time; what one that
-   * fails leaves is taken by the others. Or, with `partition`, each holds the documents of a range, for which `memory`
-   * is then its bound, and all answer every query; to open it, each writes its part of the index to a file in `folder`
-   * (NULL: /dev/shm or /tmp), which it removes when it has read it. The hits are the same. A part has no substitute:
-   * once its device has failed, all queries do, or are the CPU's. */
+   * them may be named twice. Each holds the whole index and has a share of a batch's queries; what one that is slower
+   * or fails leaves is taken by the others. Or, with `partition`, each holds the documents of a range, for which
+   * `memory` is then its bound, and all answer every query; to open it, each writes its part of the index to a file in
+   * `folder` (NULL: /dev/shm or /tmp), which it removes when it has read it. The hits are the same. A part has no
+   * substitute: once its device has failed, all queries do, or are the CPU's. */
   const int *devices; /* [ndevices] */
   size_t ndevices;
   int partition;

@@ -8,6 +8,7 @@
 #define GPUIR_IMPLEMENTATION
 #include "gpuir.h"
 
+#include "../support/alloc.h"
 #include "../support/folder.h"
 #include "synth.h"
 
@@ -43,11 +44,25 @@ typedef struct faulty {
 static faulty fault = {-1, FAILS_ALL, 0, 0};
 static int all_fail;
 
+/* The first member ends no batch until the others have answered so many queries; 0: it does not wait. */
+static struct {
+  size_t until, answered; /* answered: atomic */
+  int in_vain; /* 1: they never did */
+} slow;
+
+static void wait_for_others(void) {
+  const uint64_t most = gpuir__now() + 30000000000u;
+  while (__atomic_load_n(&slow.answered, __ATOMIC_ACQUIRE) < slow.until && !slow.in_vain) {
+    slow.in_vain = gpuir__now() > most;
+    (void)sched_yield();
+  }
+}
+
 /* A backend's context: a second searcher of the same index, which answers. */
 typedef struct doubled {
   gpuir_searcher *inner;
   int faulty;
-  unsigned batches;
+  unsigned member, batches;
   gpuir_batch *batch[2];
   gpuir_batch_desc descs[2];
   int fails[2];
@@ -78,7 +93,10 @@ static int doubled_finish(void *context, void *running, gpuir_error *err) {
   const size_t which = (size_t)(batch - d->batch);
   const gpuir_batch_desc *desc = &d->descs[which];
   size_t i;
-  int status = gpuir_search_finish(*batch);
+  int status;
+  if (slow.until && !d->member) wait_for_others();
+  status = gpuir_search_finish(*batch);
+  if (d->member) (void)__atomic_add_fetch(&slow.answered, desc->nq, __ATOMIC_RELEASE);
   *batch = NULL;
   if (status || !d->fails[which]) return status;
   for (i = 0; i < desc->nq; i++) {
@@ -103,6 +121,7 @@ static int on_cpu(unsigned member, gpuir_searcher *s) {
   desc.evaluator = s->engine.evaluator;
   if (gpuir_searcher_create(s->ix, &desc, &d->inner, NULL)) exit(1);
   d->faulty = all_fail || (int)member == fault.number;
+  d->member = member;
   memset(&b, 0, sizeof b);
   b.version = GPUIR_BACKEND_VERSION;
   b.name = "faulty";
@@ -271,6 +290,44 @@ static void check_losses(gpuir_index *ix, uint32_t vocabulary) {
   fault.number = -1;
 }
 
+/* ---- a member that is slower than the other ---- */
+
+#define HALF 4000u /* queries of a member: ANDs, which it takes as 2,048, 1,024 and 928 */
+
+/* The first member ends nothing until the other one has answered its own half and what the first could not take yet. */
+static void check_slow(gpuir_index *ix, uint32_t vocabulary) {
+  static gpuir_hit a[50 * 5], b[2 * HALF * 5];
+  static uint32_t na[50], nb[2 * HALF];
+  static const gpuir_query *q[2 * HALF];
+  gpuir_query *own[50];
+  gpuir_searcher *cpu, *gpu;
+  gpuir_error err;
+  gpuir_cuda *cuda = team(ix, zeros, 2, 0, &err);
+  synth_rng r = {77};
+  unsigned i, bad = 0;
+  int status;
+  if (!cuda || gpuir_searcher_create(ix, NULL, &cpu, NULL) || gpuir_searcher_create(ix, NULL, &gpu, NULL) ||
+      gpuir_cuda_attach(gpu, cuda, 0, &err))
+    stop_at("a slow member", &err);
+  for (i = 0; i < 50; i++) {
+    do own[i] = random_query(ix, vocabulary, &r, 0);
+    while (own[i]->mode != GPUIR_AND && (gpuir_query_destroy(own[i]), 1));
+  }
+  for (i = 0; i < 2 * HALF; i++) q[i] = own[i % 50];
+  if (gpuir_search_batch(cpu, q, 50, 5, a, na)) exit(1);
+  memset(&slow, 0, sizeof slow);
+  slow.until = HALF + 400; /* it could take 928 more */
+  status = gpuir_search_batch(gpu, q, 2 * HALF, 5, b, nb);
+  slow.until = 0;
+  for (i = 0; i < 2 * HALF; i++)
+    bad += nb[i] != na[i % 50] || memcmp(b + i * 5, a + i % 50 * 5, nb[i] * sizeof *b) != 0;
+  report(!status && !bad && !slow.in_vain, "a member that has nothing left takes what a slow one has not begun");
+  for (i = 0; i < 50; i++) gpuir_query_destroy(own[i]);
+  gpuir_searcher_destroy(cpu);
+  gpuir_searcher_destroy(gpu);
+  gpuir_cuda_close(cuda);
+}
+
 /* ---- time limits and cancellation ---- */
 
 static void check_limits(gpuir_index *ix, uint32_t vocabulary, int partition) {
@@ -344,6 +401,36 @@ static void check_refusals(gpuir_index *ix, uint32_t documents) {
   gpuir_cuda_seam_member = on_cpu;
   gpuir_searcher_destroy(s);
   gpuir_cuda_close(cuda);
+}
+
+/* Parts for which memory ends at one call or another, with none left behind. */
+static void check_memory(void) {
+  alloc_book book = {0, 0, 0, 0, 1};
+  const gpuir_allocator a = alloc_from(&book);
+  gpuir_open_desc od;
+  gpuir_index *ix;
+  gpuir_cuda *cuda;
+  gpuir_error err;
+  int64_t before, calls, at, bad = 0;
+  memset(&od, 0, sizeof od);
+  od.allocator = &a;
+  if (gpuir_open(path, &od, &ix, &err)) stop_at("memory", &err);
+  before = book.bytes;
+  calls = book.calls;
+  cuda = team(ix, zeros, 2, 1, &err);
+  if (!cuda) stop_at("memory", &err);
+  gpuir_cuda_close(cuda);
+  calls = book.calls - calls;
+  for (at = 1; at < calls / 2; at += 1 + at / 7) {
+    book.fail_at = book.calls + at;
+    cuda = team(ix, zeros, 2, 1, &err);
+    bad += cuda != NULL || err.code != GPUIR_E_NOMEM || book.bytes != before;
+    gpuir_cuda_close(cuda);
+    book.fail_at = 0;
+  }
+  report(!bad && calls > 50, "parts without memory are refused, and nothing is left of them");
+  gpuir_close(ix);
+  report(!book.bytes && !book.blocks, "all memory is given back");
 }
 
 /* A list whose docIDs do not ascend: no part can be made of it. */
@@ -469,10 +556,12 @@ int main(void) {
     if (gpuir_open(path, NULL, &ix, &err)) stop_at("opening", &err);
     if (!i) check_refusals(ix, shapes[i].documents);
     if (i == 1) check_losses(ix, shapes[i].vocabulary);
+    if (i == 1) check_slow(ix, shapes[i].vocabulary);
     if (i == 1) check_prefixes(ix);
     if (i == 1) check_limits(ix, shapes[i].vocabulary, 0);
     if (i == 1) check_limits(ix, shapes[i].vocabulary, 1);
     gpuir_close(ix);
+    if (i == 1) check_memory();
   }
   check_damage();
   check_live(folder, 3200, 24);
