@@ -9,12 +9,15 @@
 #       queries for them.
 #   gpu_session.sh STEP...
 #       on the machine with the GPU, in the project's folder, with build/carry/tools.tar.xz and, by step, other files
-#       of build/carry there. Logs go to the folder $OUT (build/session-logs) as STEP.tar.gz, a summary to the screen.
+#       of build/carry there, or of the folder $GPU_SESSION_CARRY. Logs go to the folder $OUT (build/session-logs) as
+#       STEP.tar.gz, a summary to the screen.
 #
 #   check     test_cuda, test_lab and test_hostile, alone and under compute-sanitizer, and test_team: side by side, as
 #             nothing is timed
 #   compare   OLD's bench_cuda against this one's in turn: batches, single queries, the CPU with all threads
-#   rates     bench_cuda by order, codec, memory and threshold; bench_lab; both under the profiler
+#   rates     bench_cuda by order, codec, memory and threshold: 100 s on 16 processors, where $GPU_SESSION_WORK has
+#             random-new.gpuir already; the indexes of another order and codec are made beside the first of them
+#   profiles  bench_cuda and bench_lab under the profiler; bench_lab
 #   lab       gpuir lab on DICT and on 8 million synthetic documents: seven runs side by side, each on a core of its
 #             own, which take turns on the device
 #   chunks    gpuir bench on CHUNKS by the GPU and by the CPU, and the checksums of all hits
@@ -24,7 +27,8 @@
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit
 source tools/scripts/session.bash
-carried=build/carry carry=build/carry/tools.tar.xz
+carried=${GPU_SESSION_CARRY:-build/carry}
+carry=$carried/tools.tar.xz
 work=${GPU_SESSION_WORK:-/tmp/gpu-session}
 out=${OUT:-build/session-logs}
 failed=0
@@ -150,29 +154,46 @@ profile() { # TABLE PROGRAM ARGUMENT...
     { echo "# ncu --clock-control none; $machine"; tools/scripts/ncu_table.py "$table.csv"; } >"$table"
 }
 
+# made_beside FILE OPTION...: makes an index of 25.2 million documents, unless it is there, in the background
+made_beside() {
+  local file=$1
+  shift
+  [[ -f $file ]] || { nice synth "$@" "$file.part" "$file.queries" && mv "$file.part" "$file"; } &
+}
+
 rates() {
-  local dir=$work/rates clustered=$work/clustered.gpuir ef=$work/ef.gpuir t
+  local dir=$work/rates clustered=$work/clustered.gpuir ef=$work/ef.gpuir t pids=()
+  local few=(one=0 cpu=1000 rounds=5 alone=1 ceilings=0)
   mkdir -p "$dir"
-  log "$dir/bench_cuda-random.txt" bench_cuda path="$random" modes=and,or,andor one=250
-  log "$dir/bench_cuda-random.txt" bench_cuda path="$random" modes=and,or ways=pruned one=0 k=100,1000
-  for t in 2250 6900; do
-    log "$dir/bench_cuda-in-place.txt" bench_cuda path="$random" modes=and,or one=0 memory="$t"
-  done
-  log "$dir/bench_cuda-cached.txt" bench_cuda path="$random" modes=and,or ways=pruned one=0 memory=1000
+  made_beside "$clustered" --clustering 0.8
+  pids+=($!)
+  made_beside "$ef" --codec ef --freq-codec newpfd
+  pids+=($!)
   for t in 10 100 1000 3500; do
-    log "$dir/bench_cuda-threshold.txt" bench_cuda path="$random" modes=or one=0 threshold="$t"
+    log "$dir/bench_cuda-threshold.txt" bench_cuda path="$random" modes=or "${few[@]}" threshold="$t"
   done
+  for t in 2250 6900; do
+    log "$dir/bench_cuda-in-place.txt" bench_cuda path="$random" modes=and,or "${few[@]}" memory="$t"
+  done
+  log "$dir/bench_cuda-cached.txt" bench_cuda path="$random" modes=and,or ways=pruned "${few[@]}" memory=1000
+  for t in "${pids[@]}"; do wait "$t" || failed=1; done
+  log "$dir/bench_cuda-random.txt" bench_cuda path="$random" modes=and,or,andor one=50 alone=2
+  log "$dir/bench_cuda-random.txt" bench_cuda path="$random" modes=and,or ways=pruned "${few[@]}" k=100,1000
+  log "$dir/bench_cuda-clustered.txt" bench_cuda path="$clustered" clustering=0.8 modes=and,or,andor one=50 alone=2
+  log "$dir/bench_cuda-codecs.txt" bench_cuda path="$ef" codec=ef freq-codec=newpfd modes=and,or "${few[@]}"
+  log "$dir/bench_cuda-codecs.txt" bench_cuda path="$ef" codec=ef freq-codec=newpfd modes=and,or ways=pruned \
+    "${few[@]}" memory=1000
+  rm -f "$clustered" "$ef"
+  grep -h 'DIFFER\|hits of' "$dir"/*.txt | sort | uniq -c
+}
+
+profiles() {
+  local dir=$work/profiles
+  mkdir -p "$dir"
   log "$dir/ncu.log" profile "$dir/ncu_cuda.txt" "$(command -v bench_cuda)" path="$random" cpu=0 modes=or ways=pruned \
     rounds=1 alone=0 ceilings=0
-  log "$dir/bench_cuda-clustered.txt" bench_cuda path="$clustered" clustering=0.8 modes=and,or,andor one=250
-  rm -f "$clustered"
-  log "$dir/bench_cuda-codecs.txt" bench_cuda path="$ef" codec=ef freq-codec=newpfd modes=and,or one=0
-  log "$dir/bench_cuda-codecs.txt" bench_cuda path="$ef" codec=ef freq-codec=newpfd modes=and,or ways=pruned one=0 \
-    memory=1000
-  rm -f "$ef"
   log "$dir/ncu.log" profile "$dir/ncu_lab.txt" "$(command -v bench_lab)" profile
   log "$dir/lab_gpu-decode.tsv" timeout 120 bash -c "bench_lab 2>$dir/lab_gpu-decode.txt"
-  grep -h 'DIFFER\|hits of' "$dir"/*.txt | sort | uniq -c
 }
 
 # merged FILE...: TSV files of one subcommand as one
@@ -250,7 +271,7 @@ chunks() {
       for b in cpu gpu; do
         for e in auto exhaustive; do
           echo "#   $m $b $e $(gpuir query --backend "$b" --evaluator "$e" --mode "$m" -k 10 --no-operators --ids \
-            --tsv --topics "$work/parts/chunks.queries" "$work/chunks.gpuir" | sum_of)"
+            --threads "$(nproc)" --tsv --topics "$work/parts/chunks.queries" "$work/chunks.gpuir" | sum_of)"
         done
       done
     done
@@ -258,7 +279,8 @@ chunks() {
   cat "$dir/bench_cuda-chunks.txt"
   for b in gpu cpu; do
     for e in auto exhaustive; do
-      m=1 && [[ $b == cpu ]] && m=1,$(nproc)
+      m=1
+      [[ $b == gpu ]] || m=1,$(nproc)
       log "$dir/bench_cuda-chunks.txt" gpuir bench --backend "$b" --evaluator "$e" \
         --queries "$work/parts/chunks.queries" --ids --no-operators --modes and,or,andor --threads "$m" --repeat 5 \
         "$work/chunks.gpuir"
@@ -273,7 +295,7 @@ if [[ ${1-} == pack && $# -ge 4 ]]; then
 fi
 [[ $# -gt 0 ]] || { sed -n '2,/^set -/{/^set -/d;s/^# \{0,1\}//;p}' "${BASH_SOURCE[0]}" >&2; exit 2; }
 for step; do
-  [[ $step =~ ^(check|compare|rates|lab|chunks)$ ]] || { echo "gpu_session.sh: no step $step" >&2; exit 2; }
+  [[ $step =~ ^(check|compare|rates|profiles|lab|chunks)$ ]] || { echo "gpu_session.sh: no step $step" >&2; exit 2; }
 done
 take_over || exit
 for step; do
@@ -282,6 +304,7 @@ for step; do
     check) check ;;
     compare) compare ;;
     rates) rates ;;
+    profiles) profiles ;;
     lab) lab ;;
     chunks) chunks ;;
   esac || failed=1
