@@ -115,7 +115,8 @@ static_assert(GPUIR__BLOCK_PAIRS * sizeof(gpuir__pair) % 4 == 0, "bounds are rea
 #define GC_SCORED_LEAST 64u
 #define GC_DOUBT 9.0f /* see gc_maxs */
 #define GC_ROUNDS 4u /* of driver blocks of MaxScore: see gc_max_plan */
-#define GC_OPENING 4u /* one in so many blocks of a long driver is taken before the rest */
+#define GC_OPENING 8u /* one in so many groups of blocks of a long driver is taken before the rest */
+#define GC_OPENED_LEAST 128u /* blocks of such a driver at least */
 /* Queries of a small launch at most. It is as fast as its slowest query, and takes all blocks of a job at once: floors
  * that are raised meanwhile come too late, and what counts is the wait for the last block. */
 #define GC_SMALL 16u
@@ -169,6 +170,7 @@ typedef struct gc_job {
   uint32_t expanded; /* 1: all of its lists are expanded, and stored is 1 */
   uint32_t count; /* 1: its documents are counted, not ranked */
   uint32_t tickets; /* of an AND: groups of its driver's blocks */
+  uint32_t mixed; /* 1: its long lists are expanded, and stored is 1; but it has short ones */
 } gc_job;
 
 /* How far a running job has got. */
@@ -180,7 +182,7 @@ typedef struct gc_state {
   uint32_t greatest; /* tile bound */
   uint32_t done; /* 1: its hits are written */
   uint32_t followed; /* 1: an OR that MaxScore answers, not tiles */
-  uint32_t opened; /* tickets of an AND's first turn that are done */
+  uint32_t opened; /* tickets of an AND's first turn or of an OR's opening that are done */
   uint32_t safe; /* the floor is a guess: 1 + a score that at least k documents are known to reach, or 1; otherwise 0 */
   uint32_t ended; /* tickets of an AND that are done, if the same kernel settles it */
 } gc_state;
@@ -202,7 +204,11 @@ typedef struct gc_drive {
   uint32_t job, term; /* term: of the job */
   uint32_t from, end; /* its blocks from .. end - 1 */
   uint32_t group; /* of which a warp takes so many at once */
+  uint32_t part; /* which of the groups: GC_PART_ALL, GC_PART_OPENING, GC_PART_REST */
+  uint32_t opening; /* tickets of the job's opening; 0: it has none */
 } gc_drive;
+
+enum { GC_PART_ALL, GC_PART_OPENING, GC_PART_REST };
 
 /* The index on the device. */
 typedef struct gc_view {
@@ -249,10 +255,10 @@ typedef struct gc_ors {
 /* The ORs of a batch that MaxScore may answer. */
 typedef struct gc_maxs {
   const uint32_t *jobs; /* n job numbers */
-  gc_drive *drives; /* what drives them, of round r from r * n on */
+  gc_drive *drives; /* what drives them, of round r from r * most on */
   uint32_t *drive_start; /* first group of blocks of each, in its round */
-  uint32_t n, group, parts; /* parts: warps that share a block */
-  float doubt; /* a guess fails with a probability of at most exp(-doubt) */
+  uint32_t n, most, group, parts; /* most: drives of a round; parts: warps that share a block */
+  float doubt[2]; /* a guess, from the sample or the opening, fails with a probability of at most exp(-doubt) */
 } gc_maxs;
 
 /* The lists that are cut into slices: see gc_cut_lists. */
@@ -521,23 +527,25 @@ static __device__ unsigned long long gc_select(const Keys &keys, uint32_t n, uin
   }
 }
 
-/* Sorts keys[0..size) in shared memory into descending order; size: a power of two. Bitonic. */
+/* Sorts keys[0..size) in shared memory into descending order; size: a power of two. Bitonic. Pairs at most 32 apart
+ * are the same warp's in every pass over them, so that only passes over wider ones end at a barrier: of 1,024 keys 11
+ * of 55 do. */
 static __device__ __forceinline__ void gc_sort(unsigned long long *keys, uint32_t size) {
   uint32_t step, half, i;
   for (step = 2; step <= size; step *= 2)
     for (half = step / 2; half; half /= 2) {
-      for (i = threadIdx.x; i < size; i += blockDim.x) {
-        uint32_t o = i ^ half;
-        if (o > i) {
-          unsigned long long x = keys[i], y = keys[o];
-          if ((x < y) == !(i & step)) {
-            keys[i] = y;
-            keys[o] = x;
-          }
+      for (i = threadIdx.x; i < size / 2; i += blockDim.x) {
+        const uint32_t low = 2 * i - (i & (half - 1));
+        const unsigned long long x = keys[low], y = keys[low + half];
+        if ((x < y) == !(low & step)) {
+          keys[low] = y;
+          keys[low + half] = x;
         }
       }
-      __syncthreads();
+      if (half > 32 || (half == 1 ? step : half / 2) > 32) __syncthreads();
+      else __syncwarp();
     }
+  __syncthreads();
 }
 
 /* ---- keys: score << 32 | ~docID, so that their descending order is that of hits ---- */
@@ -3416,9 +3424,20 @@ typedef struct alignas(16) gc_queue {
   uint32_t sifted_doc[GC_SIFTED], sifted_score[GC_SIFTED], sifted_rest[GC_SIFTED]; /* of ANDs */
 } gc_queue;
 
-/* Loads the word in which the document's peak stands. */
-static __device__ __forceinline__ uint32_t gc_peak_word(const gc_view &v, const gc_term &t, uint32_t doc) {
-  return __ldg(gc_peaks_of(v.peaks, t) + (doc >> t.span) / (32 / GC_PEAK_BITS));
+/* Returns *p, or 0 unless `yes`: by a load that is predicated and not branched over, so that several are on their way
+ * at once. */
+static __device__ __forceinline__ uint32_t gc_load_if(uint32_t yes, const uint32_t *p) {
+  uint32_t x;
+  asm("{\n\t.reg .pred yes;\n\tsetp.ne.u32 yes, %1, 0;\n\tmov.u32 %0, 0;\n\t@yes ld.global.nc.u32 %0, [%2];\n\t}"
+      : "=&r"(x)
+      : "r"(yes), "l"(p));
+  return x;
+}
+
+/* Loads the word in which the document's peak stands, or 0 unless `yes`. */
+static __device__ __forceinline__ uint32_t gc_peak_word(const gc_view &v, const gc_term &t, uint32_t doc,
+    uint32_t yes) {
+  return gc_load_if(yes, gc_peaks_of(v.peaks, t) + (doc >> t.span) / (32 / GC_PEAK_BITS));
 }
 
 /* Returns what that word says: the most that the list can add to a document of the span; 0: it holds none. */
@@ -3426,9 +3445,16 @@ static __device__ __forceinline__ uint32_t gc_peak_in(const gc_term &t, uint32_t
   return t.step * (__funnelshift_r(word, 0, (doc >> t.span) * GC_PEAK_BITS) & GC_PEAK_MOST);
 }
 
-/* Returns the most that the list can add to a document. */
-static __device__ __forceinline__ uint32_t gc_bound_at(const gc_view &v, const gc_term &t, uint32_t doc) {
-  return t.step ? gc_peak_in(t, doc, gc_peak_word(v, t, doc)) : t.most;
+/* Finds the most that the list can add to the live ones of N documents a lane; of the others, anything. */
+template <uint32_t N>
+static __device__ __forceinline__ void gc_bounds_at(const gc_view &v, const gc_term &t, const uint32_t doc[N],
+    uint32_t live, uint32_t bound[N]) {
+  const uint32_t step = t.step;
+  uint32_t i;
+#pragma unroll
+  for (i = 0; i < N; i++) bound[i] = gc_peak_word(v, t, doc[i], step ? live & 1u << i : 0);
+#pragma unroll
+  for (i = 0; i < N; i++) bound[i] = step ? gc_peak_in(t, doc[i], bound[i]) : t.most;
 }
 
 /* Returns whether a list with marks may hold the document: three of each group's four words are marks. */
@@ -3446,7 +3472,7 @@ static __device__ __forceinline__ void gc_bound_each(const gc_view &v, const gc_
   uint32_t i;
   if (t.step) {
 #pragma unroll
-    for (i = 0; i < N; i++) bound[i] = live >> i & 1 ? gc_peak_word(v, t, doc[i]) : 0;
+    for (i = 0; i < N; i++) bound[i] = gc_peak_word(v, t, doc[i], live & 1u << i);
 #pragma unroll
     for (i = 0; i < N; i++) bound[i] = gc_peak_in(t, doc[i], bound[i]);
   } else {
@@ -3540,6 +3566,15 @@ static __device__ __forceinline__ uint32_t gc_look_up(const gc_view &v, const gc
   return live;
 }
 
+/* Returns which of the live ones of two documents a lane a short list holds. Not inline: few documents come here, and
+ * decoding takes registers. docs: 128 words of shared memory. */
+static __device__ __noinline__ uint32_t gc_among(const gc_view &v, const gc_term &t, uint32_t first, uint32_t second,
+    uint32_t live, uint32_t *docs) {
+  const uint32_t d[4] = {first, second, first, second};
+  uint64_t where[4];
+  return gc_probe(v, t, d, live, where, docs);
+}
+
 /* Takes the last of `count` waiting documents, at most 32 * SIDE, through the other lists, and offers those that stay
  * above the floor. rest: of each document the bounds of the lists behind, or, without a floor, anything. */
 template <bool IS_AND, bool EXPANDED, uint32_t SIDE>
@@ -3550,7 +3585,7 @@ static __device__ __forceinline__ void gc_follow(const gc_view &v, const gc_batc
   const gc_term *terms = b.terms + job.first_term;
   const uint32_t lane = gc_lane(), need = gc_need(floor), npositive = job.npositive, nterms = job.nterms;
   const uint32_t from = count > 32 * SIDE ? count - 32 * SIDE : 0;
-  uint32_t doc[SIDE], score[SIDE], rest[SIDE], add[SIDE], live = 0, found, r, u;
+  uint32_t doc[SIDE], score[SIDE], rest[SIDE], add[SIDE], bound[SIDE], live = 0, found, r, u;
   __syncwarp();
 #pragma unroll
   for (u = 0; u < SIDE; u++) {
@@ -3564,14 +3599,13 @@ static __device__ __forceinline__ void gc_follow(const gc_view &v, const gc_batc
   __syncwarp();
   for (r = e + 1; r < npositive && __any_sync(GC_WARP, live); r++) {
     const gc_term &t = terms[r];
-#pragma unroll
-    for (u = 0; u < SIDE; u++)
-      if (need > 1 && (live >> u & 1)) rest[u] -= gc_bound_at(v, t, doc[u]);
+    gc_bounds_at<SIDE>(v, t, doc, need > 1 ? live : 0, bound);
     found = gc_look_up<EXPANDED, SIDE>(v, job, t, doc, live, w->docs, add);
     if (IS_AND) live = found;
 #pragma unroll
     for (u = 0; u < SIDE; u++) {
       score[u] += add[u];
+      if (need > 1) rest[u] -= bound[u];
       if (score[u] + rest[u] < need) live &= ~(1u << u);
     }
   }
@@ -3580,7 +3614,10 @@ static __device__ __forceinline__ void gc_follow(const gc_view &v, const gc_batc
     if (gpuir__key(score[u], doc[u]) <= floor) live &= ~(1u << u);
   for (r = 0; r < nterms && __any_sync(GC_WARP, live); r++) {
     if (r == e) r = npositive; /* from the earlier lists to the negated ones */
-    if (r < nterms) live &= ~gc_look_up<EXPANDED, SIDE>(v, job, terms[r], doc, live, w->docs, NULL);
+    if (r == nterms) break;
+    if (EXPANDED && !IS_AND && terms[r].kind != GC_LONG)
+      live &= ~gc_among(v, terms[r], doc[0], doc[SIDE - 1], live, w->docs);
+    else live &= ~gc_look_up<EXPANDED, SIDE>(v, job, terms[r], doc, live, w->docs, NULL);
   }
   gc_offer<SIDE>(b, j,
       b.alone                                    ? GC_RAISE_NEVER
@@ -3691,10 +3728,11 @@ static __device__ __forceinline__ uint32_t gc_add_bounds(const gc_view &v, const
   uint32_t r, i;
   for (r = e + 1; r < npositive && __any_sync(GC_WARP, live); r++) {
     const gc_term o = terms[r]; /* a copy: each of its fields is loaded once */
+    uint32_t bound[4];
     behind -= o.most;
+    gc_bounds_at<4>(v, o, d, live, bound);
 #pragma unroll
-    for (i = 0; i < 4; i++)
-      if (live >> i & 1) rest[i] += gc_bound_at(v, o, d[i]);
+    for (i = 0; i < 4; i++) rest[i] += bound[i];
 #pragma unroll
     for (i = 0; i < 4; i++)
       if (c[i] + rest[i] + behind < need) live &= ~(1u << i);
@@ -3776,7 +3814,9 @@ static __device__ __forceinline__ void gc_drive_some(const gc_view &v, const gc_
 template <bool IS_AND>
 static __device__ __forceinline__ void gc_drive_from(const gc_view &v, const gc_batch &b, uint32_t j, uint32_t e,
     uint32_t from, uint32_t which, uint32_t lanes, gc_queue *w) {
-  if (b.jobs[j].expanded) gc_drive_some<IS_AND, true>(v, b, j, e, from, which, lanes, w);
+  const gc_job &job = b.jobs[j];
+  if (job.expanded || (!IS_AND && job.mixed && b.terms[job.first_term + e].kind == GC_LONG))
+    gc_drive_some<IS_AND, true>(v, b, j, e, from, which, lanes, w);
   else gc_drive_some<IS_AND, false>(v, b, j, e, from, which, lanes, w);
 }
 
@@ -3982,7 +4022,7 @@ static __device__ __forceinline__ void gc_take_sample(const gc_view &v, const gc
   for (i = s->scored + threadIdx.x; i < size; i += blockDim.x) s->key[i] = 0;
   __syncthreads();
   gc_sort(s->key, size);
-  if (threadIdx.x < 32) gc_sample_floors(job.k, b.maxs.doubt, s);
+  if (threadIdx.x < 32) gc_sample_floors(job.k, b.maxs.doubt[0], s);
   __syncthreads();
   if (!threadIdx.x) {
     const uint32_t sure = max(s->sure, job.seed), score = max(sure, s->guess);
@@ -4025,33 +4065,45 @@ static __device__ uint32_t gc_blocks_to_take(const gc_view &v, const gc_job &job
   return sum;
 }
 
+/* Returns how many of a list's groups of blocks are taken in its opening: not more than one in GC_OPENING. */
+static __device__ __forceinline__ uint32_t gc_opening_of(uint32_t groups) { return groups / GC_OPENING; }
+
 /* Has blocks of a list drive in a round; by a thread. */
 static __device__ void gc_add_drive(const gc_batch &b, uint32_t round, const gc_drive &drive) {
-  const uint32_t groups = (drive.end - drive.from + drive.group - 1) / drive.group;
+  const uint32_t all = (drive.end - drive.from + drive.group - 1) / drive.group, first = gc_opening_of(all);
+  const uint32_t groups = drive.part == GC_PART_ALL ? all : drive.part == GC_PART_OPENING ? first : all - first;
   const unsigned long long at = atomicAdd(&b.control->drives[round], 1ull << 40 | groups);
-  const uint32_t entry = round * b.maxs.n + (uint32_t)(at >> 40);
+  const uint32_t entry = round * b.maxs.most + (uint32_t)(at >> 40);
   b.maxs.drives[entry] = drive;
   b.maxs.drive_start[entry] = (uint32_t)at; /* groups stay below 2^32 */
 }
 
-/* Has a job's first lists drive. Their blocks are taken in rounds, each of all jobs: the opening of the first list, its
- * rest, the second list, the others. So a floor that one round has raised spares much of the next; within a round all
- * blocks of a job are taken at about the same time. */
-static __device__ void gc_add_drives(const gc_batch &b, uint32_t j, const gc_term *terms, uint32_t drivers) {
+/* Has a job's first lists drive. Their blocks are taken in rounds, each of all jobs: the opening, which is one in
+ * GC_OPENING groups of blocks of each long list; the rest of the first list, of the second, of the others. What the
+ * opening finds tells how many documents there are above a score: see gc_end_opening. So a floor that one round has
+ * raised spares much of the next; within a round all blocks of a job are taken at about the same time. */
+static __device__ void gc_add_drives(const gc_batch &b, uint32_t j, const gc_term *terms, uint32_t drivers, int rerun) {
   const uint32_t group = b.raised && b.jobs[j].npositive == 1 ? 32 : b.maxs.group; /* hardly a block is decoded */
-  uint32_t i;
+  const bool opens = b.raised && !rerun;
+  uint32_t opening = 0, i;
+  for (i = 0; i < drivers && opens; i++)
+    if (terms[i].nblocks >= GC_OPENED_LEAST)
+      opening += gc_opening_of((terms[i].nblocks + group - 1) / group) * b.maxs.parts;
   for (i = 0; i < drivers; i++) {
-    const uint32_t n = terms[i].nblocks, opening = i || n < 64 * GC_OPENING ? 0 : n / GC_OPENING;
-    gc_drive drive = {j, i, 0, opening, group};
-    if (opening) gc_add_drive(b, 0, drive);
-    drive.from = opening;
-    drive.end = n;
+    const bool first = opens && terms[i].nblocks >= GC_OPENED_LEAST;
+    gc_drive drive = {j, i, 0, terms[i].nblocks, group, GC_PART_OPENING, opening};
+    if (first) gc_add_drive(b, 0, drive);
+    drive.part = first ? GC_PART_REST : GC_PART_ALL;
     gc_add_drive(b, min(i + 1, GC_ROUNDS - 1), drive);
   }
 }
 
 /* Plans MaxScore, a block of threads a job: takes a sample for a floor, and decides which lists drive, or that tiles
- * cost less. In a rerun the floor is known, and what was followed is followed again. */
+ * cost less. In a rerun the floor is known, and what was followed is followed again. Predicted for the 28 blocks of a
+ * sample: 21 KB and a sector of 32 bytes for each peak of their 3,584 postings, 2.4 on average, 300 KB in all; 17,000
+ * warp instructions with k = 10, 240 of them a block, twice that in choosing among the postings. Counted a query: 337
+ * KB of the L2 cache and 28,600 instructions; with k = 1,000, when 1,024 documents are scored and sorted, 524 KB and
+ * 56,600. 20 to 26 % of the issue slots: it waits for memory, in few steps. */
 static __global__ void __launch_bounds__(GC_FINAL_THREADS, GC_GUIDED_BLOCKS)
     gc_max_plan(const __grid_constant__ gc_view v, const __grid_constant__ gc_batch b, int rerun) {
   __shared__ uint32_t hist[256];
@@ -4062,7 +4114,7 @@ static __global__ void __launch_bounds__(GC_FINAL_THREADS, GC_GUIDED_BLOCKS)
   const gc_job &job = b.jobs[j];
   const gc_term *terms = b.terms + job.first_term;
   gc_state *state = b.states + j;
-  const uint32_t cost = job.expanded && b.raised ? GC_PROBE_COST : GC_PROBE_ALONE;
+  const uint32_t cost = (job.expanded || job.mixed) && b.raised ? GC_PROBE_COST : GC_PROBE_ALONE;
   uint32_t need, behind = 0, drivers = 0, driving = 0, i;
   uint64_t all = (uint64_t)GC_TILE_COST * v.ntiles;
   bool follow;
@@ -4088,9 +4140,10 @@ static __global__ void __launch_bounds__(GC_FINAL_THREADS, GC_GUIDED_BLOCKS)
   follow = rerun || job.npositive == 1 || (uint64_t)driving * cost <= all;
   if (!follow && need > 1 && b.raised) /* the same for all threads */
     follow = (uint64_t)gc_blocks_to_take(v, job, terms, drivers, need) * cost <= all;
-  if (!threadIdx.x && follow && (need > 1 || rerun)) {
+  if (need == 1 && !rerun) follow = (uint64_t)driving * GPUIR__BLOCK <= b.room; /* no candidate is lost */
+  if (!threadIdx.x && follow) {
     state->followed = 1;
-    gc_add_drives(b, j, terms, drivers);
+    gc_add_drives(b, j, terms, drivers, rerun);
   }
 }
 
@@ -4100,12 +4153,15 @@ static __device__ __forceinline__ bool gc_find_drive(const gc_batch &b, const un
     uint32_t ticket, gc_drive *drive) {
   uint32_t round;
   for (round = 0; round < GC_ROUNDS; round++) {
-    const uint32_t groups = (uint32_t)rounds[round], first = round * b.maxs.n;
+    const uint32_t groups = (uint32_t)rounds[round], first = round * b.maxs.most;
     if (ticket < groups) {
       const uint32_t entries = (uint32_t)(rounds[round] >> 40);
       const uint32_t entry = gc_find_block(b.maxs.drive_start + first, 0, entries, ticket + 1) - 1 + first;
       *drive = b.maxs.drives[entry];
-      drive->from += (ticket - b.maxs.drive_start[entry]) * drive->group;
+      ticket -= b.maxs.drive_start[entry];
+      if (drive->part == GC_PART_OPENING) ticket = ticket * GC_OPENING + GC_OPENING - 1;
+      else if (drive->part == GC_PART_REST) ticket += ticket / (GC_OPENING - 1);
+      drive->from += ticket * drive->group;
       drive->end = min(drive->end, drive->from + drive->group);
       return true;
     }
@@ -4114,16 +4170,59 @@ static __device__ __forceinline__ bool gc_find_drive(const gc_batch &b, const un
   return false;
 }
 
+/* Returns the least number of documents, each of one in `weight`, that make as good as certain that there are k; or
+ * weight 1. */
+static __device__ __forceinline__ uint32_t gc_certain_rank(float weight, uint32_t k, float doubt) {
+  uint32_t lo = 0, hi = 2 * k + 64; /* lo is too few */
+  while (hi - lo > 1) {
+    const uint32_t mid = (lo + hi) / 2;
+    if (gc_certain(weight * (float)mid, weight, (float)k, doubt)) hi = mid;
+    else lo = mid;
+  }
+  return hi;
+}
+
+/* Notes that a ticket of a job's opening is done, by its warp. The last one guesses a floor: documents that the
+ * opening has found stand for GC_OPENING each. gc_final checks it, as it does the sample's. */
+static __device__ __forceinline__ void gc_end_opening(const gc_batch &b, uint32_t j, uint32_t opening,
+    uint32_t *count) {
+  gc_state *state = b.states + j;
+  const uint32_t k = b.jobs[j].k;
+  uint32_t done = 0, n, rank, score = 0;
+  __threadfence(); /* the candidates, before the count */
+  __syncwarp();
+  if (!gc_lane()) done = atomicAdd(&state->opened, 1) + 1;
+  if (__shfl_sync(GC_WARP, done, 0) != opening) return;
+  __threadfence();
+  n = min(__shfl_sync(GC_WARP, *(volatile uint32_t *)&state->count, 0), b.room);
+  rank = gc_certain_rank(GC_OPENING, k, b.maxs.doubt[1]);
+  if (n >= rank && b.jobs[j].npositive > 1 && !b.jobs[j].count)
+    score = gc_kth_score(gc_keys_cand{b.cand + (uint64_t)j * b.room}, n, rank, count);
+  if (!gc_lane()) {
+    const unsigned long long floor = gc_floor(state);
+    if (score > gc_need(floor)) {
+      if (!state->safe) state->safe = floor ? 1 + gc_need(floor) : 1;
+      __threadfence();
+      atomicMax(&state->floor, ((unsigned long long)score << 32) - 1);
+    }
+    __threadfence();
+    atomicAdd(&state->opened, 1);
+  }
+  __syncwarp();
+}
+
 /* Follows the documents of the driving lists: a warp takes a ticket for a group of blocks at a time. Counted on
- * the CPU, 400 ORs of 3.8 M postings: 770 driver blocks a query, 41,000 postings that the lists' bounds let pass,
- * 51,000 peaks looked at and 130 documents left, where peaks of 1024 documents left 22,000. That predicted 0.2 M
- * warp instructions and 1.2 MB a query, 7 instructions for 128 postings and 0.3 byte a posting of all lists; ncu
- * counts 0.5 M and 2.1 MB, 18 and 0.57, of 28 and 0.57 before: a tenth of the queries, of long lists alone, makes
- * up three quarters of this, and many of their blocks are taken before the floor has risen. Without gain: a lane
- * for each document that is left and list; code for lists that are not expanded in a function of its own (1.3
- * times the time, as registers are spilled); 16 blocks a ticket; five blocks of threads a multiprocessor; peaks
- * half or twice as fine; blocks fetched ahead to the L2 cache; a contribution loaded before it is known that its
- * posting is the document's. */
+ * the CPU, 96 ORs of 3.7 M postings, k = 10 and 1,000: 780 and 1,780 driver blocks a query, 41,000 and 131,000
+ * postings that the lists' bounds let pass, 55,000 and 185,000 peaks looked at, 210 and 3,900 documents left; without
+ * what the opening tells 58,000 and 206,000 postings. That predicts 0.27 M and 0.75 M warp instructions and, a sector a
+ * peak, 2.4 and 8.5 MB of the L2 cache. Counted: 0.55 M and 1.3 M, 3.0 and 9.1 MB, of these 2.0 and 6.5 MB from memory:
+ * 18 and 44 instructions for 128 postings, 0.54 and 1.7 bytes a posting; 72 and 59 % of the issue slots, 57 and 67 % of
+ * the memory's bandwidth. A lane's four peaks asked for one after another, behind branches, took 1.4 times the time. A
+ * tenth of the queries, of long lists alone, makes up two thirds of the blocks. Without gain: a lane for each document
+ * that is left and list; code for lists that are not expanded in a function of its own (1.3 times the time, as
+ * registers are spilled); 16 blocks a ticket; five blocks of threads a multiprocessor; peaks half or twice as fine;
+ * blocks fetched ahead to the L2 cache; a contribution loaded before it is known that its posting is the document's;
+ * an opening of a sixteenth. */
 static __global__ void __launch_bounds__(GC_GUIDED_THREADS, GC_MAX_BLOCKS)
     gc_max(const __grid_constant__ gc_view v, const __grid_constant__ gc_batch b) {
   __shared__ gc_queue kept[GC_GUIDED_THREADS / 32];
@@ -4139,8 +4238,11 @@ static __global__ void __launch_bounds__(GC_GUIDED_THREADS, GC_MAX_BLOCKS)
     ticket = __shfl_sync(GC_WARP, ticket, 0);
     if (!gc_find_drive(b, rounds, ticket / b.maxs.parts, &drive)) return;
     if (b.states[drive.job].done) continue;
+    if (drive.opening && drive.part != GC_PART_OPENING)
+      while (*(volatile const uint32_t *)&b.states[drive.job].opened <= drive.opening) __nanosleep(100);
     gc_drive_from<false>(v, b, drive.job, drive.term, drive.from, gc_mask(drive.end - drive.from),
         gc_lanes(ticket, b.maxs.parts), w);
+    if (drive.part == GC_PART_OPENING) gc_end_opening(b, drive.job, drive.opening, w->docs);
   }
 }
 
@@ -4517,7 +4619,8 @@ static __device__ __forceinline__ void gc_ask_again(const gc_batch &b, uint32_t 
   gc_clear_candidates(b, j, b.room);
   if (!threadIdx.x) {
     b.states[j].floor = floor;
-    b.states[j].count = b.states[j].level = b.states[j].next = b.states[j].safe = b.states[j].ended = 0;
+    b.states[j].count = b.states[j].level = b.states[j].next = b.states[j].safe = 0;
+    b.states[j].opened = b.states[j].ended = 0;
     if (other != GC_NONE) b.states[other].count = 0; /* it runs again too, with the same outcome */
     out[0] = GC_NONE;
   }
@@ -4594,6 +4697,20 @@ static __device__ __forceinline__ void gc_ring(const gc_bell &bell) {
   if (!threadIdx.x) *(volatile uint32_t *)bell.word = bell.number;
 }
 
+/* Returns how many of the n candidates are above the floor. */
+static __device__ __forceinline__ uint32_t gc_above(const unsigned long long *cand, uint32_t n,
+    unsigned long long floor) {
+  __shared__ uint32_t above;
+  uint32_t mine = 0, i;
+  if (!threadIdx.x) above = 0;
+  __syncthreads();
+  for (i = threadIdx.x; i < n; i += blockDim.x) mine += __ldcg(cand + i) > floor;
+  mine = __reduce_add_sync(GC_WARP, mine);
+  if (!gc_lane()) atomicAdd(&above, mine);
+  __syncthreads();
+  return above;
+}
+
 /* Writes a query's hits, by a block of threads, and empties the buffer: ranks the keys if they are few, otherwise
  * selects the best k of them and sorts these. When candidates were lost, it asks for another run instead. Reads 8 bytes
  * a candidate, up to 8 times. best: GC_RANKED items of shared memory, or the power of two from k on if that is more. */
@@ -4625,7 +4742,7 @@ static __device__ __forceinline__ void gc_final_query(const gc_view &v, const gc
     gc_ask_again(b, j, other, max(b.states[j].floor, kth - 1), out);
     return;
   }
-  if (safe && count < b.jobs[j].k) {
+  if (safe && gc_above(cand, n, b.states[j].floor) < b.jobs[j].k) {
     gc_ask_again(b, j, other, safe > 1 ? ((unsigned long long)(safe - 1) << 32) - 1 : 0, out);
     return;
   }
@@ -5070,15 +5187,15 @@ long gpuir_cuda_seam_calls, gpuir_cuda_seam_fail;
 int gpuir_cuda_seam_error;
 int gpuir_cuda_seam_uncut; /* no list is cut into slices */
 int gpuir_cuda_seam_unweighed; /* no list is weighed by a snapshot */
-float gpuir_cuda_seam_doubt = GC_DOUBT;
+float gpuir_cuda_seam_doubt[2] = {GC_DOUBT, GC_DOUBT};
 #define GC_UNCUT gpuir_cuda_seam_uncut
 #define GC_UNWEIGHED gpuir_cuda_seam_unweighed
-#define GC_DOUBT_NOW gpuir_cuda_seam_doubt
+#define GC_DOUBT_NOW(i) gpuir_cuda_seam_doubt[i]
 #define GC_CALL(call) (++gpuir_cuda_seam_calls == gpuir_cuda_seam_fail ? (cudaError_t)gpuir_cuda_seam_error : (call))
 #else
 #define GC_UNCUT 0
 #define GC_UNWEIGHED 0
-#define GC_DOUBT_NOW GC_DOUBT
+#define GC_DOUBT_NOW(i) GC_DOUBT
 #define GC_CALL(call) (call)
 #endif
 
@@ -6566,7 +6683,7 @@ static gc_sizes gc_sizes_of(const gpuir_cuda *c, size_t queries) {
   if (z.ntokens)
     z.host += z.ntokens + z.nterms * (sizeof(gc_spots) + sizeof(gc_clause)) + z.njobs * (sizeof(gc_sought) + 4);
   z.staging = z.host + z.njobs * sizeof(gc_state);
-  z.ndrives = z.nterms + (GC_ROUNDS - 1) * z.njobs;
+  z.ndrives = GC_ROUNDS * z.nterms;
   z.device = z.staging + z.nslots * each + z.njobs * each + z.ncand * 8 + z.ndrives * (sizeof(gc_drive) + 4) +
       sizeof(gc_desk) + 4096;
   if (c->slices.ntiles) z.device += z.nslots * ((uint64_t)c->slices.ntiles + 1) * 4;
@@ -7046,6 +7163,7 @@ static int gc_plan_terms(gc_planner *x, const gc_plan *p, const gpuir_query *q, 
     terms[j] = t;
   }
   job->first_term = (uint32_t)p->nterms;
+  job->mixed = c->expanded && q->stored_bm25 && !job->expanded;
   if (n != job->npositive || x->engine->evaluator == GPUIR_EVAL_EXHAUSTIVE || job->count) job->seed = 0;
   return GPUIR_OK;
 }
@@ -7902,8 +8020,10 @@ static size_t gc_stage_plan(gc_track *x, const gc_plan *p, uint32_t k) {
   b->ors.grab = p->nor >= 64 ? 4 : 1;
   b->maxs.jobs = (const uint32_t *)gc_stage(x, &at, d->max_jobs, p->nmax * 4);
   b->maxs.n = (uint32_t)p->nmax;
+  b->maxs.most = (uint32_t)p->nterms;
   b->maxs.parts = p->max_blocks < c->grids.maxs * 64 ? 4 : 1;
-  b->maxs.doubt = GC_DOUBT_NOW;
+  b->maxs.doubt[0] = GC_DOUBT_NOW(0);
+  b->maxs.doubt[1] = GC_DOUBT_NOW(1);
   b->raised = p->nq > GC_SMALL;
   b->maxs.group = (uint32_t)gpuir__max64(1, gpuir__min64(GC_GROUP, p->max_blocks / (c->grids.maxs * 64)));
   b->room = (uint32_t)gpuir__min64(x->most.ncand / p->njobs, gpuir__max64(65536, 16 * (uint64_t)k)) & ~1u;

@@ -235,7 +235,7 @@ static void check_threads(const char *path, uint32_t vocabulary, double part) {
 
 extern long gpuir_cuda_seam_calls, gpuir_cuda_seam_fail;
 extern int gpuir_cuda_seam_error;
-extern float gpuir_cuda_seam_doubt;
+extern float gpuir_cuda_seam_doubt[2]; /* of samples, of openings */
 
 /* Lets each CUDA call of opening, attaching and searching fail in turn, by lack of memory and by a failed launch. */
 static void check_failing_calls(const char *path, uint32_t vocabulary, int cached, unsigned stride) {
@@ -945,7 +945,7 @@ static void check_index(const char *name, const char *path, int quick) {
 static void check_guesses(const char *path, uint32_t vocabulary) {
   enum { N = 100 };
   static const size_t ks[] = {10, 300};
-  const float doubt = gpuir_cuda_seam_doubt;
+  const float doubt = gpuir_cuda_seam_doubt[0];
   gpuir_index *ix;
   gpuir_cuda *cuda;
   gpuir_searcher *cpu, *gpu;
@@ -961,17 +961,18 @@ static void check_guesses(const char *path, uint32_t vocabulary) {
   }
   for (i = 0; i < N; i++) q[i] = random_query(ix, vocabulary, &r, 0);
   for (i = 0; i < sizeof ks / sizeof ks[0]; i++) {
-    long calls[2];
-    for (high = 0; high < 2; high++) {
-      gpuir_cuda_seam_doubt = high ? -1000.0f : doubt;
+    long calls[4];
+    for (high = 0; high < 4; high++) {
+      gpuir_cuda_seam_doubt[0] = high & 1 ? -1000.0f : doubt;
+      gpuir_cuda_seam_doubt[1] = high & 2 ? -1000.0f : doubt;
       gpuir_cuda_seam_calls = 0;
       bad += compare(cpu, gpu, q, N, ks[i], TOGETHER);
       calls[high] = gpuir_cuda_seam_calls;
       bad += compare(cpu, gpu, q, N, ks[i], SINGLE);
     }
-    bad += calls[1] <= calls[0]; /* another run needs more calls */
+    for (high = 1; high < 4; high++) bad += calls[high] <= calls[0]; /* another run needs more calls */
   }
-  gpuir_cuda_seam_doubt = doubt;
+  gpuir_cuda_seam_doubt[0] = gpuir_cuda_seam_doubt[1] = doubt;
   report(!bad, "guesses that are too high are noticed");
   for (i = 0; i < N; i++) gpuir_query_destroy(q[i]);
   gpuir_searcher_destroy(cpu);
