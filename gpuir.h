@@ -16092,6 +16092,15 @@ GPUIR__INLINE void gpuir__engine_prefetch(const gpuir__engine *e, const gpuir_qu
   }
 }
 
+/* Prefetches, of several leaves, what all lists are opened from, and what those of the first one begin with. To be
+ * inlined, as what it calls. */
+GPUIR__INLINE void gpuir__engine_announce(const gpuir__engine *e, const gpuir_query *q) {
+  size_t leaf;
+  if (e->ix->nleaves < 2) return;
+  for (leaf = 0; leaf < e->ix->nleaves; leaf++) gpuir__engine_prefetch(e, q, leaf, 0);
+  gpuir__engine_prefetch(e, q, 0, 1);
+}
+
 /* Turns to a leaf with room for n cursors, of which none is open. 0 or NOMEM. */
 static int gpuir__engine_turn(gpuir__engine *e, const gpuir_query *q, size_t leaf, unsigned n) {
   int status;
@@ -18526,7 +18535,7 @@ static int gpuir__engine_mode(gpuir__engine *e, const gpuir_query *q, int mode, 
   int status;
   *n = 0;
   if (q->nunknown == q->npositive || (mode == GPUIR_AND && q->nunknown)) return GPUIR_OK;
-  for (leaf = 0; leaf < e->ix->nleaves && e->ix->nleaves > 1; leaf++) gpuir__engine_prefetch(e, q, leaf, 0);
+  gpuir__engine_announce(e, q);
   status = gpuir__engine_top(e, k, 0);
   if (status) return gpuir__engine_fail(e, status, "out of memory");
   if (!gpuir__engine_may_share(e, q, mode)) e->rare.share = NULL;
@@ -18591,7 +18600,7 @@ static int gpuir__engine_count(gpuir__engine *e, const gpuir_query *q, uint64_t 
   gpuir__engine_start(e);
   status = gpuir__engine_look(e);
   if (status || (q->mode != GPUIR_OR && q->nunknown)) return status;
-  for (leaf = 0; leaf < e->ix->nleaves && e->ix->nleaves > 1; leaf++) gpuir__engine_prefetch(e, q, leaf, 0);
+  gpuir__engine_announce(e, q);
   e->rare.counts = 1;
   for (leaf = 0; leaf < e->ix->nleaves && !status; leaf++) status = gpuir__engine_count_leaf(e, q, leaf, matches);
   e->rare.counts = 0;
