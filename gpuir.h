@@ -1081,7 +1081,10 @@ GPUIR_API int gpuir_pool_create(gpuir_index *index, const gpuir_pool_desc *desc,
  * again. Errors, after which the task is the caller's and `done` is not called: ARGUMENT; BUSY when as many tasks wait
  * as may (come again later); IO if no thread could be started. */
 GPUIR_API int gpuir_pool_submit(gpuir_pool *pool, gpuir_task *task);
-/* The same, but with a named policy the calling thread answers the task itself, before this returns, while fewer tasks
+/* The same for n tasks in turn, *accepted of which are submitted; the others, from the first one that is refused on, are
+ * not. A named policy takes those that come together for less. */
+GPUIR_API int gpuir_pool_submit_many(gpuir_pool *pool, gpuir_task *const *tasks, size_t n, size_t *accepted);
+/* As gpuir_pool_submit, but with a named policy the calling thread answers the task itself, before this returns, while fewer tasks
  * than the pool has threads are at work and none waits: the way to another thread and back takes longer than a small
  * query. Others help as ever. */
 GPUIR_API int gpuir_pool_run(gpuir_pool *pool, gpuir_task *task);
@@ -21767,6 +21770,9 @@ GPUIR_API int gpuir_query_unknown(const gpuir_query *q, size_t i, const char **t
 /* The states of a task. */
 enum { GPUIR__TASK_SUBMITTED = 1, GPUIR__TASK_FOR_DEVICE, GPUIR__TASK_RETURNED, GPUIR__TASK_COMPLETE };
 
+/* Keeps what stands before it and behind it off the same cache lines, which processors write in turn. */
+typedef char gpuir__apart[128];
+
 struct gpuir_pool {
   gpuir_allocator a;
   gpuir_index *ix;
@@ -21778,11 +21784,13 @@ struct gpuir_pool {
   unsigned extra; /* threads for a device, behind the others */
   unsigned started; /* of both; only grows under the lock */
   int running; /* read and written atomically: the threads were started */
-  int waiters, numbered; /* the same: threads in wait and drain; those that have a number */
-  gpuir__atomic64 submitted, refused; /* submitted: and refused */
+  int waiters, drainers, numbered; /* the same: threads in wait; in drain; those that have a number */
   pthread_mutex_t lock;
   pthread_cond_t complete; /* a task was completed, while somebody waits */
-  gpuir__atomic64 ended, cancelled, missed; /* ended: complete or refused; apart from what those who submit write */
+  gpuir__apart before_submitted;
+  gpuir__atomic64 submitted, refused; /* submitted: and refused */
+  gpuir__apart before_ended;
+  gpuir__atomic64 ended, cancelled, missed; /* ended: complete or refused */
 };
 
 /* ---- a task */
@@ -21792,16 +21800,21 @@ static inline void gpuir__count_up(gpuir__atomic64 *counter, uint64_t n) {
   if (n) (void)__atomic_fetch_add(counter, n, __ATOMIC_RELAXED);
 }
 
-/* Counts a task that the pool has no more, and tells who waits. */
-static void gpuir__pool_end(gpuir_pool *p) {
-  (void)gpuir__seq_add(&p->ended, 1);
-  if (!gpuir__seq_load(&p->waiters)) return;
+/* Tells who waits. */
+GPUIR__COLD static void gpuir__pool_tell(gpuir_pool *p) {
   gpuir__lock(&p->lock);
   (void)pthread_cond_broadcast(&p->complete);
   gpuir__unlock(&p->lock);
 }
 
-GPUIR_API void gpuir_pool_complete(gpuir_pool *p, gpuir_task *task, int status) {
+/* Counts n tasks that the pool has no more. */
+static void gpuir__pool_end(gpuir_pool *p, uint64_t n) {
+  const uint64_t ended = gpuir__seq_add(&p->ended, n) + n;
+  if (gpuir__seq_load(&p->drainers) && ended == gpuir__seq_load(&p->submitted)) gpuir__pool_tell(p);
+}
+
+/* Completes a task but for counting it. */
+static void gpuir__pool_settle(gpuir_pool *p, gpuir_task *task, int status) {
   task->status = status;
   if (status) {
     task->count = 0;
@@ -21811,9 +21824,17 @@ GPUIR_API void gpuir_pool_complete(gpuir_pool *p, gpuir_task *task, int status) 
       (void)gpuir__fail(task->error, status, 0, "%s", gpuir_strerror(status));
   }
   task->finished = gpuir__now();
-  if (task->done) task->done(task);
-  else __atomic_store_n(&task->pool_state, GPUIR__TASK_COMPLETE, __ATOMIC_SEQ_CST);
-  gpuir__pool_end(p);
+  if (task->done) {
+    task->done(task);
+    return;
+  }
+  __atomic_store_n(&task->pool_state, GPUIR__TASK_COMPLETE, __ATOMIC_SEQ_CST);
+  if (gpuir__seq_load(&p->waiters)) gpuir__pool_tell(p);
+}
+
+GPUIR_API void gpuir_pool_complete(gpuir_pool *p, gpuir_task *task, int status) {
+  gpuir__pool_settle(p, task, status);
+  gpuir__pool_end(p, 1);
 }
 
 GPUIR_API int gpuir_pool_answer(gpuir_searcher *s, gpuir_task *task) {
@@ -21891,7 +21912,7 @@ static void gpuir__cost_note(gpuir__costs *c, const gpuir_query *q, uint64_t ns)
 typedef struct gpuir__lane_item {
   uint64_t key;
   gpuir_task *task;
-} gpuir__lane_item;
+} gpuir__lane_item; /* what decides lies here: the task itself is in the caches of who submitted it */
 
 /* A heap of tasks, the one with the least key first. */
 typedef struct gpuir__lane {
@@ -21938,68 +21959,104 @@ static int gpuir__lane_raise(gpuir__lane *l, gpuir_task *task) {
 /* ---- bells */
 
 /* Wakes threads that have nothing to do. Who rings waits for nobody, and wakes a thread only if none looks: that takes
- * longer than many a query. Read and written atomically. */
+ * longer than many a query. While all have something to do it is read alone. Read and written atomically. */
 typedef struct gpuir__bell {
-  gpuir__atomic64 rings;
-  int asleep, looking; /* asleep: threads that nobody has chosen to wake */
+  gpuir__apart before;
+  gpuir__atomic64 rings; /* from 1 */
+  int listening; /* threads that found nothing to do */
+  int asleep, looking; /* of these, but for those that were chosen to go */
+  int calls; /* threads that looked, were chosen and have not noticed yet */
   sem_t wakes;
+  gpuir__apart behind;
 } gpuir__bell;
 
 /* Threads that look at a time, and for how long, before they sleep. */
-#define GPUIR__LOOKERS 2
+#define GPUIR__LOOKERS 4
 #define GPUIR__LOOK_NS 500000u
 
 static int gpuir__bell_rang(const gpuir__bell *b, uint64_t heard) { return gpuir__seq_load(&b->rings) != heard; }
 
-/* Takes one from the threads that sleep; 0: there is none. */
-static int gpuir__bell_choose(gpuir__bell *b) {
-  int n = gpuir__seq_load(&b->asleep);
-  while (n && !__atomic_compare_exchange_n(&b->asleep, &n, n - 1, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {}
+/* Takes one from a number of threads; 0: there is none. */
+static int gpuir__bell_choose(int *threads) {
+  int n = gpuir__seq_load(threads);
+  while (n && !__atomic_compare_exchange_n(threads, &n, n - 1, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {}
   return n != 0;
 }
 
-/* Sees that n threads know that something has come for them to do, if so many do nothing. */
+/* Sees that n threads know that something has come for them to do, if so many do nothing. It came by a store that is
+ * sequentially consistent, or under a lock that they take to look. One that is called already comes for this too. */
 static void gpuir__bell_ring(gpuir__bell *b, int n) {
+  if (!gpuir__seq_load(&b->listening)) return;
+  n -= gpuir__seq_load(&b->calls);
+  if (n <= 0) return;
   (void)gpuir__seq_add(&b->rings, 1);
-  n -= gpuir__seq_load(&b->looking);
-  for (; n > 0 && gpuir__bell_choose(b); n--) (void)sem_post(&b->wakes);
+  for (; n > 0 && gpuir__bell_choose(&b->looking); n--) (void)gpuir__seq_add(&b->calls, 1);
+  for (; n > 0 && gpuir__bell_choose(&b->asleep); n--) (void)sem_post(&b->wakes);
 }
 
-/* Returns when the bell has rung since `heard`, its rings when the thread began to look; with `looks`, some look on
- * before they sleep. */
-static void gpuir__bell_rest(gpuir__bell *b, uint64_t heard, int looks) {
-  if (looks) {
-    const uint64_t until = gpuir__now() + GPUIR__LOOK_NS;
-    const int looking = gpuir__seq_add(&b->looking, 1);
-    while (looking < GPUIR__LOOKERS && !gpuir__bell_rang(b, heard) && gpuir__now() < until) (void)sched_yield();
-    (void)gpuir__seq_add(&b->looking, -1);
+/* Looks for a while; 1 if the bell has rung since `heard`. */
+static int gpuir__bell_look(gpuir__bell *b, uint64_t heard) {
+  const uint64_t until = gpuir__now() + GPUIR__LOOK_NS;
+  if (gpuir__seq_add(&b->looking, 1) >= GPUIR__LOOKERS && gpuir__bell_choose(&b->looking)) return 0;
+  if (gpuir__bell_rang(b, heard) && gpuir__bell_choose(&b->looking)) return 1;
+  while (!gpuir__bell_choose(&b->calls)) {
+    if (gpuir__now() > until && gpuir__bell_choose(&b->looking)) return 0;
+    (void)sched_yield();
   }
+  return 1;
+}
+
+/* Returns when the bell has rung since `heard`; with `looks`, some look on before they sleep. */
+static void gpuir__bell_rest(gpuir__bell *b, uint64_t heard, int looks) {
+  if (looks && gpuir__bell_look(b, heard)) return;
   (void)gpuir__seq_add(&b->asleep, 1);
-  if (gpuir__bell_rang(b, heard) && gpuir__bell_choose(b)) return;
+  if (gpuir__bell_rang(b, heard) && gpuir__bell_choose(&b->asleep)) return;
   while (sem_wait(&b->wakes) && errno == EINTR) {}
+}
+
+/* Lets a thread that has found something to do listen no more; *heard: 0 if it does not. */
+static void gpuir__bell_leave(gpuir__bell *b, uint64_t *heard) {
+  if (*heard) (void)gpuir__seq_add(&b->listening, -1);
+  *heard = 0;
+}
+
+/* Called by a thread that found nothing to do: it listens and looks once more, so that it misses nothing; the second
+ * time it rests. */
+static void gpuir__bell_wait(gpuir__bell *b, uint64_t *heard, int looks) {
+  if (*heard) {
+    gpuir__bell_rest(b, *heard, looks);
+    gpuir__bell_leave(b, heard);
+  } else {
+    (void)gpuir__seq_add(&b->listening, 1);
+    *heard = gpuir__seq_load(&b->rings);
+  }
 }
 
 /* ---- inboxes */
 
 /* Tasks as they were submitted: threads put them there without a lock, those that hold one take them out. */
 typedef struct gpuir__inbox {
-  gpuir_task **slots; /* [mask + 1]: there is room for all tasks that may wait */
+  gpuir__lane_item *slots; /* [mask + 1]: there is room for all tasks that may wait. Written last: the task */
   uint64_t mask, read; /* slots that were read */
-  char apart[128]; /* of what those who submit write */
+  gpuir__apart before; /* what those who submit write */
   gpuir__atomic64 written; /* slots that are, or will be */
+  gpuir__apart behind;
 } gpuir__inbox;
 
-static void gpuir__inbox_put(gpuir__inbox *b, gpuir_task *task) {
-  const uint64_t at = __atomic_fetch_add(&b->written, 1, __ATOMIC_RELAXED);
-  __atomic_store_n(&b->slots[at & b->mask], task, __ATOMIC_RELEASE);
+/* Fills slot number `at`, which is the caller's. */
+static void gpuir__inbox_put(gpuir__inbox *b, uint64_t at, uint64_t key, gpuir_task *task) {
+  gpuir__lane_item *slot = &b->slots[at & b->mask];
+  slot->key = key;
+  __atomic_store_n(&slot->task, task, __ATOMIC_SEQ_CST); /* a bell is read next */
 }
 
 /* Takes the first task; NULL: there is none yet. */
-static gpuir_task *gpuir__inbox_take(gpuir__inbox *b) {
-  gpuir_task **slot = &b->slots[b->read & b->mask], *task = __atomic_load_n(slot, __ATOMIC_ACQUIRE);
+static gpuir_task *gpuir__inbox_take(gpuir__inbox *b, uint64_t *key) {
+  gpuir__lane_item *slot = &b->slots[b->read & b->mask];
+  gpuir_task *task = gpuir__seq_load(&slot->task);
   if (!task) return NULL;
-  gpuir__poke(slot, (gpuir_task *)NULL);
-  __builtin_prefetch(gpuir__peek(&b->slots[(b->read + 4) & b->mask]));
+  *key = slot->key;
+  gpuir__poke(&slot->task, (gpuir_task *)NULL);
   b->read++;
   return task;
 }
@@ -22012,6 +22069,10 @@ static gpuir_task *gpuir__inbox_take(gpuir__inbox *b) {
 #define GPUIR__SHARE_HEAVY 6u
 /* More hits than so many cost more to merge than help saves. */
 #define GPUIR__SHARE_K 10000u
+/* While so many wait, a thread takes several tasks at a time: what the lock guards is in another processor's caches. At
+ * most so many, and no more than take so many ns. */
+#define GPUIR__HANDFUL 16u
+#define GPUIR__HANDFUL_NS 200000u
 
 struct gpuir__crew;
 
@@ -22020,6 +22081,7 @@ typedef struct gpuir__mate {
   struct gpuir__crew *crew;
   struct gpuir__mate *next; /* that no thread works with either */
   gpuir_searcher *searcher;
+  unsigned turn; /* of tasks that were taken together */
   gpuir__share share; /* of the search that it owns */
 } gpuir__mate;
 
@@ -22049,6 +22111,7 @@ typedef struct gpuir__device {
   unsigned failures; /* batches that failed as a whole, one after the other */
   gpuir__atomic64 batch_ns; /* read and written atomically: mean time of a batch lately, from begin to finish */
   gpuir__atomic64 free_at; /* the same: when it is likely to take the next batch; 0: it takes one now */
+  gpuir__apart before_waiting;
   gpuir__atomic64 waiting; /* the same: tasks that wait for it */
   int state; /* the same; GPUIR__DEVICE_, changed under the crew's lock */
   gpuir_error error;
@@ -22058,6 +22121,13 @@ typedef struct gpuir__device {
 typedef struct gpuir__feats {
   gpuir__atomic64 shared, joined, batches, on_device, returned;
 } gpuir__feats;
+
+/* Tasks that were to wait, and that wait no more; read and written atomically. */
+typedef struct gpuir__traffic {
+  gpuir__atomic64 came, limit; /* limit: came may grow up to this, as far as those who submit know */
+  gpuir__apart before;
+  gpuir__atomic64 went;
+} gpuir__traffic;
 
 typedef struct gpuir__crew {
   gpuir_pool *pool;
@@ -22069,10 +22139,10 @@ typedef struct gpuir__crew {
   int stopping; /* read and written atomically */
   const int *stop; /* the searchers' flag: that, or one that the pool was made with */
   gpuir__inbox device_inbox, inbox; /* of the lanes */
-  gpuir__atomic64 came; /* from here on read and written atomically: tasks that were to wait */
+  gpuir__traffic traffic;
   gpuir__bell work, device_work;
-  gpuir__atomic64 went; /* tasks that wait no more */
-  gpuir__atomic64 backlog; /* ns that those which wait for threads are likely to cost; of inter 0 */
+  gpuir__atomic64 backlog; /* from here on read and written atomically: ns that what waits for threads may cost */
+  gpuir__apart before_mean;
   gpuir__atomic64 mean_ns; /* of a query, lately; 0: not measured */
   int heavy; /* heavy queries that run and may be shared */
   gpuir__feats done;
@@ -22082,15 +22152,15 @@ typedef struct gpuir__crew {
 } gpuir__crew;
 
 static uint64_t gpuir__crew_waiting(const gpuir__crew *c) {
-  const uint64_t went = __atomic_load_n(&c->went, __ATOMIC_ACQUIRE); /* slots of inboxes are free again */
-  return gpuir__peek(&c->came) - went;
+  const uint64_t went = gpuir__peek(&c->traffic.went);
+  return gpuir__peek(&c->traffic.came) - went;
 }
 
 /* Returns when a task should start at the latest for it to be fair: see the head of this part. */
 static uint64_t gpuir__crew_key(const gpuir__crew *c, const gpuir_task *task) {
   const uint64_t late = gpuir__min64(task->pool_cost, gpuir__peek(&c->mean_ns));
   uint64_t key = task->due + gpuir__min64(late, UINT64_MAX - task->due);
-  if (!c->shares) return c->sequence;
+  if (!c->shares) return 0; /* see gpuir__crew_queue */
   if (task->deadline) key = gpuir__min64(key, task->deadline - gpuir__min64(task->deadline, 2 * task->pool_cost));
   return key;
 }
@@ -22100,43 +22170,78 @@ static int gpuir__device_is_good(const gpuir__crew *c) {
 }
 
 /* Puts a task that waits into its lane, whose lock is held. */
-static void gpuir__crew_queue(gpuir__crew *c, gpuir_task *task) {
-  const int to_device = task->pool_state == GPUIR__TASK_FOR_DEVICE;
-  gpuir__lane_push(to_device ? &c->device_lane : &c->lane, gpuir__crew_key(c, task), task);
-  if (!to_device) c->sequence++;
+static void gpuir__crew_queue(gpuir__crew *c, gpuir__lane *lane, uint64_t key, gpuir_task *task) {
+  gpuir__lane_push(lane, c->shares ? key : c->sequence++, task);
 }
 
-/* Counts a task that waits, n = 1, or does no more, n = -1. */
-static void gpuir__crew_count(gpuir__crew *c, const gpuir_task *task, int n) {
-  if (task->pool_state == GPUIR__TASK_FOR_DEVICE) gpuir__count_up(&c->device.waiting, (uint64_t)(int64_t)n);
-  else gpuir__count_up(&c->backlog, task->pool_cost * (uint64_t)(int64_t)n);
-  (void)__atomic_fetch_add(n > 0 ? &c->came : &c->went, 1, __ATOMIC_RELEASE);
+/* Counts n tasks that come to wait for threads, or wait no more; cost: theirs. */
+static void gpuir__crew_came(gpuir__crew *c, uint64_t n, uint64_t cost) {
+  gpuir__count_up(&c->backlog, cost);
+  (void)__atomic_fetch_add(&c->traffic.came, n, __ATOMIC_RELEASE);
+}
+static void gpuir__crew_went(gpuir__crew *c, uint64_t n, uint64_t cost) {
+  gpuir__count_up(&c->backlog, 0 - cost);
+  (void)__atomic_fetch_add(&c->traffic.went, n, __ATOMIC_RELEASE);
+}
+
+/* Lets a task that was taken from its lane wait for the threads. The lock is held. */
+static void gpuir__crew_wait(gpuir__crew *c, gpuir_task *task) {
+  gpuir__crew_came(c, 1, task->pool_cost);
+  gpuir__crew_queue(c, &c->lane, gpuir__crew_key(c, task), task);
 }
 
 /* Moves what was submitted for a lane there. Its lock is held. */
-static void gpuir__crew_collect(gpuir__crew *c, gpuir__inbox *inbox) {
+static void gpuir__crew_collect(gpuir__crew *c, gpuir__inbox *inbox, gpuir__lane *lane) {
   gpuir_task *task;
-  while ((task = gpuir__inbox_take(inbox)) != NULL) gpuir__crew_queue(c, task);
+  uint64_t key;
+  while ((task = gpuir__inbox_take(inbox, &key)) != NULL) gpuir__crew_queue(c, lane, key, task);
 }
 
-/* Takes the first task of a lane, whose lock is held, or returns NULL. */
+/* Takes the first task that waits for threads, or for the device; the lane's lock is held. NULL: none does. */
 static gpuir_task *gpuir__crew_take(gpuir__crew *c, gpuir__lane *lane) {
   gpuir_task *task = gpuir__lane_pop(lane);
-  if (task) gpuir__crew_count(c, task, -1);
+  if (task && lane == &c->device_lane) gpuir__count_up(&c->device.waiting, UINT64_MAX);
+  if (task) gpuir__crew_went(c, 1, lane == &c->lane ? task->pool_cost : 0);
   return task;
 }
 
-/* Lets a task wait, and wakes who may take it. 0; BUSY. */
-static int gpuir__crew_post(gpuir__crew *c, gpuir_task *task) {
-  const int to_device = task->pool_state == GPUIR__TASK_FOR_DEVICE;
-  gpuir__crew_count(c, task, 1);
-  if (gpuir__crew_waiting(c) > c->room) {
-    gpuir__crew_count(c, task, -1);
-    return GPUIR_E_BUSY;
+/* Counts n tasks that are to wait, if there is room for all. 0; BUSY. What others write is looked at when as many came as
+ * may wait. */
+static int gpuir__crew_admit(gpuir__crew *c, uint64_t n) {
+  gpuir__traffic *t = &c->traffic;
+  const uint64_t came = __atomic_fetch_add(&t->came, n, __ATOMIC_RELAXED) + n;
+  uint64_t limit = __atomic_load_n(&t->limit, __ATOMIC_ACQUIRE); /* slots of inboxes are free again */
+  if (came <= limit) return GPUIR_OK;
+  limit = __atomic_load_n(&t->went, __ATOMIC_ACQUIRE) + c->room;
+  __atomic_store_n(&t->limit, limit, __ATOMIC_RELEASE);
+  if (came <= limit) return GPUIR_OK;
+  (void)__atomic_fetch_sub(&t->came, n, __ATOMIC_RELAXED);
+  return GPUIR_E_BUSY;
+}
+
+static int gpuir__task_for_device(const gpuir_task *task) { return task->pool_state == GPUIR__TASK_FOR_DEVICE; }
+
+/* Lets tasks wait, and wakes who may take them. What threads share is written once for all. 0; BUSY: for none. */
+static int gpuir__crew_post(gpuir__crew *c, gpuir_task *const *tasks, size_t n) {
+  uint64_t to_device = 0, cost = 0, at[2] = {0, 0};
+  size_t i;
+  if (gpuir__crew_admit(c, n)) return GPUIR_E_BUSY;
+  for (i = 0; i < n; i++) {
+    const int device = gpuir__task_for_device(tasks[i]);
+    to_device += device != 0;
+    cost += device ? 0 : tasks[i]->pool_cost;
   }
-  gpuir__inbox_put(to_device ? &c->device_inbox : &c->inbox, task); /* from here on it may be gone */
+  gpuir__count_up(&c->device.waiting, to_device);
+  gpuir__count_up(&c->backlog, cost);
+  if (to_device) at[1] = __atomic_fetch_add(&c->device_inbox.written, to_device, __ATOMIC_RELAXED);
+  if (to_device < n) at[0] = __atomic_fetch_add(&c->inbox.written, n - to_device, __ATOMIC_RELAXED);
+  for (i = 0; i < n; i++) { /* from here on they may be gone */
+    const int device = gpuir__task_for_device(tasks[i]);
+    gpuir__inbox_put(device ? &c->device_inbox : &c->inbox, at[device]++, gpuir__crew_key(c, tasks[i]), tasks[i]);
+  }
   if (to_device) gpuir__bell_ring(&c->device_work, 1);
-  if (!to_device || !gpuir__device_is_good(c)) gpuir__bell_ring(&c->work, 1); /* it was lost in between */
+  if (to_device && !gpuir__device_is_good(c)) to_device = 0; /* it was lost in between */
+  if (to_device < n) gpuir__bell_ring(&c->work, (int)gpuir__min64(n - to_device, c->pool->nthreads));
   return GPUIR_OK;
 }
 
@@ -22162,11 +22267,12 @@ static int gpuir__crew_prefers_device(const gpuir__crew *c, const gpuir_task *ta
       gpuir__device_estimate(c, now, gpuir__peek(&c->device.waiting));
 }
 
-/* Notes what a task costs, and who is to answer it. */
-static void gpuir__crew_route(gpuir__crew *c, gpuir_task *task) {
+/* Notes what a task costs, and who is to answer it. now: 0 without a device. */
+static void gpuir__crew_route(gpuir__crew *c, gpuir_task *task, uint64_t now) {
   uint64_t high = 0;
   task->pool_cost = c->shares ? gpuir__cost_estimate(&c->costs, task->query, &high) : 0;
-  if (gpuir__crew_prefers_device(c, task, high, gpuir__now())) task->pool_state = GPUIR__TASK_FOR_DEVICE;
+  if (now && gpuir__crew_prefers_device(c, task, high, now))
+    gpuir__poke(&task->pool_state, GPUIR__TASK_FOR_DEVICE);
 }
 
 /* Takes a mate that no thread works with, or gives it back. The lock is held. */
@@ -22181,8 +22287,9 @@ static void gpuir__mate_give(gpuir__mate *m) {
 }
 
 static int gpuir__crew_submit(void *state, gpuir_task *task) {
-  gpuir__crew_route((gpuir__crew *)state, task);
-  return gpuir__crew_post((gpuir__crew *)state, task);
+  gpuir__crew *c = (gpuir__crew *)state;
+  gpuir__crew_route(c, task, gpuir__device_is_good(c) ? gpuir__now() : 0);
+  return gpuir__crew_post(c, &task, 1);
 }
 
 /* ---- a thread of a crew */
@@ -22207,26 +22314,35 @@ static uint64_t gpuir__crew_patience(gpuir__crew *c, const gpuir_task *task) {
   return mean && task->pool_cost / GPUIR__SHARE_HEAVY >= mean ? 2 * task->pool_cost : 0;
 }
 
-/* Answers a task, with the help of other threads if it is worth that. While more waits than it has patience for nobody
- * would come, and sharing costs some of an OR's pruning. */
-static void gpuir__mate_answer(gpuir__mate *m, gpuir_task *task) {
+/* Returns how many threads may help with a task. While more waits than it has patience for nobody would come, and
+ * sharing costs some of an OR's pruning. */
+static unsigned gpuir__mate_wants(gpuir__mate *m, const gpuir_task *task) {
+  gpuir__crew *c = m->crew;
+  const uint64_t helpers = gpuir__min64(task->pool_cost / GPUIR__SHARE_NS, c->pool->nthreads - 1);
+  if (!helpers || !c->shares || task->k > GPUIR__SHARE_K) return 0;
+  m->share.patience = gpuir__crew_patience(c, task);
+  return gpuir__peek(&c->backlog) > m->share.patience ? 0 : (unsigned)helpers;
+}
+
+/* Answers a task, with the help of other threads if it is worth that, and completes it but for counting it; measured:
+ * what it costs is noted. */
+static void gpuir__mate_answer(gpuir__mate *m, gpuir_task *task, int measured) {
   gpuir__crew *c = m->crew;
   gpuir__engine *e = &m->searcher->engine;
-  uint64_t helpers = gpuir__min64(task->pool_cost / GPUIR__SHARE_NS, c->pool->nthreads - 1);
-  int status, heavy;
-  m->share.patience = gpuir__crew_patience(c, task);
-  if (!c->shares || task->k > GPUIR__SHARE_K || gpuir__peek(&c->backlog) > m->share.patience) helpers = 0;
-  heavy = helpers && m->share.patience;
-  m->share.most = (unsigned)helpers;
+  const unsigned helpers = gpuir__mate_wants(m, task);
+  const int heavy = helpers && m->share.patience;
+  int status;
+  m->share.most = helpers;
   m->share.helped = 0;
   task->on_device = 0;
   e->rare.share = helpers ? &m->share : NULL;
-  (void)__atomic_fetch_add(&c->heavy, heavy, __ATOMIC_RELAXED);
+  if (heavy) (void)__atomic_fetch_add(&c->heavy, 1, __ATOMIC_RELAXED);
   status = gpuir_pool_answer(m->searcher, task);
-  (void)__atomic_fetch_sub(&c->heavy, heavy, __ATOMIC_RELAXED);
+  if (heavy) (void)__atomic_fetch_sub(&c->heavy, 1, __ATOMIC_RELAXED);
   e->rare.share = NULL;
-  if (c->shares && !status) gpuir__crew_note(c, task->query, gpuir__now() - task->started + m->share.helped);
-  gpuir_pool_complete(c->pool, task, status);
+  if (c->shares && !status && measured)
+    gpuir__crew_note(c, task->query, gpuir__now() - task->started + m->share.helped);
+  gpuir__pool_settle(c->pool, task, status);
 }
 
 /* Returns a search of another thread that this one could join, or NULL. */
@@ -22246,43 +22362,90 @@ static gpuir__share *gpuir__mate_offer(const gpuir__mate *m) {
   return NULL;
 }
 
-/* Takes the task that a thread answers next, be it for a device that is lost. The lock is held. NULL: none waits. */
-static gpuir_task *gpuir__crew_next(gpuir__crew *c) {
+/* Takes the first task that waits for a device that is lost. The lock is held. NULL: none waits. */
+GPUIR__COLD static gpuir_task *gpuir__crew_inherit(gpuir__crew *c) {
   gpuir_task *task;
-  gpuir__crew_collect(c, &c->inbox);
-  task = gpuir__crew_take(c, &c->lane);
-  if (task || !gpuir__peek(&c->device.waiting) || (gpuir__device_is_good(c) && !c->stopping)) return task;
   gpuir__lock(&c->device_lock);
-  gpuir__crew_collect(c, &c->device_inbox);
+  gpuir__crew_collect(c, &c->device_inbox, &c->device_lane);
   task = gpuir__crew_take(c, &c->device_lane);
   gpuir__unlock(&c->device_lock);
   return task;
 }
 
+/* Takes the tasks that a thread answers next, and returns how many; 0: none waits. The lock is held. */
+static unsigned gpuir__crew_next(gpuir__crew *c, gpuir_task *tasks[GPUIR__HANDFUL]) {
+  const uint64_t mean = gpuir__peek(&c->mean_ns);
+  unsigned n = 0, most = 1;
+  gpuir__crew_collect(c, &c->inbox, &c->lane);
+  if (c->shares && mean)
+    most = (unsigned)gpuir__min64(gpuir__min64(GPUIR__HANDFUL, GPUIR__HANDFUL_NS / mean), c->lane.n / c->pool->nthreads);
+  do tasks[n] = gpuir__lane_pop(&c->lane);
+  while (tasks[n] && ++n < most);
+  if (n || !gpuir__peek(&c->device.waiting) || (gpuir__device_is_good(c) && !c->stopping)) return n;
+  tasks[0] = gpuir__crew_inherit(c);
+  if (tasks[0]) gpuir__crew_came(c, 1, tasks[0]->pool_cost); /* it went as one for the device */
+  return tasks[0] != NULL;
+}
+
+/* Counts tasks that were taken, puts the costly ones last, so that none waits for them, and asks for their memory. */
+static void gpuir__crew_sort(gpuir__crew *c, gpuir_task **tasks, unsigned n) {
+  const uint64_t costly = GPUIR__SHARE_HEAVY * gpuir__peek(&c->mean_ns);
+  uint64_t cost = 0;
+  unsigned i, end = n;
+  for (i = 0; i < n; i++) __builtin_prefetch(tasks[i]);
+  for (i = 0; i < n; i++) {
+    __builtin_prefetch(tasks[i]->query);
+    cost += tasks[i]->pool_cost;
+  }
+  for (i = 0; n > 1 && i < end;) {
+    gpuir_task *task = tasks[i];
+    if (task->pool_cost < costly) {
+      i++;
+      continue;
+    }
+    tasks[i] = tasks[--end];
+    tasks[end] = task;
+  }
+  gpuir__crew_went(c, n, cost);
+}
+
+/* Answers tasks that a thread has taken; without a mate they end with CANCELLED. Of several one is measured, as what is
+ * measured is everybody's memory. */
+static void gpuir__crew_answer(gpuir__crew *c, gpuir__mate *m, gpuir_task **tasks, unsigned n) {
+  unsigned i, measured;
+  gpuir__crew_sort(c, tasks, n);
+  measured = m ? m->turn++ % n : 0;
+  for (i = 0; i < n; i++)
+    if (m && (!i || !gpuir__peek(&c->stopping))) gpuir__mate_answer(m, tasks[i], i == measured);
+    else gpuir__pool_settle(c->pool, tasks[i], GPUIR_E_CANCELLED);
+  gpuir__pool_end(c->pool, n);
+}
+
 /* One thread's life. */
 static void gpuir__crew_thread(gpuir__crew *c) {
-  uint64_t heard = gpuir__seq_load(&c->work.rings);
+  gpuir_task *tasks[GPUIR__HANDFUL];
+  uint64_t heard = 0;
   gpuir__lock(&c->lock);
   for (;;) {
     const int ready = c->idle && !c->stopping;
     gpuir__share *share = ready && gpuir__peek(&c->heavy) ? gpuir__mate_offer(c->idle) : NULL;
-    gpuir_task *task = !share && (c->idle || c->stopping) ? gpuir__crew_next(c) : NULL;
+    const unsigned n = !share && (c->idle || c->stopping) ? gpuir__crew_next(c, tasks) : 0;
     const int more = c->idle && c->lane.n;
     gpuir__mate *m;
-    if (!share && !task && ready) share = gpuir__mate_offer(c->idle);
-    m = ready && (task || share) ? gpuir__mate_take(c) : NULL;
-    if (!task && c->stopping) break;
+    if (!share && !n && ready) share = gpuir__mate_offer(c->idle);
+    m = ready && (n || share) ? gpuir__mate_take(c) : NULL;
+    if (!n && c->stopping) break;
     gpuir__unlock(&c->lock);
     if (more) gpuir__bell_ring(&c->work, 1);
-    if (!task && !share) gpuir__bell_rest(&c->work, heard, gpuir__device_is_good(c));
-    else if (!m) gpuir_pool_complete(c->pool, task, GPUIR_E_CANCELLED);
-    else if (task) gpuir__mate_answer(m, task);
-    else if (gpuir__engine_help(&m->searcher->engine, share)) gpuir__count_up(&c->done.joined, 1);
-    heard = gpuir__seq_load(&c->work.rings);
+    if (n || share) gpuir__bell_leave(&c->work, &heard);
+    else gpuir__bell_wait(&c->work, &heard, gpuir__device_is_good(c));
+    if (n) gpuir__crew_answer(c, m, tasks, n);
+    else if (share && gpuir__engine_help(&m->searcher->engine, share)) gpuir__count_up(&c->done.joined, 1);
     gpuir__lock(&c->lock);
     if (m) gpuir__mate_give(m);
   }
   gpuir__unlock(&c->lock);
+  gpuir__bell_leave(&c->work, &heard);
 }
 
 /* Answers a task in the thread that submits it, if no other waits and a mate is idle; others may then wait for that. */
@@ -22290,15 +22453,16 @@ static int gpuir__crew_run(void *state, gpuir_task *task) {
   gpuir__crew *c = (gpuir__crew *)state;
   gpuir__mate *m = NULL;
   int left;
-  gpuir__crew_route(c, task);
+  gpuir__crew_route(c, task, gpuir__device_is_good(c) ? gpuir__now() : 0);
   if (task->pool_state != GPUIR__TASK_FOR_DEVICE) {
     gpuir__lock(&c->lock);
-    gpuir__crew_collect(c, &c->inbox);
+    gpuir__crew_collect(c, &c->inbox, &c->lane);
     if (!c->lane.n) m = gpuir__mate_take(c);
     gpuir__unlock(&c->lock);
   }
-  if (!m) return gpuir__crew_post(c, task);
-  gpuir__mate_answer(m, task);
+  if (!m) return gpuir__crew_post(c, &task, 1);
+  gpuir__mate_answer(m, task, 1);
+  gpuir__pool_end(c->pool, 1);
   gpuir__lock(&c->lock);
   gpuir__mate_give(m);
   left = gpuir__crew_waiting(c) || gpuir__mate_offer(m);
@@ -22326,15 +22490,10 @@ static void gpuir__device_blame(gpuir__crew *c, int status, const char *what) {
 static void gpuir__device_lose(gpuir__crew *c) {
   gpuir_task *task;
   __atomic_store_n(&c->device.state, GPUIR__DEVICE_LOST, __ATOMIC_SEQ_CST);
-  gpuir__lock(&c->device_lock);
-  gpuir__crew_collect(c, &c->device_inbox);
-  while ((task = gpuir__lane_pop(&c->device_lane)) != NULL) {
-    gpuir__crew_count(c, task, -1);
+  while ((task = gpuir__crew_inherit(c)) != NULL) {
     gpuir__poke(&task->pool_state, GPUIR__TASK_SUBMITTED);
-    gpuir__crew_count(c, task, 1);
-    gpuir__crew_queue(c, task);
+    gpuir__crew_wait(c, task);
   }
-  gpuir__unlock(&c->device_lock);
   gpuir__bell_ring(&c->work, (int)c->pool->nthreads);
 }
 
@@ -22378,17 +22537,24 @@ static int gpuir__load_add(gpuir__load *l, gpuir_task *task) {
 static gpuir__load *gpuir__device_form(gpuir__crew *c) {
   gpuir__load *l = c->device.load;
   gpuir_task *aside[64], *task;
+  uint64_t key;
   size_t n = 0;
+  int all; /* fit, in whatever order */
   if (!gpuir__device_is_good(c) || gpuir__peek(&c->stopping) || c->device.flying == GPUIR__LOADS) return NULL;
   while (l->batch) l++;
   l->n = 0;
   gpuir__lock(&c->device_lock);
-  gpuir__crew_collect(c, &c->device_inbox);
-  while (l->n < c->pool->desc.batch && n < 64 && (task = gpuir__lane_pop(&c->device_lane)) != NULL)
-    if (gpuir__load_add(l, task)) gpuir__crew_count(c, task, -1);
-    else aside[n++] = task;
-  while (n) gpuir__crew_queue(c, aside[--n]);
+  all = !c->device_lane.n && gpuir__peek(&c->device.waiting) <= c->pool->desc.batch;
+  if (!all) gpuir__crew_collect(c, &c->device_inbox, &c->device_lane);
+  while (l->n < c->pool->desc.batch && n < 64) {
+    task = all ? gpuir__inbox_take(&c->device_inbox, &key) : gpuir__lane_pop(&c->device_lane);
+    if (!task) break;
+    if (!gpuir__load_add(l, task)) aside[n++] = task;
+  }
+  while (n--) gpuir__crew_queue(c, &c->device_lane, gpuir__crew_key(c, aside[n]), aside[n]);
   gpuir__unlock(&c->device_lock);
+  gpuir__count_up(&c->device.waiting, 0 - (uint64_t)l->n);
+  gpuir__crew_went(c, l->n, 0);
   return l->n ? l : NULL;
 }
 
@@ -22399,8 +22565,7 @@ static void gpuir__load_return(gpuir__crew *c, gpuir__load *l) {
     if (!l->tasks[i]) continue;
     gpuir__poke(&l->tasks[i]->pool_state, GPUIR__TASK_RETURNED);
     gpuir__count_up(&c->done.returned, 1);
-    gpuir__crew_count(c, l->tasks[i], 1);
-    gpuir__crew_queue(c, l->tasks[i]);
+    gpuir__crew_wait(c, l->tasks[i]);
   }
   l->n = 0;
   gpuir__bell_ring(&c->work, (int)c->pool->nthreads);
@@ -22455,7 +22620,7 @@ static void gpuir__device_begin(gpuir__crew *c, gpuir__load *l) {
   gpuir__device_note_free(d);
 }
 
-/* Completes task i of a batch that is answered, if the device did; 0 if it failed. */
+/* Completes task i of a batch that is answered, if the device did, but for counting it; 0 if it failed. */
 static int gpuir__load_settle(gpuir__crew *c, gpuir__load *l, size_t i) {
   gpuir_task *task = l->tasks[i];
   const int status = l->statuses[i];
@@ -22464,7 +22629,7 @@ static int gpuir__load_settle(gpuir__crew *c, gpuir__load *l, size_t i) {
   memcpy(task->hits, l->hits + i * l->k, task->count * sizeof *task->hits);
   l->tasks[i] = NULL;
   task->on_device = 1;
-  gpuir_pool_complete(c->pool, task, status);
+  gpuir__pool_settle(c->pool, task, status);
   return 1;
 }
 
@@ -22478,9 +22643,11 @@ static void gpuir__device_finish(gpuir__crew *c, gpuir__load *l) {
   d->flying--;
   gpuir__device_note_free(d);
   for (i = 0; i < l->n; i++) {
+    if (i + 4 < l->n) __builtin_prefetch(l->tasks[i + 4]->hits, 1);
     if (gpuir__load_settle(c, l, i)) settled++;
     else status = l->statuses[i]; /* a deadline or a cancellation is not the device's fault */
   }
+  gpuir__pool_end(c->pool, settled);
   gpuir__count_up(&c->done.on_device, settled);
   if (!settled) {
     gpuir__device_failed(c, l, status);
@@ -22576,15 +22743,17 @@ static void gpuir__device_open(gpuir__crew *c) {
 /* The life of the thread that drives a device. */
 static void gpuir__device_work(gpuir__crew *c) {
   gpuir__device *d = &c->device;
+  uint64_t heard = 0;
   gpuir__device_open(c);
   for (;;) {
-    const uint64_t heard = gpuir__seq_load(&c->device_work.rings);
     gpuir__load *l = gpuir__device_form(c);
+    if (l || d->flying) gpuir__bell_leave(&c->device_work, &heard);
     if (l) gpuir__device_begin(c, l);
     else if (d->flying) gpuir__device_watch(c);
     else if (gpuir__peek(&c->stopping) || !gpuir__device_is_good(c)) break;
-    else gpuir__bell_rest(&c->device_work, heard, 1);
+    else gpuir__bell_wait(&c->device_work, &heard, 1);
   }
+  gpuir__bell_leave(&c->device_work, &heard);
 }
 
 /* ---- the policies */
@@ -22625,8 +22794,8 @@ GPUIR__COLD static void gpuir__crew_destroy(void *state) {
   gpuir__free(&a, c->mates, c->pool->nthreads * sizeof *c->mates);
   gpuir__free(&a, c->lane.heap, c->most * sizeof *c->lane.heap);
   gpuir__free(&a, c->device_lane.heap, c->most * sizeof *c->device_lane.heap);
-  gpuir__free(&a, (void *)c->inbox.slots, (c->inbox.mask + 1) * sizeof *c->inbox.slots);
-  gpuir__free(&a, (void *)c->device_inbox.slots, (c->device_inbox.mask + 1) * sizeof *c->inbox.slots);
+  gpuir__free(&a, c->inbox.slots, (c->inbox.mask + 1) * sizeof *c->inbox.slots);
+  gpuir__free(&a, c->device_inbox.slots, (c->device_inbox.mask + 1) * sizeof *c->inbox.slots);
   (void)pthread_mutex_destroy(&c->lock);
   (void)pthread_mutex_destroy(&c->device_lock);
   (void)sem_destroy(&c->work.wakes);
@@ -22661,6 +22830,7 @@ GPUIR__COLD static int gpuir__crew_create(gpuir_pool *p, void **state, gpuir_err
   c->room = p->desc.queue;
   c->most = c->room + (p->extra ? GPUIR__LOADS * p->desc.batch : 0);
   c->device.batch_ns = GPUIR__DEVICE_NS;
+  c->work.rings = c->device_work.rings = 1;
   while (c->inbox.mask < c->room) c->inbox.mask = 2 * c->inbox.mask + 1;
   c->device_inbox.mask = c->inbox.mask;
   (void)pthread_mutex_init(&c->lock, NULL);
@@ -22669,8 +22839,8 @@ GPUIR__COLD static int gpuir__crew_create(gpuir_pool *p, void **state, gpuir_err
   (void)sem_init(&c->device_work.wakes, 0, 0);
   c->lane.heap = (gpuir__lane_item *)gpuir__alloc(&p->a, c->most * sizeof *c->lane.heap);
   c->device_lane.heap = (gpuir__lane_item *)gpuir__alloc(&p->a, c->most * sizeof *c->lane.heap);
-  c->inbox.slots = (gpuir_task **)gpuir__alloc_zero(&p->a, (c->inbox.mask + 1) * sizeof *c->inbox.slots);
-  c->device_inbox.slots = (gpuir_task **)gpuir__alloc_zero(&p->a, (c->inbox.mask + 1) * sizeof *c->inbox.slots);
+  c->inbox.slots = (gpuir__lane_item *)gpuir__alloc_zero(&p->a, (c->inbox.mask + 1) * sizeof *c->inbox.slots);
+  c->device_inbox.slots = (gpuir__lane_item *)gpuir__alloc_zero(&p->a, (c->inbox.mask + 1) * sizeof *c->inbox.slots);
   c->mates = (gpuir__mate *)gpuir__alloc_zero(&p->a, p->nthreads * sizeof *c->mates);
   if (!c->lane.heap || !c->device_lane.heap || !c->inbox.slots || !c->device_inbox.slots || !c->mates)
     status = gpuir__fail_nomem(err);
@@ -22780,8 +22950,8 @@ static int gpuir__pool_start(gpuir_pool *p) {
   return p->started >= needed ? GPUIR_OK : GPUIR_E_IO;
 }
 
-/* Checks a task and hands it to the policy. */
-static int gpuir__pool_accept(gpuir_pool *p, gpuir_task *task, int (*submit)(void *state, gpuir_task *task)) {
+/* Checks a task, and makes it ready for the policy. */
+static int gpuir__pool_accept(gpuir_pool *p, gpuir_task *task) {
   int status = GPUIR_OK;
   if (!task || !task->query || task->query->ix != p->ix || (task->k && !task->hits)) return GPUIR_E_ARGUMENT;
   if (!__atomic_load_n(&p->running, __ATOMIC_ACQUIRE)) status = gpuir__pool_start(p);
@@ -22791,22 +22961,62 @@ static int gpuir__pool_accept(gpuir_pool *p, gpuir_task *task, int (*submit)(voi
   task->status = GPUIR_OK;
   task->started = task->finished = 0;
   gpuir__poke(&task->pool_state, GPUIR__TASK_SUBMITTED);
+  return GPUIR_OK;
+}
+
+/* Hands a task that is accepted to the policy. */
+static int gpuir__pool_hand(gpuir_pool *p, gpuir_task *task, int (*submit)(void *state, gpuir_task *task)) {
+  int status = gpuir__pool_accept(p, task);
+  if (status) return status;
   (void)gpuir__seq_add(&p->submitted, 1);
   status = submit(p->state, task);
   if (status) {
     gpuir__count_up(&p->refused, 1);
-    gpuir__pool_end(p);
+    gpuir__pool_end(p, 1);
   }
   return status;
 }
 
 GPUIR_API int gpuir_pool_submit(gpuir_pool *p, gpuir_task *task) {
-  return p ? gpuir__pool_accept(p, task, p->policy.submit) : GPUIR_E_ARGUMENT;
+  return p ? gpuir__pool_hand(p, task, p->policy.submit) : GPUIR_E_ARGUMENT;
+}
+
+/* Submits tasks together, all or none. */
+static int gpuir__crew_submit_many(gpuir__crew *c, gpuir_task *const *tasks, size_t n) {
+  const uint64_t now = gpuir__device_is_good(c) ? gpuir__now() : 0;
+  gpuir_pool *p = c->pool;
+  size_t i;
+  int status = GPUIR_OK;
+  for (i = 0; i < n && !status; i++) {
+    status = gpuir__pool_accept(p, tasks[i]);
+    if (!status) gpuir__crew_route(c, tasks[i], now);
+  }
+  if (status) return status;
+  (void)gpuir__seq_add(&p->submitted, n);
+  status = gpuir__crew_post(c, tasks, n);
+  if (status) {
+    (void)gpuir__seq_add(&p->submitted, 0 - (uint64_t)n);
+    gpuir__pool_end(p, 0);
+  }
+  return status;
+}
+
+GPUIR_API int gpuir_pool_submit_many(gpuir_pool *p, gpuir_task *const *tasks, size_t n, size_t *accepted) {
+  int status = GPUIR_OK;
+  if (accepted) *accepted = 0;
+  if (!p || !accepted || (n && !tasks)) return GPUIR_E_ARGUMENT;
+  if (n > 1 && p->policy.submit == gpuir__crew_submit && !gpuir__crew_submit_many((gpuir__crew *)p->state, tasks, n))
+    *accepted = n;
+  while (*accepted < n && !status) {
+    status = gpuir_pool_submit(p, tasks[*accepted]);
+    *accepted += !status;
+  }
+  return status;
 }
 
 GPUIR_API int gpuir_pool_run(gpuir_pool *p, gpuir_task *task) {
   if (!p || p->policy.submit != gpuir__crew_submit) return gpuir_pool_submit(p, task);
-  return gpuir__pool_accept(p, task, gpuir__crew_run);
+  return gpuir__pool_hand(p, task, gpuir__crew_run);
 }
 
 GPUIR_API void gpuir_pool_cancel(gpuir_pool *p, gpuir_task *task) {
@@ -22816,8 +23026,8 @@ GPUIR_API void gpuir_pool_cancel(gpuir_pool *p, gpuir_task *task) {
   c = (gpuir__crew *)p->state;
   gpuir__lock(&c->lock);
   gpuir__lock(&c->device_lock);
-  gpuir__crew_collect(c, &c->inbox);
-  gpuir__crew_collect(c, &c->device_inbox);
+  gpuir__crew_collect(c, &c->inbox, &c->lane);
+  gpuir__crew_collect(c, &c->device_inbox, &c->device_lane);
   if (gpuir__lane_raise(&c->lane, task)) lane = &c->lane;
   else if (gpuir__lane_raise(&c->device_lane, task)) lane = &c->device_lane;
   if (lane) (void)gpuir__crew_take(c, lane);
@@ -22840,9 +23050,9 @@ GPUIR_API int gpuir_pool_wait(gpuir_pool *p, gpuir_task *task) {
 GPUIR_API void gpuir_pool_drain(gpuir_pool *p) {
   if (!p) return;
   gpuir__lock(&p->lock);
-  (void)gpuir__seq_add(&p->waiters, 1);
+  (void)gpuir__seq_add(&p->drainers, 1);
   while (gpuir__seq_load(&p->ended) != gpuir__seq_load(&p->submitted)) (void)pthread_cond_wait(&p->complete, &p->lock);
-  (void)gpuir__seq_add(&p->waiters, -1);
+  (void)gpuir__seq_add(&p->drainers, -1);
   gpuir__unlock(&p->lock);
 }
 

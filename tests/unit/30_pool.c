@@ -414,6 +414,48 @@ static void test_waiting(void **state) {
   gpuir_pool_destroy(p);
 }
 
+/* Tasks that are submitted together: as many as there is room for; the first one that is wrong ends it. */
+static void test_many_together(void **state) {
+  static const char *const policies[] = {"inter", "auto"};
+  enum { TASKS = 40, ROOM = 24 };
+  unsigned round, i;
+  (void)state;
+  for (round = 0; round < 2; round++) {
+    gpuir_pool *p = pool_on(&small, policies[round], 2, ROOM);
+    static gpuir_hit hits[TASKS][MOST];
+    gpuir_task t[TASKS], *all[TASKS];
+    gpuir_pool_stats stats;
+    size_t accepted = 7;
+    memset(t, 0, sizeof t);
+    for (i = 0; i < TASKS; i++) {
+      all[i] = &t[i];
+      t[i].query = small.query[i];
+      t[i].k = small.k[i];
+      t[i].hits = hits[i];
+    }
+    __atomic_store_n(&p->running, 1, __ATOMIC_RELEASE); /* no thread takes one */
+    assert_int_equal(gpuir_pool_submit_many(p, all, 10, &accepted), GPUIR_OK);
+    assert_int_equal(accepted, 10);
+    assert_int_equal(gpuir_pool_submit_many(p, all + 10, TASKS - 10, &accepted), GPUIR_E_BUSY);
+    assert_int_equal(accepted, ROOM - 10);
+    gpuir_pool_get_stats(p, &stats);
+    assert_true(stats.submitted == ROOM && stats.waiting == ROOM && stats.refused == 1 && !stats.completed);
+    __atomic_store_n(&p->running, 0, __ATOMIC_RELEASE);
+    while (gpuir_pool_submit(p, &t[ROOM])) (void)sched_yield();
+    gpuir_pool_drain(p);
+    for (i = 0; i <= ROOM; i++) assert_true(right(&small, i, &t[i]) && t[i].pool_state == GPUIR__TASK_COMPLETE);
+    t[5].query = NULL;
+    assert_int_equal(gpuir_pool_submit_many(p, all, 10, &accepted), GPUIR_E_ARGUMENT);
+    assert_int_equal(accepted, 5);
+    gpuir_pool_drain(p);
+    assert_int_equal(gpuir_pool_submit_many(p, all, 0, &accepted), GPUIR_OK);
+    assert_int_equal(gpuir_pool_submit_many(p, all, 1, NULL), GPUIR_E_ARGUMENT);
+    assert_int_equal(gpuir_pool_submit_many(p, NULL, 1, &accepted), GPUIR_E_ARGUMENT);
+    assert_int_equal(gpuir_pool_submit_many(NULL, all, 1, &accepted), GPUIR_E_ARGUMENT);
+    gpuir_pool_destroy(p);
+  }
+}
+
 /* ---- order ---- */
 
 typedef struct noted {
@@ -423,6 +465,14 @@ typedef struct noted {
 
 static noted notes;
 static int gate; /* 0: the thread that completes the first task waits here */
+static int held; /* threads that wait at the gate */
+
+/* Holds a thread until `held` is more than 1. */
+static void hold_first(gpuir_task *t) {
+  (void)t;
+  __atomic_store_n(&held, 1, __ATOMIC_RELEASE);
+  while (__atomic_load_n(&held, __ATOMIC_ACQUIRE) < 2) (void)sched_yield();
+}
 
 static void note(gpuir_task *t) {
   const unsigned before = __atomic_fetch_add(&notes.n, 1, __ATOMIC_ACQ_REL);
@@ -469,6 +519,105 @@ static void test_order(void **state) {
   (void)state;
   check_order("inter", submitted);
   check_order("auto", urgent);
+}
+
+/* Lets every query seem to cost so much. */
+static void seem(gpuir_pool *p, uint32_t cost) {
+  gpuir__costs *c = &((gpuir__crew *)p->state)->costs;
+  gpuir__cost *of = &c->of[0][0][0];
+  size_t i;
+  for (i = 0; i < sizeof c->of / sizeof *of; i++) {
+    __atomic_store_n(&of[i].mean, cost, __ATOMIC_RELAXED);
+    __atomic_store_n(&of[i].high, cost, __ATOMIC_RELAXED);
+  }
+}
+
+/* While many tasks wait for each thread, one takes several at a time, in the order of their keys, but the costly ones
+ * last; fewer if they take long, and inter takes one. No thread runs. */
+static void check_handful(const char *policy, unsigned tasks, uint64_t mean, unsigned taken) {
+  gpuir_pool *p = pool_on(&small, policy, 2, 100);
+  gpuir__crew *c = (gpuir__crew *)p->state;
+  gpuir_task t[100], *next[GPUIR__HANDFUL];
+  gpuir_hit hit;
+  const int is_auto = policy[0] == 'a';
+  uint64_t left = 0;
+  unsigned i;
+  memset(t, 0, sizeof t);
+  __atomic_store_n(&p->running, 1, __ATOMIC_RELEASE);
+  c->mean_ns = mean;
+  for (i = 0; i < tasks; i++) {
+    seem(p, i == 1 || i == 3 ? 100000 : 500);
+    t[i].query = small.query[0];
+    t[i].k = 1;
+    t[i].hits = &hit;
+    t[i].due = 1000000 + 10 * i;
+    assert_int_equal(gpuir_pool_submit(p, &t[i]), GPUIR_OK);
+    if (is_auto && i >= taken) left += t[i].pool_cost;
+  }
+  (void)pthread_mutex_lock(&c->lock);
+  assert_int_equal(gpuir__crew_next(c, next), taken);
+  (void)pthread_mutex_unlock(&c->lock);
+  gpuir__crew_sort(c, next, taken);
+  assert_int_equal(gpuir__crew_waiting(c), tasks - taken);
+  if (taken > 3 && mean == 500) {
+    assert_ptr_equal(next[0], &t[0]);
+    assert_true(next[taken - 1]->pool_cost == 100000 && next[taken - 2]->pool_cost == 100000);
+    for (i = 0; i < taken - 2; i++) assert_true(next[i]->pool_cost == 500);
+    assert_true(c->backlog == left);
+  }
+  (void)pthread_mutex_lock(&c->lock);
+  while (gpuir__crew_take(c, &c->lane)) {}
+  assert_true(!gpuir__crew_waiting(c) && !c->backlog);
+  (void)pthread_mutex_unlock(&c->lock);
+  gpuir_pool_destroy(p);
+}
+
+static void test_handful(void **state) {
+  (void)state;
+  check_handful("auto", 100, 500, GPUIR__HANDFUL);
+  check_handful("auto", 20, 500, 10);
+  check_handful("auto", 3, 500, 1);
+  check_handful("auto", 20, GPUIR__HANDFUL_NS / 5, 5);
+  check_handful("auto", 20, 10 * GPUIR__HANDFUL_NS, 1);
+  check_handful("auto", 20, 0, 1); /* nothing was measured */
+  check_handful("inter", 100, 0, 1);
+}
+
+/* Tasks that a thread has taken with one at which it is held are cancelled when the pool ends. */
+static void test_handful_stop(void **state) {
+  gpuir_pool *p = pool_on(&small, "auto", 1, 0);
+  gpuir_hit hits[MOST];
+  gpuir_task t[9];
+  unsigned i;
+  (void)state;
+  memset(t, 0, sizeof t);
+  memset(&notes, 0, sizeof notes);
+  __atomic_store_n(&gate, 0, __ATOMIC_RELEASE);
+  for (i = 0; i < 9; i++) {
+    t[i].query = small.query[0];
+    t[i].k = 1;
+    t[i].hits = hits;
+    t[i].done = note;
+    t[i].user = &t[i];
+    t[i].due = 1 + i;
+  }
+  assert_int_equal(gpuir_pool_submit(p, &t[0]), GPUIR_OK);
+  while (!__atomic_load_n(&notes.n, __ATOMIC_ACQUIRE)) (void)sched_yield();
+  held = 0;
+  seem(p, 1000);
+  ((gpuir__crew *)p->state)->mean_ns = 1000;
+  for (i = 1; i < 9; i++) {
+    t[i].done = i == 1 ? hold_first : NULL;
+    assert_int_equal(gpuir_pool_submit(p, &t[i]), GPUIR_OK);
+  }
+  __atomic_store_n(&gate, 1, __ATOMIC_RELEASE); /* the thread takes the others */
+  while (!__atomic_load_n(&held, __ATOMIC_ACQUIRE)) (void)sched_yield();
+  assert_int_equal(gpuir__crew_waiting((gpuir__crew *)p->state), 0);
+  p->policy.stop(p->state);
+  __atomic_store_n(&held, 2, __ATOMIC_RELEASE);
+  gpuir_pool_destroy(p);
+  assert_int_equal(t[1].status, GPUIR_OK);
+  for (i = 2; i < 9; i++) assert_int_equal(t[i].status, GPUIR_E_CANCELLED);
 }
 
 /* A task whose thread is held is not given up by destroy; those behind it end with CANCELLED. */
@@ -589,21 +738,8 @@ static int fake_attach(void *user, gpuir_searcher *s, gpuir_error *err) {
   return gpuir_searcher_set_backend(s, &b, 0);
 }
 
-/* Lets every query seem to cost so much. */
-static void seem(gpuir_pool *p, uint32_t cost) {
-  gpuir__costs *c = &((gpuir__crew *)p->state)->costs;
-  gpuir__cost *of = &c->of[0][0][0];
-  size_t i;
-  for (i = 0; i < sizeof c->of / sizeof *of; i++) {
-    __atomic_store_n(&of[i].mean, cost, __ATOMIC_RELAXED);
-    __atomic_store_n(&of[i].high, cost, __ATOMIC_RELAXED);
-  }
-}
-
 /* Lets every query seem so costly that it is one for the device. */
 static void seem_costly(gpuir_pool *p) { seem(p, 4000000000u); }
-
-static int held; /* threads that wait at the gate */
 
 static void hold(gpuir_task *t) {
   job_done(t);
@@ -832,6 +968,7 @@ static void test_device_moves(void **state) {
   gpuir_task t[8];
   gpuir_hit hit;
   gpuir__load *l;
+  gpuir_task *next[GPUIR__HANDFUL];
   unsigned i;
   fake f;
   (void)state;
@@ -843,7 +980,7 @@ static void test_device_moves(void **state) {
   assert_int_equal(c->device.waiting, 1); /* 7 wait for two threads: the 8th would be answered in 3.5 s + 1 s */
   assert_true(c->backlog == 7000000000u);
   (void)pthread_mutex_lock(&c->lock);
-  gpuir__crew_collect(c, &c->inbox);
+  gpuir__crew_collect(c, &c->inbox, &c->lane);
   assert_true(c->lane.n == 7 && c->device_inbox.written == 1);
   (void)pthread_mutex_unlock(&c->lock);
   l = gpuir__device_form(c);
@@ -855,11 +992,14 @@ static void test_device_moves(void **state) {
   assert_true(c->lane.n == 8 && !c->device_lane.n && c->backlog == 8000000000u);
   for (i = 0; i < 8; i++) (void)gpuir__crew_take(c, &c->lane);
   t[0].pool_state = GPUIR__TASK_FOR_DEVICE;
-  gpuir__crew_count(c, &t[0], 1);
-  gpuir__crew_queue(c, &t[0]);
-  assert_null(gpuir__crew_next(c));
+  gpuir__crew_came(c, 1, 0);
+  c->device.waiting++;
+  gpuir__crew_queue(c, &c->device_lane, 1, &t[0]);
+  assert_int_equal(gpuir__crew_next(c, next), 0);
   c->device.state = GPUIR__DEVICE_LOST;
-  assert_ptr_equal(gpuir__crew_next(c), &t[0]);
+  assert_int_equal(gpuir__crew_next(c, next), 1);
+  assert_ptr_equal(next[0], &t[0]);
+  gpuir__crew_sort(c, next, 1);
   assert_true(!gpuir__crew_waiting(c) && !c->device.waiting && !c->backlog);
   (void)pthread_mutex_unlock(&c->lock);
   gpuir_pool_destroy(p);
@@ -1338,7 +1478,10 @@ int main(void) {
       cmocka_unit_test(test_shared_stop),
       cmocka_unit_test(test_many),
       cmocka_unit_test(test_waiting),
+      cmocka_unit_test(test_many_together),
       cmocka_unit_test(test_order),
+      cmocka_unit_test(test_handful),
+      cmocka_unit_test(test_handful_stop),
       cmocka_unit_test(test_destroy),
       cmocka_unit_test(test_device),
       cmocka_unit_test(test_device_fails),

@@ -10,7 +10,8 @@
 #include <string.h>
 
 #define WARM_SECONDS 1.0
-#define CAPACITY_STEPS 7u /* the highest rate is known to a 107th of what is answered at most */
+#define CAPACITY_STEPS 10u
+#define CAPACITY_EXACT 0.01 /* of it the highest rate is known to */
 #define MOST_QUERIES 200000
 #define VALID_TRIES 3u
 #define TAIL_QUERIES 100000u /* below, no percentile of 99.9 */
@@ -435,20 +436,23 @@ static int run_valid(load *l, double rate, uint64_t seed, FILE *raw, load_result
 }
 
 /* Finds the highest rate at which p99 is as low as is asked for, by halving what lies between one that is and one that
- * is not; rates are tried up to 1.2 of what is answered at most. Exit code. */
+ * is not. What is answered when all is submitted at once says where to begin; the bound above is tried, and raised
+ * while it holds. Exit code. */
 static int find_capacity(load *l, FILE *raw) {
   double good = 0, bad = 1.2 * l->most, p99 = 0;
-  int code = CLI_OK;
-  for (unsigned i = 0; i < CAPACITY_STEPS && code == CLI_OK; i++) {
-    const double rate = (good + bad) / 2;
+  int code = CLI_OK, tried = 0;
+  for (unsigned i = 0; i < CAPACITY_STEPS && code == CLI_OK && (!tried || bad - good > CAPACITY_EXACT * bad); i++) {
+    const double rate = good > 0 && !tried ? bad : (good + bad) / 2;
     load_result x;
     code = run_valid(l, rate, i + 1, raw, &x);
     if (code != CLI_OK) break;
     const double got = (double)load_percentile(&x.latency[LOAD_KINDS], 99) / 1e6;
     const int holds = !x.saturated && !x.late && got <= (double)l->p99_ms;
+    load_result_free(&x);
+    if (!holds) tried = 1;
     if (holds) p99 = got;
     *(holds ? &good : &bad) = rate;
-    load_result_free(&x);
+    if (good >= bad) bad *= 1.3;
   }
   if (code != CLI_OK) return code;
   lab_row_at(&l->report, "load-capacity", name_of(l), (double)l->p99_ms, good, "queries/s");

@@ -61,16 +61,18 @@ static void lay_out(const load_setup *s, const load_run *r, load_job *jobs, gpui
   }
 }
 
-/* Waits until `due`, spinning at the end. */
-static void wait_until(uint64_t due, uint64_t spin) {
+/* Waits until `due`, spinning at the end, and returns what time it is. */
+static uint64_t wait_until(uint64_t due, uint64_t spin) {
   uint64_t now = cli_nanoseconds();
   if (due > now + spin) {
     struct timespec t;
     t.tv_sec = (time_t)((due - spin) / 1000000000u);
     t.tv_nsec = (long)((due - spin) % 1000000000u);
     while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) && !cli_signal) {}
+    now = cli_nanoseconds();
   }
-  while (cli_nanoseconds() < due) {}
+  while (now < due) now = cli_nanoseconds();
+  return now;
 }
 
 /* Lets the calling thread run as soon as it wakes, ahead of the pool's threads, or as all others; without the right to
@@ -82,24 +84,47 @@ static void go_first(int first) {
   (void)sched_setscheduler(0, first ? SCHED_FIFO | SCHED_RESET_ON_FORK : SCHED_OTHER, &at);
 }
 
-/* Submits all tasks when they are due. Exit code. */
+/* Asks for the memory of tasks that are submitted soon: a program that has just made a task, and parsed its query, has
+ * both in its caches. */
+static void approach(const load_job *jobs, size_t i, size_t n) {
+  if (i + 16 < n) __builtin_prefetch(&jobs[i + 16].task, 1);
+  if (i + 16 < n) __builtin_prefetch((const char *)&jobs[i + 16].task + 64, 1);
+  if (i + 8 < n) __builtin_prefetch(jobs[i + 8].task.query);
+}
+
+/* Tasks that are submitted together at most. */
+#define TOGETHER 32u
+
+/* Waits until the first of some tasks is due, and collects it and those that are due too by then; their number. */
+static size_t collect_due(const load_setup *s, const load_run *r, load_job *jobs, size_t left, uint64_t start,
+    uint64_t spin, gpuir_task **tasks) {
+  const uint64_t now = r->rate > 0 ? wait_until(jobs->task.due + start, spin) : cli_nanoseconds();
+  const size_t most = s->serial ? 1 : left < TOGETHER ? left : TOGETHER;
+  size_t n = 0;
+  for (; n < most && (r->rate <= 0 || jobs[n].task.due + start <= now); n++) {
+    gpuir_task *t = tasks[n] = &jobs[n].task;
+    approach(jobs, n, left);
+    t->due = r->rate > 0 ? t->due + start : now;
+    if (s->deadline_ns) t->deadline = t->due + s->deadline_ns;
+    jobs[n].pushed = now;
+  }
+  return n;
+}
+
+/* Submits all tasks when they are due, as a server does it that reads what has come. Exit code. */
 static int submit_all(gpuir_pool *pool, const load_setup *s, const load_run *r, load_job *jobs) {
   const uint64_t start = cli_nanoseconds() + 10000000;
+  const uint64_t spin = s->threads < cli_processors() ? SPIN_NS : SHARED_SPIN_NS;
+  const size_t n = r->n + r->warm;
   (void)prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL); /* of this thread, whose sleeps are to be exact */
   if (s->stall_ns) __atomic_store_n(&s->stall->from, start + jobs[r->warm + r->n / 2].task.due, __ATOMIC_RELAXED);
-  for (size_t i = 0; i < r->n + r->warm && !cli_signal; i++) {
-    gpuir_task *t = &jobs[i].task;
-    if (r->rate > 0) {
-      t->due += start;
-      wait_until(t->due, s->threads < cli_processors() ? SPIN_NS : SHARED_SPIN_NS);
-    } else {
-      t->due = cli_nanoseconds();
-    }
-    if (s->deadline_ns) t->deadline = t->due + s->deadline_ns;
-    jobs[i].pushed = cli_nanoseconds();
-    const int status = gpuir_pool_submit(pool, t);
+  for (size_t i = 0, together; i < n && !cli_signal; i += together) {
+    gpuir_task *tasks[TOGETHER];
+    size_t accepted;
+    together = collect_due(s, r, jobs + i, n - i, start, spin, tasks);
+    const int status = gpuir_pool_submit_many(pool, tasks, together, &accepted);
     if (status) return cli_fail(s->path, status, NULL);
-    if (s->serial) (void)gpuir_pool_wait(pool, t); /* its status is looked at with all others */
+    if (s->serial) (void)gpuir_pool_wait(pool, tasks[0]); /* its status is looked at with all others */
   }
   return CLI_OK;
 }

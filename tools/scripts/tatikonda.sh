@@ -11,6 +11,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 dir=${1:-${OUT:-build/lab}/tatikonda} work=${POOL_WORK:-/tmp/pool-gpu} documents=${DOCUMENTS:-4000000}
 budget=${BUDGET:-300} read_cores=${CORES:-1 2 4 8} n=${QUERIES_N:-3000} read_figures=${FIGURES:-4 5a 6 7 5}
+n_rate=${QUERIES_RATE:-400} # of a run at a rate, behind a second or more that warms up
 read -ra cores <<<"$read_cores"
 most=${cores[-1]}
 if [ -x build/gpuir ] && [ -x build/synth ] && build/gpuir --version >/dev/null 2>&1; then
@@ -46,6 +47,9 @@ value() {
 }
 ratio() { awk -v a="$1" -v b="$2" 'BEGIN { printf "%.4g", b ? a / b : 0 }'; }
 
+# Parts of what INTER answers: those at which it, and those at which the others, are not saturated, and one more.
+high=0.1,0.3,0.6,0.9 low=0.05,0.1,0.15,0.2
+
 names=(INTER 'FGQP(5)' 'FGQP(150)' DOCP-UI DOCP-PI)
 policies=(t-inter fgqp:beta=5 fgqp:beta=150 docp-ui docp-pi)
 
@@ -80,25 +84,24 @@ figure4() {
   done
 }
 
-# rates FIGURE FILE POLICY/THREADS...: mean latency from when a query is due, at parts of what INTER answers, up to the
-# first rate at which a policy is saturated
+# rates FIGURE FILE POLICY/THREADS/PARTS...: mean latency from when a query is due, at PARTS of what INTER answers, those
+# of a policy in one run
 rates() {
-  local figure=$1 file=$2 most_rate rate part system policy threads name saturated
+  local figure=$1 file=$2 most_rate system policy threads parts name rate mean saturated
   shift 2
+  left 10 "$figure" || return 0
   load t-inter "$file" --closed --threads "$most"
   most_rate=$(of load-throughput)
   for system in "$@"; do
-    policy=${system%/*} threads=${system#*/}
+    IFS=/ read -r policy threads parts <<<"$system"
     name=$(sed 's/t-inter/INTER/; s/docp-ui/DOCP-UI/; s/fgqp.*/FGQP/' <<<"$policy")-$threads
-    for part in 0.05 0.1 0.15 0.3 0.6 0.9 1.1; do
-      [[ $policy != t-inter || $part != 0.[01]? ]] || continue
-      left 6 "$figure: $name at $part" || return 0
-      rate=$(awk -v a="$most_rate" -v b=$part 'BEGIN { printf "%.0f", a * b }')
-      load "$policy" "$file" --threads "$threads" --rate "$rate" --queries "$((rate < 400 ? 400 : rate > n ? n : rate))"
-      saturated=$(grep -q saturated "$work/t/out" && echo ' saturated') || true
-      put "$figure" "$name$saturated" "$rate" "$(of load-latency mean)" ms
-      if [ -n "$saturated" ]; then break; fi
-    done
+    left 12 "$figure: $name" || continue
+    rate=$(awk -v a="$most_rate" -v p="$parts" 'BEGIN {
+      for (i = split(p, part, ","); i; i--) all = sprintf("%.0f", a * part[i]) (all ? "," all : ""); print all }')
+    load "$policy" "$file" --threads "$threads" --rate "$rate" --queries "$n_rate"
+    while read -r rate mean saturated; do
+      put "$figure" "$name${saturated:+ saturated}" "$rate" "$mean" ms
+    done < <(awk 'NR > 1 { print $2, $4, /saturated/ ? "saturated" : "" }' "$work/t/out")
   done
 }
 
@@ -109,15 +112,14 @@ of_length() {
 }
 
 figure5a() {
-  left 30 "Figure 5a" || return 0
-  rates tatikonda-fig5a "$queries" "t-inter/$((most / 2 > 0 ? most / 2 : 1))" "t-inter/$most" "docp-ui/$most" \
-    "fgqp:beta=5/$most"
+  rates tatikonda-fig5a "$queries" "t-inter/$((most / 2 > 0 ? most / 2 : 1))/0.1,0.3,0.45,0.6" \
+    "t-inter/$most/$high" "docp-ui/$most/$low" "fgqp:beta=5/$most/$low"
 }
 
 figure5() {
   local terms i
-  for terms in 2 4 6 8 10; do
-    left 15 "Figures 5b and 5c, $terms terms" || continue
+  for terms in 2 10 4 6 8; do
+    left 8 "Figures 5b and 5c, $terms terms" || continue
     of_length $terms
     for i in 0 1 3; do
       load "${policies[i]}" "$queries-$terms" --closed --threads "$most"
@@ -130,9 +132,8 @@ figure5() {
 figure6() {
   local terms
   for terms in 4 6; do
-    left 30 "Figure 6, $terms terms" || continue
     of_length $terms
-    rates tatikonda-fig6-$terms "$queries-$terms" "t-inter/$most" "docp-ui/$most" "fgqp:beta=5/$most"
+    rates tatikonda-fig6-$terms "$queries-$terms" "t-inter/$most/$high" "docp-ui/$most/$low" "fgqp:beta=5/$most/$low"
   done
 }
 
@@ -191,18 +192,25 @@ plots() {
   plot tatikonda-claims bars '' "The paper's claims and ours" '' '' 'paper,ours'
 }
 
+# finish: writes what there is, also when the script is ended before its time
+finish() {
+  trap - EXIT TERM
+  claims
+  {
+    sed -n '/^# \(corpus\|machine\|version\):/p' "$log"
+    echo "# command: tools/scripts/tatikonda.sh, $documents synthetic documents, conjunctions of its queries, $n a run;" \
+      "Figures 4, 5b, 5c and 7: all submitted at once, latency from when a thread takes a query;" \
+      "Figures 5a and 6: $n_rate a run behind those of a second, one seed, latency from when a query is due"
+    plots
+    printf 'figure\tseries\tx\ty\tunit\n'
+    awk -F '\t' '!seen[$1, $2, $3]++' "$rows"
+  } >"$tsv"
+  gpuir lab plot -o "$dir" "$tsv"
+  cat "$work/t/table"
+}
+
 synth --documents "$documents" "$index" "$index.all" >/dev/null
 awk 'NF >= 2 && n++ < 4000' "$index.all" >"$queries"
+trap finish EXIT
+trap 'exit 143' TERM
 for f in $read_figures; do "figure$f"; done
-claims
-load t-inter "$queries" --closed --threads "$most"
-{
-  sed -n '/^# \(corpus\|machine\|version\):/p' "$log"
-  echo "# command: tools/scripts/tatikonda.sh, $documents synthetic documents, conjunctions of its queries, $n a run;" \
-    "Figures 4, 5b, 5c and 7: all submitted at once, latency from when a thread takes a query"
-  plots
-  printf 'figure\tseries\tx\ty\tunit\n'
-  awk -F '\t' '!seen[$1, $2, $3]++' "$rows"
-} >"$tsv"
-gpuir lab plot -o "$dir" "$tsv"
-cat "$work/t/table"
