@@ -1081,12 +1081,12 @@ GPUIR_API int gpuir_pool_create(gpuir_index *index, const gpuir_pool_desc *desc,
  * again. Errors, after which the task is the caller's and `done` is not called: ARGUMENT; BUSY when as many tasks wait
  * as may (come again later); IO if no thread could be started. */
 GPUIR_API int gpuir_pool_submit(gpuir_pool *pool, gpuir_task *task);
-/* The same for n tasks in turn, *accepted of which are submitted; the others, from the first one that is refused on, are
- * not. A named policy takes those that come together for less. */
+/* The same for n tasks in turn, *accepted of which are submitted; the others, from the first one that is refused on,
+ * are not. A named policy takes those that come together for less. */
 GPUIR_API int gpuir_pool_submit_many(gpuir_pool *pool, gpuir_task *const *tasks, size_t n, size_t *accepted);
-/* As gpuir_pool_submit, but with a named policy the calling thread answers the task itself, before this returns, while fewer tasks
- * than the pool has threads are at work and none waits: the way to another thread and back takes longer than a small
- * query. Others help as ever. */
+/* As gpuir_pool_submit, but with a named policy the calling thread answers the task itself, before this returns, while
+ * fewer tasks than the pool has threads are at work and none waits: the way to another thread and back takes longer
+ * than a small query. Others help as ever. */
 GPUIR_API int gpuir_pool_run(gpuir_pool *pool, gpuir_task *task);
 /* Completes a task that still waits with CANCELLED at once, in this thread; one that is at work, or of a policy of
  * one's own, ends by its flag. The task must not be gone. */
@@ -21737,8 +21737,8 @@ GPUIR_API int gpuir_query_unknown(const gpuir_query *q, size_t i, const char **t
  * [30-pool]  many queries at once: threads that answer tasks; the policies inter and auto
  *
  * A pool's threads run a policy. Both of the library's are a crew: who submits a task puts it into an inbox, without a
- * lock, and wakes a thread if all that are free sleep; a free thread takes the waiting task with the least key. With
- * `inter` that is the number of the submission.
+ * lock, and wakes a thread if all that are free sleep; a free thread takes the waiting task with the least key, and with
+ * `auto` some more, if many wait. With `inter` the key is the number of the submission.
  *
  * With `auto` it is when the task should start: its due time and its cost, or the mean cost if that is less, so that
  * small queries go before large ones that came with them, but none waits long for what came later; or earlier for a
@@ -22205,8 +22205,8 @@ static gpuir_task *gpuir__crew_take(gpuir__crew *c, gpuir__lane *lane) {
   return task;
 }
 
-/* Counts n tasks that are to wait, if there is room for all. 0; BUSY. What others write is looked at when as many came as
- * may wait. */
+/* Counts n tasks that are to wait, if there is room for all. 0; BUSY. What others write is looked at when as many came
+ * as may wait. */
 static int gpuir__crew_admit(gpuir__crew *c, uint64_t n) {
   gpuir__traffic *t = &c->traffic;
   const uint64_t came = __atomic_fetch_add(&t->came, n, __ATOMIC_RELAXED) + n;
@@ -22241,7 +22241,7 @@ static int gpuir__crew_post(gpuir__crew *c, gpuir_task *const *tasks, size_t n) 
   }
   if (to_device) gpuir__bell_ring(&c->device_work, 1);
   if (to_device && !gpuir__device_is_good(c)) to_device = 0; /* it was lost in between */
-  if (to_device < n) gpuir__bell_ring(&c->work, (int)gpuir__min64(n - to_device, c->pool->nthreads));
+  if (to_device < n) gpuir__bell_ring(&c->work, 1 + (n - to_device > 1)); /* who comes rings for the others */
   return GPUIR_OK;
 }
 
@@ -22271,8 +22271,7 @@ static int gpuir__crew_prefers_device(const gpuir__crew *c, const gpuir_task *ta
 static void gpuir__crew_route(gpuir__crew *c, gpuir_task *task, uint64_t now) {
   uint64_t high = 0;
   task->pool_cost = c->shares ? gpuir__cost_estimate(&c->costs, task->query, &high) : 0;
-  if (now && gpuir__crew_prefers_device(c, task, high, now))
-    gpuir__poke(&task->pool_state, GPUIR__TASK_FOR_DEVICE);
+  if (now && gpuir__crew_prefers_device(c, task, high, now)) gpuir__poke(&task->pool_state, GPUIR__TASK_FOR_DEVICE);
 }
 
 /* Takes a mate that no thread works with, or gives it back. The lock is held. */
@@ -22378,7 +22377,8 @@ static unsigned gpuir__crew_next(gpuir__crew *c, gpuir_task *tasks[GPUIR__HANDFU
   unsigned n = 0, most = 1;
   gpuir__crew_collect(c, &c->inbox, &c->lane);
   if (c->shares && mean)
-    most = (unsigned)gpuir__min64(gpuir__min64(GPUIR__HANDFUL, GPUIR__HANDFUL_NS / mean), c->lane.n / c->pool->nthreads);
+    most =
+        (unsigned)gpuir__min64(gpuir__min64(GPUIR__HANDFUL, GPUIR__HANDFUL_NS / mean), c->lane.n / c->pool->nthreads);
   do tasks[n] = gpuir__lane_pop(&c->lane);
   while (tasks[n] && ++n < most);
   if (n || !gpuir__peek(&c->device.waiting) || (gpuir__device_is_good(c) && !c->stopping)) return n;

@@ -570,8 +570,8 @@ static void note_facts(load *l, const char *queries, int argc, char **argv) {
         (unsigned long long)info.postings, info.codec);
   lab_note(&l->report, "load",
       "Poisson arrivals, latency from the due time; one pass of %s in order, again from its beginning when "
-      "it "
-      "ends; %llu threads answer; the generator spins before each arrival, for %s",
+      "it ends; those that are due together are submitted together, at most 32; %llu threads answer; the generator "
+      "spins before each arrival, for %s",
       queries, (unsigned long long)l->setup.threads,
       l->setup.threads < cli_processors()
           ? "500 us on the last processor, which they keep off, as they do of a driver's"

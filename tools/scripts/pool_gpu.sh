@@ -10,8 +10,10 @@
 # p99 of at most P99 ms (5). Every policy has all processors, generator and driver of the device included. Logs go to
 # the folder $OUT (build/session-logs) as pool_gpu.txt, the table of goals and figures, which is printed last too, and
 # pool_gpu.tar.gz, all runs. What BUDGET seconds (280) do not suffice for is left out, and said so. WEB=INDEX and
-# WEB_QUERIES take a synthetic index that stands there, DICT=INDEX and DICT_QUERIES a dictionary with its topics.
-# STAND_IN=1 DOCUMENTS=200000 SMALL=100000 tries the script where there is no GPU. Exit status 1: something failed.
+# WEB_QUERIES take a synthetic index that stands there, DICT=INDEX and DICT_QUERIES a dictionary with its topics,
+# CHUNKS=INDEX and CHUNKS_QUERIES one of chunks; INDEXES (web dict chunks small) are measured in this order. pack adds
+# CHUNKS and CHUNKS_QUERIES to the archive, if they are given there. STAND_IN=1 DOCUMENTS=200000 SMALL=100000 tries the
+# script where there is no GPU. Exit status 1: something failed.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit
 source tools/scripts/session.bash
@@ -24,7 +26,10 @@ failed=0
 
 pack() {
   static_make B=build/session GPU=1 CFLAGS=-O3 build/session/{gpuir,synth} || return
-  gather gpuir synth && pack_up
+  gather gpuir synth || return
+  [ -z "${CHUNKS:-}" ] || cp "$CHUNKS" build/session/carry/chunks.gpuir || return
+  [ -z "${CHUNKS_QUERIES:-}" ] || cp "$CHUNKS_QUERIES" build/session/carry/chunks.txt || return
+  pack_up
 }
 
 # load NAME POLICY INDEX OPTION...: the lines of its runs, which go to NAME.txt too; rows to NAME/
@@ -175,7 +180,37 @@ lost() {
     "$(column 8 "$index-auto-lost") missed" "$(grep -c unanswered <<<"$what") == 1"
 }
 
+# given INDEX FILE QUERIES: whether an index that stands there is to be measured
+given() {
+  if [ -n "$2" ]; then ln -sf "$2" "$work/$1.gpuir" && ln -sf "$3" "$work/$1.txt"; fi
+  [ -e "$work/$1.gpuir" ] && left 30 "$1"
+}
+
+measure_web() {
+  if ! given web "${WEB:-}" "${WEB_QUERIES:-}"; then
+    synth --documents "$documents" "$work/web.gpuir" "$work/web.txt" >"$work/logs/synth.txt" || die "synth"
+  fi
+  capacities web
+  say "rates and p99 are measured"
+  tails web
+  say "tails are measured"
+  deadlines web
+  stalls web
+  lost web
+}
+
+measure_dict() { if given dict "${DICT:-}" "${DICT_QUERIES:-}"; then capacities dict; fi; }
+
+measure_chunks() { if given chunks "${CHUNKS:-}" "${CHUNKS_QUERIES:-}"; then capacities chunks; fi; }
+
+measure_small() {
+  left 30 "the small index" || return
+  synth --documents "$small" --length 20 "$work/small.gpuir" "$work/small.txt" >>"$work/logs/synth.txt" || die "synth"
+  capacities small
+}
+
 run() {
+  local index
   processors=$(nproc) table=$out/pool_gpu.txt
   unpack || die "no programs: run '$0 pack' where there is a compiler"
   rm -rf "$work/logs" && mkdir -p "$work/logs"
@@ -185,27 +220,7 @@ run() {
   } >"$table"
   self_check
   lscpu -e >"$work/logs/lscpu.txt" 2>&1
-  if [ -n "${WEB:-}" ]; then
-    ln -sf "$WEB" "$work/web.gpuir" && ln -sf "${WEB_QUERIES:?}" "$work/web.txt"
-  else
-    synth --documents "$documents" "$work/web.gpuir" "$work/web.txt" >"$work/logs/synth.txt" || die "synth"
-  fi
-  say "the index is there"
-  capacities web
-  say "rates and p99 are measured"
-  tails web
-  say "tails are measured"
-  deadlines web
-  stalls web
-  lost web
-  if [ -n "${DICT:-}" ] && left 45 "the dictionary"; then
-    ln -sf "$DICT" "$work/dict.gpuir" && ln -sf "${DICT_QUERIES:?}" "$work/dict.txt"
-    capacities dict
-  fi
-  if left 45 "the small index"; then
-    synth --documents "$small" --length 20 "$work/small.gpuir" "$work/small.txt" >>"$work/logs/synth.txt" || die "synth"
-    capacities small
-  fi
+  for index in ${INDEXES:-web dict chunks small}; do "measure_$index"; done
   if left 20 "the machine's scaling"; then scaling 2>"$work/logs/scaling.err" | tee -a "$table"; fi
   tar -czf "$out/pool_gpu.tar.gz" -C "$work/logs" .
   say "done; exit status $failed"
