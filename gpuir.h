@@ -21737,8 +21737,8 @@ GPUIR_API int gpuir_query_unknown(const gpuir_query *q, size_t i, const char **t
  * [30-pool]  many queries at once: threads that answer tasks; the policies inter and auto
  *
  * A pool's threads run a policy. Both of the library's are a crew: who submits a task puts it into an inbox, without a
- * lock, and wakes a thread if all that are free sleep; a free thread takes the waiting task with the least key, and with
- * `auto` some more, if many wait. With `inter` the key is the number of the submission.
+ * lock, and wakes a thread if all that are free sleep; a free thread takes the waiting task with the least key, and
+ * with `auto` some more, if many wait. With `inter` the key is the number of the submission.
  *
  * With `auto` it is when the task should start: its due time and its cost, or the mean cost if that is less, so that
  * small queries go before large ones that came with them, but none waits long for what came later; or earlier for a
