@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define WARM_SECONDS 1.0
-#define WARM_MOST 600000u /* queries, where the highest rate is looked for: a pool measures what queries cost meanwhile */
+#define WARM_MOST 600000u /* where the highest rate is looked for; a pool measures meanwhile what queries cost */
 #define CAPACITY_STEPS 10u
 #define CAPACITY_EXACT 0.01 /* of it the highest rate is known to */
 #define MOST_QUERIES 200000
@@ -362,7 +362,7 @@ static int run_once(load *l, double rate, uint64_t seed, FILE *raw, load_result 
   run.seed = seed;
   run.n = queries_of(l, rate);
   run.warm = (size_t)(rate * WARM_SECONDS > 0.1 * (double)run.n ? rate * WARM_SECONDS : 0.1 * (double)run.n);
-  if (l->p99_ms > 0 && run.warm > run.n) run.warm = run.n > WARM_MOST ? run.n : WARM_MOST;
+  if (l->p99_ms > 0 && run.warm > WARM_MOST) run.warm = WARM_MOST;
   run.offset = seed * 7919;
   run.raw = raw;
   memset(&desc, 0, sizeof desc);
