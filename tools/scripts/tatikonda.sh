@@ -84,8 +84,8 @@ figure4() {
   done
 }
 
-# rates FIGURE FILE POLICY/THREADS/PARTS...: mean latency from when a query is due, at PARTS of what INTER answers, those
-# of a policy in one run
+# rates FIGURE FILE POLICY/THREADS/PARTS...: mean latency from when a query is due, at PARTS of what INTER answers,
+# those of a policy in one run
 rates() {
   local figure=$1 file=$2 most_rate system policy threads parts name rate mean saturated
   shift 2
@@ -198,7 +198,8 @@ finish() {
   claims
   {
     sed -n '/^# \(corpus\|machine\|version\):/p' "$log"
-    echo "# command: tools/scripts/tatikonda.sh, $documents synthetic documents, conjunctions of its queries, $n a run;" \
+    echo "# command: tools/scripts/tatikonda.sh, $documents synthetic documents, conjunctions of its queries," \
+      "$n a run;" \
       "Figures 4, 5b, 5c and 7: all submitted at once, latency from when a thread takes a query;" \
       "Figures 5a and 6: $n_rate a run behind those of a second, one seed, latency from when a query is due"
     plots
