@@ -447,8 +447,8 @@ figures: $(B)/gpuir
 	  $(wildcard tools/*/README.md)
 
 # One page of the papers' claims and all committed charts of the laboratory.
-OTHER_LOGS = $(filter-out $(addprefix tools/results/,lab-web/ lab-dict/ lab/ lab-pagerank/), \
-  $(sort $(wildcard tools/results/*/ tools/results/tatikonda*.tsv)))
+OTHER_LOGS = $(filter-out $(addprefix tools/results/,lab-web/ lab-dict/ lab/ lab-pagerank/ schedulers-more/), \
+  $(sort $(wildcard tools/results/*/ tools/results/schedulers-more/*.tsv tools/results/tatikonda*.tsv)))
 report: $(B)/gpuir
 	$(Q)$(B)/gpuir lab report -o $(B)/report.html Web=tools/results/lab-web Dictionary=tools/results/lab-dict \
 	  Linux=tools/results/lab Linux-PageRank=tools/results/lab-pagerank $(OTHER_LOGS)
