@@ -66,6 +66,7 @@
  *     [27-live-merge]  live indexes: merging                        gpuir_live_merge gpuir__live_choose
  *     [28-passages]    the places of a text that answer a query     gpuir_passages gpuir__windows_from
  *     [29-near]        terms that are written nearly as a word      gpuir_terms_near gpuir__near_walk
+ *     [29b-queues]     costs of queries, lanes, bells, inboxes      gpuir__lane_pop gpuir__bell_ring
  *     [30-pool]        many queries at once: threads, inter and auto  gpuir_pool_submit gpuir__crew_work
  *
  * [api-configuration]  CONFIGURATION MACROS
@@ -21734,125 +21735,23 @@ GPUIR_API int gpuir_query_unknown(const gpuir_query *q, size_t i, const char **t
 }
 
 /* ========
- * [30-pool]  many queries at once: threads that answer tasks; the policies inter and auto
+ * [29b-queues]  what queries cost, and where tasks wait until a thread takes them
  *
- * A pool's threads run a policy. Both of the library's are a crew: who submits a task puts it into an inbox, without a
- * lock, and wakes a thread if all that are free sleep; a free thread takes the waiting task with the least key, and
- * with `auto` some more, if many wait. With `inter` the key is the number of the submission.
+ * A submitted task goes to an inbox, in which no lock is needed to put it; who holds the lock of a lane moves it there,
+ * and takes what has the least key. Threads that find nothing listen to a bell. What several processors write lies
+ * apart, as a cache line that another one has written takes longer to come than a lock that is free.
  *
- * With `auto` it is when the task should start: its due time and its cost, or the mean cost if that is less, so that
- * small queries go before large ones that came with them, but none waits long for what came later; or earlier for a
- * deadline. What queries cost is measured, by mode, number of words and postings.
- *
- * What a thread works with, its searcher and its share, is a mate. Who submits by gpuir_pool_run takes one that is idle
- * and answers the task himself, so that as many tasks as there are mates are at work.
- *
- * A thread that finds no task helps with a search that runs (gpuir__share): it takes parts of it, and leaves as soon as
- * a task waits. So queries have cores of their own while there are more queries than cores, and long ones several while
- * there are fewer. Heavy ones, which are few, are helped with first, as long as little waits: otherwise the many small
- * ones would leave them one core at any load.
- *
- * With a device a further thread drives it: while one or two batches run the next one forms. A task goes where it is
- * likely to be answered first: by the device after what is left of the batches in flight, if there are two, and the
- * mean time of a batch; by the threads after what waits for them and what 16 of 17 such queries do not exceed. The
- * device writes to memory of the batch alone; what it fails on goes back to the threads. If it does not answer within
- * the limit it is lost: its searcher and the memory of its batches, where it may still write, are given up.
- *
- * Of the schedulers in tools/lab it has a lane for each side and work taken from the other's (Ding et al. 2009), and
- * batches that form while one runs (Ao et al. 2011). No query moves from device to CPU: that gained nothing over the
- * device alone (Griffin 2018; tools/results/schedulers).
- *
- * Uses      [16-query], [20-engine], [24-execution].
- * Start at  gpuir_pool_create, gpuir_pool_submit; gpuir__crew_work (a thread), gpuir__device_work (a device's).
- * Tests     tests/unit/30_pool.c
+ * Uses      [16-query].
+ * Start at  gpuir__cost_estimate, gpuir__lane_pop, gpuir__bell_ring, gpuir__inbox_put.
+ * Tests     tests/unit/29b_queues.c
  * ======*/
-
-/* The states of a task. */
-enum { GPUIR__TASK_SUBMITTED = 1, GPUIR__TASK_FOR_DEVICE, GPUIR__TASK_RETURNED, GPUIR__TASK_COMPLETE };
 
 /* Keeps what stands before it and behind it off the same cache lines, which processors write in turn. */
 typedef char gpuir__apart[128];
 
-struct gpuir_pool {
-  gpuir_allocator a;
-  gpuir_index *ix;
-  gpuir_pool_desc desc;
-  gpuir_policy policy;
-  void *state;
-  pthread_t *threads;
-  unsigned nthreads;
-  unsigned extra; /* threads for a device, behind the others */
-  unsigned started; /* of both; only grows under the lock */
-  int running; /* read and written atomically: the threads were started */
-  int waiters, drainers, numbered; /* the same: threads in wait; in drain; those that have a number */
-  pthread_mutex_t lock;
-  pthread_cond_t complete; /* a task was completed, while somebody waits */
-  gpuir__apart before_submitted;
-  gpuir__atomic64 submitted, refused; /* submitted: and refused */
-  gpuir__apart before_ended;
-  gpuir__atomic64 ended, cancelled, missed; /* ended: complete or refused */
-};
-
-/* ---- a task */
-
 /* Adds to a counter that threads share. */
 static inline void gpuir__count_up(gpuir__atomic64 *counter, uint64_t n) {
   if (n) (void)__atomic_fetch_add(counter, n, __ATOMIC_RELAXED);
-}
-
-/* Tells who waits. */
-GPUIR__COLD static void gpuir__pool_tell(gpuir_pool *p) {
-  gpuir__lock(&p->lock);
-  (void)pthread_cond_broadcast(&p->complete);
-  gpuir__unlock(&p->lock);
-}
-
-/* Counts n tasks that the pool has no more. */
-static void gpuir__pool_end(gpuir_pool *p, uint64_t n) {
-  const uint64_t ended = gpuir__seq_add(&p->ended, n) + n;
-  if (gpuir__seq_load(&p->drainers) && ended == gpuir__seq_load(&p->submitted)) gpuir__pool_tell(p);
-}
-
-/* Completes a task but for counting it. */
-static void gpuir__pool_settle(gpuir_pool *p, gpuir_task *task, int status) {
-  task->status = status;
-  if (status) {
-    task->count = 0;
-    gpuir__count_up(&p->cancelled, status == GPUIR_E_CANCELLED);
-    gpuir__count_up(&p->missed, status == GPUIR_E_DEADLINE);
-    if (task->error && task->error->code != status)
-      (void)gpuir__fail(task->error, status, 0, "%s", gpuir_strerror(status));
-  }
-  task->finished = gpuir__now();
-  if (task->done) {
-    task->done(task);
-    return;
-  }
-  __atomic_store_n(&task->pool_state, GPUIR__TASK_COMPLETE, __ATOMIC_SEQ_CST);
-  if (gpuir__seq_load(&p->waiters)) gpuir__pool_tell(p);
-}
-
-GPUIR_API void gpuir_pool_complete(gpuir_pool *p, gpuir_task *task, int status) {
-  gpuir__pool_settle(p, task, status);
-  gpuir__pool_end(p, 1);
-}
-
-GPUIR_API int gpuir_pool_answer(gpuir_searcher *s, gpuir_task *task) {
-  gpuir__engine *e;
-  gpuir__limits mine;
-  int status;
-  if (!s || !task || !task->query || task->query->ix != s->ix) return GPUIR_E_ARGUMENT;
-  e = &s->engine;
-  mine = e->limits;
-  task->started = gpuir__now();
-  e->limits.query_deadline = task->deadline;
-  e->limits.query_cancel = task->cancel;
-  status = gpuir__engine_search(e, task->query, task->hits, task->k, &task->count);
-  e->rare.share = NULL;
-  if (!status && task->matches) status = gpuir__engine_count(e, task->query, task->matches);
-  e->limits = mine;
-  if (status && task->error) *task->error = e->error;
-  return status;
 }
 
 /* ---- what a query costs */
@@ -22059,6 +21958,120 @@ static gpuir_task *gpuir__inbox_take(gpuir__inbox *b, uint64_t *key) {
   gpuir__poke(&slot->task, (gpuir_task *)NULL);
   b->read++;
   return task;
+}
+
+/* ========
+ * [30-pool]  many queries at once: threads that answer tasks; the policies inter and auto
+ *
+ * A pool's threads run a policy. Both of the library's are a crew: who submits a task puts it into an inbox, without a
+ * lock, and wakes a thread if all that are free sleep; a free thread takes the waiting task with the least key, and
+ * with `auto` some more, if many wait. With `inter` the key is the number of the submission.
+ *
+ * With `auto` it is when the task should start: its due time and its cost, or the mean cost if that is less, so that
+ * small queries go before large ones that came with them, but none waits long for what came later; or earlier for a
+ * deadline. What queries cost is measured, by mode, number of words and postings.
+ *
+ * What a thread works with, its searcher and its share, is a mate. Who submits by gpuir_pool_run takes one that is idle
+ * and answers the task himself, so that as many tasks as there are mates are at work.
+ *
+ * A thread that finds no task helps with a search that runs (gpuir__share): it takes parts of it, and leaves as soon as
+ * a task waits. So queries have cores of their own while there are more queries than cores, and long ones several while
+ * there are fewer. Heavy ones, which are few, are helped with first, as long as little waits: otherwise the many small
+ * ones would leave them one core at any load.
+ *
+ * With a device a further thread drives it: while one or two batches run the next one forms. A task goes where it is
+ * likely to be answered first: by the device after what is left of the batches in flight, if there are two, and the
+ * mean time of a batch; by the threads after what waits for them and what 16 of 17 such queries do not exceed. The
+ * device writes to memory of the batch alone; what it fails on goes back to the threads. If it does not answer within
+ * the limit it is lost: its searcher and the memory of its batches, where it may still write, are given up.
+ *
+ * Of the schedulers in tools/lab it has a lane for each side and work taken from the other's (Ding et al. 2009), and
+ * batches that form while one runs (Ao et al. 2011). No query moves from device to CPU: that gained nothing over the
+ * device alone (Griffin 2018; tools/results/schedulers).
+ *
+ * Uses      [16-query], [20-engine], [24-execution], [29b-queues].
+ * Start at  gpuir_pool_create, gpuir_pool_submit; gpuir__crew_work (a thread), gpuir__device_work (a device's).
+ * Tests     tests/unit/30_pool.c
+ * ======*/
+
+/* The states of a task. */
+enum { GPUIR__TASK_SUBMITTED = 1, GPUIR__TASK_FOR_DEVICE, GPUIR__TASK_RETURNED, GPUIR__TASK_COMPLETE };
+
+struct gpuir_pool {
+  gpuir_allocator a;
+  gpuir_index *ix;
+  gpuir_pool_desc desc;
+  gpuir_policy policy;
+  void *state;
+  pthread_t *threads;
+  unsigned nthreads;
+  unsigned extra; /* threads for a device, behind the others */
+  unsigned started; /* of both; only grows under the lock */
+  int running; /* read and written atomically: the threads were started */
+  int waiters, drainers, numbered; /* the same: threads in wait; in drain; those that have a number */
+  pthread_mutex_t lock;
+  pthread_cond_t complete; /* a task was completed, while somebody waits */
+  gpuir__apart before_submitted;
+  gpuir__atomic64 submitted, refused; /* submitted: and refused */
+  gpuir__apart before_ended;
+  gpuir__atomic64 ended, cancelled, missed; /* ended: complete or refused */
+};
+
+/* ---- a task */
+
+/* Tells who waits. */
+GPUIR__COLD static void gpuir__pool_tell(gpuir_pool *p) {
+  gpuir__lock(&p->lock);
+  (void)pthread_cond_broadcast(&p->complete);
+  gpuir__unlock(&p->lock);
+}
+
+/* Counts n tasks that the pool has no more. */
+static void gpuir__pool_end(gpuir_pool *p, uint64_t n) {
+  const uint64_t ended = gpuir__seq_add(&p->ended, n) + n;
+  if (gpuir__seq_load(&p->drainers) && ended == gpuir__seq_load(&p->submitted)) gpuir__pool_tell(p);
+}
+
+/* Completes a task but for counting it. */
+static void gpuir__pool_settle(gpuir_pool *p, gpuir_task *task, int status) {
+  task->status = status;
+  if (status) {
+    task->count = 0;
+    gpuir__count_up(&p->cancelled, status == GPUIR_E_CANCELLED);
+    gpuir__count_up(&p->missed, status == GPUIR_E_DEADLINE);
+    if (task->error && task->error->code != status)
+      (void)gpuir__fail(task->error, status, 0, "%s", gpuir_strerror(status));
+  }
+  task->finished = gpuir__now();
+  if (task->done) {
+    task->done(task);
+    return;
+  }
+  __atomic_store_n(&task->pool_state, GPUIR__TASK_COMPLETE, __ATOMIC_SEQ_CST);
+  if (gpuir__seq_load(&p->waiters)) gpuir__pool_tell(p);
+}
+
+GPUIR_API void gpuir_pool_complete(gpuir_pool *p, gpuir_task *task, int status) {
+  gpuir__pool_settle(p, task, status);
+  gpuir__pool_end(p, 1);
+}
+
+GPUIR_API int gpuir_pool_answer(gpuir_searcher *s, gpuir_task *task) {
+  gpuir__engine *e;
+  gpuir__limits mine;
+  int status;
+  if (!s || !task || !task->query || task->query->ix != s->ix) return GPUIR_E_ARGUMENT;
+  e = &s->engine;
+  mine = e->limits;
+  task->started = gpuir__now();
+  e->limits.query_deadline = task->deadline;
+  e->limits.query_cancel = task->cancel;
+  status = gpuir__engine_search(e, task->query, task->hits, task->k, &task->count);
+  e->rare.share = NULL;
+  if (!status && task->matches) status = gpuir__engine_count(e, task->query, task->matches);
+  e->limits = mine;
+  if (status && task->error) *task->error = e->error;
+  return status;
 }
 
 /* ---- crews */

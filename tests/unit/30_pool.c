@@ -1038,24 +1038,6 @@ static void test_device_full(void **state) {
   gpuir_pool_destroy(p);
 }
 
-/* What a kind of query hardly exceeds follows what is measured: about a 17th of the queries lies above, or a tenth
- * where they differ little. */
-static void test_cost_high(void **state) {
-  gpuir__costs c;
-  uint64_t high, above = 0, i;
-  rng r;
-  (void)state;
-  r.s = 9;
-  memset(&c, 0, sizeof c);
-  for (i = 0; i < 40000; i++) {
-    const uint64_t ns = 1000 + rng_below(&r, 1000);
-    (void)gpuir__cost_estimate(&c, small.query[0], &high);
-    if (i >= 20000) above += ns > high;
-    gpuir__cost_note(&c, small.query[0], ns);
-  }
-  assert_in_range(above, 20000 / 25, 20000 / 8);
-}
-
 /* ---- the calling thread answers ---- */
 
 static pthread_t completed_by;
@@ -1132,43 +1114,6 @@ static void test_run_helped(void **state) {
     gpuir_pool_get_stats(p, &stats);
   } while (++i < 3 * QUERIES || !stats.joined);
   gpuir_pool_destroy(p);
-}
-
-/* Tasks leave a lane from any place; the others keep their order. */
-static void test_raise(void **state) {
-  enum { TASKS = 40 };
-  static gpuir_task tasks[TASKS];
-  gpuir__lane_item heap[TASKS];
-  unsigned round, i;
-  rng r;
-  r.s = 5;
-  (void)state;
-  for (round = 0; round < 2000; round++) {
-    gpuir__lane l;
-    uint64_t last = 0;
-    size_t left;
-    const unsigned n = 1 + rng_below(&r, TASKS);
-    l.heap = heap;
-    l.n = 0;
-    for (i = 0; i < n; i++) {
-      tasks[i].pool_cost = rng_below(&r, 20);
-      gpuir__lane_push(&l, tasks[i].pool_cost, &tasks[i]);
-    }
-    left = n;
-    for (i = 0; i < n; i += 1 + rng_below(&r, 3), left--) {
-      assert_true(gpuir__lane_raise(&l, &tasks[i]));
-      assert_ptr_equal(gpuir__lane_pop(&l), &tasks[i]);
-      assert_false(gpuir__lane_raise(&l, &tasks[i]));
-      tasks[i].pool_cost = UINT64_MAX;
-    }
-    assert_int_equal(l.n, left);
-    while (left--) {
-      const uint64_t key = l.heap->key;
-      const gpuir_task *t = gpuir__lane_pop(&l);
-      assert_true(t->pool_cost == key && key >= last);
-      last = key;
-    }
-  }
 }
 
 /* ---- what a pool is made with ---- */
@@ -1489,10 +1434,8 @@ int main(void) {
       cmocka_unit_test(test_device_choice),
       cmocka_unit_test(test_device_moves),
       cmocka_unit_test(test_device_full),
-      cmocka_unit_test(test_cost_high),
       cmocka_unit_test(test_run),
       cmocka_unit_test(test_run_helped),
-      cmocka_unit_test(test_raise),
       cmocka_unit_test(test_flag),
       cmocka_unit_test(test_wanted_device),
       cmocka_unit_test(test_custom),
