@@ -411,7 +411,8 @@ static void tell_cache(const load_setup *setup, lab_report *report, const load_r
 
 static void ding_tell(const load_setup *setup, lab_report *report, const load_run *run, const load_result *x) {
   const settings *s = (const settings *)setup->scheduling;
-  const char *mode = mode_names[s->rules.mode], *how = x->missed ? "/failed" : x->saturated ? "/saturated" : "";
+  const char *mode = mode_names[s->rules.mode];
+  const char *how = x->missed ? "/failed" : x->saturated ? "/saturated" : x->late ? "/late" : "";
   const load_histogram *all = &x->latency[LOAD_KINDS];
   char name[64];
   if (!(run->rate > 0)) lab_row(report, "ding-9-most", "at once", mode, x->achieved, "queries/s");
