@@ -4048,7 +4048,7 @@ static __device__ uint32_t gc_blocks_to_take(const gc_view &v, const gc_job &job
   for (i = 0; i < drivers; i++) {
     const gc_term &t = terms[i];
     const uint32_t step = 1 + t.nblocks / GC_LOOKED;
-    uint32_t n = 0;
+    uint32_t n;
     behind -= t.most;
     if (job.stored && t.kind == GC_LONG) {
 #pragma unroll 4
@@ -8794,7 +8794,7 @@ static int gc_attach_device(gpuir_searcher *s, gpuir_cuda *cuda, int fallback, g
 #define GT_LOOK_NS 500000u /* so long a member looks for work before it sleeps: to be woken can take 200 us; */
 #define GT_WATCH_NS 20000000u /* and so long who waits for a batch looks, as it does with one device */
 #define GT_MEMBERS ((unsigned)GPUIR_MAX_DEVICES)
-#define GT_PIECES 4u /* tasks that a batch of parts becomes for each member at most, */
+#define GT_PIECES 8u /* tasks that a batch of parts becomes for each member at most, */
 #define GT_PIECE 1024u /* of so many queries at least: while the device answers one, the next one is translated */
 #define GT_TASKS (GT_PIECES * GT_MEMBERS) /* of a round at most */
 
@@ -8813,8 +8813,9 @@ typedef struct gt_device {
   uint32_t first, end; /* the documents of its part */
   uint32_t *ids; /* a term's number in the part, by its number in the whole; or GPUIR__NO_TERM */
   uint32_t *dfs; /* by a term's number in the part: the whole's df */
+  gpuir__record *records; /* likewise: its record, out of the part's dictionary, as a query needs it soon */
   uint32_t *seeds;
-  uint64_t nids, ndfs, nseeds; /* room of these; in GPUIR__SEEDS */
+  uint64_t nids, ndfs, nrecords, nseeds; /* room of these; in GPUIR__SEEDS */
   size_t leaf; /* of a snapshot: the segment's number, and what it has on the device */
   gl_resident *resident;
   int weighed; /* 1: contributions and bounds are under the snapshot's N, df and lengths; then it has its own: */
@@ -8944,7 +8945,7 @@ static int gt_cut_run(gt_knife *k, gpuir_error *err) {
   for (i = 0; i < k->nterms; i++) {
     const gt_cut_term *t = &k->terms[i];
     const uint32_t *docids, room = gpuir__min32(t->record.df, x->to->end - x->to->first);
-    uint32_t n;
+    uint32_t n = 0;
     int status = gt_cut_list(k, &t->record, &n, err);
     if (status) return status;
     if (!n) continue;
@@ -9086,6 +9087,16 @@ static int gt_seed(gt_device *d, const gpuir_allocator *a, const gpuir__segment 
   return GPUIR_OK;
 }
 
+/* Takes the records of a part's terms out of its dictionary. */
+static int gt_take_records(gt_device *d, const gpuir_allocator *a, const gpuir__segment *part) {
+  gpuir__walk w;
+  d->records = (gpuir__record *)gpuir__alloc(a, (size_t)part->stat.terms * sizeof *d->records);
+  if (!d->records) return GPUIR_E_NOMEM;
+  d->nrecords = part->stat.terms;
+  for (gpuir__walk_start(&w, part); gpuir__walk_next(&w);) d->records[w.id] = w.record;
+  return GPUIR_OK;
+}
+
 /* Opens the file of a part as an index that knows of the whole. */
 static int gt_open_part(gt_device *d, const gpuir_index *ix, const char *path, gpuir_error *err) {
   const gpuir__segment *from = gpuir__only(ix);
@@ -9099,6 +9110,7 @@ static int gt_open_part(gt_device *d, const gpuir_index *ix, const char *path, g
   leaf.seg->shard = &d->shard;
   leaf.seg->dfs = d->dfs;
   status = gt_seed(d, &ix->a, from, leaf.seg);
+  if (!status) status = gt_take_records(d, &ix->a, leaf.seg);
   if (status) {
     gpuir__segment_close(leaf.seg);
     return gpuir__fail_nomem(err);
@@ -9172,6 +9184,7 @@ static void gt_close(gt_team *t) {
     gpuir_close(d->part);
     gpuir__free(&a, d->ids, (size_t)d->nids * 4 + 4);
     gpuir__free(&a, d->dfs, (size_t)d->nids * 4 + 4);
+    gpuir__free(&a, d->records, (size_t)d->nrecords * sizeof *d->records);
     gpuir__free(&a, d->seeds, (size_t)d->nseeds * GPUIR__SEEDS * 4);
   }
   gpuir__free(&a, t, sizeof *t);
@@ -9580,7 +9593,9 @@ static void gt_translate_id(const gt_device *d, const gpuir_query *q, gpuir_quer
   if (number < GPUIR__ID_MEMBERS && q->terms[number].kind == GPUIR__PHRASE) id = GPUIR__NO_TERM;
   if (id != GPUIR__NO_TERM && d->ids) id = d->ids[id];
   to->ids[number] = id;
-  if (id != GPUIR__NO_TERM) gpuir__record_get(d->part->leaves[0].seg, id, r);
+  if (id == GPUIR__NO_TERM) return;
+  if (d->records) *r = d->records[id];
+  else gpuir__record_get(d->part->leaves[0].seg, id, r);
 }
 
 /* Copies a query for a part of the index: its terms have other numbers there, or none. Of one that devices do not
@@ -9589,11 +9604,11 @@ static gpuir_query *gt_translate(const gt_task *t, const gt_member *m, const gpu
   const gt_device *d = m->device;
   const gt_team *team = m->context->team;
   const unsigned members = gt_members_of(team, q);
+  const size_t each = members ? sizeof q->terms[0] : offsetof(gpuir__query_term, text); /* a text that nobody reads */
   gpuir_query *to = (gpuir_query *)(void *)*at;
-  const size_t head = offsetof(gpuir_query, terms) + q->n * sizeof q->terms[0];
   unsigned i;
-  memcpy((void *)to, q, head);
-  *at += GC_ALIGN(head);
+  memcpy((void *)to, q, offsetof(gpuir_query, terms));
+  *at += GC_ALIGN(offsetof(gpuir_query, terms) + q->n * sizeof q->terms[0]);
   to->ids = (uint32_t *)(void *)*at;
   *at += GC_ALIGN((GPUIR__ID_MEMBERS + members) * sizeof(uint32_t));
   to->records = (gpuir__record *)(void *)*at;
@@ -9603,13 +9618,32 @@ static gpuir_query *gt_translate(const gt_task *t, const gt_member *m, const gpu
   if (team->live) to->stored_bm25 = q->stored_bm25 && d->weighed; /* or else it is as under other k1 and b */
   if (t->as_or) to->mode = GPUIR_OR;
   else if (t->and_first && q->mode == GPUIR_ANDOR) to->mode = GPUIR_AND;
-  for (i = 0; i < q->n; i++) gt_translate_id(d, q, to, i);
+  for (i = 0; i < q->n; i++) {
+    memcpy((void *)&to->terms[i], &q->terms[i], each);
+    if (!members) to->terms[i].len = 0;
+    gt_translate_id(d, q, to, i);
+  }
   for (i = 0; i < members; i++) gt_translate_id(d, q, to, GPUIR__ID_MEMBERS + i);
   if (gt_refuses(team, q)) to->n = to->npositive = to->nunknown = to->nphrases = to->nprefixes = 0;
   return to;
 }
 
-/* Makes a part's queries of a task's. */
+/* Prefetches what translating a query for a part of a team will read, each thing when what leads to it has come: number
+ * i of n queries. */
+static void gt_expect(const gt_device *d, const gpuir_query *const *queries, size_t i, size_t n) {
+  unsigned t;
+  for (t = 0; d->records && i < n && t < queries[i]->n; t++) {
+    const uint32_t id = gpuir__query_id(queries[i], 0, t);
+    if (id != GPUIR__NO_TERM) __builtin_prefetch(&d->ids[id]);
+  }
+  for (t = 0; d->records && i >= 8 && i - 8 < n && t < queries[i - 8]->n; t++) {
+    const uint32_t id = gpuir__query_id(queries[i - 8], 0, t);
+    if (id != GPUIR__NO_TERM && d->ids[id] != GPUIR__NO_TERM) __builtin_prefetch(&d->records[d->ids[id]]);
+    __builtin_prefetch(&queries[i - 8]->terms[t]);
+  }
+}
+
+/* Makes a part's queries of a task's, and has the task in flight go on meanwhile. */
 static int gt_translate_all(const gt_member *m, gt_task *t, gpuir_error *err) {
   const gpuir_query **to;
   uint8_t *at;
@@ -9623,7 +9657,11 @@ static int gt_translate_all(const gt_member *m, gt_task *t, gpuir_error *err) {
   to = (const gpuir_query **)(void *)gpuir__buf_room(&m->context->a, &t->asked, size + 16);
   if (!to) return gpuir__fail_nomem(err);
   at = (uint8_t *)to + GC_ALIGN(t->desc.nq * sizeof *to);
-  for (i = 0; i < t->desc.nq; i++) to[i] = gt_translate(t, m, t->queries[i], &at);
+  for (i = 0; i < t->desc.nq; i++) {
+    gt_expect(m->device, t->queries, i + 16, t->desc.nq);
+    to[i] = gt_translate(t, m, t->queries[i], &at);
+    if (i % 64 == 63 && m->flown[0]) (void)gpuir_search_poll(m->flown[0]->batch);
+  }
   t->desc.queries = to;
   return GPUIR_OK;
 }
