@@ -4317,9 +4317,10 @@ static __device__ __forceinline__ uint32_t *gc_where(gc_finds *w, uint32_t r) {
   return (uint32_t *)(w + 1) + r * GPUIR__BLOCK;
 }
 
-/* Returns the shared memory that a warp needs. */
+/* Returns the shared memory that a warp needs, such that the next warp's is aligned too. */
 static size_t gc_phrase_bytes(uint32_t lists, uint32_t tokens) {
-  return sizeof(gc_finds) + lists * GPUIR__BLOCK * 4 + tokens * sizeof(gc_walk);
+  const size_t bytes = sizeof(gc_finds) + lists * GPUIR__BLOCK * 4 + tokens * sizeof(gc_walk);
+  return (bytes + alignof(gc_finds) - 1) / alignof(gc_finds) * alignof(gc_finds);
 }
 
 /* ---- positions ---- */
