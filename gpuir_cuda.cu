@@ -108,8 +108,9 @@ static_assert(GPUIR__BLOCK_PAIRS * sizeof(gpuir__pair) % 4 == 0, "bounds are rea
 #define GC_QUEUE (GPUIR__BLOCK + 32 * GC_SIDE) /* documents that a warp has waiting */
 #define GC_FIRST 16u /* blocks of the shortest list in a sample */
 #define GC_FIRST_ALONE 4u /* the same in a small launch */
-#define GC_LAYERS 3u /* lists that a sample is taken of at most, half as many blocks of each further one */
+#define GC_LAYERS 3u /* lists that add blocks to a sample, half as many each further one */
 #define GC_LAYERS_ALONE 1u /* the same in a small launch, which waits for each: three take 7 us more, alone */
+#define GC_SAMPLED_LISTS 8u /* lists of a sample at most: further ones make up for blocks that short ones lack */
 #define GC_SAMPLED ((GC_FIRST + GC_FIRST / 2 + GC_FIRST / 4) * GPUIR__BLOCK) /* documents of a sample at most */
 #define GC_SCORED 1024u /* of which are scored at most */
 #define GC_SCORED_LEAST 64u
@@ -3870,8 +3871,8 @@ static __device__ __forceinline__ bool gc_spared(const gc_batch &b, uint32_t j) 
 
 /* A job's sample. */
 typedef struct gc_sample {
-  uint32_t count, end[GC_LAYERS]; /* documents: all; up to the end of each list */
-  float weight[GC_LAYERS]; /* documents that one of the list stands for */
+  uint32_t count, end[GC_SAMPLED_LISTS]; /* documents: all; up to the end of each list */
+  float weight[GC_SAMPLED_LISTS]; /* documents that one of the list stands for */
   uint32_t scored, sure, guess; /* scored documents; floors as scores, 0: none */
   unsigned long long bound[GC_SAMPLED]; /* sum of a document's bounds, document */
   unsigned long long key[GC_SCORED]; /* list, document; then score, list, 0: it is another list's */
@@ -3942,9 +3943,11 @@ static __device__ __forceinline__ void gc_sample_choose(uint32_t most, gc_sample
   if (n > most) least = gc_select(keys, n, most, min(most + most / 2, GC_SCORED), hist);
   for (i = threadIdx.x; i < n; i += blockDim.x) {
     const unsigned long long key = keys(i);
-    const uint32_t e = (i >= s->end[0]) + (i >= s->end[1]);
     if (key >= least) {
       const uint32_t at = atomicAdd(&s->scored, 1);
+      uint32_t e = 0, list;
+#pragma unroll
+      for (list = 0; list < GC_SAMPLED_LISTS - 1; list++) e += i >= s->end[list];
       if (at < GC_SCORED) s->key[at] = (unsigned long long)e << 32 | (uint32_t)key;
     }
   }
@@ -3999,21 +4002,21 @@ static __device__ __forceinline__ void gc_take_sample(const gc_view &v, const gc
   const gc_job &job = b.jobs[j];
   const gc_term *terms = b.terms + job.first_term;
   gc_state *state = b.states + j;
+  const uint32_t lists = min(job.npositive, b.raised ? GC_SAMPLED_LISTS : GC_LAYERS_ALONE);
   uint32_t left = 0, most, size, e, i;
   if (!threadIdx.x) s->count = s->scored = s->sure = s->guess = 0;
   __syncthreads();
-  for (e = 0; e < (b.raised ? GC_LAYERS : GC_LAYERS_ALONE); e++) {
-    if (e < job.npositive) {
-      uint32_t take;
-      left += (b.raised ? GC_FIRST : GC_FIRST_ALONE) >> e;
-      take = min(terms[e].nblocks, left);
-      left -= take;
-      if (!threadIdx.x) s->weight[e] = (float)terms[e].nblocks / (float)take;
-      gc_sample_list<EXPANDED>(v, b, j, e, take, s);
-    }
+  for (e = 0; e < lists; e++) {
+    uint32_t take;
+    if (e < GC_LAYERS) left += (b.raised ? GC_FIRST : GC_FIRST_ALONE) >> e;
+    if (!left) break;
+    take = min(terms[e].nblocks, left);
+    left -= take;
+    if (!threadIdx.x) s->weight[e] = (float)terms[e].nblocks / (float)take;
+    gc_sample_list<EXPANDED>(v, b, j, e, take, s);
     __syncthreads();
     if (!threadIdx.x)
-      for (i = e; i < GC_LAYERS; i++) s->end[i] = s->count;
+      for (i = e; i < GC_SAMPLED_LISTS; i++) s->end[i] = s->count;
     __syncthreads();
   }
   most = min(GC_SCORED, GC_SCORED_LEAST + (uint32_t)(2.0f * (float)job.k / s->weight[0]));
