@@ -5181,8 +5181,8 @@ static __device__ __forceinline__ void gc_answer(const gc_view &v, const gc_erra
 }
 
 /* Answers it by one launch. On an H200, 25.2 million documents, the median AND takes 24 us from call to hits and the
- * median OR 34, of which the kernel takes 13 and 23: 1 to open the plan, 11 of an OR's until the floor is set, 9 each to
- * take the blocks, 2 to write the hits. 5 pass until the kernel begins and the bell is heard, 5 in the host's calls. */
+ * median OR 34, of which the kernel takes 13 and 23: 1 to open the plan, 11 of an OR until its floor is set, 9 to take
+ * the blocks, 2 to write the hits. 5 pass until the kernel begins and the bell is heard, 5 in the host's calls. */
 template <bool IS_AND, typename Letter>
 static __global__ void __launch_bounds__(GC_GUIDED_THREADS, GC_ALONE_BLOCKS)
     gc_alone(const __grid_constant__ gc_view v, const __grid_constant__ gc_batch given,
