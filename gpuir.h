@@ -8054,8 +8054,9 @@ typedef struct gpuir__dict_records {
 GPUIR__INLINE const uint8_t *gpuir__dict_place(const gpuir__dict *d, uint64_t block, uint64_t *left) {
   const gpuir__dict_page *page = &d->pages[block / GPUIR__DICT_PAGE];
   const uint32_t at = d->starts[block];
-  const uint8_t *start = d->bytes + page->start + at;
+  const uint8_t *start;
   if (page->start > d->size || at >= d->size - page->start) return NULL;
+  start = d->bytes + page->start + at;
   *left = d->size - page->start - at;
   __builtin_prefetch(start);
   __builtin_prefetch(start + 64); /* a block is 150 bytes or so */
