@@ -3370,9 +3370,7 @@ typedef struct gc_blocks {
 
 /* Draws the warp's next ticket. A long driver is taken in turns, which are spread evenly over it: every 32nd group of
  * its blocks, those in the middle between, and so on, each turn of all jobs before the next turn of any. So the floor
- * that a job's matches have raised in one turn spares much of the next. FEW: there are 32 turns at most, and they may
- * lie in shared memory. */
-template <bool FEW>
+ * that a job's matches have raised in one turn spares much of the next. */
 static __device__ __forceinline__ gc_blocks gc_next_blocks(const gc_batch &b) {
   gc_blocks x = {0, 0, 0, 0, 0};
   uint32_t at = 0;
@@ -3380,8 +3378,7 @@ static __device__ __forceinline__ gc_blocks gc_next_blocks(const gc_batch &b) {
   at = __shfl_sync(GC_WARP, at, 0);
   if (at < b.ands.tickets) {
     const uint32_t *start = b.ands.start, n = b.ands.n;
-    const uint32_t entry = FEW ? __popc(__ballot_sync(GC_WARP, gc_lane() < n && start[min(gc_lane(), n - 1)] <= at)) - 1
-                               : gc_find_block(start, 0, n, at + 1) - 1;
+    const uint32_t entry = gc_find_block(start, 0, n, at + 1) - 1;
     const gc_turn turn = b.ands.turns[entry];
     at -= start[entry];
     x.job = turn.job;
@@ -3399,7 +3396,7 @@ static __global__ void __launch_bounds__(GC_AND_THREADS, 3)
   __shared__ uint32_t docs[GC_AND_THREADS / 32][GPUIR__BLOCK];
   gc_chained();
   for (;;) {
-    const gc_blocks x = gc_next_blocks<false>(b);
+    const gc_blocks x = gc_next_blocks(b);
     uint32_t i;
     if (!x.n) return;
     if (b.states[x.job].done) continue;
@@ -3840,10 +3837,9 @@ static __device__ __forceinline__ uint32_t gc_lanes(uint32_t i, uint32_t parts) 
  * that; half as many marks; lists' postings asked for beforehand, or not kept in caches; the L2 cache's granularity;
  * where both of the first two lists are dense, comparing their peaks, four to a word, instead of taking the driver's
  * postings: one span in 50 passed, and what these needed then made it 1.5 times the time. */
-template <bool FEW>
 static __device__ __forceinline__ void gc_and_all(const gc_view &v, const gc_batch &b, bool settles, gc_queue *w) {
   for (;;) {
-    const gc_blocks x = gc_next_blocks<FEW>(b);
+    const gc_blocks x = gc_next_blocks(b);
     if (!x.n) return;
     if (b.states[x.job].done) continue;
     while (*(volatile const uint32_t *)&b.states[x.job].opened < x.opening) __nanosleep(100);
@@ -4793,7 +4789,7 @@ static __global__ void __launch_bounds__(GC_GUIDED_THREADS, GC_GUIDED_BLOCKS)
   __shared__ uint32_t next;
   static_assert(sizeof kept >= GC_K_SETTLED * 8 && GC_K_SETTLED >= GC_RANKED, "the best of a query's candidates");
   gc_chained();
-  gc_and_all<false>(v, b, queries != 0, &kept[threadIdx.x / 32]);
+  gc_and_all(v, b, queries != 0, &kept[threadIdx.x / 32]);
   while (queries) {
     __syncthreads();
     if (!threadIdx.x) {
