@@ -21987,8 +21987,9 @@ static gpuir_task *gpuir__inbox_take(gpuir__inbox *b, uint64_t *key) {
  * the limit it is lost: its searcher and the memory of its batches, where it may still write, are given up.
  *
  * Of the schedulers in tools/lab it has a lane for each side and work taken from the other's (Ding et al. 2009), and
- * batches that form while one runs (Ao et al. 2011). No query moves from device to CPU: that gained nothing over the
- * device alone (Griffin 2018; tools/results/schedulers).
+ * batches that form while one runs (Ao et al. 2011). No query moves from device to CPU: with one client that gained
+ * nothing over the device alone, and under load batches gain far more (Griffin 2018; tools/results/schedulers,
+ * schedulers-more).
  *
  * Uses      [16-query], [20-engine], [24-execution], [29b-queues].
  * Start at  gpuir_pool_create, gpuir_pool_submit; gpuir__crew_work (a thread), gpuir__device_work (a device's).
