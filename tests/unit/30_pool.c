@@ -583,17 +583,13 @@ static void test_handful(void **state) {
   check_handful("inter", 100, 0, 1);
 }
 
-/* Tasks that a thread has taken with one at which it is held are cancelled when the pool ends. */
-static void test_handful_stop(void **state) {
-  gpuir_pool *p = pool_on(&small, "auto", 1, 0);
-  gpuir_hit hits[MOST];
-  gpuir_task t[9];
+/* Fills in tasks for one query, and submits the first one, at which the gate then holds a pool's only thread. */
+static void hold_at_first(gpuir_pool *p, gpuir_task *t, unsigned n, gpuir_hit *hits) {
   unsigned i;
-  (void)state;
-  memset(t, 0, sizeof t);
+  memset(t, 0, n * sizeof *t);
   memset(&notes, 0, sizeof notes);
   __atomic_store_n(&gate, 0, __ATOMIC_RELEASE);
-  for (i = 0; i < 9; i++) {
+  for (i = 0; i < n; i++) {
     t[i].query = small.query[0];
     t[i].k = 1;
     t[i].hits = hits;
@@ -603,6 +599,16 @@ static void test_handful_stop(void **state) {
   }
   assert_int_equal(gpuir_pool_submit(p, &t[0]), GPUIR_OK);
   while (!__atomic_load_n(&notes.n, __ATOMIC_ACQUIRE)) (void)sched_yield();
+}
+
+/* Tasks that a thread has taken with one at which it is held are cancelled when the pool ends. */
+static void test_handful_stop(void **state) {
+  gpuir_pool *p = pool_on(&small, "auto", 1, 0);
+  gpuir_hit hits[MOST];
+  gpuir_task t[9];
+  unsigned i;
+  (void)state;
+  hold_at_first(p, t, 9, hits);
   held = 0;
   seem(p, 1000);
   ((gpuir__crew *)p->state)->mean_ns = 1000;
@@ -627,17 +633,7 @@ static void test_destroy(void **state) {
   gpuir_task t[5];
   unsigned i;
   (void)state;
-  memset(t, 0, sizeof t);
-  memset(&notes, 0, sizeof notes);
-  __atomic_store_n(&gate, 0, __ATOMIC_RELEASE);
-  for (i = 0; i < 5; i++) {
-    t[i].query = small.query[0];
-    t[i].k = 1;
-    t[i].hits = hits;
-    t[i].done = note;
-  }
-  assert_int_equal(gpuir_pool_submit(p, &t[0]), GPUIR_OK);
-  while (!__atomic_load_n(&notes.n, __ATOMIC_ACQUIRE)) (void)sched_yield();
+  hold_at_first(p, t, 5, hits);
   for (i = 1; i < 4; i++) assert_int_equal(gpuir_pool_submit(p, &t[i]), GPUIR_OK);
   assert_int_equal(gpuir_pool_submit(p, &t[4]), GPUIR_E_BUSY); /* the queue is full */
   p->policy.stop(p->state);
