@@ -2,23 +2,41 @@
 """old_new.py OLD NEW [-n ROUNDS] [-o FILE] [-- ARGUMENT...]: two builds of bench_cuda in turn, and how they compare.
 
 Runs OLD, NEW, OLD, NEW ... ROUNDS (5) times each with the same arguments, in which {} becomes `old` or `new`, such as in
-the path of an index whose format has changed, on a machine that does nothing else, and prints for each row of theirs the median of OLD's and of NEW's medians and how many times as fast NEW is: the median of
-the ratios of neighbouring runs, with the least and the greatest of them. For rates that is NEW / OLD, for times OLD /
-NEW. -o keeps all that the programs print. A program that fails ends the comparison.
+the path of an index whose format has changed, on a machine that does nothing else. Prints for each row of theirs the
+median of OLD's and of NEW's medians and how many times as fast NEW is: the median of the ratios of neighbouring runs,
+with the least and the greatest of them. For rates that is NEW / OLD, for times OLD / NEW. Of a build whose bench_cuda
+printed lines for people it reads those. -o keeps all that the programs print. A program that fails ends the comparison.
 """
 import argparse
+import re
 import statistics
 import subprocess
 import sys
 
 KEY = ("mode", "processor", "evaluator", "threads", "k", "queries", "what", "unit")
+OF = re.compile(r"(\w+): (\d+) queries, ")
+LINE = re.compile(r"(\w+) +cuda +(\w+) +k (\d+) +(\d+) queries/s .* alone p50 +([\d.]+) us  p99 +([\d.]+) us")
+
+
+def rows_of_lines(text):
+    """{key: median} of the lines for people that bench_cuda once printed."""
+    found, queries = {}, ""
+    for line in text.splitlines():
+        of, is_row = OF.match(line), LINE.match(line)
+        if of:
+            queries = of[2]
+        if is_row:
+            mode, evaluator, k, rate, p50, p99 = is_row.groups()
+            for what, unit, value in ("batch", "queries/s", rate), ("alone-p50", "us", p50), ("alone-p99", "us", p99):
+                found[mode, "cuda", evaluator, "1", k, queries, what, unit] = float(value)
+    return found
 
 
 def rows(text):
     """{key: median} of what bench_cuda printed."""
     found, columns = {}, None
     for line in text.splitlines():
-        if line.startswith("#") or not line:
+        if line.startswith("#") or "\t" not in line:
             continue
         cells = line.split("\t")
         if columns is None:
@@ -36,7 +54,7 @@ def run(program, arguments, log):
         log.flush()
     if done.returncode:
         sys.exit("%s: status %d\n%s" % (program, done.returncode, done.stdout))
-    return rows(done.stdout)
+    return rows(done.stdout) or rows_of_lines(done.stdout)
 
 
 def main():

@@ -311,6 +311,15 @@ capacities() {
     "$auto >= 0.97 * $best"
 }
 mixed() { capacities mixed "$web" "$work/web.txt" --mix auto gpu "ding:train=$train" inter; }
+mixed_dict() {
+  if [ -f "$dict" ]; then capacities mixed-dict "$dict" "$topics" --mix auto gpu "ding:train=$train" inter; fi
+}
+mixed_chunks() {
+  local index=$work/chunks
+  if [ -f "$index.gpuir" ]; then
+    capacities mixed-chunks "$index.gpuir" "$index.txt" --mix auto gpu "ding:train=$train" inter
+  fi
+}
 ands() {
   capacities and "$work/mid.gpuir" "$work/mid.txt" - auto gpu "ding:train=$train" griffin:streams=2 \
     ao:c=131072:wait=1 inter
@@ -331,8 +340,8 @@ run() {
   lscpu -e >"$logs/lscpu.txt" 2>&1
   self_check
   local steps="50:ding_web 45:griffin_client:transfer 30:ao_arrays 45:griffin_client:resident 25:beside 45:mixed \
-    50:ao_tables 30:ding_tables 30:ding_dict 30:ding_one 25:ding_part 40:ands 25:ding_chunks 20:ao_live \
-    25:griffin_live 25:ding_short 20:ding_others 20:griffin_ratios 12:ao_part 20:ao_coded"
+    45:mixed_dict 45:mixed_chunks 50:ao_tables 30:ding_tables 30:ding_dict 30:ding_one 25:ding_part 40:ands \
+    25:ding_chunks 20:ao_live 25:griffin_live 25:ding_short 20:ding_others 20:griffin_ratios 12:ao_part 20:ao_coded"
   [ -z "$quick" ] || steps="12:ding_web 10:griffin_client:resident 10:ao_arrays 10:griffin_client:transfer 10:beside \
     15:mixed 12:ding_part 10:ao_part 10:ao_coded"
   steps=${STEPS:-$steps}
