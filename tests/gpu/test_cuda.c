@@ -981,8 +981,50 @@ static void check_guesses(const char *path, uint32_t vocabulary) {
   gpuir_close(ix);
 }
 
+extern long gpuir_cuda_seam_prompts;
+
+/* ANDs alone, of which one cluster answers those whose driver is short, unless they have too many candidates. */
+static void check_prompt(const char *name, const char *path, uint32_t vocabulary) {
+  enum { N = 300 };
+  static const size_t ks[] = {1, 10, 128, 129};
+  gpuir_index *ix;
+  gpuir_cuda *cuda;
+  gpuir_cuda_info info;
+  gpuir_searcher *cpu, *gpu;
+  gpuir_query *q[N];
+  gpuir_error err;
+  synth_rng r = {81};
+  unsigned bad = 0, i;
+  char what[160];
+  if (gpuir_open(path, NULL, &ix, &err) || gpuir_cuda_open(ix, NULL, &cuda, &err) ||
+      gpuir_searcher_create(ix, NULL, &cpu, NULL) || gpuir_searcher_create(ix, NULL, &gpu, NULL) ||
+      gpuir_cuda_attach(gpu, cuda, 0, &err)) {
+    printf("Bail out! %s\n", err.msg);
+    exit(1);
+  }
+  gpuir_cuda_get_info(cuda, &info);
+  for (i = 0; i < N;) {
+    q[i] = random_query(ix, vocabulary, &r, 0);
+    if (q[i]->mode == GPUIR_AND) i++;
+    else gpuir_query_destroy(q[i]);
+  }
+  for (i = 0; i < sizeof ks / sizeof ks[0]; i++) {
+    gpuir_cuda_seam_prompts = 0;
+    bad += compare(cpu, gpu, q, N, ks[i], SINGLE);
+    bad += (gpuir_cuda_seam_prompts > 0) != (ks[i] <= 128 && info.compute_capability >= 90);
+  }
+  (void)snprintf(what, sizeof what, "ANDs alone with short drivers: %s", name);
+  report(!bad, what);
+  for (i = 0; i < N; i++) gpuir_query_destroy(q[i]);
+  gpuir_searcher_destroy(cpu);
+  gpuir_searcher_destroy(gpu);
+  gpuir_cuda_close(cuda);
+  gpuir_close(ix);
+}
+
 /* Large ranges of docIDs. */
 static void check_ranges(const char *path, int quick) {
+  static const shape crowded = {"", 4000, 3, 6, 1, 1, 0};
   gpuir_error err;
   synth_desc d;
   memset(&d, 0, sizeof d);
@@ -996,10 +1038,14 @@ static void check_ranges(const char *path, int quick) {
   if (synth_generate(&d, path, &err)) printf("# %s\n", err.msg);
   check("a large docID range", path, d.terms, quick ? 8 : 300, quick);
   check_guesses(path, d.terms);
+  check_prompt("lists of all lengths", path, d.terms);
   d.clustering = 0.8;
   d.seed = 6;
   if (synth_generate(&d, path, &err)) printf("# %s\n", err.msg);
   check("clustered docIDs", path, d.terms, quick ? 8 : 300, quick);
+  check_prompt("clustered docIDs", path, d.terms);
+  build_shape(&crowded, path);
+  check_prompt("more candidates than there is room for", path, crowded.vocabulary);
   if (quick) return;
   d.documents = 2000000; /* a cache of a tenth */
   d.terms = 4000;
