@@ -24,7 +24,7 @@
  *     [cuda-06-or]          OR: docID tiles in shared memory          gc_tiles gc_order gc_or
  *     [cuda-06b-sums]       OR without pruning: slices are added up   gc_places gc_sum_tiles
  *     [cuda-07-and]         AND; OR by MaxScore                       gc_and_decoding gc_and_guided gc_max
- *     [cuda-07b-phrases]    phrases: where in documents terms stand   gc_phrase_all gc_phrase_tf
+ *     [cuda-07b-phrases]    phrases: where in documents terms stand   gc_phrase_all gc_phrase_tfs
  *     [cuda-08-topk]        hits out of candidates                    gc_final
  *     [cuda-08b-alone]      one query alone, in one kernel            gc_alone
  *     [cuda-08c-prompt]     an AND alone with a short driver          gc_prompt
@@ -3837,9 +3837,10 @@ static __device__ __forceinline__ uint32_t gc_lanes(uint32_t i, uint32_t parts) 
  * drawn ahead (1.1 times the time: floors that they begin with are older); the next driver block loaded ahead, into
  * registers or the L2 cache; 16 blocks a ticket, or one in the first turn; three, five or six blocks of threads a
  * multiprocessor, also with the code for lists that are not expanded in a function of its own; one document a lane for
- * that; half as many marks; lists' postings asked for beforehand, or not kept in caches; the L2 cache's granularity;
- * where both of the first two lists are dense, comparing their peaks, four to a word, instead of taking the driver's
- * postings: one span in 50 passed, and what these needed then made it 1.5 times the time. */
+ * that; half as many marks; marks in place of peaks while there is no floor; lists' postings asked for beforehand, or
+ * not kept in caches; the L2 cache's granularity; where both of the first two lists are dense, comparing their peaks,
+ * four to a word, instead of taking the driver's postings: one span in 50 passed, and what these needed then made it
+ * 1.5 times the time. */
 static __device__ __forceinline__ void gc_and_all(const gc_view &v, const gc_batch &b, bool settles, gc_queue *w) {
   for (;;) {
     const gc_blocks x = gc_next_blocks(b);
@@ -4262,16 +4263,19 @@ static __global__ void __launch_bounds__(GC_GUIDED_THREADS, GC_MAX_BLOCKS)
  * For queries all of whose terms are required, some of them phrases. The lists of the words and of the phrases' tokens
  * are intersected: a warp takes a block of the shortest list and looks its documents up in the others. Of a document
  * that is in all of them, and that could enter the top-k if each phrase stood there as often as the rarest of its
- * tokens, the warp then compares positions, which lie as in the file ([09b-positions] of gpuir.h): a lane has a gap,
- * and a scan makes positions of the gaps of a chunk. A phrase's frequency is scored as a term's is.
+ * tokens, positions are compared then, which lie as in the file ([09b-positions] of gpuir.h). Most terms stand in a
+ * document a few times: then one lane walks their positions, and 32 lanes do so in 32 documents at once. The warp takes
+ * other documents one after another: a lane has a gap, and a scan makes positions of the gaps of a chunk. A phrase's
+ * frequency is scored as a term's is.
  *
  * No walk goes behind the bytes of its block, which end where the next block's begin, whatever the file says: so all
  * walks of a list together read its bytes at most once for each posting of a block.
  *
- * Start at  gc_phrase_all; gc_phrase_tf (a phrase in a document), gc_walk_next (positions).
+ * Start at  gc_phrase_all; gc_phrase_tfs (a phrase in 32 documents), gc_phrase_tf (in one of them by the warp).
  * ======================*/
 
 #define GC_PHRASE_THREADS 128u
+#define GC_PHRASE_BLOCKS 6 /* blocks of threads a multiprocessor at least, of gc_phrase_all */
 
 /* Positions on the device: the section, and of each block of the directory where in its list they begin. */
 typedef struct gc_positions {
@@ -4306,6 +4310,11 @@ typedef struct gc_phrases {
   uint32_t n, tickets, group;
   uint32_t lists; /* of a job at most, those that exclude apart */
 } gc_phrases;
+
+/* The bytes of a list's positions that a block may take: from `start` on, none if `end` is not behind that. */
+typedef struct gc_stretch {
+  uint64_t start, end;
+} gc_stretch;
 
 /* Where a token of a phrase has got to in a document. All lanes have the same. */
 typedef struct gc_walk {
@@ -4342,19 +4351,27 @@ static __device__ __forceinline__ uint64_t gc_sum64(uint64_t x) {
   return x;
 }
 
+/* Returns where the positions of a block of a list lie, within the list's bytes whatever the directory says. */
+static __device__ __forceinline__ gc_stretch gc_positions_of(const gc_positions &p, const gc_term &t,
+    const gc_spots &spots, uint32_t block) {
+  gc_stretch x = {0, spots.length};
+  if (t.kind == GC_LONG) {
+    const uint32_t *offset = p.offsets + t.first_block + block;
+    x.start = (uint64_t)__ldg(offset) * GPUIR__CHUNK_UNIT;
+    if (block + 1 < t.nblocks) x.end = min(x.end, (uint64_t)__ldg(offset + 1) * GPUIR__CHUNK_UNIT);
+  }
+  return x;
+}
+
 /* Begins to walk the positions of posting `at` of a list; `left` is its frequency, or 0 where the bytes do not hold
  * what the frequencies promise. About 120 instructions, and 6 for each 1,024 gaps before it in the block. */
 static __device__ __noinline__ gc_walk gc_walk_open(const gc_view &v, const gc_positions &p, const gc_term &t,
     const gc_spots &spots, uint32_t at) {
   const uint32_t block = at / GPUIR__BLOCK, posting = at % GPUIR__BLOCK, n = gc_block_len(t, block), lane = gc_lane();
-  uint64_t start = 0, end = spots.length, before = 0, all = 0, own = 0, skip = 0, chunks, c;
+  const gc_stretch x = gc_positions_of(p, t, spots, block);
+  uint64_t before = 0, all = 0, own = 0, skip = 0, chunks, c;
   uint32_t f[4], wide = 0, i;
   gc_walk w;
-  if (t.kind == GC_LONG) {
-    const uint32_t *offset = p.offsets + t.first_block + block;
-    start = (uint64_t)__ldg(offset) * GPUIR__CHUNK_UNIT;
-    if (block + 1 < t.nblocks) end = min(end, (uint64_t)__ldg(offset + 1) * GPUIR__CHUNK_UNIT);
-  }
   gc_decode_freqs(v, t, block, f);
 #pragma unroll
   for (i = 0; i < 4; i++) {
@@ -4367,15 +4384,15 @@ static __device__ __noinline__ gc_walk gc_walk_open(const gc_view &v, const gc_p
   before = gc_sum64(before);
   w.left = __shfl_sync(GC_WARP, own, posting / 4);
   chunks = (all + GPUIR__CHUNK - 1) / GPUIR__CHUNK;
-  if (start >= end || chunks > end - start) chunks = w.left = 0;
+  if (x.start >= x.end || chunks > x.end - x.start) chunks = w.left = 0;
   for (c = lane; chunks && c < before / GPUIR__CHUNK; c += 32) {
-    const uint32_t width = __ldg(p.bytes + spots.at + start + c);
+    const uint32_t width = __ldg(p.bytes + spots.at + x.start + c);
     wide |= width > 32;
     skip += width;
   }
-  w.width = spots.at + start + before / GPUIR__CHUNK;
-  w.bytes = spots.at + start + chunks + gc_sum64(skip) * GPUIR__CHUNK_UNIT;
-  w.end = spots.at + end;
+  w.width = spots.at + x.start + before / GPUIR__CHUNK;
+  w.bytes = spots.at + x.start + chunks + gc_sum64(skip) * GPUIR__CHUNK_UNIT;
+  w.end = spots.at + x.end;
   w.at = (uint32_t)(before % GPUIR__CHUNK);
   w.next = 0;
   if (__any_sync(GC_WARP, wide)) w.left = 0;
@@ -4458,6 +4475,131 @@ static __device__ __noinline__ uint32_t gc_phrase_tf(const gc_view &v, const gc_
   return met;
 }
 
+/* ---- positions in 32 documents, one a lane ---- */
+
+#define GC_SPOT_MOST 32u /* gaps of a posting that a lane walks; they lie in two chunks at most */
+#define GC_SPOT_CHUNKS 32u /* chunks of a block in which lanes walk: one loads the width of each */
+
+/* Where a lane finds the positions of its posting. */
+typedef struct gc_spot {
+  const uint8_t *bytes; /* of the first chunk */
+  uint32_t tf; /* 0: they are not a lane's to walk */
+  uint32_t at, width[2]; /* the first gap in the chunk; bits of a gap in this chunk and in the next one */
+} gc_spot;
+
+/* Finds the spots of the lanes, those of `mine`, whose posting `at` lies in a block. They are left as they are, for the
+ * warp to walk, where there are too many gaps, or the bytes do not hold what the frequencies promise. About 130
+ * instructions. ends: 128 words of shared memory, at a multiple of 16 bytes. */
+static __device__ __forceinline__ void gc_spot_block(const gc_view &v, const gc_positions &p, const gc_term &t,
+    const gc_spots &spots, uint32_t block, uint32_t at, bool mine, uint32_t *ends, gc_spot *s) {
+  const uint32_t n = gc_block_len(t, block), lane = gc_lane(), posting = at % GPUIR__BLOCK;
+  const gc_stretch x = gc_positions_of(p, t, spots, block);
+  uint32_t f[4], sum = 0, before, chunks, chunk, width, behind, need, i;
+  bool whole;
+  gc_decode_freqs(v, t, block, f);
+#pragma unroll
+  for (i = 0; i < 4; i++) f[i] = sum += 4 * lane + i < n ? min(f[i], GC_SPOT_CHUNKS * GPUIR__CHUNK) + 1 : 0;
+  before = gc_scan(sum) - sum;
+  __syncwarp();
+  *(uint4 *)(ends + 4 * lane) = make_uint4(before + f[0], before + f[1], before + f[2], before + f[3]);
+  __syncwarp();
+  chunks = (ends[GPUIR__BLOCK - 1] + GPUIR__CHUNK - 1) / GPUIR__CHUNK;
+  whole = chunks <= GC_SPOT_CHUNKS && x.start < x.end && chunks <= x.end - x.start;
+  width = whole && lane < chunks ? __ldg(p.bytes + spots.at + x.start + lane) : 0;
+  if (__any_sync(GC_WARP, width > 32)) whole = false;
+  behind = chunks + GPUIR__CHUNK_UNIT * (gc_scan(width) - width);
+  before = posting ? ends[posting - 1] : 0;
+  chunk = before / GPUIR__CHUNK;
+  behind = __shfl_sync(GC_WARP, behind, chunk);
+  i = __shfl_sync(GC_WARP, width, chunk);
+  width = __shfl_sync(GC_WARP, width, chunk + 1); /* that of the first chunk, and unused, behind the last one */
+  if (!mine || !whole || ends[posting] - before > GC_SPOT_MOST) return;
+  s->at = before % GPUIR__CHUNK;
+  need = s->at + ends[posting] - before;
+  need = need <= GPUIR__CHUNK ? (need * i + 7) / 8 : GPUIR__CHUNK_UNIT * i + ((need - GPUIR__CHUNK) * width + 7) / 8;
+  if (behind + need > x.end - x.start) return;
+  s->tf = ends[posting] - before;
+  s->width[0] = i;
+  s->width[1] = width;
+  s->bytes = p.bytes + spots.at + x.start + behind;
+}
+
+/* Returns the spots of the live lanes' postings `at` of a list, block after block. */
+static __device__ __noinline__ gc_spot gc_spot_find(const gc_view &v, const gc_positions &p, const gc_term &t,
+    const gc_spots &spots, uint32_t at, bool live, uint32_t *ends) {
+  gc_spot s = {NULL, 0, 0, {0, 0}};
+  uint32_t left = __ballot_sync(GC_WARP, live);
+  while (left) {
+    const uint32_t block = __shfl_sync(GC_WARP, at / GPUIR__BLOCK, __ffs((int)left) - 1);
+    const bool mine = live && at / GPUIR__BLOCK == block;
+    left &= ~__ballot_sync(GC_WARP, mine);
+    gc_spot_block(v, p, t, spots, block, at, mine, ends, &s);
+  }
+  return s;
+}
+
+/* Returns the i-th gap of a spot, and 1. */
+static __device__ __forceinline__ uint32_t gc_spot_gap(const gc_spot &s, uint32_t i) {
+  const uint32_t at = s.at + i;
+  return 1 +
+      (at < GPUIR__CHUNK ? gc_packed(s.bytes, s.width[0], at)
+                         : gc_packed(s.bytes + GPUIR__CHUNK_UNIT * s.width[0], s.width[1], at - GPUIR__CHUNK));
+}
+
+/* Returns, a bit each, which of the lane's positions of token a have one of token b `apart` behind them, or, below 0,
+ * before them. Each lane walks alone. */
+static __device__ __forceinline__ uint32_t gc_spots_meet(const gc_spot &a, const gc_spot &b, int apart) {
+  int64_t x = apart - 1, y = -1; /* of a, moved to where b's are wanted */
+  uint32_t i = 0, j = 0, met = 0;
+  if (!a.tf || !b.tf) return 0;
+  x += gc_spot_gap(a, 0);
+  y += gc_spot_gap(b, 0);
+  for (;;) {
+    const bool on = x <= y, same = x == y;
+    if (same) met |= 1u << i;
+    if (on) {
+      if (++i == a.tf) return met;
+      x += gc_spot_gap(a, i);
+    }
+    if (same || !on) {
+      if (++j == b.tf) return met;
+      y += gc_spot_gap(b, j);
+    }
+  }
+}
+
+/* Returns how often a phrase stands in the document of each live lane, posting `index` of the driver block. Postings
+ * with few positions are walked by a lane each, others by the warp in turn. The token of the shortest list leads. */
+static __device__ __forceinline__ uint32_t gc_phrase_tfs(const gc_view &v, const gc_phrases &p, const gc_term *terms,
+    const gc_spots *spots, const gc_clause &clause, uint32_t index, bool live, gc_finds *w) {
+  const uint8_t *tokens = p.tokens + clause.first;
+  uint32_t lead = 0, alive, tf, left, t;
+  bool slow;
+  gc_spot a;
+  for (t = 1; t < clause.n; t++)
+    if (tokens[t] < tokens[lead]) lead = t;
+  a = gc_spot_find(v, p.positions, terms[tokens[lead]], spots[tokens[lead]], gc_where(w, tokens[lead])[index], live,
+      w->docs);
+  alive = live ? gc_mask(a.tf) : 0;
+  slow = live && !a.tf;
+  for (t = 0; t < clause.n && __any_sync(GC_WARP, alive); t++) {
+    const uint32_t r = tokens[t];
+    gc_spot b;
+    if (t == lead) continue;
+    b = gc_spot_find(v, p.positions, terms[r], spots[r], gc_where(w, r)[index], alive != 0, w->docs);
+    slow |= alive && !b.tf;
+    if (alive) alive &= gc_spots_meet(a, b, (int)t - (int)lead);
+  }
+  __syncwarp();
+  tf = __popc(alive);
+  for (left = __ballot_sync(GC_WARP, slow); left; left &= left - 1) {
+    const uint32_t lane = __ffs((int)left) - 1;
+    const uint32_t one = gc_phrase_tf(v, p, terms, spots, clause, __shfl_sync(GC_WARP, index, lane), w);
+    if (gc_lane() == lane) tf = one;
+  }
+  return tf;
+}
+
 /* ---- documents ---- */
 
 /* Returns which of the live documents a list holds; at: where. */
@@ -4525,35 +4667,36 @@ static __device__ uint32_t gc_phrase_scores(const gc_view &v, const gc_phrases &
   return live;
 }
 
-/* Notes the live postings of the block, and their documents; returns how many. */
+/* Notes the live postings of the block, in their order, and their documents; returns how many. */
 static __device__ __forceinline__ uint32_t gc_phrase_keep(const uint32_t d[4], uint32_t live, gc_finds *w) {
-  uint32_t count = 0, i;
+  const uint32_t upto = gc_scan(__popc(live));
+  uint32_t at = upto - __popc(live), i;
   __syncwarp();
 #pragma unroll
   for (i = 0; i < 4; i++) {
-    const uint32_t vote = __ballot_sync(GC_WARP, live >> i & 1), index = 4 * gc_lane() + i;
+    const uint32_t index = 4 * gc_lane() + i;
     w->doc[index] = d[i];
-    if (live >> i & 1) w->match[count + gc_rank(vote)] = index;
-    count += __popc(vote);
+    if (live >> i & 1) w->match[at++] = index;
   }
   __syncwarp();
-  return count;
+  return __shfl_sync(GC_WARP, upto, 31);
 }
 
-/* Returns whether each phrase stands in the document of posting `index`, and adds what they contribute to *score. */
+/* Returns whether each phrase stands in the lane's document, posting `index` of the driver block, and adds what they
+ * contribute to *score. */
 static __device__ __forceinline__ bool gc_phrase_check(const gc_view &v, const gc_phrases &p, const gc_sought &s,
-    const gc_job &job, const gc_term *terms, uint32_t index, uint32_t *score, gc_finds *w) {
-  const float norm = gc_norm(v, job, w->doc[index]);
+    const gc_job &job, const gc_term *terms, uint32_t index, bool live, uint32_t *score, gc_finds *w) {
+  const float norm = live ? gc_norm(v, job, w->doc[index]) : 0;
   uint32_t c;
-  for (c = 0; c < s.nclauses; c++) {
+  for (c = 0; c < s.nclauses && __any_sync(GC_WARP, live); c++) {
     const gc_clause clause = p.clauses[s.first_clause + c];
     uint32_t tf;
     if (clause.n == 1) continue;
-    tf = gc_phrase_tf(v, p, terms, p.spots + s.first_spot, clause, index, w);
-    if (!tf) return false;
-    *score += clause.q * gc_contribution(clause.weight, tf - 1, norm);
+    tf = gc_phrase_tfs(v, p, terms, p.spots + s.first_spot, clause, index, live, w);
+    live = tf != 0;
+    if (live) *score += clause.q * gc_contribution(clause.weight, tf - 1, norm);
   }
-  return true;
+  return live;
 }
 
 /* Offers the documents of a driver block in which all stands that a query requires. */
@@ -4562,20 +4705,16 @@ static __device__ __forceinline__ void gc_phrase_block(const gc_view &v, const g
   const gc_job &job = b.jobs[s.job];
   const gc_term *terms = b.terms + job.first_term;
   const int raises = terms[0].nblocks >= GC_RAISED_BLOCKS ? GC_RAISE_OFTEN : GC_RAISE_NEVER;
-  uint32_t d[4], live = gc_phrase_match(v, job, terms, block, d, w), count, from, u;
+  uint32_t d[4], left = gc_phrase_match(v, job, terms, block, d, w), count, from;
   const unsigned long long floor = __shfl_sync(GC_WARP, gc_floor(b.states + s.job), 0);
-  if (!job.count && __any_sync(GC_WARP, live)) live = gc_phrase_scores(v, p, s, job, terms, floor, d, live, w);
-  count = gc_phrase_keep(d, live, w);
+  if (!job.count && __any_sync(GC_WARP, left)) left = gc_phrase_scores(v, p, s, job, terms, floor, d, left, w);
+  count = gc_phrase_keep(d, left, w);
   for (from = 0; from < count; from += 32) {
-    uint32_t doc[1] = {0}, score[1] = {0}, found = 0;
-    for (u = from; u < min(count, from + 32); u++) {
-      const uint32_t index = w->match[u];
-      uint32_t sum = job.count ? 0 : w->score[index];
-      if (!gc_phrase_check(v, p, s, job, terms, index, &sum, w) || gc_lane() != u - from) continue;
-      doc[0] = w->doc[index];
-      score[0] = sum;
-      found = job.count || gpuir__key(sum, doc[0]) > floor;
-    }
+    const bool live = from + gc_lane() < count;
+    const uint32_t index = live ? w->match[from + gc_lane()] : 0;
+    uint32_t doc[1] = {w->doc[index]}, score[1] = {job.count ? 0 : w->score[index]}, found;
+    found = gc_phrase_check(v, p, s, job, terms, index, live, score, w);
+    if (!job.count && gpuir__key(score[0], doc[0]) <= floor) found = 0;
     __syncwarp();
     gc_offer<1>(b, s.job, raises, found, doc, score, w->docs);
   }
@@ -4583,8 +4722,9 @@ static __device__ __forceinline__ void gc_phrase_block(const gc_view &v, const g
 }
 
 /* Answers queries with phrases: a warp takes a ticket for a group of driver blocks at a time. */
-static __global__ void __launch_bounds__(GC_PHRASE_THREADS) gc_phrase_all(const __grid_constant__ gc_view v,
-    const __grid_constant__ gc_batch b, const __grid_constant__ gc_phrases p, const uint32_t bytes) {
+static __global__ void __launch_bounds__(GC_PHRASE_THREADS, GC_PHRASE_BLOCKS)
+    gc_phrase_all(const __grid_constant__ gc_view v, const __grid_constant__ gc_batch b,
+        const __grid_constant__ gc_phrases p, const uint32_t bytes) {
   extern __shared__ uint4 gc_dynamic[];
   gc_finds *w = (gc_finds *)((uint8_t *)gc_dynamic + threadIdx.x / 32 * bytes);
   gc_chained();
@@ -8919,7 +9059,8 @@ static size_t gc_piece_most(const gpuir_query *const *queries, size_t n) {
  * to be planned, a large one is halved, so that its second half is planned while the first one runs. Of ANDs fewer fill
  * the device. Measured on an H200, 8.84 million documents, in thousands of queries/s, by launches of 256, 512 and
  * 1,024: batches of 8,000: AND 808, 823, 719, pruned OR 287, 344, 381; of 1,000: AND 718, 789, 641, pruned OR (not
- * measured), 318, 310. */
+ * measured), 318, 310. With the ANDs' later kernels and 25.2 million documents, batches of 8,000 by launches of 512,
+ * 1,000 and 2,048: AND 1,086, 1,082, 1,058. */
 static size_t gc_piece(const gpuir_cuda *c, const gpuir_batch_desc *d, int alone) {
   const size_t most = gc_piece_most(d->queries, d->nq);
   size_t pieces = (d->nq + most - 1) / most;

@@ -4,15 +4,16 @@
 
 enum { PHRASE_WORDS = 150 };
 
-/* Writes document d: most are some words, frequent ones mostly; some are long, and some nearly one word alone. Returns
- * its bytes. */
+/* Writes document d: most are some words, frequent ones mostly; some are long, and some nearly one word alone; some are
+ * one word about as often as a lane walks alone at most. Returns its bytes. */
 static size_t phrase_text(unsigned d, synth_rng *r, char *text, size_t cap) {
-  const uint32_t words = d % 701 == 700 ? 20000 : 1 + synth_below(r, 50);
+  const int even = d % 97 == 96;
+  const uint32_t words = even ? 30 + synth_below(r, 6) : d % 701 == 700 ? 20000 : 1 + synth_below(r, 50);
   size_t at = 0;
   uint32_t i;
   for (i = 0; i < words && at + 16 < cap; i++) {
     const double u = synth_unit(r);
-    const unsigned word = d % 1402 == 700 && synth_below(r, 500) ? 3 : (unsigned)(PHRASE_WORDS * u * u * u);
+    const unsigned word = even || (d % 1402 == 700 && synth_below(r, 500)) ? 3 : (unsigned)(PHRASE_WORDS * u * u * u);
     at += (size_t)snprintf(text + at, cap - at, "t%u ", word);
   }
   if (d % 5000 == 4999) at += (size_t)snprintf(text + at, cap - at, "lonely%u once", d);
