@@ -3,7 +3,7 @@
  * bench_cuda [documents=N] [queries=N] [k=N,...] [clustering=0..1] [path=FILE] [memory=MB] [cpu=N] [one=N]
  *            [modes=and,or,andor] [ways=pruned,exhaustive] [threads=N] [batch=N] [threshold=MILLIONS]
  *            [codec=C] [freq-codec=C] [rounds=N] [alone=N] [ceilings=0|1] [call=N] [devices=N,N...] [partition=0|1]
- *            [searchers=N] [planners=N] [topics=FILE] [join=N]
+ *            [searchers=N] [planners=N] [topics=FILE] [operators=0|1] [join=N]
  *
  * Generates the index that build/synth makes of these documents and this clustering, unless it is there, and takes the
  * first N of its 10,000 queries (1,000 by default); with join=N, of N in turn makes one each, for long ones. By each
@@ -18,10 +18,10 @@
  *
  * and the hits of the first cpu=N are compared. A searcher on the device has planners=N threads (8) that plan. With
  * topics=FILE the index at `path` is taken as it is, and the queries are the first N of the file's lines (all), a
- * number and a colon before them left out, that have an AND hit. Devices that are named have the whole index each or,
- * with partition=1, a part each; memory=MB is then the bound of one. Prints what it runs on as comments, and rows:
- * mode, processor, evaluator, threads, k, queries, what is measured, median, min, max, n, unit. Ends with status 1 if a
- * hit differs.
+ * number and a colon before them left out, that have an AND hit; with operators=1 they may have phrases, in quotes.
+ * Devices that are named have the whole index each or, with partition=1, a part each; memory=MB is then the bound of
+ * one. Prints what it runs on as comments, and rows: mode, processor, evaluator, threads, k, queries, what is measured,
+ * median, min, max, n, unit. Ends with status 1 if a hit differs.
  *
  * With another gpuir.h and gpuir_cuda.o, this program measures them in the same way: see tools/scripts/old_new.py. */
 #define GPUIR_IMPLEMENTATION
@@ -63,6 +63,7 @@ typedef struct bench {
   gpuir_cuda *cuda;
   gpuir_query **q;
   char **texts; /* of topics; NULL: the queries are generated */
+  int operators; /* of topics: 1: they may have phrases */
   size_t nq, k, ncpu, none, rounds, alone, call, searchers, join;
   unsigned threads, planners;
   double postings; /* of a query */
@@ -307,7 +308,7 @@ static void parse_queries(bench *b, unsigned mode) {
     size_t at = 0;
     memset(&qd, 0, sizeof qd);
     qd.mode = (int)mode;
-    qd.no_operators = b->texts != NULL;
+    qd.no_operators = b->texts && !b->operators;
     for (j = 0; j < b->join && !b->texts; j++) { /* each leaves room for one more */
       synth_query(b->web, (uint32_t)((i * b->join + j) % b->desc.queries), text + at, 512);
       at += strlen(text + at);
@@ -362,7 +363,7 @@ static int has_and_hit(const bench *b, gpuir_searcher *s, const char *text) {
   gpuir_hit hit;
   size_t n = 0;
   memset(&qd, 0, sizeof qd);
-  qd.no_operators = 1;
+  qd.no_operators = !b->operators;
   if (gpuir_query_parse(b->ix, &qd, text, strlen(text), &q, NULL)) return 0;
   if (gpuir_search(s, q, &hit, 1, &n)) die("search", NULL);
   gpuir_query_destroy(q);
@@ -485,6 +486,7 @@ int main(int argc, char **argv) {
   b.alone = option_number(argc, argv, "alone", 7);
   if (b.alone > MOST_ROUNDS) b.alone = MOST_ROUNDS;
   b.call = option_number(argc, argv, "call", 0);
+  b.operators = option_number(argc, argv, "operators", 0) != 0;
   b.join = option_number(argc, argv, "join", 1);
   if (!b.join || b.join > 7) b.join = 1;
   b.searchers = option_number(argc, argv, "searchers", 0);
