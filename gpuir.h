@@ -6423,20 +6423,25 @@ typedef struct gpuir__positions {
   uint64_t chunk, chunks;
 } gpuir__positions;
 
-/* Opens the positions of block `block`, whose frequencies, less one, are freqs[0..n); none if the bytes are too few. */
-static void gpuir__positions_open(gpuir__positions *p, const gpuir__list *l, uint32_t block, const uint32_t *freqs,
-    uint32_t n) {
+/* Opens the positions of block `block`, of which there are `total`; none if the bytes are too few. */
+static void gpuir__positions_begin(gpuir__positions *p, const gpuir__list *l, uint32_t block, uint64_t total) {
   const uint64_t start = l->positions_off ? (uint64_t)l->positions_off[block] * GPUIR__CHUNK_UNIT : 0;
   const uint64_t left = start < l->positions_len ? l->positions_len - start : 0;
-  uint64_t total = n;
-  uint32_t i;
-  for (i = 0; i < n; i++) total += freqs[i];
   p->chunks = (total + GPUIR__CHUNK - 1) / GPUIR__CHUNK;
   if (p->chunks > left) p->chunks = 0;
   p->chunk = 0;
   p->widths = l->positions + (left ? start : 0);
   p->bytes = p->widths + p->chunks;
   p->end = l->positions + l->positions_len;
+}
+
+/* Opens the positions of block `block`, whose frequencies, less one, are freqs[0..n); none if the bytes are too few. */
+static void gpuir__positions_open(gpuir__positions *p, const gpuir__list *l, uint32_t block, const uint32_t *freqs,
+    uint32_t n) {
+  uint64_t total = n;
+  uint32_t i;
+  for (i = 0; i < n; i++) total += freqs[i];
+  gpuir__positions_begin(p, l, block, total);
 }
 
 /* Returns the bytes of the current chunk, which has n gaps; SIZE_MAX if its width is none. */
@@ -16855,35 +16860,43 @@ static inline int gpuir__engine_chunk(gpuir__engine *e) {
   return gpuir__engine_look(e);
 }
 
-/* Indexes a block of n postings, if it and its positions are small and its bytes are there. */
-static int gpuir__place_index(gpuir__place *p, int simd, uint32_t n) {
+/* Indexes a block of n postings, whose frequencies are added up, if its positions are small and their bytes are
+ * there. */
+static int gpuir__place_index(gpuir__place *p, uint32_t n) {
   const uint32_t chunks = (uint32_t)gpuir__min64(p->positions.chunks, GPUIR__QUICK_CHUNKS + 1);
-  uint64_t most = 0; /* that the gaps may add up to */
-  uint32_t at = 0, rest, i;
+  uint32_t at = 0, widest = 0, rest, i;
   if (!chunks || chunks > GPUIR__QUICK_CHUNKS) return 0;
-  for (i = 0; i < n; i++) p->lasts[i] = p->freqs[i];
-  gpuir__codec_kernels_at(simd)->sum_gaps(p->lasts, n, UINT32_MAX, UINT32_MAX);
   for (i = 0; i < chunks; i++) {
+    const uint32_t width = p->positions.widths[i];
     p->starts[i] = at;
-    at += p->positions.widths[i] * GPUIR__CHUNK_UNIT;
-    most += (uint64_t)GPUIR__CHUNK << gpuir__min32(p->positions.widths[i], 32);
+    at += width * GPUIR__CHUNK_UNIT;
+    widest = gpuir__max32(widest, width);
   }
   rest = (p->lasts[n - 1] + 1) % GPUIR__CHUNK;
   if (rest) at = p->starts[chunks - 1] + (uint32_t)gpuir__packed_size(rest, p->positions.widths[chunks - 1]);
   p->bytes = p->positions.bytes;
   p->from = p->to = 0;
-  return most < GPUIR__QUICK_SUM && at <= (size_t)(p->positions.end - p->bytes);
+  return widest < 32 && (uint64_t)chunks * GPUIR__CHUNK << widest < GPUIR__QUICK_SUM &&
+      at <= (size_t)(p->positions.end - p->bytes);
 }
 
 /* Goes to another block of a list. 0, or why the search has to stop. */
 GPUIR__NOINLINE int gpuir__place_open(gpuir__engine *e, gpuir__place *p, const gpuir__list *l, uint32_t block) {
   const uint32_t n = gpuir__list_block_len(l, block);
+  uint32_t all = 0, i;
   gpuir__list_freqs(l, block, p->freqs);
-  gpuir__positions_open(&p->positions, l, block, p->freqs, n);
   p->block = block;
   p->posting = 0;
   p->gap = 0;
-  p->indexed = gpuir__place_index(p, e->leaf.seg->simd, n);
+  for (i = 0; i < n; i++) all |= p->lasts[i] = p->freqs[i];
+  if (GPUIR__LIKELY(all < GPUIR__QUICK_SUM / GPUIR__BLOCK)) {
+    gpuir__codec_kernels_at(e->leaf.seg->simd)->sum_gaps(p->lasts, n, UINT32_MAX, UINT32_MAX);
+    gpuir__positions_begin(&p->positions, l, block, (uint64_t)p->lasts[n - 1] + 1);
+    p->indexed = gpuir__place_index(p, n);
+  } else {
+    gpuir__positions_open(&p->positions, l, block, p->freqs, n);
+    p->indexed = 0;
+  }
   return gpuir__engine_worked(e, 1) ? e->stopped : GPUIR_OK;
 }
 
@@ -16960,7 +16973,8 @@ typedef struct gpuir__phrases {
   unsigned rank[GPUIR_MAX_TERMS]; /* [list] its number from short to long: see gpuir__and */
   float whole[GPUIR_MAX_TERMS]; /* [list] the saturation that bounds it */
   float here[GPUIR_MAX_TERMS]; /* [list] the same within the documents of the driver block */
-  uint32_t chosen[GPUIR__BLOCK_ROOM]; /* [candidate] index in the driver block */
+  const uint32_t *chosen; /* [candidate] index in the driver block: all[], or some[] if they are not all of it */
+  uint32_t all[GPUIR__BLOCK_ROOM], some[GPUIR__BLOCK_ROOM];
   gpuir__clause clauses[GPUIR_MAX_TERMS];
 } gpuir__phrases;
 
@@ -17094,11 +17108,10 @@ static const gpuir__phrase_kernel gpuir__phrase_of_level[] = {
 #endif
 };
 
-/* Prefetches the frequencies, and the positions if they are wanted, of the blocks that n matches lie in: most are not
- * in the cache. It must be inlined, since gcc takes a call of a function that only prefetches for one without effect.
- */
+/* Prefetches the frequencies and positions of the blocks that n matches lie in: most are not in the cache. It must be
+ * inlined, since gcc takes a call of a function that only prefetches for one without effect. */
 GPUIR__INLINE void gpuir__phrases_prefetch(const gpuir__phrases *p, const gpuir__clause *c, const uint32_t *index,
-    uint32_t n, int positions) {
+    uint32_t n) {
   unsigned t;
   for (t = 0; t < c->n; t++) {
     const gpuir__list *l = &p->e->cursors[c->list[t]].list;
@@ -17110,7 +17123,6 @@ GPUIR__INLINE void gpuir__phrases_prefetch(const gpuir__phrases *p, const gpuir_
       if (block == before) continue;
       before = block;
       gpuir__list_prefetch_freqs(l, block);
-      if (!positions) continue;
       __builtin_prefetch(at);
       __builtin_prefetch(at + 64);
       __builtin_prefetch(at + 128);
@@ -17137,14 +17149,13 @@ static uint32_t gpuir__phrase_walk(gpuir__phrases *p, const gpuir__clause *c, ui
   return p->e->stopped ? 0 : i;
 }
 
-/* Fills tfs[] with how often a phrase stands in each of n matches. */
+/* Fills tfs[] with how often a phrase stands in each of n matches, whose blocks should have been prefetched. */
 static void gpuir__phrase_frequencies(gpuir__phrases *p, const gpuir__clause *c, const uint32_t *index,
     const uint32_t *docs, uint32_t n, uint32_t *tfs) {
   const gpuir__phrase_kernel quick = gpuir__phrase_of_level[p->e->leaf.seg->simd - GPUIR_SIMD_SCALAR];
   gpuir__sought_token tokens[GPUIR_MAX_TERMS];
   uint32_t j;
   unsigned t;
-  gpuir__phrases_prefetch(p, c, index, n, 1);
   for (t = 0; t < c->n; t++) {
     const unsigned list = c->list[c->order[t]];
     tokens[t].place = &p->places[list];
@@ -17229,37 +17240,33 @@ static int gpuir__phrases_is_wanted(gpuir__phrases *p, uint32_t block, uint32_t 
 static uint32_t gpuir__phrases_candidates(gpuir__phrases *p, uint32_t block, uint32_t least) {
   gpuir__and *x = &p->and_;
   gpuir__cursor *driver = &p->e->cursors[x->order[0]];
-  uint32_t i, n = 0;
+  uint32_t n;
   gpuir__cursor_load(driver, block);
   x->block = block;
   x->docs = driver->docs;
-  if (!least) {
-    for (i = 0; i < driver->n; i++) p->chosen[i] = i;
-    return driver->n;
-  }
+  p->chosen = p->all;
+  if (!least) return driver->n;
   gpuir__cursor_freqs(driver);
-  for (i = 0; i < driver->n; i++) {
-    x->chosen[n] = driver->docs[i];
-    p->chosen[n] = i;
-    n += driver->values[i] >= least;
-  }
+  (void)p->e->kernels->frequent(p->all, driver->values, driver->n, least, p->some, x->chosen_freqs);
+  n = p->e->kernels->frequent(driver->docs, driver->values, driver->n, least, x->chosen, x->chosen_freqs);
   gpuir__pad(x->chosen + n);
   x->docs = x->chosen;
+  p->chosen = p->some;
   return n;
 }
 
-/* Fetches the frequencies, less one, of n matches: a list's, or the least of a phrase's terms. */
-static void gpuir__clause_freqs(const gpuir__phrases *p, const gpuir__clause *c, const uint32_t *matches, uint32_t n,
+/* Fetches the frequencies, less one, of n matches in a list. */
+static void gpuir__phrases_freqs(const gpuir__phrases *p, unsigned list, const uint32_t *matches, uint32_t n,
     uint32_t *freqs) {
-  uint32_t at[GPUIR__BLOCK_ROOM], other[GPUIR__BLOCK_ROOM], j;
-  unsigned i, before;
-  for (i = 0; i < c->n; i++) {
-    for (before = 0; before < i && c->list[before] != c->list[i]; before++) {}
-    if (before < i) continue; /* the term stands in the phrase more than once */
-    for (j = 0; j < n; j++) at[j] = gpuir__phrases_at(p, c->list[i], matches[j]);
-    gpuir__list_freqs_at(&p->e->cursors[c->list[i]].list, at, n, i ? other : freqs);
-    for (j = 0; i && j < n; j++) freqs[j] = gpuir__min32(freqs[j], other[j]);
+  gpuir__cursor *c = &p->e->cursors[list];
+  uint32_t at[GPUIR__BLOCK_ROOM], j;
+  if (p->rank[list]) {
+    for (j = 0; j < n; j++) at[j] = gpuir__phrases_at(p, list, matches[j]);
+    gpuir__list_freqs_at(&c->list, at, n, freqs);
+    return;
   }
+  gpuir__cursor_freqs(c);
+  for (j = 0; j < n; j++) freqs[j] = c->values[p->chosen[p->and_.where[0][matches[j]]]];
 }
 
 /* The matches of a driver block while they are scored. */
@@ -17277,21 +17284,60 @@ static inline void gpuir__matches_keep(gpuir__matches *m, uint32_t to, uint32_t 
   m->freqs[to] = m->freqs[j];
 }
 
-/* Drops the matches in which a phrase does not stand, and puts its frequencies, less one, in place of the bounds that
- * freqs[] has. A match that could not enter with these, given what the other clauses can add, is not looked at. */
+/* Drops the matches that could not enter with freqs[], which bound a phrase's frequencies, given what the other clauses
+ * can add. */
+static void gpuir__matches_bound(const gpuir__clause *c, gpuir__matches *m, uint32_t others, uint32_t threshold) {
+  uint32_t j, kept = 0;
+  c->scorer.score(&c->scorer, m->docs, m->freqs, m->n, m->values);
+  for (j = 0; j < m->n; j++) {
+    const uint32_t bound = m->values[j] + (m->values[j] >> 21) + 2 * c->scorer.q;
+    gpuir__matches_keep(m, kept, j);
+    kept += m->sums[j] + bound + others >= threshold;
+  }
+  m->n = kept;
+}
+
+/* Lessens the frequencies of matches, which are those of a phrase's rarest term, to the least of all its terms'.
+ * Returns 1 if any is less then. Matches in which a term stands once need no look at the others. */
+static int gpuir__matches_lessen(const gpuir__phrases *p, const gpuir__clause *c, gpuir__matches *m) {
+  uint32_t which[GPUIR__BLOCK_ROOM], index[GPUIR__BLOCK_ROOM], freqs[GPUIR__BLOCK_ROOM], n = 0, j, kept;
+  int less = 0;
+  unsigned i;
+  for (j = 0; j < m->n; j++) {
+    which[n] = j;
+    index[n] = m->index[j];
+    n += m->freqs[j] > 0;
+  }
+  for (i = 1; i < c->n && n; i++) {
+    const unsigned list = c->list[c->order[i]];
+    if (list == c->list[c->order[i - 1]]) continue; /* the term stands in the phrase more than once */
+    gpuir__phrases_freqs(p, list, index, n, freqs);
+    for (j = kept = 0; j < n; j++) {
+      uint32_t *least = &m->freqs[which[j]];
+      less |= freqs[j] < *least;
+      *least = gpuir__min32(*least, freqs[j]);
+      which[kept] = which[j];
+      index[kept] = index[j];
+      kept += *least > 0;
+    }
+    n = kept;
+  }
+  return less;
+}
+
+/* Drops the matches in which a phrase does not stand, and those that could not enter with the frequencies of its terms,
+ * and puts the phrase's frequencies, less one, in place of those of its rarest term, which freqs[] has. */
 static void gpuir__matches_check(gpuir__phrases *p, const gpuir__clause *c, gpuir__matches *m, uint32_t others,
     uint32_t threshold) {
   uint32_t tfs[GPUIR__BLOCK_ROOM], j, kept = 0;
-  for (j = 0; j < m->n; j++) {
-    const uint32_t bound = m->values[j] + (m->values[j] >> 21) + 2 * c->scorer.q;
-    if (m->sums[j] + bound + others >= threshold) gpuir__matches_keep(m, kept++, j);
-  }
-  m->n = kept;
+  gpuir__matches_bound(c, m, others, threshold);
+  gpuir__phrases_prefetch(p, c, m->index, m->n);
+  if (gpuir__matches_lessen(p, c, m)) gpuir__matches_bound(c, m, others, threshold);
   gpuir__phrase_frequencies(p, c, m->index, m->docs, m->n, tfs);
-  for (j = kept = 0; j < m->n; j++) {
-    if (!tfs[j]) continue;
+  for (j = 0; j < m->n; j++) {
     gpuir__matches_keep(m, kept, j);
-    m->freqs[kept++] = tfs[j] - 1;
+    m->freqs[kept] = tfs[j] - 1;
+    kept += tfs[j] > 0;
   }
   m->n = p->e->stopped ? 0 : kept;
 }
@@ -17309,17 +17355,13 @@ static void gpuir__phrases_score(gpuir__phrases *p, uint32_t n) {
     m.docs[m.n] = p->and_.docs[m.n];
     m.sums[m.n] = 0;
   }
-  for (i = 0; i < p->nclauses; i++) gpuir__phrases_prefetch(p, &p->clauses[i], m.index, n, 0);
   for (i = 0; i < p->nclauses; i++) others += p->clauses[i].bound;
   for (i = 0; i < p->nclauses && m.n; i++) {
     const gpuir__clause *c = &p->clauses[i];
     others -= c->bound;
-    gpuir__clause_freqs(p, c, m.index, m.n, m.freqs);
+    gpuir__phrases_freqs(p, c->list[c->order[0]], m.index, m.n, m.freqs);
+    if (c->n > 1) gpuir__matches_check(p, c, &m, others, threshold);
     c->scorer.score(&c->scorer, m.docs, m.freqs, m.n, m.values);
-    if (c->n > 1) {
-      gpuir__matches_check(p, c, &m, others, threshold);
-      c->scorer.score(&c->scorer, m.docs, m.freqs, m.n, m.values);
-    }
     e->info.postings_scored += m.n;
     for (j = kept = 0; j < m.n; j++) {
       if (m.sums[j] + m.values[j] + others < threshold) continue;
@@ -17340,6 +17382,7 @@ static uint64_t gpuir__phrases_count(gpuir__phrases *p, uint32_t n) {
     docs[j] = p->and_.docs[j];
   }
   for (i = p->nclauses - p->nphrases; i < p->nclauses && n; i++) {
+    gpuir__phrases_prefetch(p, &p->clauses[i], index, n);
     gpuir__phrase_frequencies(p, &p->clauses[i], index, docs, n, tfs);
     for (j = kept = 0; j < n; j++) {
       index[kept] = index[j];
@@ -17373,6 +17416,7 @@ static int gpuir__phrases_prepare(gpuir__phrases *p) {
       p->nlists * sizeof *p->places + (GPUIR__QUICK_CHUNKS * GPUIR__CHUNK + 8) * sizeof *p->met);
   if (!p->places) return gpuir__engine_fail(e, GPUIR_E_NOMEM, "out of memory");
   p->met = (uint32_t *)(void *)(p->places + p->nlists);
+  for (i = 0; i < GPUIR__BLOCK_ROOM; i++) p->all[i] = i;
   for (i = 0; i < p->nlists; i++) {
     p->places[i].block = GPUIR__NO_TERM;
     p->rank[p->and_.order[i]] = i;
@@ -17431,6 +17475,7 @@ static int gpuir__clause_phrase(gpuir__phrases *p, const gpuir_query *q, size_t 
 static void gpuir__phrase_take(gpuir__phrases *p, uint32_t n, gpuir__made *m) {
   uint32_t index[GPUIR__BLOCK_ROOM], tfs[GPUIR__BLOCK_ROOM], j;
   for (j = 0; j < n; j++) index[j] = j;
+  gpuir__phrases_prefetch(p, p->clauses, index, n);
   gpuir__phrase_frequencies(p, p->clauses, index, p->and_.docs, n, tfs);
   for (j = 0; j < n; j++) {
     m->docs[m->n] = p->and_.docs[j];

@@ -671,7 +671,7 @@ static uint32_t clause_adds(gpuir__phrases *p, const gpuir__clause *c, uint32_t 
   if (c->n > 1) {
     tf = gpuir__phrase_walk(p, c, match, length);
   } else {
-    gpuir__clause_freqs(p, c, &match, 1, &freq);
+    gpuir__phrases_freqs(p, c->list[0], &match, 1, &freq);
     tf = freq + 1;
   }
   return tf ? c->scorer.q *
