@@ -11,7 +11,8 @@
 
 #define WARM_SECONDS 1.0
 #define WARM_MOST 600000u /* where the highest rate is looked for; a pool measures meanwhile what queries cost */
-#define CAPACITY_STEPS 10u
+#define CAPACITY_STEPS 24u
+#define CAPACITY_LEAST 0.03 /* of what is answered at most: lower rates are not tried */
 #define CAPACITY_EXACT 0.01 /* of it the highest rate is known to */
 #define MOST_QUERIES 200000
 #define VALID_TRIES 3u
@@ -438,12 +439,13 @@ static int run_valid(load *l, double rate, uint64_t seed, FILE *raw, load_result
 
 /* Finds the highest rate at which p99 is as low as is asked for, by halving what lies between one that is and one that
  * is not. What is answered when all is submitted at once says where to begin; the bound above is tried, and raised
- * while it holds. Exit code. */
+ * while it holds. No rate that is low beside that is tried: 0 then. Exit code. */
 static int find_capacity(load *l, FILE *raw) {
   double good = 0, bad = 1.2 * l->most, p99 = 0;
   int code = CLI_OK, tried = 0;
   for (unsigned i = 0; i < CAPACITY_STEPS && code == CLI_OK && (!tried || bad - good > CAPACITY_EXACT * bad); i++) {
     const double rate = good > 0 && !tried ? bad : (good + bad) / 2;
+    if (rate < CAPACITY_LEAST * l->most) break;
     load_result x;
     code = run_valid(l, rate, i + 1, raw, &x);
     if (code != CLI_OK) break;

@@ -300,7 +300,7 @@ capacities() {
     threads=$cores
     [ "$policy" != inter ] || threads=$((processors > 2 ? processors - 1 : 1))
     [ "$policy" != auto ] || threads=$((processors > 3 ? processors - 2 : 1))
-    load "$name-${policy%%:*}" "$policy" "$index" "$log" "${mix[@]}" --threads "$threads" --queries "$few" \
+    load "$name-${policy%%:*}" "$policy" "$index" "$log" "${mix[@]}" --threads "$threads" --queries "$queries" \
       --p99 "$p99" || continue
     c=$(capacity "$name-${policy%%:*}")
     say "$name: $policy holds $c queries/s within $p99 ms, $(most "$name-${policy%%:*}") at once"
