@@ -246,17 +246,41 @@ void lab_intersection_free(lab_intersection *x) {
 
 /* ---- the best k ---------------------------------------------------------------------------------------- */
 
-size_t lab_best(const gpuir_hit *candidates, size_t n, size_t k, gpuir_hit *hits) {
+struct lab_top {
+  gpuir__topk best;
+};
+
+uint64_t lab_key(uint32_t score, uint32_t docid) { return gpuir__key(score, docid); }
+
+lab_top *lab_top_open(size_t k) {
   const gpuir_allocator a = gpuir__allocator(NULL);
-  gpuir__topk top;
-  size_t i, found;
-  memset(&top, 0, sizeof top);
-  if (!k || gpuir__topk_start(&a, &top, k, 0)) return 0;
-  for (i = 0; i < n; i++) gpuir__topk_push(&top, gpuir__key(candidates[i].score, candidates[i].docid));
-  found = top.n;
-  while (top.n) gpuir__topk_pop(&top, hits);
-  gpuir__free(&a, top.heap, top.cap * sizeof *top.heap);
+  lab_top *top = (lab_top *)calloc(1, sizeof *top);
+  if (!top || !gpuir__topk_start(&a, &top->best, k, 0)) return top;
+  free(top);
+  return NULL;
+}
+
+uint64_t lab_top_offer(lab_top *top, const uint64_t *keys, size_t n) {
+  size_t i;
+  for (i = 0; i < n; i++) gpuir__topk_push(&top->best, keys[i]);
+  return top->best.threshold_key;
+}
+
+size_t lab_top_close(lab_top *top, gpuir_hit *hits) {
+  const gpuir_allocator a = gpuir__allocator(NULL);
+  const size_t found = top->best.n;
+  while (hits && top->best.n) gpuir__topk_pop(&top->best, hits);
+  gpuir__free(&a, top->best.heap, top->best.cap * sizeof *top->best.heap);
+  free(top);
   return found;
+}
+
+size_t lab_best(const gpuir_hit *candidates, size_t n, size_t k, gpuir_hit *hits) {
+  lab_top *top = k ? lab_top_open(k) : NULL;
+  size_t i;
+  if (!top) return 0;
+  for (i = 0; i < n; i++) gpuir__topk_push(&top->best, gpuir__key(candidates[i].score, candidates[i].docid));
+  return lab_top_close(top, hits);
 }
 
 /* ---- an index's lists, block by block -------------------------------------------------------------------- */

@@ -130,6 +130,14 @@ void lab_intersection_free(lab_intersection *x);
 
 /* The k best of n candidates, by the engine's heap. Their number. */
 size_t lab_best(const struct gpuir_hit *candidates, size_t n, size_t k, struct gpuir_hit *hits);
+/* The same, collected in parts. A hit's key is greater the better it is. */
+typedef struct lab_top lab_top;
+uint64_t lab_key(uint32_t score, uint32_t docid);
+lab_top *lab_top_open(size_t k); /* k >= 1; NULL: no memory */
+/* Offers n keys, and returns the key that a further one has to exceed. */
+uint64_t lab_top_offer(lab_top *top, const uint64_t *keys, size_t n);
+/* Writes the hits, the best one first, if that is not NULL, and closes. Their number. */
+size_t lab_top_close(lab_top *top, struct gpuir_hit *hits);
 
 /* ---- an index's lists, block by block, for any number of threads (core.c) ---------------- */
 

@@ -16,7 +16,9 @@
 #include <unistd.h>
 
 #define STP_ROOM 4096u /* items of scoring that wait at most */
-#define KEPT 65536u /* matches of a query that wait to be ranked */
+#define TALLY_ROOM 128u /* scored matches that a thread keeps before it shares them */
+#define SPIN_NS 200000u /* threads that share queries look so long for more before they sleep */
+#define SPIN_LOCK 100u /* times that a thread looks for the lock before it sleeps */
 
 /* ---- a range of a conjunction ---------------------------------------------------------------------------- */
 
@@ -86,7 +88,7 @@ static void places_sort(place **p, unsigned n) {
  * up in the others, from those with few to those with many, until one lacks it. Calls take for each match. */
 static void small_adaptive(const range *r, void (*take)(void *to, const range *r, const match *m), void *to) {
   const lab_and *a = r->and_;
-  place *places = (place *)cli_resize(NULL, a->n, sizeof *places), *p[LAB_AND_TERMS];
+  place places[LAB_AND_TERMS], *p[LAB_AND_TERMS];
   int more = !a->empty && a->n > 0;
   for (unsigned i = 0; i < a->n && more; i++) {
     p[i] = &places[i];
@@ -115,19 +117,21 @@ static void small_adaptive(const range *r, void (*take)(void *to, const range *r
     more = place_seek(a, p[0], found == doc ? doc + 1 : found);
     if (more) place_count(a, p[0]);
   }
-  free(places);
 }
 
 /* ---- a query ------------------------------------------------------------------------------------------------ */
 
-/* A query in flight: what was found of it. */
+/* A query in flight: what was found of it, and of FGQP its tasks. */
 typedef struct asked {
   gpuir_task *task;
   const lab_and *const *ands; /* [part] */
-  pthread_mutex_t lock; /* of what follows */
-  gpuir_hit *found; /* room for KEPT + 1 */
-  size_t n;
-  size_t open; /* tasks, matches that are not scored, and its creator: read and written atomically */
+  pthread_mutex_t lock; /* of top */
+  lab_top *top; /* the result aggregator */
+  uint64_t passing; /* matches with keys up to this cannot be among the best: atomic */
+  range *tasks; /* [taken..ntasks) wait in the pool ITP */
+  size_t ntasks, taken;
+  struct asked *next; /* in the pool ITP */
+  size_t open; /* tasks, items of scoring, and its creator: atomic */
 } asked;
 
 static asked *asked_make(gpuir_task *task, const lab_and *const *ands) {
@@ -136,37 +140,58 @@ static asked *asked_make(gpuir_task *task, const lab_and *const *ands) {
   q->task = task;
   q->ands = ands;
   q->open = 1;
-  q->found = (gpuir_hit *)cli_resize(NULL, KEPT + 1, sizeof *q->found);
+  q->top = lab_top_open(task->k);
   pthread_mutex_init(&q->lock, NULL);
   return q;
 }
 
-/* Adds a scored match. */
-static void asked_add(asked *q, uint32_t doc, uint32_t score) {
-  pthread_mutex_lock(&q->lock);
-  q->found[q->n].docid = doc;
-  q->found[q->n++].score = score;
-  if (q->n > KEPT) {
-    gpuir_hit *best = (gpuir_hit *)cli_resize(NULL, q->task->k, sizeof *best);
-    q->n = lab_best(q->found, q->n, q->task->k, best);
-    memcpy(q->found, best, q->n * sizeof *best);
-    free(best);
-  }
-  pthread_mutex_unlock(&q->lock);
-}
-
-/* Ranks what was found, and completes the task. */
-static void asked_complete(gpuir_pool *pool, asked *q, int status) {
+/* Writes the hits, and completes the task. */
+static void asked_complete(gpuir_pool *pool, asked *q) {
   gpuir_task *task = q->task;
-  if (!status) task->count = lab_best(q->found, q->n, task->k, task->hits);
+  const int status = q->top ? GPUIR_OK : GPUIR_E_NOMEM;
+  if (q->top) task->count = lab_top_close(q->top, task->hits);
   pthread_mutex_destroy(&q->lock);
-  free(q->found);
+  free(q->tasks);
   free(q);
   gpuir_pool_complete(pool, task, status);
 }
 
+/* A thread's partial result of a query. */
+typedef struct tally {
+  asked *query;
+  size_t n;
+  uint64_t keys[TALLY_ROOM];
+} tally;
+
+/* Adds the partial result to the query's. */
+static void tally_share(tally *t) {
+  asked *q = t->query;
+  if (!t->n || !q->top) return;
+  pthread_mutex_lock(&q->lock);
+  __atomic_store_n(&q->passing, lab_top_offer(q->top, t->keys, t->n), __ATOMIC_RELAXED);
+  pthread_mutex_unlock(&q->lock);
+  t->n = 0;
+}
+
+/* Takes a scored match, unless those that are known are better. */
+static void tally_add(tally *t, uint32_t doc, uint32_t score) {
+  const uint64_t key = lab_key(score, doc);
+  if (key <= __atomic_load_n(&t->query->passing, __ATOMIC_RELAXED)) return;
+  if (t->n == TALLY_ROOM) tally_share(t);
+  t->keys[t->n++] = key;
+}
+
 static void score_at_once(void *to, const range *r, const match *m) {
-  asked_add((asked *)to, m->doc + r->base, lab_and_score(r->and_, m->doc, m->where));
+  tally_add((tally *)to, m->doc + r->base, lab_and_score(r->and_, m->doc, m->where));
+}
+
+/* Evaluates a range of a query, with its scores. */
+static void asked_range(asked *q, const range *r) {
+  tally t;
+  t.query = q;
+  t.n = 0;
+  small_adaptive(r, score_at_once, &t);
+  tally_share(&t);
 }
 
 /* Why a task need not be begun: its deadline, or its flag. */
@@ -179,16 +204,12 @@ static int over(const gpuir_task *t) {
 
 enum { T_INTER, DOCP_UI, DOCP_PI, FGQP };
 
-typedef struct intersecting { /* an item of the pool ITP */
+/* An item of the pool STP: the matches of a task, or one of them; then, of no query, an item to be used again. */
+typedef struct scoring {
   asked *query;
-  range r;
-} intersecting;
-
-typedef struct scoring { /* an item of the pool STP: the matches of a task, or one of them */
-  asked *query;
-  range r;
-  match *matches;
-  size_t n;
+  uint32_t *matches; /* each a document and where it stands in each list */
+  size_t n, cap; /* matches, numbers that there is room for */
+  struct scoring *next;
 } scoring;
 
 typedef struct shares {
@@ -202,43 +223,84 @@ typedef struct shares {
   const lab_and **ands; /* [query * parts + part] */
   gpuir_task **ring; /* submitted, in order: [read..submitted) wait */
   size_t cap, submitted, read;
-  asked *current; /* DOCP: the query that all work on */
-  pthread_barrier_t begin, end;
-  intersecting *itp; /* FGQP: [itp_read..itp_n) wait */
-  size_t itp_read, itp_n, itp_cap;
-  scoring stp[STP_ROOM]; /* a ring: item i is stp[i % STP_ROOM], and [stp_read..stp_n) wait */
-  size_t stp_read, stp_n;
+  uint64_t spin_ns;
   pthread_mutex_t lock;
-  pthread_cond_t work;
+  pthread_cond_t arrived, work; /* whoever takes queries waits for one, the others for work */
+  asked *current; /* DOCP: the query that all work on */
+  size_t turn, ended, busy; /* DOCP: queries begun and ended, threads that still work: atomic */
+  asked *itp, *itp_last; /* FGQP: the queries with tasks that wait, from old to new */
+  size_t waiting; /* these tasks */
+  scoring *stp, *stp_last, *spare; /* FGQP: items that wait, from old to new; items to be used again */
+  size_t nstp;
+  size_t news; /* FGQP: changes when there may be something to do: atomic */
 } shares;
+
+static void pause_a_moment(void) {
+#if defined __x86_64__
+  __builtin_ia32_pause();
+#endif
+}
+
+/* Takes the lock of the pool, which nobody holds for long: sleeping and being woken takes longer. */
+static void shares_lock(shares *s) {
+  for (unsigned i = 0; i < SPIN_LOCK; i++) {
+    if (!pthread_mutex_trylock(&s->lock)) return;
+    pause_a_moment();
+  }
+  pthread_mutex_lock(&s->lock);
+}
+
+static void shares_unlock(shares *s) { pthread_mutex_unlock(&s->lock); }
+
+/* Waits until *value is not `old`: it looks for a while, if the thread has a processor of its own, and then sleeps.
+ * Whoever changes *value then wakes those that wait for `changed`. */
+static void shares_await(shares *s, const size_t *value, size_t old, pthread_cond_t *changed) {
+  if (s->spin_ns) {
+    const uint64_t until = cli_nanoseconds() + s->spin_ns;
+    do {
+      for (unsigned i = 0; i < 16; i++) {
+        if (__atomic_load_n(value, __ATOMIC_ACQUIRE) != old) return;
+        pause_a_moment();
+      }
+    } while (cli_nanoseconds() < until);
+  }
+  shares_lock(s);
+  while (__atomic_load_n(value, __ATOMIC_ACQUIRE) == old) pthread_cond_wait(changed, &s->lock);
+  shares_unlock(s);
+}
+
+/* Says that there is something new to do. The lock is held. */
+static void shares_tell(shares *s) { __atomic_add_fetch(&s->news, 1, __ATOMIC_RELEASE); }
 
 static int shares_submit(void *state, gpuir_task *task) {
   shares *s = (shares *)state;
-  pthread_mutex_lock(&s->lock);
+  shares_lock(s);
   if (s->submitted == s->cap) {
     s->cap = s->cap ? s->cap * 2 : 1024;
     s->ring = (gpuir_task **)cli_resize(s->ring, s->cap, sizeof *s->ring);
   }
   s->ring[s->submitted++] = task;
-  if (s->kind == T_INTER) pthread_cond_signal(&s->work);
-  else pthread_cond_broadcast(&s->work); /* thread 0 is the one that takes queries */
-  pthread_mutex_unlock(&s->lock);
+  shares_tell(s);
+  shares_unlock(s);
+  pthread_cond_signal(&s->arrived);
   return GPUIR_OK;
 }
 
 static void shares_stop(void *state) {
   shares *s = (shares *)state;
-  pthread_mutex_lock(&s->lock);
+  shares_lock(s);
   s->stopping = 1;
+  shares_tell(s);
+  pthread_cond_broadcast(&s->arrived);
   pthread_cond_broadcast(&s->work);
-  pthread_mutex_unlock(&s->lock);
+  shares_unlock(s);
 }
 
 /* Takes the next query, waiting for it if `patient`; NULL: there is none, or with `patient`: the pool stops. The lock
  * is held. Queries that are over are completed here. */
 static asked *shares_next(shares *s, int patient) {
   for (;;) {
-    while (patient && s->read == s->submitted && !s->stopping) pthread_cond_wait(&s->work, &s->lock);
+    while (patient && s->read == s->submitted && !s->stopping) pthread_cond_wait(&s->arrived, &s->lock);
     if (s->read == s->submitted) return NULL;
     gpuir_task *task = s->ring[s->read++];
     const int status = s->stopping ? GPUIR_E_CANCELLED : over(task);
@@ -247,9 +309,9 @@ static asked *shares_next(shares *s, int patient) {
       const load_job *j = (const load_job *)task->user;
       return asked_make(task, s->ands + j->query * s->parts);
     }
-    pthread_mutex_unlock(&s->lock);
+    shares_unlock(s);
     gpuir_pool_complete(s->pool, task, status);
-    pthread_mutex_lock(&s->lock);
+    shares_lock(s);
   }
 }
 
@@ -266,15 +328,15 @@ static range whole_range(const lab_and *a) {
 
 static void inter_work(shares *s) {
   asked *q;
-  pthread_mutex_lock(&s->lock);
+  shares_lock(s);
   while ((q = shares_next(s, 1)) != NULL) {
-    pthread_mutex_unlock(&s->lock);
+    shares_unlock(s);
     const range r = whole_range(q->ands[0]);
-    small_adaptive(&r, score_at_once, q);
-    asked_complete(s->pool, q, GPUIR_OK);
-    pthread_mutex_lock(&s->lock);
+    asked_range(q, &r);
+    asked_complete(s->pool, q);
+    shares_lock(s);
   }
-  pthread_mutex_unlock(&s->lock);
+  shares_unlock(s);
 }
 
 /* The first document of a thread's range. */
@@ -293,22 +355,42 @@ static void docp_range(shares *s, unsigned thread) {
     r.hi = hi - 1;
     for (unsigned i = 0; i < r.and_->n; i++) r.from[i] = lab_and_find_block(r.and_, i, 0, lo);
   }
-  small_adaptive(&r, score_at_once, q);
+  asked_range(q, &r);
 }
 
-/* Thread 0 is the master: it takes a query, and all work on it between two barriers. */
+/* The master takes a query and gives it to all; NULL: the pool stops. */
+static asked *docp_begin(shares *s) {
+  shares_lock(s);
+  s->current = shares_next(s, 1);
+  __atomic_store_n(&s->busy, s->threads - 1, __ATOMIC_RELAXED);
+  __atomic_add_fetch(&s->turn, 1, __ATOMIC_RELEASE);
+  shares_unlock(s);
+  pthread_cond_broadcast(&s->work);
+  return s->current;
+}
+
+/* One of the others is done with the query; the last one tells the master. */
+static void docp_end(shares *s) {
+  if (__atomic_sub_fetch(&s->busy, 1, __ATOMIC_ACQ_REL)) return;
+  shares_lock(s);
+  __atomic_add_fetch(&s->ended, 1, __ATOMIC_RELEASE);
+  pthread_cond_broadcast(&s->arrived); /* the master waits for it, and for nothing else meanwhile */
+  shares_unlock(s);
+}
+
+/* Thread 0 is the master: it takes a query, and all meet when it is answered, before the next. */
 static void docp_work(shares *s, unsigned thread) {
-  for (;;) {
-    if (!thread) {
-      pthread_mutex_lock(&s->lock);
-      s->current = shares_next(s, 1);
-      pthread_mutex_unlock(&s->lock);
-    }
-    pthread_barrier_wait(&s->begin);
+  for (size_t turn = 0;; turn++) {
+    if (!thread) (void)docp_begin(s);
+    else shares_await(s, &s->turn, turn, &s->work);
     if (!s->current) return;
     docp_range(s, thread);
-    pthread_barrier_wait(&s->end);
-    if (!thread) asked_complete(s->pool, s->current, GPUIR_OK);
+    if (thread) {
+      docp_end(s);
+      continue;
+    }
+    if (s->threads > 1) shares_await(s, &s->ended, turn, &s->arrived);
+    asked_complete(s->pool, s->current);
   }
 }
 
@@ -316,91 +398,128 @@ static void docp_work(shares *s, unsigned thread) {
 
 /* Takes `n` off what a query waits for; the last one completes it. */
 static void fgqp_release(shares *s, asked *q, size_t n) {
-  if (!__atomic_sub_fetch(&q->open, n, __ATOMIC_ACQ_REL)) asked_complete(s->pool, q, GPUIR_OK);
+  if (!__atomic_sub_fetch(&q->open, n, __ATOMIC_ACQ_REL)) asked_complete(s->pool, q);
 }
 
+/* An item without matches: one that was used, or a new one. The lock is held. */
+static scoring *fgqp_spare(shares *s, asked *q) {
+  scoring *item = s->spare;
+  if (item) {
+    s->spare = item->next;
+  } else {
+    item = (scoring *)cli_resize(NULL, 1, sizeof *item);
+    memset(item, 0, sizeof *item);
+  }
+  item->query = q;
+  item->n = 0;
+  return item;
+}
+
+/* Keeps an item, to be used again. The lock is held. */
+static void fgqp_keep(shares *s, scoring *item) {
+  item->next = s->spare;
+  s->spare = item;
+}
+
+/* Adds the n matches at `matches`, of lists so many that each takes `each` numbers. */
+static void fgqp_gather(scoring *item, const uint32_t *matches, size_t n, size_t each) {
+  const size_t want = (item->n + n) * each;
+  if (want > item->cap) {
+    item->cap = want < 1024 ? 1024 : want * 2;
+    item->matches = (uint32_t *)cli_resize(item->matches, item->cap, sizeof *item->matches);
+  }
+  memcpy(item->matches + item->n * each, matches, n * each * sizeof *matches);
+  item->n += n;
+}
+
+static void gather(void *to, const range *r, const match *m) { fgqp_gather((scoring *)to, &m->doc, 1, r->and_->n + 1); }
+
+/* Scores the matches of an item, and keeps it. The lock is held, but for that. */
 static void fgqp_score(shares *s, scoring *item) {
-  for (size_t i = 0; i < item->n; i++)
-    asked_add(item->query, item->matches[i].doc,
-        lab_and_score(item->r.and_, item->matches[i].doc, item->matches[i].where));
-  free(item->matches);
-  fgqp_release(s, item->query, item->n);
+  const lab_and *a = item->query->ands[0];
+  const uint32_t *m = item->matches;
+  tally t;
+  shares_unlock(s);
+  t.query = item->query;
+  t.n = 0;
+  for (size_t i = 0; i < item->n; i++, m += a->n + 1) tally_add(&t, *m, lab_and_score(a, *m, m + 1));
+  tally_share(&t);
+  fgqp_release(s, item->query, 1);
+  shares_lock(s);
+  fgqp_keep(s, item);
 }
 
-/* The matches of a task, until they are handed on. */
-typedef struct gathered {
-  match *matches;
-  size_t n, cap;
-} gathered;
-
-static void gather(void *to, const range *r, const match *m) {
-  gathered *g = (gathered *)to;
-  (void)r;
-  if (g->n == g->cap) {
-    g->cap = g->cap ? g->cap * 2 : 64;
-    g->matches = (match *)cli_resize(g->matches, g->cap, sizeof *g->matches);
+/* Hands an item to the pool STP or, if it is full, scores it here. The lock is held. */
+static void fgqp_push(shares *s, scoring *item) {
+  if (s->nstp == STP_ROOM) {
+    fgqp_score(s, item);
+    return;
   }
-  g->matches[g->n++] = *m;
+  item->next = NULL;
+  *(s->nstp++ ? &s->stp_last->next : &s->stp) = item;
+  s->stp_last = item;
+  shares_tell(s); /* this thread scores it next, unless another one that is awake comes first */
 }
 
-/* Hands a task's matches to the pool STP or, if it is full, scores them here. */
-static void fgqp_hand_on(shares *s, const intersecting *task, gathered *g) {
-  const size_t each = s->setup->per_task ? g->n : 1;
-  size_t i = 0;
-  __atomic_add_fetch(&task->query->open, g->n, __ATOMIC_ACQ_REL); /* before the task is released */
-  while (i < g->n) {
-    scoring item;
-    item.query = task->query;
-    item.r = task->r;
-    item.n = each;
-    item.matches = (match *)cli_resize(NULL, each, sizeof *item.matches);
-    memcpy(item.matches, g->matches + i, each * sizeof *item.matches);
-    i += each;
-    pthread_mutex_lock(&s->lock);
-    const int full = s->stp_n - s->stp_read == STP_ROOM;
-    if (!full) {
-      s->stp[s->stp_n++ % STP_ROOM] = item;
-      pthread_cond_signal(&s->work);
-    }
-    pthread_mutex_unlock(&s->lock);
-    if (full) fgqp_score(s, &item);
+/* Hands on the matches of a task, which takes the task off what the query waits for. The lock is held. */
+static void fgqp_hand_on(shares *s, scoring *item) {
+  const size_t each = item->query->ands[0]->n + 1, n = item->n;
+  if (n && s->setup->per_task) {
+    fgqp_push(s, item); /* the item is open instead of the task */
+    return;
   }
-  free(g->matches);
+  __atomic_add_fetch(&item->query->open, n, __ATOMIC_ACQ_REL);
+  for (size_t i = 0; i < n; i++) {
+    scoring *one = fgqp_spare(s, item->query);
+    fgqp_gather(one, item->matches + i * each, 1, each);
+    fgqp_push(s, one);
+  }
+  fgqp_keep(s, item);
+  shares_unlock(s);
+  fgqp_release(s, item->query, 1);
+  shares_lock(s);
+}
+
+/* Takes the oldest task of the pool ITP, and its query. The lock is held, and there is one. */
+static const range *fgqp_take(shares *s, asked **query) {
+  asked *q = *query = s->itp;
+  const range *r = &q->tasks[q->taken++];
+  if (q->taken == q->ntasks) s->itp = q->next;
+  s->waiting--;
+  return r;
 }
 
 /* Consumes one item (Algorithm 3): one of scoring, so that queries that were begun end, or a task of intersection. The
  * lock is held. 0: there is none. */
 static int fgqp_consume(shares *s) {
-  if (s->stp_read < s->stp_n) {
-    scoring item = s->stp[s->stp_read++ % STP_ROOM];
-    pthread_mutex_unlock(&s->lock);
-    fgqp_score(s, &item);
-  } else if (s->itp_read < s->itp_n) {
-    intersecting task = s->itp[s->itp_read++];
-    gathered g = {NULL, 0, 0};
-    if (s->itp_read == s->itp_n) s->itp_read = s->itp_n = 0;
-    pthread_mutex_unlock(&s->lock);
-    small_adaptive(&task.r, gather, &g);
-    fgqp_hand_on(s, &task, &g);
-    fgqp_release(s, task.query, 1);
-  } else {
-    return 0;
+  asked *q;
+  if (s->nstp) {
+    scoring *item = s->stp;
+    s->stp = item->next;
+    s->nstp--;
+    fgqp_score(s, item);
+    return 1;
   }
-  pthread_mutex_lock(&s->lock);
+  if (!s->waiting) return 0;
+  const range *r = fgqp_take(s, &q);
+  scoring *found = fgqp_spare(s, q);
+  shares_unlock(s);
+  small_adaptive(r, gather, found);
+  shares_lock(s);
+  fgqp_hand_on(s, found);
   return 1;
 }
 
 /* Makes the tasks of a query (Algorithm 4): each has a skip block of the shortest list, and the blocks of the others
  * that may hold the same documents, which are searched from those of the task before on. Returns their number. */
-static size_t fgqp_tasks(const shares *s, asked *q, intersecting **tasks) {
-  const lab_and *a = q->ands[0];
+static size_t fgqp_tasks(const shares *s, const lab_and *a, range **tasks) {
   const uint32_t group = (uint32_t)(s->setup->skip / LAB_BLOCK), blocks = a->empty ? 0 : a->list[0].nblocks;
   const size_t most = (blocks + group - 1) / group;
   range r = whole_range(a);
   size_t n = 0;
   *tasks = NULL;
   if (!blocks) return 0;
-  *tasks = (intersecting *)cli_resize(NULL, most, sizeof **tasks);
+  *tasks = (range *)cli_resize(NULL, most, sizeof **tasks);
   for (uint32_t block = 0; block < blocks; block += group) {
     const uint32_t *last = a->list[0].last;
     int within = 1;
@@ -412,25 +531,24 @@ static size_t fgqp_tasks(const shares *s, asked *q, intersecting **tasks) {
       within = within && r.from[i] < a->list[i].nblocks;
     }
     if (!within) break;
-    (*tasks)[n].query = q;
-    (*tasks)[n++].r = r;
+    (*tasks)[n++] = r;
   }
   return n;
 }
 
 /* Adds up what a query's tasks are like: of each list but the shortest, which skip blocks a task may touch, and which
  * of these the task before may touch too. */
-static void fgqp_survey_query(const load_setup *setup, const intersecting *tasks, size_t n, load_tasks *sum) {
+static void fgqp_survey_query(const load_setup *setup, const range *tasks, size_t n, load_tasks *sum) {
   const uint32_t group = (uint32_t)(setup->skip / LAB_BLOCK);
   for (size_t t = 0; t < n; t++) {
-    const range *r = &tasks[t].r;
+    const range *r = &tasks[t];
     for (unsigned i = 1; i < r->and_->n; i++) {
       const uint32_t blocks = r->and_->list[i].nblocks, first = r->from[i] / group;
       const uint32_t end = lab_and_find_block(r->and_, i, r->from[i], r->hi);
       const uint32_t last = (end < blocks ? end : blocks - 1) / group;
       sum->lists++;
       sum->skips += last - first + 1;
-      if (t + 1 < n) sum->shared += tasks[t + 1].r.from[i] / group <= last;
+      if (t + 1 < n) sum->shared += tasks[t + 1].from[i] / group <= last;
     }
   }
 }
@@ -441,14 +559,12 @@ static void fgqp_survey(shares *s) {
   uint64_t skips = 0, lists = 0;
   memset(sum, 0, sizeof *sum);
   for (size_t i = 0; i < s->setup->nqueries; i++) {
-    asked q;
-    intersecting *tasks;
-    memset(&q, 0, sizeof q);
-    q.ands = s->ands + i;
-    const size_t n = fgqp_tasks(s, &q, &tasks);
+    const lab_and *a = s->ands[i];
+    range *tasks;
+    const size_t n = fgqp_tasks(s, a, &tasks);
     fgqp_survey_query(s->setup, tasks, n, sum);
-    for (unsigned j = 0; j < q.ands[0]->n && !q.ands[0]->empty; j++, lists++)
-      skips += (q.ands[0]->list[j].df + s->setup->skip - 1) / s->setup->skip;
+    for (unsigned j = 0; j < a->n && !a->empty; j++, lists++)
+      skips += (a->list[j].df + s->setup->skip - 1) / s->setup->skip;
     sum->queries++;
     sum->tasks += n;
     free(tasks);
@@ -458,37 +574,31 @@ static void fgqp_survey(shares *s) {
 
 /* Makes the tasks of one query, and puts them all into the pool ITP. The lock is held. */
 static void fgqp_produce(shares *s, asked *q) {
-  intersecting *tasks;
-  pthread_mutex_unlock(&s->lock);
+  shares_unlock(s);
   const uint64_t since = cli_nanoseconds();
-  const size_t n = fgqp_tasks(s, q, &tasks);
+  const size_t n = q->ntasks = fgqp_tasks(s, q->ands[0], &q->tasks);
   s->setup->tasks->creation_ns += cli_nanoseconds() - since; /* by thread 0 alone */
   __atomic_add_fetch(&q->open, n, __ATOMIC_ACQ_REL);
-  pthread_mutex_lock(&s->lock);
-  if (s->itp_read > s->itp_n / 2) { /* what was taken makes room */
-    memmove(s->itp, s->itp + s->itp_read, (s->itp_n - s->itp_read) * sizeof *s->itp);
-    s->itp_n -= s->itp_read;
-    s->itp_read = 0;
+  shares_lock(s);
+  if (n) {
+    *(s->itp ? &s->itp_last->next : &s->itp) = q;
+    s->itp_last = q;
+    s->waiting += n;
+    shares_tell(s);
   }
-  if (s->itp_n + n > s->itp_cap) {
-    s->itp_cap = (s->itp_n + n) * 2;
-    s->itp = (intersecting *)cli_resize(s->itp, s->itp_cap, sizeof *s->itp);
-  }
-  if (n) memcpy(s->itp + s->itp_n, tasks, n * sizeof *tasks);
-  s->itp_n += n;
-  pthread_cond_broadcast(&s->work);
-  pthread_mutex_unlock(&s->lock);
-  free(tasks);
+  s->producing = 0;
+  shares_unlock(s);
+  if (n) pthread_cond_broadcast(&s->work);
   fgqp_release(s, q, 1); /* a query without tasks is complete here */
-  pthread_mutex_lock(&s->lock);
+  shares_lock(s);
 }
 
 /* Thread 0 makes tasks while at most beta wait, and consumes while more do (Algorithm 2); the others consume. */
 static void fgqp_work(shares *s, unsigned thread) {
   asked *q;
-  pthread_mutex_lock(&s->lock);
+  shares_lock(s);
   for (;;) {
-    if (!thread && s->itp_n - s->itp_read <= s->setup->beta) {
+    if (!thread && s->waiting <= s->setup->beta) {
       s->producing = 1;
       q = shares_next(s, 0);
       if (q) fgqp_produce(s, q);
@@ -497,10 +607,15 @@ static void fgqp_work(shares *s, unsigned thread) {
     }
     if (fgqp_consume(s)) continue;
     if (s->stopping && s->read == s->submitted && !s->producing) break;
-    pthread_cond_wait(&s->work, &s->lock);
+    const size_t seen = __atomic_load_n(&s->news, __ATOMIC_RELAXED);
+    shares_unlock(s);
+    shares_await(s, &s->news, seen, thread ? &s->work : &s->arrived);
+    shares_lock(s);
   }
+  shares_tell(s); /* the others look again, and end too */
   pthread_cond_broadcast(&s->work);
-  pthread_mutex_unlock(&s->lock);
+  pthread_cond_broadcast(&s->arrived);
+  shares_unlock(s);
 }
 
 /* ---- making and unmaking -------------------------------------------------------------------------------- */
@@ -523,10 +638,13 @@ static void shares_destroy(void *state) {
   free(s->ands);
   free(s->part);
   free(s->ring);
-  free(s->itp);
-  pthread_barrier_destroy(&s->begin);
-  pthread_barrier_destroy(&s->end);
+  for (scoring *item = s->spare, *next; item; item = next) {
+    next = item->next;
+    free(item->matches);
+    free(item);
+  }
   pthread_mutex_destroy(&s->lock);
+  pthread_cond_destroy(&s->arrived);
   pthread_cond_destroy(&s->work);
   free(s);
 }
@@ -637,9 +755,9 @@ static int shares_make(gpuir_pool *pool, int kind, void **state, gpuir_error *er
   s->threads = gpuir_pool_threads(pool);
   s->parts = kind == DOCP_PI ? s->threads : 1;
   pthread_mutex_init(&s->lock, NULL);
+  pthread_cond_init(&s->arrived, NULL);
   pthread_cond_init(&s->work, NULL);
-  pthread_barrier_init(&s->begin, NULL, s->threads);
-  pthread_barrier_init(&s->end, NULL, s->threads);
+  s->spin_ns = s->threads <= cli_processors() ? SPIN_NS : 0;
   s->part = (lab_shelf **)cli_resize(NULL, s->parts, sizeof *s->part);
   memset(s->part, 0, s->parts * sizeof *s->part);
   s->part_index = (gpuir_index **)cli_resize(NULL, s->parts, sizeof *s->part_index);

@@ -11,7 +11,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 dir=${1:-${OUT:-build/lab}/tatikonda} work=${POOL_WORK:-/tmp/pool-gpu} documents=${DOCUMENTS:-4000000}
 budget=${BUDGET:-300} read_cores=${CORES:-1 2 4 8} n=${QUERIES_N:-3000} read_figures=${FIGURES:-4 5a 6 7 5}
-n_rate=${QUERIES_RATE:-400} # of a run at a rate, behind a second or more that warms up
+n_rate=${QUERIES_RATE:-1000} # of a run at a rate, behind a second or more that warms up
 read -ra cores <<<"$read_cores"
 most=${cores[-1]}
 if [ -x build/gpuir ] && [ -x build/synth ] && build/gpuir --version >/dev/null 2>&1; then
@@ -47,8 +47,8 @@ value() {
 }
 ratio() { awk -v a="$1" -v b="$2" 'BEGIN { printf "%.4g", b ? a / b : 0 }'; }
 
-# Parts of what INTER answers: those at which it, and those at which the others, are not saturated, and one more.
-high=0.1,0.3,0.6,0.9 low=0.05,0.1,0.15,0.2
+# Parts of what INTER answers on all cores: at these rates queries come.
+parts=0.1,0.3,0.5,0.7,0.9
 
 names=(INTER 'FGQP(5)' 'FGQP(150)' DOCP-UI DOCP-PI)
 policies=(t-inter fgqp:beta=5 fgqp:beta=150 docp-ui docp-pi)
@@ -113,7 +113,7 @@ of_length() {
 
 figure5a() {
   rates tatikonda-fig5a "$queries" "t-inter/$((most / 2 > 0 ? most / 2 : 1))/0.1,0.3,0.45,0.6" \
-    "t-inter/$most/$high" "docp-ui/$most/$low" "fgqp:beta=5/$most/$low"
+    "t-inter/$most/$parts" "fgqp:beta=5/$most/$parts" "docp-ui/$most/$parts"
 }
 
 figure5() {
@@ -133,7 +133,8 @@ figure6() {
   local terms
   for terms in 4 6; do
     of_length $terms
-    rates tatikonda-fig6-$terms "$queries-$terms" "t-inter/$most/$high" "docp-ui/$most/$low" "fgqp:beta=5/$most/$low"
+    rates tatikonda-fig6-$terms "$queries-$terms" "t-inter/$most/$parts" "fgqp:beta=5/$most/$parts" \
+      "docp-ui/$most/$parts"
   done
 }
 
