@@ -463,20 +463,21 @@ static void fgqp_push(shares *s, scoring *item) {
 
 /* Hands on the matches of a task, which takes the task off what the query waits for. The lock is held. */
 static void fgqp_hand_on(shares *s, scoring *item) {
-  const size_t each = item->query->ands[0]->n + 1, n = item->n;
+  asked *q = item->query;
+  const size_t each = q->ands[0]->n + 1, n = item->n;
   if (n && s->setup->per_task) {
     fgqp_push(s, item); /* the item is open instead of the task */
     return;
   }
-  __atomic_add_fetch(&item->query->open, n, __ATOMIC_ACQ_REL);
+  __atomic_add_fetch(&q->open, n, __ATOMIC_ACQ_REL);
   for (size_t i = 0; i < n; i++) {
-    scoring *one = fgqp_spare(s, item->query);
+    scoring *one = fgqp_spare(s, q);
     fgqp_gather(one, item->matches + i * each, 1, each);
     fgqp_push(s, one);
   }
   fgqp_keep(s, item);
   shares_unlock(s);
-  fgqp_release(s, item->query, 1);
+  fgqp_release(s, q, 1);
   shares_lock(s);
 }
 
