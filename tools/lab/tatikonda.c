@@ -708,24 +708,56 @@ static int make_part(const marks *m, uint64_t terms, uint32_t lo, uint32_t hi, c
   return status;
 }
 
+/* The making of all parts, which threads share. */
+typedef struct making {
+  shares *s;
+  const marks *m;
+  uint64_t terms;
+  unsigned next; /* the part that is made next: atomic */
+  int status; /* of the first one that failed; with it, err. Under the lock of the shares */
+  gpuir_error *err;
+} making;
+
+/* Makes parts until none is left. */
+static void *making_run(void *state) {
+  making *w = (making *)state;
+  shares *s = w->s;
+  for (unsigned i; (i = __atomic_fetch_add(&w->next, 1, __ATOMIC_RELAXED)) < s->parts;) {
+    const uint32_t lo = bound_of(s, i), hi = bound_of(s, i + 1);
+    char path[4096];
+    gpuir_error err;
+    memset(&err, 0, sizeof err);
+    snprintf(path, sizeof path, "%.4000s.part-%u", s->setup->path, i);
+    if (lo == hi) continue;
+    int status = make_part(w->m, w->terms, lo, hi, path, &s->part_index[i], &err);
+    if (!status) status = lab_shelf_open(s->part_index[i], &s->part[i], &err);
+    shares_lock(s);
+    if (status && !w->status) {
+      w->status = status;
+      *w->err = err;
+    }
+    shares_unlock(s);
+  }
+  return NULL;
+}
+
 /* Makes an index for each thread's range of documents, with the lists of the queries' terms. */
 static int make_parts(shares *s, uint64_t terms, gpuir_error *err) {
   const load_setup *setup = s->setup;
   marks m = {setup->index, (uint8_t *)cli_resize(NULL, (size_t)terms + 1, 1)};
+  making w = {s, &m, terms, 0, GPUIR_OK, err};
+  pthread_t *thread = (pthread_t *)cli_resize(NULL, s->parts, sizeof *thread);
+  unsigned started = 0;
   int status = GPUIR_OK;
   memset(m.wanted, 0, (size_t)terms + 1);
   for (size_t i = 0; i < setup->nqueries && !status; i++)
     status = gpuir_analyze(setup->index, setup->queries[i].text, setup->queries[i].len, mark_term, &m, err);
-  for (unsigned i = 0; i < s->parts && !status; i++) {
-    const uint32_t lo = bound_of(s, i), hi = bound_of(s, i + 1);
-    char path[4096];
-    snprintf(path, sizeof path, "%.4000s.part-%u", setup->path, i);
-    if (lo == hi) continue;
-    status = make_part(&m, terms, lo, hi, path, &s->part_index[i], err);
-    if (!status) status = lab_shelf_open(s->part_index[i], &s->part[i], err);
-  }
+  while (!status && started + 1 < s->parts && !pthread_create(&thread[started], NULL, making_run, &w)) started++;
+  if (!status) (void)making_run(&w);
+  while (started) (void)pthread_join(thread[--started], NULL);
+  free(thread);
   free(m.wanted);
-  return status;
+  return status ? status : w.status;
 }
 
 /* Opens the lists of all queries. */

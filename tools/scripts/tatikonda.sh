@@ -5,12 +5,12 @@
 # build/lab/tatikonda), one chart a figure beside it, and prints the paper's claims beside what was measured. The
 # programs are those of build/, or of build/carry/pool.tar.xz that pool_gpu.sh unpacks (POOL_WORK). CORES (1 2 4 8)
 # and DOCUMENTS (4000000) make it smaller; BUDGET seconds (300) bound it: what they do not suffice for is left out, and
-# said so; FIGURES (4 5a 6 7 5) puts the figures that matter most first. Where the paper's text leaves something open,
-# see tools/lab/README.md.
+# said so; FIGURES (4 5a 5 6 7) puts the figures that matter most first. INDEX with its QUERIES is taken instead of
+# lists made here; files are written beside it. Where the paper's text leaves something open, see tools/lab/README.md.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 dir=${1:-${OUT:-build/lab}/tatikonda} work=${POOL_WORK:-/tmp/pool-gpu} documents=${DOCUMENTS:-4000000}
-budget=${BUDGET:-300} read_cores=${CORES:-1 2 4 8} n=${QUERIES_N:-3000} read_figures=${FIGURES:-4 5a 6 7 5}
+budget=${BUDGET:-300} read_cores=${CORES:-1 2 4 8} n=${QUERIES_N:-3000} read_figures=${FIGURES:-4 5a 5 6 7}
 n_rate=${QUERIES_RATE:-1000} # of a run at a rate, behind a second or more that warms up
 read -ra cores <<<"$read_cores"
 most=${cores[-1]}
@@ -108,7 +108,7 @@ rates() {
 # of_length N: the first N words of the queries that have so many
 of_length() {
   awk -v n="$1" 'NF >= n && m++ < 4000 { for (i = 1; i <= n; i++) printf "%s%s", $i, i < n ? " " : "\n" }' \
-    "$index.all" >"$queries-$1"
+    "$work/t/all" >"$queries-$1"
 }
 
 figure5a() {
@@ -199,7 +199,7 @@ finish() {
   claims
   {
     sed -n '/^# \(corpus\|machine\|version\):/p' "$log"
-    echo "# command: tools/scripts/tatikonda.sh, $documents synthetic documents, conjunctions of its queries," \
+    echo "# command: tools/scripts/tatikonda.sh, conjunctions of synthetic queries," \
       "$n a run;" \
       "Figures 4, 5b, 5c and 7: all submitted at once, latency from when a thread takes a query;" \
       "Figures 5a and 6: $n_rate a run behind those of a second, one seed, latency from when a query is due"
@@ -211,8 +211,13 @@ finish() {
   cat "$work/t/table"
 }
 
-synth --documents "$documents" "$index" "$index.all" >/dev/null
-awk 'NF >= 2 && n++ < 4000' "$index.all" >"$queries"
+if [ -n "${INDEX:-}" ]; then
+  index=$INDEX
+  cp "$QUERIES" "$work/t/all"
+else
+  synth --documents "$documents" "$index" "$work/t/all" >/dev/null
+fi
+awk 'NF >= 2 && n++ < 4000' "$work/t/all" >"$queries"
 trap finish EXIT
 trap 'exit 143' TERM
 for f in $read_figures; do "figure$f"; done
