@@ -5,7 +5,7 @@
 # build/lab/tatikonda), one chart a figure beside it, and prints the paper's claims beside what was measured. The
 # programs are those of build/, or of build/carry/pool.tar.xz that pool_gpu.sh unpacks (POOL_WORK). CORES (1 2 4 8)
 # and DOCUMENTS (4000000) make it smaller; BUDGET seconds (300) bound it: what they do not suffice for is left out, and
-# said so; FIGURES (4 5a 5 6 7) puts the figures that matter most first. INDEX with its QUERIES is taken instead of
+# said so; FIGURES (4 5a 5 6 7) puts the figures that matter most first. INDEX with its INDEX_QUERIES is taken instead of
 # lists made here; files are written beside it. Where the paper's text leaves something open, see tools/lab/README.md.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -53,7 +53,7 @@ parts=0.1,0.3,0.5,0.7,0.9
 names=(INTER 'FGQP(5)' 'FGQP(150)' DOCP-UI DOCP-PI)
 policies=(t-inter fgqp:beta=5 fgqp:beta=150 docp-ui docp-pi)
 
-# cores_of C: Figures 4a and 4b on C cores
+# cores_of C: Figures 4a and 4b on C cores; on one the paper has INTER alone
 cores_of() {
   local i
   left 20 "Figure 4 on $1 cores" || return 0
@@ -61,6 +61,7 @@ cores_of() {
     load "${policies[i]}" "$queries" --closed --threads "$1"
     put tatikonda-fig4a "${names[i]}" "$1" "$(of load-throughput)" queries/s
     put tatikonda-fig4b "${names[i]}" "$1" "$(of load-processing)" ms
+    if [ "$1" = 1 ]; then break; fi
   done
 }
 
@@ -70,6 +71,7 @@ figure4() {
   cores_of "${cores[0]}"
   if [ "$most" != "${cores[0]}" ]; then cores_of "$most"; fi
   base=$(value tatikonda-fig4b INTER 1) linear=$(value tatikonda-fig4a INTER "$most")
+  [ "$linear" != 0 ] || return 0
   for b in 5 150 10 25 50 100; do
     left 5 "Figure 4c at $b" || continue
     load "fgqp:beta=$b" "$queries" --closed --threads "$most"
@@ -213,7 +215,7 @@ finish() {
 
 if [ -n "${INDEX:-}" ]; then
   index=$INDEX
-  cp "$QUERIES" "$work/t/all"
+  cp "$INDEX_QUERIES" "$work/t/all"
 else
   synth --documents "$documents" "$index" "$work/t/all" >/dev/null
 fi
