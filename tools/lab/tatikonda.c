@@ -6,6 +6,10 @@
  *     docp-pi   the same with an index for each range
  *     fgqp      a query's tasks, each a skip block of its shortest list, wait in a pool that all threads take from
  *
+ * What a thread finds of a query it ranks by itself first, without a lock, and adds it to the query's best hits when it
+ * is done or has many; threads look for more to do for a while before they sleep. A query takes a millisecond: locks for
+ * each of its matches, or threads that are woken for each query, cost what sharing it saves.
+ *
  * All intersect with Small Adaptive. Lists are those of the index, in blocks of 128; a skip block is some of them.
  */
 #include "load.h"
@@ -126,7 +130,7 @@ typedef struct asked {
   gpuir_task *task;
   const lab_and *const *ands; /* [part] */
   pthread_mutex_t lock; /* of top */
-  lab_top *top; /* the result aggregator */
+  lab_top *top; /* the result aggregator; NULL: no memory */
   uint64_t passing; /* matches with keys up to this cannot be among the best: atomic */
   range *tasks; /* [taken..ntasks) wait in the pool ITP */
   size_t ntasks, taken;
@@ -166,10 +170,11 @@ typedef struct tally {
 /* Adds the partial result to the query's. */
 static void tally_share(tally *t) {
   asked *q = t->query;
-  if (!t->n || !q->top) return;
-  pthread_mutex_lock(&q->lock);
-  __atomic_store_n(&q->passing, lab_top_offer(q->top, t->keys, t->n), __ATOMIC_RELAXED);
-  pthread_mutex_unlock(&q->lock);
+  if (t->n && q->top) {
+    pthread_mutex_lock(&q->lock);
+    __atomic_store_n(&q->passing, lab_top_offer(q->top, t->keys, t->n), __ATOMIC_RELAXED);
+    pthread_mutex_unlock(&q->lock);
+  }
   t->n = 0;
 }
 
@@ -212,10 +217,25 @@ typedef struct scoring {
   struct scoring *next;
 } scoring;
 
+/* DOCP: where all threads meet. */
+typedef struct meetings {
+  asked *current; /* the query that all work on */
+  size_t turn, ended, busy; /* queries begun and ended, threads that still work: atomic */
+} meetings;
+
+/* FGQP: tasks of intersection and items of scoring that wait, both from old to new. */
+typedef struct task_pools {
+  asked *itp, *itp_last; /* the queries that have such tasks */
+  size_t waiting; /* these tasks */
+  scoring *stp, *stp_last, *spare; /* spare: items to be used again */
+  size_t nstp;
+  int producing; /* thread 0 makes tasks of a query */
+} task_pools;
+
 typedef struct shares {
   gpuir_pool *pool;
   const load_setup *setup;
-  int kind, stopping, producing; /* producing: thread 0 makes tasks of a query */
+  int kind, stopping;
   unsigned threads, parts;
   uint64_t documents;
   lab_shelf **part; /* [parts] */
@@ -226,13 +246,9 @@ typedef struct shares {
   uint64_t spin_ns;
   pthread_mutex_t lock;
   pthread_cond_t arrived, work; /* whoever takes queries waits for one, the others for work */
-  asked *current; /* DOCP: the query that all work on */
-  size_t turn, ended, busy; /* DOCP: queries begun and ended, threads that still work: atomic */
-  asked *itp, *itp_last; /* FGQP: the queries with tasks that wait, from old to new */
-  size_t waiting; /* these tasks */
-  scoring *stp, *stp_last, *spare; /* FGQP: items that wait, from old to new; items to be used again */
-  size_t nstp;
-  size_t news; /* FGQP: changes when there may be something to do: atomic */
+  size_t news; /* changes when there may be something to do: atomic */
+  meetings docp;
+  task_pools fgqp;
 } shares;
 
 static void pause_a_moment(void) {
@@ -344,7 +360,7 @@ static uint32_t bound_of(const shares *s, unsigned thread) { return (uint32_t)(s
 
 /* Evaluates a thread's range of the query that all work on. */
 static void docp_range(shares *s, unsigned thread) {
-  asked *q = s->current;
+  asked *q = s->docp.current;
   range r = whole_range(q->ands[s->kind == DOCP_PI ? thread : 0]);
   const uint32_t lo = bound_of(s, thread), hi = bound_of(s, thread + 1);
   if (lo == hi) return;
@@ -361,19 +377,19 @@ static void docp_range(shares *s, unsigned thread) {
 /* The master takes a query and gives it to all; NULL: the pool stops. */
 static asked *docp_begin(shares *s) {
   shares_lock(s);
-  s->current = shares_next(s, 1);
-  __atomic_store_n(&s->busy, s->threads - 1, __ATOMIC_RELAXED);
-  __atomic_add_fetch(&s->turn, 1, __ATOMIC_RELEASE);
+  s->docp.current = shares_next(s, 1);
+  __atomic_store_n(&s->docp.busy, s->threads - 1, __ATOMIC_RELAXED);
+  __atomic_add_fetch(&s->docp.turn, 1, __ATOMIC_RELEASE);
   shares_unlock(s);
   pthread_cond_broadcast(&s->work);
-  return s->current;
+  return s->docp.current;
 }
 
 /* One of the others is done with the query; the last one tells the master. */
 static void docp_end(shares *s) {
-  if (__atomic_sub_fetch(&s->busy, 1, __ATOMIC_ACQ_REL)) return;
+  if (__atomic_sub_fetch(&s->docp.busy, 1, __ATOMIC_ACQ_REL)) return;
   shares_lock(s);
-  __atomic_add_fetch(&s->ended, 1, __ATOMIC_RELEASE);
+  __atomic_add_fetch(&s->docp.ended, 1, __ATOMIC_RELEASE);
   pthread_cond_broadcast(&s->arrived); /* the master waits for it, and for nothing else meanwhile */
   shares_unlock(s);
 }
@@ -382,15 +398,15 @@ static void docp_end(shares *s) {
 static void docp_work(shares *s, unsigned thread) {
   for (size_t turn = 0;; turn++) {
     if (!thread) (void)docp_begin(s);
-    else shares_await(s, &s->turn, turn, &s->work);
-    if (!s->current) return;
+    else shares_await(s, &s->docp.turn, turn, &s->work);
+    if (!s->docp.current) return;
     docp_range(s, thread);
     if (thread) {
       docp_end(s);
       continue;
     }
-    if (s->threads > 1) shares_await(s, &s->ended, turn, &s->arrived);
-    asked_complete(s->pool, s->current);
+    if (s->threads > 1) shares_await(s, &s->docp.ended, turn, &s->arrived);
+    asked_complete(s->pool, s->docp.current);
   }
 }
 
@@ -403,9 +419,9 @@ static void fgqp_release(shares *s, asked *q, size_t n) {
 
 /* An item without matches: one that was used, or a new one. The lock is held. */
 static scoring *fgqp_spare(shares *s, asked *q) {
-  scoring *item = s->spare;
+  scoring *item = s->fgqp.spare;
   if (item) {
-    s->spare = item->next;
+    s->fgqp.spare = item->next;
   } else {
     item = (scoring *)cli_resize(NULL, 1, sizeof *item);
     memset(item, 0, sizeof *item);
@@ -417,8 +433,8 @@ static scoring *fgqp_spare(shares *s, asked *q) {
 
 /* Keeps an item, to be used again. The lock is held. */
 static void fgqp_keep(shares *s, scoring *item) {
-  item->next = s->spare;
-  s->spare = item;
+  item->next = s->fgqp.spare;
+  s->fgqp.spare = item;
 }
 
 /* Adds the n matches at `matches`, of lists so many that each takes `each` numbers. */
@@ -451,13 +467,13 @@ static void fgqp_score(shares *s, scoring *item) {
 
 /* Hands an item to the pool STP or, if it is full, scores it here. The lock is held. */
 static void fgqp_push(shares *s, scoring *item) {
-  if (s->nstp == STP_ROOM) {
+  if (s->fgqp.nstp == STP_ROOM) {
     fgqp_score(s, item);
     return;
   }
   item->next = NULL;
-  *(s->nstp++ ? &s->stp_last->next : &s->stp) = item;
-  s->stp_last = item;
+  *(s->fgqp.nstp++ ? &s->fgqp.stp_last->next : &s->fgqp.stp) = item;
+  s->fgqp.stp_last = item;
   shares_tell(s); /* this thread scores it next, unless another one that is awake comes first */
 }
 
@@ -483,10 +499,10 @@ static void fgqp_hand_on(shares *s, scoring *item) {
 
 /* Takes the oldest task of the pool ITP, and its query. The lock is held, and there is one. */
 static const range *fgqp_take(shares *s, asked **query) {
-  asked *q = *query = s->itp;
+  asked *q = *query = s->fgqp.itp;
   const range *r = &q->tasks[q->taken++];
-  if (q->taken == q->ntasks) s->itp = q->next;
-  s->waiting--;
+  if (q->taken == q->ntasks) s->fgqp.itp = q->next;
+  s->fgqp.waiting--;
   return r;
 }
 
@@ -494,14 +510,14 @@ static const range *fgqp_take(shares *s, asked **query) {
  * lock is held. 0: there is none. */
 static int fgqp_consume(shares *s) {
   asked *q;
-  if (s->nstp) {
-    scoring *item = s->stp;
-    s->stp = item->next;
-    s->nstp--;
+  if (s->fgqp.nstp) {
+    scoring *item = s->fgqp.stp;
+    s->fgqp.stp = item->next;
+    s->fgqp.nstp--;
     fgqp_score(s, item);
     return 1;
   }
-  if (!s->waiting) return 0;
+  if (!s->fgqp.waiting) return 0;
   const range *r = fgqp_take(s, &q);
   scoring *found = fgqp_spare(s, q);
   shares_unlock(s);
@@ -582,12 +598,12 @@ static void fgqp_produce(shares *s, asked *q) {
   __atomic_add_fetch(&q->open, n, __ATOMIC_ACQ_REL);
   shares_lock(s);
   if (n) {
-    *(s->itp ? &s->itp_last->next : &s->itp) = q;
-    s->itp_last = q;
-    s->waiting += n;
+    *(s->fgqp.itp ? &s->fgqp.itp_last->next : &s->fgqp.itp) = q;
+    s->fgqp.itp_last = q;
+    s->fgqp.waiting += n;
     shares_tell(s);
   }
-  s->producing = 0;
+  s->fgqp.producing = 0;
   shares_unlock(s);
   if (n) pthread_cond_broadcast(&s->work);
   fgqp_release(s, q, 1); /* a query without tasks is complete here */
@@ -599,15 +615,15 @@ static void fgqp_work(shares *s, unsigned thread) {
   asked *q;
   shares_lock(s);
   for (;;) {
-    if (!thread && s->waiting <= s->setup->beta) {
-      s->producing = 1;
+    if (!thread && s->fgqp.waiting <= s->setup->beta) {
+      s->fgqp.producing = 1;
       q = shares_next(s, 0);
       if (q) fgqp_produce(s, q);
-      s->producing = 0;
+      s->fgqp.producing = 0;
       if (q) continue;
     }
     if (fgqp_consume(s)) continue;
-    if (s->stopping && s->read == s->submitted && !s->producing) break;
+    if (s->stopping && s->read == s->submitted && !s->fgqp.producing) break;
     const size_t seen = __atomic_load_n(&s->news, __ATOMIC_RELAXED);
     shares_unlock(s);
     shares_await(s, &s->news, seen, thread ? &s->work : &s->arrived);
@@ -639,7 +655,7 @@ static void shares_destroy(void *state) {
   free(s->ands);
   free(s->part);
   free(s->ring);
-  for (scoring *item = s->spare, *next; item; item = next) {
+  for (scoring *item = s->fgqp.spare, *next; item; item = next) {
     next = item->next;
     free(item->matches);
     free(item);
