@@ -15,6 +15,7 @@
 #include "load.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -278,6 +279,7 @@ static void shares_await(shares *s, const size_t *value, size_t old, pthread_con
         if (__atomic_load_n(value, __ATOMIC_ACQUIRE) != old) return;
         pause_a_moment();
       }
+      (void)sched_yield(); /* to a program that wants this processor */
     } while (cli_nanoseconds() < until);
   }
   shares_lock(s);
