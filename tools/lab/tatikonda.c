@@ -6,9 +6,9 @@
  *     docp-pi   the same with an index for each range
  *     fgqp      a query's tasks, each a skip block of its shortest list, wait in a pool that all threads take from
  *
- * What a thread finds of a query it ranks by itself first, without a lock, and adds it to the query's best hits when it
- * is done or has many; threads look for more to do for a while before they sleep. A query takes a millisecond: locks for
- * each of its matches, or threads that are woken for each query, cost what sharing it saves.
+ * What a thread finds of a query it ranks by itself first, without a lock, and adds it to the query's best hits when
+ * it is done or has many; threads look for more to do for a while before they sleep. A query takes a millisecond: locks
+ * for each of its matches, or threads that are woken for each query, cost what sharing it saves.
  *
  * All intersect with Small Adaptive. Lists are those of the index, in blocks of 128; a skip block is some of them.
  */

@@ -5,8 +5,9 @@
 # build/lab/tatikonda), one chart a figure beside it, and prints the paper's claims beside what was measured. The
 # programs are those of build/, or of build/carry/pool.tar.xz that pool_gpu.sh unpacks (POOL_WORK). CORES (1 2 4 8)
 # and DOCUMENTS (4000000) make it smaller; BUDGET seconds (300) bound it: what they do not suffice for is left out, and
-# said so; FIGURES (4 5a 5 6 7) puts the figures that matter most first. INDEX with its INDEX_QUERIES is taken instead of
-# lists made here; files are written beside it. Where the paper's text leaves something open, see tools/lab/README.md.
+# said so; FIGURES (4 5a 5 6 7) puts the figures that matter most first. INDEX with its INDEX_QUERIES is taken instead
+# of lists made here; files are written beside it. Where the paper's text leaves something open, see
+# tools/lab/README.md.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 dir=${1:-${OUT:-build/lab}/tatikonda} work=${POOL_WORK:-/tmp/pool-gpu} documents=${DOCUMENTS:-4000000}
