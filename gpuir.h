@@ -16975,17 +16975,35 @@ typedef struct gpuir__phrases {
   float here[GPUIR_MAX_TERMS]; /* [list] the same within the documents of the driver block */
   const uint32_t *chosen; /* [candidate] index in the driver block: all[], or some[] if they are not all of it */
   uint32_t all[GPUIR__BLOCK_ROOM], some[GPUIR__BLOCK_ROOM];
+  uint32_t n; /* matches that wait: */
+  uint32_t docs[GPUIR__BLOCK_ROOM], freqs[GPUIR__BLOCK_ROOM]; /* freqs: in the driver, less one */
+  uint32_t *at[GPUIR_MAX_TERMS]; /* [list][match] index in the list */
   gpuir__clause clauses[GPUIR_MAX_TERMS];
 } gpuir__phrases;
 
-/* Returns the index in a list of a match of the driver block. */
-static inline uint32_t gpuir__phrases_at(const gpuir__phrases *p, unsigned list, uint32_t match) {
+/* Matches wait until there are so many, of several driver blocks: then what is looked at of them is on its way into the
+ * cache while they are found. Measured. */
+#ifndef GPUIR__WAITING
+#define GPUIR__WAITING 64u
+#endif
+
+/* Lets n matches of the driver block wait, for which there must be room. freqs: the driver's frequencies are wanted. */
+static void gpuir__phrases_wait(gpuir__phrases *p, uint32_t n, int freqs) {
   const gpuir__and *x = &p->and_;
-  const unsigned i = p->rank[list];
-  return i ? x->where[i][match] : x->block * GPUIR__BLOCK + p->chosen[x->where[0][match]];
+  gpuir__cursor *driver = &p->e->cursors[x->order[0]];
+  uint32_t *at = p->at[x->order[0]] + p->n, j;
+  unsigned i;
+  for (j = 0; j < n; j++) at[j] = p->chosen[x->where[0][j]];
+  if (freqs) gpuir__cursor_freqs(driver);
+  for (j = 0; freqs && j < n; j++) p->freqs[p->n + j] = driver->values[at[j]];
+  for (j = 0; j < n; j++) at[j] += x->block * GPUIR__BLOCK;
+  for (i = 1; i < p->nlists; i++) memcpy(p->at[x->order[i]] + p->n, x->where[i], n * sizeof *at);
+  memcpy(p->docs + p->n, x->docs, n * sizeof *at);
+  if (freqs) gpuir__prefetch_lengths(p->e->leaf.seg->lengths, x->docs, n);
+  p->n += n;
 }
 
-/* ---- phrases: the positions of a driver block's matches */
+/* ---- phrases: the positions of matches */
 
 /* Sums up the chunks of an indexed block that hold gaps [gap, end). */
 static inline void gpuir__place_sum(gpuir__place *p, uint32_t gap, uint32_t end, gpuir__chunk_sums sum) {
@@ -17042,11 +17060,11 @@ GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__meet_avx2(const uint32_t *a, uint32_t 
 }
 #endif
 
-/* A token of a phrase, as it is looked for in the matches of a driver block. */
+/* A token of a phrase, as it is looked for in matches. */
 typedef struct gpuir__sought_token {
   gpuir__place *place;
   const gpuir__list *list;
-  const uint32_t *where; /* [match] index in the list; NULL: the list is the driver */
+  const uint32_t *at; /* [match] index in the list */
   uint32_t offset; /* in the phrase */
 } gpuir__sought_token;
 
@@ -17056,13 +17074,12 @@ typedef struct gpuir__sought_token {
  * place in the phrase: `here`. So two tokens meet where their sums differ by the difference of these. */
 GPUIR__INLINE uint32_t gpuir__phrase_quick(gpuir__phrases *p, const gpuir__sought_token *tokens, unsigned n,
     uint32_t match, gpuir__chunk_sums sum, gpuir__meet meet) {
-  const gpuir__and *x = &p->and_;
   const uint32_t *left = NULL;
   uint32_t met = 0, first = 0;
   unsigned t;
   for (t = 0; t < n; t++) {
     const gpuir__sought_token *k = &tokens[t];
-    const uint32_t at = k->where ? k->where[match] : x->block * GPUIR__BLOCK + p->chosen[x->where[0][match]];
+    const uint32_t at = k->at[match];
     const uint32_t posting = at % GPUIR__BLOCK;
     gpuir__place *place = k->place;
     uint32_t gap, end, here;
@@ -17118,7 +17135,7 @@ GPUIR__INLINE void gpuir__phrases_prefetch(const gpuir__phrases *p, const gpuir_
     uint32_t before = GPUIR__NO_TERM, j;
     if (!l->positions_off) continue;
     for (j = 0; j < n; j++) {
-      const uint32_t block = gpuir__phrases_at(p, c->list[t], index[j]) / GPUIR__BLOCK;
+      const uint32_t block = p->at[c->list[t]][index[j]] / GPUIR__BLOCK;
       const uint8_t *at = l->positions + (size_t)l->positions_off[block] * GPUIR__CHUNK_UNIT;
       if (block == before) continue;
       before = block;
@@ -17138,9 +17155,7 @@ static uint32_t gpuir__phrase_walk(gpuir__phrases *p, const gpuir__clause *c, ui
   unsigned i, j;
   for (i = 0; i < c->n; i++) {
     const unsigned list = c->list[i];
-    if (gpuir__place_find(p->e, &p->places[list], &p->e->cursors[list].list, gpuir__phrases_at(p, list, match), length,
-            &t))
-      return 0;
+    if (gpuir__place_find(p->e, &p->places[list], &p->e->cursors[list].list, p->at[list][match], length, &t)) return 0;
     t.offset = i;
     for (j = i; j && tokens[j - 1].freq > t.freq; j--) tokens[j] = tokens[j - 1];
     tokens[j] = t;
@@ -17160,7 +17175,7 @@ static void gpuir__phrase_frequencies(gpuir__phrases *p, const gpuir__clause *c,
     const unsigned list = c->list[c->order[t]];
     tokens[t].place = &p->places[list];
     tokens[t].list = &p->e->cursors[list].list;
-    tokens[t].where = p->rank[list] ? p->and_.where[p->rank[list]] : NULL;
+    tokens[t].at = p->at[list];
     tokens[t].offset = c->order[t];
   }
   for (j = 0; j < n; j++) {
@@ -17258,21 +17273,16 @@ static uint32_t gpuir__phrases_candidates(gpuir__phrases *p, uint32_t block, uin
 /* Fetches the frequencies, less one, of n matches in a list. */
 static void gpuir__phrases_freqs(const gpuir__phrases *p, unsigned list, const uint32_t *matches, uint32_t n,
     uint32_t *freqs) {
-  gpuir__cursor *c = &p->e->cursors[list];
   uint32_t at[GPUIR__BLOCK_ROOM], j;
-  if (p->rank[list]) {
-    for (j = 0; j < n; j++) at[j] = gpuir__phrases_at(p, list, matches[j]);
-    gpuir__list_freqs_at(&c->list, at, n, freqs);
-    return;
-  }
-  gpuir__cursor_freqs(c);
-  for (j = 0; j < n; j++) freqs[j] = c->values[p->chosen[p->and_.where[0][matches[j]]]];
+  for (j = 0; j < n; j++) at[j] = p->rank[list] ? p->at[list][matches[j]] : p->freqs[matches[j]];
+  if (p->rank[list]) gpuir__list_freqs_at(&p->e->cursors[list].list, at, n, freqs);
+  else memcpy(freqs, at, n * sizeof *at);
 }
 
-/* The matches of a driver block while they are scored. */
+/* Matches while they are scored. */
 typedef struct gpuir__matches {
   uint32_t n;
-  uint32_t docs[GPUIR__BLOCK_ROOM], index[GPUIR__BLOCK_ROOM]; /* index: among the matches of gpuir__and */
+  uint32_t docs[GPUIR__BLOCK_ROOM], index[GPUIR__BLOCK_ROOM]; /* index: among those that wait */
   uint32_t sums[GPUIR__BLOCK_ROOM], freqs[GPUIR__BLOCK_ROOM], values[GPUIR__BLOCK_ROOM];
 } gpuir__matches;
 
@@ -17342,17 +17352,16 @@ static void gpuir__matches_check(gpuir__phrases *p, const gpuir__clause *c, gpui
   m->n = p->e->stopped ? 0 : kept;
 }
 
-/* Scores n matches of a driver block, clause by clause, and offers them to the top-k. */
-static void gpuir__phrases_score(gpuir__phrases *p, uint32_t n) {
+/* Scores the matches that wait, clause by clause, and offers them to the top-k. */
+static void gpuir__phrases_score(gpuir__phrases *p) {
   gpuir__engine *e = p->e;
   const uint32_t threshold = gpuir__topk_threshold(&e->top);
   uint32_t others = 0, j, kept;
   gpuir__matches m;
   unsigned i;
-  gpuir__prefetch_lengths(e->leaf.seg->lengths, p->and_.docs, n);
-  for (m.n = 0; m.n < n; m.n++) {
+  for (m.n = 0; m.n < p->n; m.n++) {
     m.index[m.n] = m.n;
-    m.docs[m.n] = p->and_.docs[m.n];
+    m.docs[m.n] = p->docs[m.n];
     m.sums[m.n] = 0;
   }
   for (i = 0; i < p->nclauses; i++) others += p->clauses[i].bound;
@@ -17373,13 +17382,13 @@ static void gpuir__phrases_score(gpuir__phrases *p, uint32_t n) {
   for (j = 0; j < m.n; j++) gpuir__topk_push(&e->top, gpuir__key(m.sums[j], m.docs[j] + e->leaf.base));
 }
 
-/* Counts those of n matches in which each phrase stands. */
-static uint64_t gpuir__phrases_count(gpuir__phrases *p, uint32_t n) {
-  uint32_t index[GPUIR__BLOCK_ROOM], docs[GPUIR__BLOCK_ROOM], tfs[GPUIR__BLOCK_ROOM], j, kept;
+/* Counts those of the matches that wait in which each phrase stands. */
+static uint64_t gpuir__phrases_count(gpuir__phrases *p) {
+  uint32_t index[GPUIR__BLOCK_ROOM], docs[GPUIR__BLOCK_ROOM], tfs[GPUIR__BLOCK_ROOM], n = p->n, j, kept;
   unsigned i;
   for (j = 0; j < n; j++) {
     index[j] = j;
-    docs[j] = p->and_.docs[j];
+    docs[j] = p->docs[j];
   }
   for (i = p->nclauses - p->nphrases; i < p->nclauses && n; i++) {
     gpuir__phrases_prefetch(p, &p->clauses[i], index, n);
@@ -17413,11 +17422,13 @@ static int gpuir__phrases_prepare(gpuir__phrases *p) {
   if (status) return status;
   e->rare.places.len = 0;
   p->places = (gpuir__place *)(void *)gpuir__buf_room(&e->a, &e->rare.places,
-      p->nlists * sizeof *p->places + (GPUIR__QUICK_CHUNKS * GPUIR__CHUNK + 8) * sizeof *p->met);
+      p->nlists * (sizeof *p->places + GPUIR__BLOCK_ROOM * 4) + (GPUIR__QUICK_CHUNKS * GPUIR__CHUNK + 8) * 4);
   if (!p->places) return gpuir__engine_fail(e, GPUIR_E_NOMEM, "out of memory");
   p->met = (uint32_t *)(void *)(p->places + p->nlists);
+  p->n = 0;
   for (i = 0; i < GPUIR__BLOCK_ROOM; i++) p->all[i] = i;
   for (i = 0; i < p->nlists; i++) {
+    p->at[i] = p->met + GPUIR__QUICK_CHUNKS * GPUIR__CHUNK + 8 + (size_t)i * GPUIR__BLOCK_ROOM;
     p->places[i].block = GPUIR__NO_TERM;
     p->rank[p->and_.order[i]] = i;
     p->whole[i] = gpuir__list_saturation(e->saturation, &e->cursors[i].list);
@@ -17471,17 +17482,17 @@ static int gpuir__clause_phrase(gpuir__phrases *p, const gpuir_query *q, size_t 
   return GPUIR_OK;
 }
 
-/* Moves what a phrase's matches in a block are to a list. */
-static void gpuir__phrase_take(gpuir__phrases *p, uint32_t n, gpuir__made *m) {
-  uint32_t index[GPUIR__BLOCK_ROOM], tfs[GPUIR__BLOCK_ROOM], j;
-  for (j = 0; j < n; j++) index[j] = j;
-  gpuir__phrases_prefetch(p, p->clauses, index, n);
-  gpuir__phrase_frequencies(p, p->clauses, index, p->and_.docs, n, tfs);
-  for (j = 0; j < n; j++) {
-    m->docs[m->n] = p->and_.docs[j];
+/* Moves what a phrase's matches that wait are to a list. */
+static void gpuir__phrase_take(gpuir__phrases *p, gpuir__made *m) {
+  uint32_t tfs[GPUIR__BLOCK_ROOM], j;
+  gpuir__phrases_prefetch(p, p->clauses, p->all, p->n);
+  gpuir__phrase_frequencies(p, p->clauses, p->all, p->docs, p->n, tfs);
+  for (j = 0; j < p->n; j++) {
+    m->docs[m->n] = p->docs[j];
     m->freqs[m->n] = tfs[j] - 1;
     m->n += tfs[j] > 0;
   }
+  p->n = 0;
 }
 
 /* Makes a phrase's list, of cursors that begin at e->cursors[0]. */
@@ -17502,7 +17513,8 @@ static int gpuir__phrase_make_alone(gpuir__engine *e, const gpuir_query *q, size
   for (block = 0; !status && block < e->cursors[p.and_.order[0]].list.nblocks; block++) {
     if (gpuir__engine_worked(e, 1)) return e->stopped;
     n = gpuir__and_match_live(e, &p.and_, gpuir__phrases_candidates(&p, block, 0));
-    if (!e->stopped) gpuir__phrase_take(&p, n, m);
+    if (!e->stopped) gpuir__phrases_wait(&p, n, 0);
+    if (!e->stopped) gpuir__phrase_take(&p, m);
     status = e->stopped;
   }
   return status;
@@ -17613,6 +17625,14 @@ static int gpuir__phrases_are_required(const gpuir__engine *e, const gpuir_query
   return 0;
 }
 
+/* Scores, or counts, the matches that wait. */
+static void gpuir__phrases_flush(gpuir__phrases *p, uint64_t *count) {
+  if (!p->n) return;
+  if (count) *count += gpuir__phrases_count(p);
+  else gpuir__phrases_score(p);
+  p->n = 0;
+}
+
 /* Evaluates a query with phrases all of whose terms are required, in one leaf; with `count`, only counts matches. */
 static int gpuir__eval_phrases(gpuir__engine *e, const gpuir_query *q, size_t leaf, uint64_t *count) {
   gpuir__phrases p;
@@ -17629,11 +17649,13 @@ static int gpuir__eval_phrases(gpuir__engine *e, const gpuir_query *q, size_t le
     n = gpuir__phrases_candidates(&p, block, least);
     n = n ? gpuir__and_match_live(e, &p.and_, n) : 0;
     if (e->stopped) return e->stopped;
-    if (count) *count += n ? gpuir__phrases_count(&p, n) : 0;
-    else if (n) gpuir__phrases_score(&p, n);
+    if (p.n + n > GPUIR__BLOCK) gpuir__phrases_flush(&p, count);
+    if (n) gpuir__phrases_wait(&p, n, !count);
+    if (p.n >= GPUIR__WAITING) gpuir__phrases_flush(&p, count);
     status = e->stopped;
   }
-  return status;
+  if (!status) gpuir__phrases_flush(&p, count);
+  return status ? status : e->stopped;
 }
 
 /* ========

@@ -702,6 +702,8 @@ static unsigned check_block_bounds(gpuir_index *ix, gpuir_searcher *s, const cha
     if (!e->cursors[p.and_.order[0]].list.bounds) break; /* short lists are bounded as a whole */
     gpuir__phrases_look(&p, block);
     n = gpuir__and_match(e, &p.and_, gpuir__phrases_candidates(&p, block, 0));
+    p.n = 0;
+    gpuir__phrases_wait(&p, n, 1);
     for (j = 0; j < n; j++)
       for (i = 0; i < p.nclauses; i++) {
         const gpuir__clause *c = &p.clauses[i];
