@@ -8476,30 +8476,45 @@ GPUIR__INLINE unsigned gpuir__dict_less_scalar(const uint64_t *keys, uint64_t wi
   return n;
 }
 
-/* Returns the last block whose first term is not greater than q, or the first block. */
-GPUIR__INLINE uint64_t gpuir__dict_search(const gpuir__dict *d, const gpuir__dict_seeker *x, gpuir__dict_less less) {
-  const uint64_t *level = d->keys;
-  const uint64_t first = x->start[0], second = x->start[1];
-  uint64_t node = 0;
+/* A look-up on its way down the tree. At its end the block is known, and is being fetched. */
+typedef struct gpuir__dict_look {
+  gpuir__dict_seeker x;
+  uint64_t node; /* of the level `depth`; behind the last level, the block */
   unsigned depth;
-  for (depth = 0; depth < d->levels; depth++) {
+  const uint64_t *level; /* its nodes */
+  uint8_t q[GPUIR_MAX_TERM + 1 + 8]; /* a byte more than any term has: a longer one is as great as its beginning */
+} gpuir__dict_look;
+
+/* Goes down to level `to`: to the last node there, or at last the last block, whose first term is not greater than q,
+ * or to the first one. What the last level's node is compared with, and leads to, is prefetched. */
+GPUIR__INLINE void gpuir__dict_search(const gpuir__dict *d, gpuir__dict_look *l, unsigned to, gpuir__dict_less less) {
+  const gpuir__dict_seeker *x = &l->x;
+  const uint64_t *level = l->level;
+  const uint64_t first = x->start[0], second = x->start[1];
+  uint64_t node = l->node;
+  unsigned depth;
+  for (depth = l->depth; depth < to; depth++) {
     const uint64_t *keys = level + node * GPUIR__DICT_FAN;
     const size_t skip = keys[0] & 255;
     const uint64_t window = GPUIR__LIKELY(skip < 8)
         ? first << 8 * skip | second >> 1 >> (63 - 8 * skip)
         : __builtin_bswap64(gpuir__load64(x->q + (skip < x->n ? skip : x->n)));
     unsigned child, next;
-    if (depth + 1 == d->levels) { /* its children are a page of blocks */
-      __builtin_prefetch(&d->pages[node]);
-      __builtin_prefetch(&d->starts[node * GPUIR__DICT_PAGE]);
-    }
     child = d->level[depth + 1] > 2 ? less(keys, window) : keys[1] < window;
     next = (child + 1) % GPUIR__DICT_FAN; /* not 0 but for the last child, which no number follows */
     if (GPUIR__UNLIKELY(keys[next] == window) && next) child = gpuir__dict_tie(d, depth, node, next, keys, x);
     level += d->level[depth] * GPUIR__DICT_FAN;
     node = gpuir__min64(node * GPUIR__DICT_FAN + child, d->level[depth + 1] - 1);
+    if (depth + 2 == d->levels) { /* its children are a page of blocks */
+      __builtin_prefetch(level + node * GPUIR__DICT_FAN);
+      __builtin_prefetch(level + node * GPUIR__DICT_FAN + GPUIR__DICT_FAN / 2);
+      __builtin_prefetch(&d->pages[node]);
+      __builtin_prefetch(&d->starts[node * GPUIR__DICT_PAGE]);
+    }
   }
-  return node;
+  l->level = level;
+  l->node = node;
+  l->depth = to;
 }
 
 #if GPUIR__X86
@@ -8516,8 +8531,8 @@ GPUIR__AVX2 GPUIR__INLINE unsigned gpuir__dict_less_avx2(const uint64_t *keys, u
   return gpuir__popcount64(less >> 1);
 }
 
-GPUIR__AVX2 static uint64_t gpuir__dict_search_avx2(const gpuir__dict *d, const gpuir__dict_seeker *x) {
-  return gpuir__dict_search(d, x, gpuir__dict_less_avx2);
+GPUIR__AVX2 static void gpuir__dict_search_avx2(const gpuir__dict *d, gpuir__dict_look *l, unsigned to) {
+  gpuir__dict_search(d, l, to, gpuir__dict_less_avx2);
 }
 #endif
 
@@ -8537,42 +8552,39 @@ static inline uint64_t gpuir__dict_second(const uint8_t *p, size_t n) {
   return __builtin_bswap64(gpuir__load64(p + 8 - missing) >> 8 * missing);
 }
 
-/* A look-up on its way: its block is known, and is being fetched. */
-typedef struct gpuir__dict_look {
-  gpuir__dict_seeker x;
-  uint64_t block;
-  uint8_t q[GPUIR_MAX_TERM + 1 + 8]; /* a byte more than any term has: a longer one is as great as its beginning */
-} gpuir__dict_look;
-
-/* Begins to look term[0..len) up. Several look-ups that are begun before the first of them ends wait for memory
- * together. */
-static void gpuir__dict_begin(const gpuir__dict *d, const void *term, size_t len, gpuir__dict_look *l) {
+/* Begins to look term[0..len) up. */
+static inline void gpuir__dict_begin(const gpuir__dict *d, const void *term, size_t len, gpuir__dict_look *l) {
   gpuir__dict_seeker *x = &l->x;
-  uint64_t left;
   memset(x, 0, sizeof *x);
-  l->block = 0;
-  if (!d->terms) return;
+  l->node = l->depth = 0;
+  l->level = d->keys;
   x->q = l->q;
   x->n = len < GPUIR_MAX_TERM + 1 ? len : GPUIR_MAX_TERM + 1;
   x->start[0] = gpuir__dict_start((const uint8_t *)term, x->n);
   x->start[1] = x->n > 8 ? gpuir__dict_second((const uint8_t *)term, x->n) : 0;
   if (x->n) memcpy(l->q, term, x->n);
   memset(l->q + x->n, 0, 8);
+}
+
+/* Goes down to level `to`, and prefetches the block if that is behind the last one. Look-ups that go down before the
+ * first of them ends, first to the last level and then behind it, wait for memory together. */
+static void gpuir__dict_descend(const gpuir__dict *d, gpuir__dict_look *l, unsigned to) {
+  uint64_t left;
 #if GPUIR__X86
-  if (d->simd >= GPUIR_SIMD_AVX2) l->block = gpuir__dict_search_avx2(d, x);
+  if (d->simd >= GPUIR_SIMD_AVX2) gpuir__dict_search_avx2(d, l, to);
   else
 #endif
-    l->block = gpuir__dict_search(d, x, gpuir__dict_less_scalar);
-  (void)gpuir__dict_place(d, l->block, &left);
+    gpuir__dict_search(d, l, to, gpuir__dict_less_scalar);
+  if (d->terms && to == d->levels) (void)gpuir__dict_place(d, l->node, &left);
 }
 
 /* Ends a look-up: returns the number of the first term that is not less, or the number of terms. *found: it is the
  * term that was looked up. */
 static uint64_t gpuir__dict_end(const gpuir__dict *d, gpuir__dict_look *l, int *found) {
   gpuir__dict_block b;
-  uint64_t at = l->block * GPUIR__DICT_BLOCK;
+  uint64_t at = l->node * GPUIR__DICT_BLOCK;
   *found = 0;
-  if (!d->terms || !gpuir__dict_open(d, l->block, &b)) return at;
+  if (!d->terms || !gpuir__dict_open(d, l->node, &b)) return at;
 #if GPUIR__X86
   if (d->simd >= GPUIR_SIMD_AVX2) at += gpuir__dict_scan_avx2(&b, &l->x);
   else
@@ -8586,6 +8598,7 @@ static uint64_t gpuir__dict_end(const gpuir__dict *d, gpuir__dict_look *l, int *
 static uint64_t gpuir__dict_find(const gpuir__dict *d, const void *term, size_t len, int *found) {
   gpuir__dict_look l;
   gpuir__dict_begin(d, term, len, &l);
+  gpuir__dict_descend(d, &l, d->levels);
   return gpuir__dict_end(d, &l, found);
 }
 
@@ -10396,6 +10409,7 @@ typedef struct gpuir__looks {
 /* Ends those that have begun: each writes the term's number, or GPUIR__NO_TERM. */
 static void gpuir__looks_end(gpuir__looks *l) {
   unsigned i;
+  for (i = 0; i < l->n; i++) gpuir__dict_descend(&l->seg[i]->terms, &l->look[i], l->seg[i]->terms.levels);
   for (i = 0; i < l->n; i++) {
     int found;
     const uint64_t id = gpuir__dict_end(&l->seg[i]->terms, &l->look[i], &found);
@@ -10411,7 +10425,9 @@ static void gpuir__looks_add(gpuir__looks *l, const gpuir__segment *seg, const c
   if (l->n == GPUIR__LOOKS) gpuir__looks_end(l);
   l->seg[l->n] = seg;
   l->id[l->n] = id;
-  gpuir__dict_begin(&seg->terms, term, len, &l->look[l->n++]);
+  gpuir__dict_begin(&seg->terms, term, len, &l->look[l->n]);
+  if (seg->terms.levels) gpuir__dict_descend(&seg->terms, &l->look[l->n], seg->terms.levels - 1);
+  l->n++;
 }
 
 /* Finds a term by its bytes. 0 or NOT_FOUND. */
