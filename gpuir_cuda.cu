@@ -7321,10 +7321,10 @@ static uint32_t gc_choose_cut(gpuir_cuda *c, uint32_t *cut) {
   return n;
 }
 
-/* Turns the counts of strips, [list][ntiles + 1] on the device, into where each slice begins; *total: how many strips
- * there are. */
+/* Turns the counts of strips, [list][ntiles + 1] on the device with 0 at the end of each row, into where each slice
+ * begins; *total: how many strips there are. */
 static int gc_place_strips(gpuir_cuda *c, uint32_t *there, size_t ncut, uint64_t *total, gpuir_error *err) {
-  const size_t stride = (size_t)c->slices.ntiles + 1, n = ncut * stride;
+  const size_t n = ncut * ((size_t)c->slices.ntiles + 1);
   uint32_t *starts = (uint32_t *)gpuir__alloc(&c->a, n * 4);
   cudaError_t e;
   size_t i;
@@ -7332,7 +7332,7 @@ static int gc_place_strips(gpuir_cuda *c, uint32_t *there, size_t ncut, uint64_t
   if (!starts) return gpuir__fail_nomem(err);
   e = GC_CALL(cudaMemcpy(starts, there, n * 4, cudaMemcpyDeviceToHost));
   for (i = 0; e == cudaSuccess && i < n; i++) {
-    const uint32_t count = i % stride == stride - 1 ? 0 : starts[i];
+    const uint32_t count = starts[i];
     starts[i] = (uint32_t)*total;
     *total += count;
   }
@@ -7363,6 +7363,7 @@ static int gc_cut_chosen(gpuir_cuda *c, const uint32_t *chosen, uint32_t ncut, u
   if (!s) s = gc_device_alloc(c, table, &starts, err);
   if (s) return s;
   GC_TRY(cudaMemcpy(cut, chosen, ncut * 4, cudaMemcpyHostToDevice), "cutting lists");
+  GC_TRY(cudaMemset(starts, 0, table), "cutting lists"); /* the end of each row too */
   gc_count_strips<<<(unsigned)c->processors * 16, GC_CUT_THREADS>>>(c->view, c->lists_there, (const uint32_t *)cut,
       ncut, c->slices, (uint32_t *)starts);
   GC_TRY(cudaGetLastError(), "cutting lists");
