@@ -214,6 +214,7 @@ static outcome with_loss(gpuir_index *ix, uint32_t vocabulary, int partition, in
   outcome o;
   unsigned i, round;
   memset(&o, 0, sizeof o);
+  memset(&info, 0, sizeof info);
   if (!cuda || gpuir_searcher_create(ix, NULL, &cpu, NULL) || gpuir_searcher_create(ix, NULL, &gpu, NULL) ||
       gpuir_cuda_attach(gpu, cuda, fallback, &err))
     stop_at("a team with a fault", &err);
