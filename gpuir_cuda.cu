@@ -156,8 +156,7 @@ typedef struct gc_term {
   uint32_t shift; /* documents a mark, log2 */
   uint64_t marks; /* its first group of marks */
   uint32_t cut; /* 1 and its number among the lists that are cut into slices; 0: it is not */
-  uint32_t
-      wide; /* of an expanded list: 1 and its first block's place in gc_view.wide, if it has all blocks there; or 0 */
+  uint32_t wide; /* of an expanded list with all blocks in gc_view.wide: 1 + its first one's place there; or 0 */
 } gc_term;
 
 /* One evaluation of a query as AND or as OR. */
@@ -5355,13 +5354,8 @@ static __global__ void __launch_bounds__(256)
 
 #define GC_PROMPT_WARPS 16u /* that look documents up */
 #define GC_PROMPT_THREADS (32 * GC_PROMPT_WARPS + 32) /* and one warp that tells the cluster that it may write here */
-#ifndef GC_PROMPT_CLUSTER
 #define GC_PROMPT_CLUSTER 8u /* blocks of threads at most; a power of two */
-#endif
-#ifndef GC_PROMPT_BLOCKS
-#define GC_PROMPT_BLOCKS \
-  32u /* of a driver at most: more are sooner taken by more blocks of threads, and with a floor */
-#endif
+#define GC_PROMPT_BLOCKS 32u /* of a driver at most: of more, gc_alone's many blocks of threads and its floor gain */
 #define GC_PROMPT_TERMS 8u
 #define GC_PROMPT_TERMS_FEW 4u /* with fewer parameters a kernel starts sooner */
 #define GC_PROMPT_ROOM 2048u /* candidates; if there are more, gc_alone answers */
@@ -5664,7 +5658,7 @@ static __device__ __forceinline__ void gc_write_hits(const Request &x, gc_prompt
 
 /* Answers an AND whose driver is short. SHORT: it has no directory; otherwise all lists are expanded. On an H200, 25.2
  * million documents, the kernel takes 4.6 us of those, and of others 4.5 with 1 to 4 driver blocks, 6.2 with 5 to 16;
- * by gc_alone it took 13. So the median AND takes 18 us from call to hits, 25 by gc_alone: 4 pass until the kernel
+ * by gc_alone it took 13. So the median AND takes 16 to 18 us from call to hits, 25 by gc_alone: 4 pass until the kernel
  * begins and its lines are seen, 5 in the host's calls, most of that in the launch. With one block of threads or two,
  * the median took 22: loads of many documents wait for each other there. */
 template <bool SHORT, uint32_t N>

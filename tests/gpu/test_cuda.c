@@ -941,44 +941,57 @@ static void check_index(const char *name, const char *path, int quick) {
   (void)real_name(NULL);
 }
 
+/* An index on a device, and what searches it there and here. */
+typedef struct beside {
+  gpuir_index *ix;
+  gpuir_cuda *cuda;
+  gpuir_searcher *cpu, *gpu;
+} beside;
+
+static void open_beside(beside *x, const char *path) {
+  gpuir_error err;
+  if (gpuir_open(path, NULL, &x->ix, &err) || gpuir_cuda_open(x->ix, NULL, &x->cuda, &err) ||
+      gpuir_searcher_create(x->ix, NULL, &x->cpu, NULL) || gpuir_searcher_create(x->ix, NULL, &x->gpu, NULL) ||
+      gpuir_cuda_attach(x->gpu, x->cuda, 0, &err)) {
+    printf("Bail out! %s\n", err.msg);
+    exit(1);
+  }
+}
+
+static void close_beside(beside *x) {
+  gpuir_searcher_destroy(x->cpu);
+  gpuir_searcher_destroy(x->gpu);
+  gpuir_cuda_close(x->cuda);
+  gpuir_close(x->ix);
+}
+
 /* Guesses of the k-th score that are too high: the queries are run again, and their hits are right all the same. */
 static void check_guesses(const char *path, uint32_t vocabulary) {
   enum { N = 100 };
   static const size_t ks[] = {10, 300};
   const float doubt = gpuir_cuda_seam_doubt[0];
-  gpuir_index *ix;
-  gpuir_cuda *cuda;
-  gpuir_searcher *cpu, *gpu;
-  gpuir_error err;
+  beside x;
   gpuir_query *q[N];
   synth_rng r = {4711};
   unsigned bad = 0, i, high;
-  if (gpuir_open(path, NULL, &ix, &err) || gpuir_cuda_open(ix, NULL, &cuda, &err) ||
-      gpuir_searcher_create(ix, NULL, &cpu, NULL) || gpuir_searcher_create(ix, NULL, &gpu, NULL) ||
-      gpuir_cuda_attach(gpu, cuda, 0, &err)) {
-    printf("Bail out! %s\n", err.msg);
-    exit(1);
-  }
-  for (i = 0; i < N; i++) q[i] = random_query(ix, vocabulary, &r, 0);
+  open_beside(&x, path);
+  for (i = 0; i < N; i++) q[i] = random_query(x.ix, vocabulary, &r, 0);
   for (i = 0; i < sizeof ks / sizeof ks[0]; i++) {
     long calls[4];
     for (high = 0; high < 4; high++) {
       gpuir_cuda_seam_doubt[0] = high & 1 ? -1000.0f : doubt;
       gpuir_cuda_seam_doubt[1] = high & 2 ? -1000.0f : doubt;
       gpuir_cuda_seam_calls = 0;
-      bad += compare(cpu, gpu, q, N, ks[i], TOGETHER);
+      bad += compare(x.cpu, x.gpu, q, N, ks[i], TOGETHER);
       calls[high] = gpuir_cuda_seam_calls;
-      bad += compare(cpu, gpu, q, N, ks[i], SINGLE);
+      bad += compare(x.cpu, x.gpu, q, N, ks[i], SINGLE);
     }
     for (high = 1; high < 4; high++) bad += calls[high] <= calls[0]; /* another run needs more calls */
   }
   gpuir_cuda_seam_doubt[0] = gpuir_cuda_seam_doubt[1] = doubt;
   report(!bad, "guesses that are too high are noticed");
   for (i = 0; i < N; i++) gpuir_query_destroy(q[i]);
-  gpuir_searcher_destroy(cpu);
-  gpuir_searcher_destroy(gpu);
-  gpuir_cuda_close(cuda);
-  gpuir_close(ix);
+  close_beside(&x);
 }
 
 extern long gpuir_cuda_seam_prompts;
@@ -987,39 +1000,28 @@ extern long gpuir_cuda_seam_prompts;
 static void check_prompt(const char *name, const char *path, uint32_t vocabulary) {
   enum { N = 300 };
   static const size_t ks[] = {1, 10, 128, 129};
-  gpuir_index *ix;
-  gpuir_cuda *cuda;
+  beside x;
   gpuir_cuda_info info;
-  gpuir_searcher *cpu, *gpu;
   gpuir_query *q[N];
-  gpuir_error err;
   synth_rng r = {81};
   unsigned bad = 0, i;
   char what[160];
-  if (gpuir_open(path, NULL, &ix, &err) || gpuir_cuda_open(ix, NULL, &cuda, &err) ||
-      gpuir_searcher_create(ix, NULL, &cpu, NULL) || gpuir_searcher_create(ix, NULL, &gpu, NULL) ||
-      gpuir_cuda_attach(gpu, cuda, 0, &err)) {
-    printf("Bail out! %s\n", err.msg);
-    exit(1);
-  }
-  gpuir_cuda_get_info(cuda, &info);
+  open_beside(&x, path);
+  gpuir_cuda_get_info(x.cuda, &info);
   for (i = 0; i < N;) {
-    q[i] = random_query(ix, vocabulary, &r, 0);
+    q[i] = random_query(x.ix, vocabulary, &r, 0);
     if (q[i]->mode == GPUIR_AND) i++;
     else gpuir_query_destroy(q[i]);
   }
   for (i = 0; i < sizeof ks / sizeof ks[0]; i++) {
     gpuir_cuda_seam_prompts = 0;
-    bad += compare(cpu, gpu, q, N, ks[i], SINGLE);
+    bad += compare(x.cpu, x.gpu, q, N, ks[i], SINGLE);
     bad += (gpuir_cuda_seam_prompts > 0) != (ks[i] <= 128 && info.compute_capability >= 90);
   }
   (void)snprintf(what, sizeof what, "ANDs alone with short drivers: %s", name);
   report(!bad, what);
   for (i = 0; i < N; i++) gpuir_query_destroy(q[i]);
-  gpuir_searcher_destroy(cpu);
-  gpuir_searcher_destroy(gpu);
-  gpuir_cuda_close(cuda);
-  gpuir_close(ix);
+  close_beside(&x);
 }
 
 /* Large ranges of docIDs. */

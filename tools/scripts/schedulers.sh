@@ -165,19 +165,19 @@ ding_web() {
 }
 ding_one() { ding ding-web-1 "$web" "$work/web.txt" 1 500 "$few" "train=1000:passes=3"; }
 ding_short() { ding ding-web-57 "$web" "$work/web.txt" "$cores" "$(deadline ding-web)" "$queries" "train=$train"; }
+# is_there FILE WHAT: 0, or says that what needs it is left out
+is_there() {
+  [ -f "$1" ] && return
+  say "LEFT OUT: no $2"
+  return 1
+}
 ding_dict() {
-  if ! [ -f "$dict" ] || ! [ -f "$topics" ]; then
-    say "LEFT OUT: no dictionary"
-    return
-  fi
+  is_there "$dict" dictionary && is_there "$topics" topics || return 0
   ding ding-dict "$dict" "$topics" "$cores" 500 "$queries" "train=$train"
   ding ding-dict-1 "$dict" "$topics" 1 500 "$few" "train=1000:passes=3"
 }
 ding_chunks() {
-  if ! [ -f "$work/chunks.gpuir" ]; then
-    say "LEFT OUT: no chunks"
-    return
-  fi
+  is_there "$work/chunks.gpuir" chunks || return 0
   ding ding-chunks "$work/chunks.gpuir" "$work/chunks.txt" "$cores" 500 "$queries" "train=$train"
 }
 # Streams, batches, stealing and theta that differ.
@@ -310,15 +310,16 @@ capacities() {
   row "$name: auto is behind none by more than 3 % (queries/s with p99 of $p99 ms: auto; best)" "$auto; $best" \
     "$auto >= 0.97 * $best"
 }
-mixed() { capacities mixed "$web" "$work/web.txt" --mix auto gpu "ding:train=$train" inter; }
+# mix_of NAME INDEX QUERIES: the mixed load on an index
+mix_of() { capacities "$1" "$2" "$3" --mix auto gpu "ding:train=$train" inter; }
+mixed() { mix_of mixed "$web" "$work/web.txt"; }
 mixed_dict() {
-  if [ -f "$dict" ]; then capacities mixed-dict "$dict" "$topics" --mix auto gpu "ding:train=$train" inter; fi
+  is_there "$dict" dictionary && is_there "$topics" topics || return 0
+  mix_of mixed-dict "$dict" "$topics"
 }
 mixed_chunks() {
-  local index=$work/chunks
-  if [ -f "$index.gpuir" ]; then
-    capacities mixed-chunks "$index.gpuir" "$index.txt" --mix auto gpu "ding:train=$train" inter
-  fi
+  is_there "$work/chunks.gpuir" chunks || return 0
+  mix_of mixed-chunks "$work/chunks.gpuir" "$work/chunks.txt"
 }
 ands() {
   capacities and "$work/mid.gpuir" "$work/mid.txt" - auto gpu "ding:train=$train" griffin:streams=2 \
