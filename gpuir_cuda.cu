@@ -5658,9 +5658,9 @@ static __device__ __forceinline__ void gc_write_hits(const Request &x, gc_prompt
 
 /* Answers an AND whose driver is short. SHORT: it has no directory; otherwise all lists are expanded. On an H200, 25.2
  * million documents, the kernel takes 4.6 us of those, and of others 4.5 with 1 to 4 driver blocks, 6.2 with 5 to 16;
- * by gc_alone it took 13. So the median AND takes 16 to 18 us from call to hits, 25 by gc_alone: 4 pass until the kernel
- * begins and its lines are seen, 5 in the host's calls, most of that in the launch. With one block of threads or two,
- * the median took 22: loads of many documents wait for each other there. */
+ * by gc_alone it took 13. So the median AND takes 16 to 18 us from call to hits, 25 by gc_alone: 4 pass until the
+ * kernel begins and its lines are seen, 5 in the host's calls, most of that in the launch. With one block of threads or
+ * two, the median took 22: loads of many documents wait for each other there. */
 template <bool SHORT, uint32_t N>
 static __global__ void __launch_bounds__(GC_PROMPT_THREADS, 1)
     gc_prompt(const __grid_constant__ gc_view v, const __grid_constant__ gc_request<N> x) {

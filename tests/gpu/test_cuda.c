@@ -1099,6 +1099,7 @@ static unsigned phrase_refusals(gpuir_index *ix, gpuir_cuda *cuda, gpuir_searche
     gpuir_error err;
     gpuir_hit hit;
     size_t n = 0;
+    memset(&info, 0, sizeof info);
     memset(&desc, 0, sizeof desc);
     desc.mode = modes[i];
     if (gpuir_query_parse(ix, &desc, texts[i], strlen(texts[i]), &q, &err) ||
