@@ -1,7 +1,9 @@
 /* lookups INDEX [LOOKUPS]: how long look-ups take, of terms of an index drawn at random and of words near them that it
  * lacks: one at once by gpuir_term_find, and 4 and 8 by gpuir_terms_find, as queries look their words up. The mean of
  * the fastest of nine passes, and the median and the 99th percentile of what one call takes, less the clock's time,
- * divided by its look-ups. Part of tools/scripts/cpu_logs.sh, which defines GPUIR_IMPLEMENTATION. */
+ * divided by its look-ups. The last row is what the machine's memory takes: loads, each of a line that the one before
+ * names, out of as many bytes as the dictionary has. Part of tools/scripts/cpu_logs.sh, which defines
+ * GPUIR_IMPLEMENTATION. */
 #define _POSIX_C_SOURCE 200809L
 #include "gpuir.h"
 
@@ -10,7 +12,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { PASSES = 9, MOST = 8 };
+enum { PASSES = 9, MOST = 8, LINE = 64 };
 
 static uint64_t now(void) {
   struct timespec t;
@@ -108,6 +110,47 @@ static void measure(words *w, const gpuir_index *ix, const char *name, uint64_t 
       (unsigned)w->ns[n / 100 * 99]);
 }
 
+/* A line of memory that names another one. */
+typedef struct line {
+  uint64_t next;
+  char rest[LINE - sizeof(uint64_t)];
+} line;
+
+/* Returns the time of so many loads from line to line, in ns. */
+static uint64_t chase(const line *lines, size_t loads) {
+  const uint64_t start = now();
+  volatile uint64_t end;
+  uint64_t at = 0;
+  for (; loads; loads--) at = lines[at].next;
+  end = at;
+  (void)end;
+  return now() - start;
+}
+
+/* Prints the row of the memory: all lines of `bytes` bytes stand in one ring, in random order. */
+static int measure_memory(uint64_t bytes, size_t loads) {
+  const size_t n = (size_t)(bytes / LINE) + 2;
+  line *lines = (line *)calloc(n, sizeof *lines);
+  uint64_t seed = 7, best = UINT64_MAX;
+  size_t i;
+  int pass_number;
+  if (!lines) return 1;
+  for (i = 0; i < n; i++) lines[i].next = i;
+  for (i = n - 1; i; i--) {
+    uint64_t j, next;
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    j = (seed >> 20) % i; /* never i itself: so all lines stand in one ring (Sattolo 1986) */
+    next = lines[i].next, lines[i].next = lines[j].next, lines[j].next = next;
+  }
+  for (pass_number = 0; pass_number < PASSES; pass_number++) {
+    const uint64_t took = chase(lines, loads);
+    if (took < best) best = took;
+  }
+  printf("memory\t1\t-\t%lu\t-\t%.1f\t-\t-\n", (unsigned long)loads, (double)best / (double)loads);
+  free(lines);
+  return 0;
+}
+
 int main(int argc, char **argv) {
   gpuir_index_info info;
   gpuir_index *ix;
@@ -130,6 +173,7 @@ int main(int argc, char **argv) {
     measure(&w, ix, name, info.terms, 4);
     measure(&w, ix, name, info.terms, 8);
   }
+  if (measure_memory(info.dictionary_bytes, w.n)) return 1;
   gpuir_close(ix);
   return 0;
 }
