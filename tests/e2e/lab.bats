@@ -110,6 +110,15 @@ query-time ratio-arrays ratio-lists" ]
   grep -q '^# queries: 3 of those given, each once$' out/intersect.tsv
 }
 
+@test "a figure that is wanted alone has the rows that it has among all" {
+  local all=$BATS_FILE_TMPDIR/all figure
+  for figure in ao-table7 ao-table3 ao-fig5 prepared; do
+    gpuir lab intersect --sample 2 --queries 20 --repeat 1 --backend cpu --figures "$figure" -o out "$wordnet" >/dev/null
+    [ "$(column out/intersect.tsv 1)" = "$figure" ]
+    [ "$(column out/intersect.tsv 3 "$figure" | sort)" = "$(column "$all/intersect.tsv" 3 "$figure" | sort)" ]
+  done
+}
+
 @test "R by stage is what is left of the shortest list over the next list" {
   # one: 4 documents; two: 8, of which 2 have one; three: 16, of which one has the other two
   for i in $(seq 64); do

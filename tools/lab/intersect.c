@@ -877,12 +877,22 @@ static int query_arrays(lab *l, const conjunctions *s) {
   return code ? code : query_methods(l, "arrays", s, NULL, &base);
 }
 
+/* Returns whether one of the figures from `first` to `last` is wanted. */
+static int wants_some(const lab *l, int first, int last) {
+  for (int f = first; f <= last; f++)
+    if (lab_wants(l, lab_intersect_figures[f].id)) return 1;
+  return 0;
+}
+
+/* Returns whether a figure shows every method: Table 7 shows the paper's columns alone. */
+static int wants_methods(const lab *l) { return lab_wants(l, "ao-table3") || lab_wants(l, "query-time"); }
+
 /* The device's methods on lists in the common codec, and the paper's columns. */
 static int query_device_lists(lab *l, const conjunctions *s, const lab_codec *codec, const lab_spread *base) {
   char series[64];
   board b;
   int code = query_device_codecs(l, s, base);
-  if (code) return code;
+  if (code || !wants_methods(l)) return code;
   snprintf(series, sizeof series, "%s/GPU", codec->label);
   code = board_make(codec, s, TABLE_THRESHOLD, &b);
   if (code == CLI_OK) code = query_device(l, series, &b, 1, base);
@@ -891,16 +901,20 @@ static int query_device_lists(lab *l, const conjunctions *s, const lab_codec *co
 }
 
 static int query_lists(lab *l, const conjunctions *s) {
+  const int methods = wants_methods(l);
   lab_spread base;
   double bytes;
   library coded;
   lab_codec codec;
+  int code = CLI_OK;
+  memset(&coded, 0, sizeof coded);
+  memset(&base, 0, sizeof base);
   common_codec(l, &codec);
-  int code = library_make(l, codec.label, s, &coded);
+  if (methods) code = library_make(l, codec.label, s, &coded);
   if (code) return code;
-  code = time_method(l, "skip", s, &coded, &base, &bytes);
+  if (methods) code = time_method(l, "skip", s, &coded, &base, &bytes);
   if (code == CLI_OK && l->gpu) code = query_device_lists(l, s, &codec, &base);
-  if (code == CLI_OK) code = query_methods(l, codec.label, s, &coded, &base);
+  if (code == CLI_OK && methods) code = query_methods(l, codec.label, s, &coded, &base);
   library_free(&coded);
   return code ? code : query_codecs(l, s, &base);
 }
@@ -909,10 +923,10 @@ static int query_lists(lab *l, const conjunctions *s) {
 static int query_figures(lab *l, const lab_lists *lists) {
   lab_queries queries;
   conjunctions s;
-  int timed = 0; /* there is more to do than to count */
+  const int arrays = lab_wants(l, "ao-table3") || wants_some(l, QUERY_TIME, AO_FIG6);
+  const int coded = wants_methods(l) || wants_some(l, AO_TABLE7, AO_TABLE7_MS);
   memset(&s, 0, sizeof s);
   (void)lists;
-  for (int f = AO_TABLE3; f <= AO_TABLE7_MS; f++) timed |= f != AO_TABLE4 && lab_wants(l, lab_intersect_figures[f].id);
   int code = lab_read_queries(l, &queries);
   for (size_t i = 0; i < queries.n; i++) {
     const lab_list *list[LAB_TERMS] = {NULL};
@@ -920,8 +934,8 @@ static int query_figures(lab *l, const lab_lists *lists) {
     conjunctions_add(&s, list, queries.query[i].k);
   }
   if (code == CLI_OK && lab_wants(l, "ao-table4")) ao_table4(l, &s);
-  if (code == CLI_OK && s.n && timed) code = query_arrays(l, &s);
-  if (code == CLI_OK && s.n && timed) code = query_lists(l, &s);
+  if (code == CLI_OK && s.n && arrays) code = query_arrays(l, &s);
+  if (code == CLI_OK && s.n && coded) code = query_lists(l, &s);
   conjunctions_free(&s);
   lab_queries_free(&queries);
   return code;
