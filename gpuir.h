@@ -80,6 +80,8 @@
  *     GPUIR_NO_SIMD          [I] leave the AVX2 and AVX-512 code out
  *     GPUIR_NO_LAB           [I] leave out the codecs and intersection methods of the
  *                            literature: the engine's own, vbyte, bp128 and simd, stay
+ *     GPUIR_NO_CUDA          [I] no index goes to gpuir_cuda.cu: of a one-file program
+ *                            that only searches, compilers then leave the builder out
  *
  * [api-quick-start]  QUICK START
  *
@@ -9139,6 +9141,7 @@ typedef struct gpuir__leaf {
 } gpuir__leaf;
 
 typedef struct gpuir__saturation gpuir__saturation; /* see [13b-snapshot] */
+typedef struct gpuir__calls gpuir__calls; /* see [24-execution] */
 
 /* An immutable snapshot: segments, whose documents follow one another, and what they come to together. */
 struct gpuir_index {
@@ -9158,6 +9161,7 @@ struct gpuir_index {
   gpuir__norm norm; /* of the stored k1 and b */
   gpuir__saturation *saturation; /* of the same, see gpuir__index_saturation; NULL until it is needed */
   gpuir__index_analysis analysis;
+  const gpuir__calls *calls; /* what the CUDA backend calls; NULL: the index does not go there */
 };
 
 /* The CUDA backend has a copy of the implementation and reads structures that the program's copy made. Their first
@@ -19371,6 +19375,56 @@ GPUIR_API int gpuir_searcher_set_backend(gpuir_searcher *s, const gpuir_backend 
   return GPUIR_OK;
 }
 
+/* What gpuir_cuda.cu calls of the program's copy of the implementation, by each index that it is given: its own copy of
+ * these would be large, and without SIMD. */
+struct gpuir__calls {
+  uint32_t layout; /* GPUIR__CALLS_LAYOUT, the first member in every version */
+  int (*list_of)(const gpuir__segment *, const gpuir__record *, gpuir__list *);
+  int (*term_find)(const gpuir__segment *, const char *, size_t, uint64_t *);
+  int (*segment_open)(const gpuir_allocator *, int, const char *, const gpuir_open_desc *, gpuir__segment **,
+      gpuir_error *);
+  void (*segment_close)(gpuir__segment *);
+  int (*index_make)(const gpuir_allocator *, const char *, const gpuir_open_desc *, const gpuir__leaf *, size_t,
+      gpuir__pool *, gpuir_index **, gpuir_error *);
+  void (*index_close)(gpuir_index *);
+  int (*builder_create)(const gpuir_builder_desc *, gpuir_builder **, gpuir_error *);
+  int (*builder_add_doc)(gpuir_builder *, const gpuir_doc_desc *, uint32_t, const char *, size_t, gpuir_error *);
+  int (*builder_open_lists)(gpuir_builder *, gpuir_error *);
+  int (*encode_list)(gpuir__encoder *, gpuir__batch *, const void *, size_t, const uint32_t *, const uint32_t *,
+      uint32_t, const uint32_t *);
+  int (*put_batch)(gpuir__writer *, const gpuir__batch *, gpuir_error *);
+  int (*builder_write)(gpuir_builder *, gpuir_build_report *, gpuir_error *);
+  void (*builder_destroy)(gpuir_builder *);
+  int (*searcher_create)(gpuir_index *, const gpuir_searcher_desc *, gpuir_searcher **, gpuir_error *);
+  void (*searcher_destroy)(gpuir_searcher *);
+  int (*search_begin)(gpuir_searcher *, const gpuir_batch_desc *, gpuir_batch **);
+  int (*search_poll)(gpuir_batch *);
+  int (*search_finish)(gpuir_batch *);
+};
+
+/* As gpuir__index_layout; the CUDA backend fills batches of lists, and knows where a builder has its encoders. */
+#define GPUIR__CALLS_LAYOUT \
+  GPUIR__LAYOUT(sizeof(gpuir__calls) + sizeof(gpuir_builder) + sizeof(gpuir__worker), \
+      offsetof(gpuir__worker, encoding), sizeof(gpuir__batch))
+
+/* Makes an index as gpuir__index_make does, which the CUDA backend may be given. */
+GPUIR__COLD static int gpuir__index_open(const gpuir_allocator *a, const char *path, const gpuir_open_desc *desc,
+    const gpuir__leaf *from, size_t n, gpuir__pool *pool, gpuir_index **index, gpuir_error *err) {
+  const int status = gpuir__index_make(a, path, desc, from, n, pool, index, err);
+#ifndef GPUIR_NO_CUDA
+  static const gpuir__calls calls = {GPUIR__CALLS_LAYOUT, gpuir__list_of, gpuir__term_find, gpuir__segment_open,
+      gpuir__segment_close, gpuir__index_make, gpuir_close, gpuir_builder_create, gpuir_builder_add_doc,
+      gpuir__builder_open_lists, gpuir__encode_list, gpuir__writer_put_batch, gpuir_builder_write,
+      gpuir_builder_destroy, gpuir_searcher_create, gpuir_searcher_destroy, gpuir_search_begin, gpuir_search_poll,
+      gpuir_search_finish};
+  size_t i;
+  if (status) return status;
+  (*index)->calls = &calls;
+  for (i = 0; (*index)->alone && i < n; i++) (*index)->alone[i].calls = &calls;
+#endif
+  return status;
+}
+
 /* ========
  * [25-folder]  live indexes: the folder; opening
  *
@@ -19703,7 +19757,7 @@ GPUIR__COLD static int gpuir__folder_open(const gpuir_allocator *a, int folder, 
   if (!status) {
     pool = desc && desc->share ? desc->share->analysis.pool : NULL;
     if (pool && !gpuir__pool_fits(pool, desc, o.leaves[0].seg)) pool = NULL;
-    status = gpuir__index_make(a, path, desc, o.leaves, o.n, pool, index, err);
+    status = gpuir__index_open(a, path, desc, o.leaves, o.n, pool, index, err);
     o.n = 0; /* the index has them */
   }
   if (!status) {
@@ -19732,7 +19786,7 @@ GPUIR__COLD GPUIR_API int gpuir_open(const char *path, const gpuir_open_desc *de
     return status;
   }
   status = gpuir__segment_open(&a, AT_FDCWD, path, desc, &leaf.seg, err);
-  return status ? status : gpuir__index_make(&a, path, desc, &leaf, 1, NULL, index, err);
+  return status ? status : gpuir__index_open(&a, path, desc, &leaf, 1, NULL, index, err);
 }
 
 /* ========
@@ -20254,7 +20308,7 @@ static int gpuir__live_snapshot(gpuir_live *l, gpuir_index **index, gpuir_error 
   }
   gpuir__unlock(&l->mutex);
   if (!leaves) return gpuir__fail_nomem(err);
-  status = gpuir__index_make(&l->a, l->path, &l->open, leaves, n, l->like->analysis.pool, index, err);
+  status = gpuir__index_open(&l->a, l->path, &l->open, leaves, n, l->like->analysis.pool, index, err);
   gpuir__free(&l->a, leaves, n * sizeof *leaves);
   if (status) return status;
   (*index)->generation = l->generation;
@@ -20511,7 +20565,7 @@ static int gpuir__live_list(gpuir_live *l, const gpuir_index *ix, gpuir_error *e
   l->generation = ix->generation;
   l->content = ix->content;
   first.seg = gpuir__segment_share(l->pieces[0].seg);
-  return gpuir__index_make(&l->a, l->path, &l->open, &first, 1, ix->analysis.pool, &l->like, err);
+  return gpuir__index_open(&l->a, l->path, &l->open, &first, 1, ix->analysis.pool, &l->like, err);
 }
 
 /* Makes the folder's own name survive a loss of power, and the lock in it, which tells it from a folder of other files.
@@ -20539,7 +20593,7 @@ GPUIR__COLD static int gpuir__live_found(gpuir_live *l, const gpuir_builder_desc
   l->next = 1;
   status = gpuir__live_builder(l, l->next, settings, &b, err);
   if (!status) status = gpuir__live_write(l, b, l->next, &leaf.seg, NULL, err);
-  if (!status) status = gpuir__index_make(&l->a, l->path, &l->open, &leaf, 1, NULL, &ix, err);
+  if (!status) status = gpuir__index_open(&l->a, l->path, &l->open, &leaf, 1, NULL, &ix, err);
   if (status) return status;
   l->next++;
   status = gpuir__live_list(l, ix, err);

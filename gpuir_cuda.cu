@@ -53,6 +53,10 @@
  * An index that does not fit stays in its file, and lists are transferred when they are needed ([cuda-11-cache]).
  * Everything on the device counts against the bound, the memory of attached searchers too.
  *
+ * WHAT OF gpuir.h IS HERE. Kernels, planning and walks through an index call functions of gpuir.h that are compiled
+ * here once more, without SIMD. Whatever is large is called in the program's copy, by gpuir_index.calls: what opens
+ * segments and lists, the builder that makes parts, the searchers of a team's members.
+ *
  * WHY THE BITS ARE THE CPU'S. A contribution is one multiplication, one addition, one division and one rounding in
  * binary32, each rounded as IEEE 754 says; scores are integer sums, which have no order.
  */
@@ -5851,7 +5855,7 @@ static void *gc_carve(uint8_t **at, size_t n) {
 static int gc_describe(const gpuir_cuda *c, uint64_t id, const gpuir__record *r, gc_term *t, gpuir__list *l,
     gpuir_error *err) {
   const gpuir__segment *ix = c->ix;
-  int status = gpuir__list_of(ix, r, l);
+  int status = c->index->calls->list_of(ix, r, l);
   if (status) return gpuir__fail(err, status, 0, "%s: cannot open a list: %s", ix->path, gpuir_strerror(status));
   memset(t, 0, sizeof *t);
   t->df = l->df;
@@ -6236,14 +6240,15 @@ static int gc_recode_some(gpuir_cuda *c, gc_recoder *r, gpuir_error *err) {
 
 /* Sums up the bytes of the area that all lists need, and that the greatest one does. Refuses lists that share bytes:
  * so the time that recoding takes is bounded by the file's size. */
-static int gc_recode_needs(const gpuir__segment *ix, uint64_t *all, uint64_t *most, gpuir_error *err) {
+static int gc_recode_needs(const gpuir_cuda *c, uint64_t *all, uint64_t *most, gpuir_error *err) {
+  const gpuir__segment *ix = c->ix;
   uint64_t docs = 0, freqs = 0, blocks = 0;
   gpuir__walk w;
   *all = *most = 0;
   for (gpuir__walk_start(&w, ix); gpuir__walk_next(&w);) {
     gpuir__list l;
     uint64_t need;
-    int status = gpuir__list_of(ix, &w.record, &l);
+    int status = c->index->calls->list_of(ix, &w.record, &l);
     if (status) return gpuir__fail(err, status, 0, "%s: cannot open a list: %s", ix->path, gpuir_strerror(status));
     if (l.df == 1) continue;
     docs += l.docs.len;
@@ -6267,7 +6272,7 @@ static int gc_recode_lists(gpuir_cuda *c, gc_recoder *r, gpuir_error *err) {
   for (gpuir__walk_start(&w, ix); !status && gpuir__walk_next(&w);) {
     gpuir__list l;
     if (w.record.df == 1) continue;
-    status = gpuir__list_of(ix, &w.record, &l);
+    status = c->index->calls->list_of(ix, &w.record, &l);
     if (status) return gpuir__fail(err, status, 0, "%s: cannot open a list", ix->path);
     if (r->work.nlists == r->most || r->need + gc_recoder_bytes(&l) + GC_AREA_MORE > r->size)
       status = gc_recode_some(c, r, err);
@@ -6288,7 +6293,7 @@ static int gc_recode_all(gpuir_cuda *c, gpuir_error *err) {
   gc_recoder r;
   uint64_t all, most, size = 0;
   void *area = NULL;
-  int s = gc_recode_needs(ix, &all, &most, err);
+  int s = gc_recode_needs(c, &all, &most, err);
   if (s) return s;
   c->places = (gc_place *)gpuir__alloc_zero(&c->a, (size_t)ix->stat.terms * sizeof *c->places);
   if (!c->places) return gpuir__fail_nomem(err);
@@ -9551,9 +9556,25 @@ static void gt_cut_documents(const uint32_t *lengths, uint64_t n, uint64_t token
   }
 }
 
+/* Opens a list, whose decoders are those of the program's engine. */
+static int gt_open_list(const gpuir__calls *calls, const gpuir__segment *from, const gpuir_allocator *a,
+    const gpuir__record *record, gpuir__list *l) {
+  const int status = calls->list_of(from, record, l);
+  return status || l->df == 1 ? status : gpuir__list_open_codecs(a, l);
+}
+
+/* Makes an index of a leaf, as gpuir__index_make does, with the settings of another one. */
+static int gt_make_index(const gpuir_index *like, const char *path, const gpuir__leaf *leaf, gpuir_index **index,
+    gpuir_error *err) {
+  const int status = like->calls->index_make(&like->a, path, NULL, leaf, 1, like->analysis.pool, index, err);
+  if (!status) (*index)->calls = like->calls;
+  return status;
+}
+
 /* What a part is made from, and how far it is. */
 typedef struct gt_cutter {
-  gpuir__segment from; /* as the program's, at the SIMD level of this file */
+  const gpuir__segment *from;
+  const gpuir__calls *calls;
   gt_device *to;
   gpuir_builder *builder;
   gpuir_allocator a;
@@ -9615,8 +9636,8 @@ static int gt_cut_list(gt_knife *k, const gpuir__record *record, uint32_t *n, gp
   const uint32_t first = x->to->first, end = x->to->end, room = gpuir__min32(record->df, end - first);
   uint32_t docs[GPUIR__BLOCK_ROOM], freqs[GPUIR__BLOCK_ROOM], *docids, *tfs, block, i, in;
   gpuir__list l;
-  int status = gpuir__list_open_record(&x->from, &x->a, record, &l);
-  if (status) return gpuir__fail(err, status, 0, "%s: cannot open a list: %s", x->from.path, gpuir_strerror(status));
+  int status = gt_open_list(x->calls, x->from, &x->a, record, &l);
+  if (status) return gpuir__fail(err, status, 0, "%s: cannot open a list: %s", x->from->path, gpuir_strerror(status));
   k->postings.len = *n = 0;
   docids = (uint32_t *)(void *)gpuir__buf_room(&x->a, &k->postings, (size_t)room * 8);
   tfs = docids + room;
@@ -9629,7 +9650,7 @@ static int gt_cut_list(gt_knife *k, const gpuir__record *record, uint32_t *n, gp
     for (i = 0; i < in && !status; i++) {
       if (docs[i] < first || docs[i] >= end) continue;
       if (*n == room || !(freqs[i] + 1) || (*n && docs[i] - first <= docids[*n - 1])) {
-        status = gpuir__bad(&x->from, err, 0, "a damaged list"); /* no builder has made it */
+        status = gpuir__bad(x->from, err, 0, "a damaged list"); /* no builder has made it */
         break;
       }
       docids[*n] = docs[i] - first;
@@ -9654,8 +9675,8 @@ static int gt_cut_run(gt_knife *k, gpuir_error *err) {
     if (!n) continue;
     docids = (const uint32_t *)(const void *)k->postings.data;
     k->kept[k->batch.nterms] = i;
-    status = gpuir__encode_list(k->encoder, &k->batch, k->text.data + t->at, t->len, docids, docids + room, n, NULL);
-    if (status) return gpuir__fail(err, status, 0, "%s: a list of a part: %s", x->from.path, gpuir_strerror(status));
+    status = x->calls->encode_list(k->encoder, &k->batch, k->text.data + t->at, t->len, docids, docids + room, n, NULL);
+    if (status) return gpuir__fail(err, status, 0, "%s: a list of a part: %s", x->from->path, gpuir_strerror(status));
   }
   return GPUIR_OK;
 }
@@ -9668,11 +9689,11 @@ static int gt_append_run(const gt_knife *k, gpuir_error *err) {
   for (i = 0; i < k->batch.nterms; i++) {
     const gt_cut_term *t = &k->terms[k->kept[i]];
     x->to->ids[t->id] = x->terms;
-    x->to->dfs[x->terms++] = gpuir__segment_df(&x->from, t->id, t->record.df);
+    x->to->dfs[x->terms++] = gpuir__segment_df(x->from, t->id, t->record.df);
   }
   b->merge.terms += k->batch.nterms;
   b->merge.postings += k->batch.postings;
-  return gpuir__writer_put_batch(b->writer, &k->batch, err);
+  return x->calls->put_batch(b->writer, &k->batch, err);
 }
 
 /* Cuts runs and appends each when those before it have been. */
@@ -9710,8 +9731,8 @@ static int gt_cut_lists(gt_cutter *x, gpuir_error *err) {
   gt_knife *knives = (gt_knife *)gpuir__alloc_zero(&x->a, n * sizeof *knives);
   unsigned started, i;
   if (!knives) return gpuir__fail_nomem(err);
-  memset(x->to->ids, 0xff, (size_t)x->from.stat.terms * sizeof *x->to->ids); /* GPUIR__NO_TERM */
-  gpuir__walk_start(&x->walk, &x->from);
+  memset(x->to->ids, 0xff, (size_t)x->from->stat.terms * sizeof *x->to->ids); /* GPUIR__NO_TERM */
+  gpuir__walk_start(&x->walk, x->from);
   for (i = 0; i < n; i++) {
     knives[i].cutter = x;
     knives[i].encoder = &b->threads.workers[i].encoding.encoder;
@@ -9737,8 +9758,8 @@ static int gt_cut_all(gt_cutter *x, gpuir_error *err) {
   uint32_t i;
   int status = GPUIR_OK;
   for (i = to->first; i < to->end && !status; i++)
-    status = gpuir_builder_add_doc(b, NULL, x->from.lengths[i], NULL, 0, err);
-  if (!status) status = gpuir__builder_open_lists(b, err);
+    status = x->calls->builder_add_doc(b, NULL, x->from->lengths[i], NULL, 0, err);
+  if (!status) status = x->calls->builder_open_lists(b, err);
   if (status) return status;
   b->phase = GPUIR__FROM_LISTS;
   if (pthread_mutex_init(&x->lock, NULL)) return gpuir__fail_nomem(err);
@@ -9762,19 +9783,20 @@ static int gt_cut(gt_cutter *x, const gpuir_index *ix, const char *path, unsigne
   desc.codec = desc.freq_codec = "bp128";
   desc.threads = threads;
   desc.like = ix;
-  status = gpuir_builder_create(&desc, &x->builder, err);
+  status = x->calls->builder_create(&desc, &x->builder, err);
   if (status) return status;
   status = gt_cut_all(x, err);
-  if (!status) status = gpuir_builder_write(x->builder, NULL, err);
-  gpuir_builder_destroy(x->builder);
+  if (!status) status = x->calls->builder_write(x->builder, NULL, err);
+  x->calls->builder_destroy(x->builder);
   return status;
 }
 
 /* Gives a part the whole's seeds: scores that k documents of the whole reach. */
-static int gt_seed(gt_device *d, const gpuir_allocator *a, const gpuir__segment *from, gpuir__segment *part) {
+static int gt_seed(gt_device *d, const gpuir_index *ix, gpuir__segment *part) {
+  const gpuir__segment *from = gpuir__only(ix);
   gpuir__walk w;
   if (!part->lists.nseeds) return GPUIR_OK;
-  d->seeds = (uint32_t *)gpuir__alloc_zero(a, (size_t)part->lists.nseeds * GPUIR__SEEDS * 4);
+  d->seeds = (uint32_t *)gpuir__alloc_zero(&ix->a, (size_t)part->lists.nseeds * GPUIR__SEEDS * 4);
   if (!d->seeds) return GPUIR_E_NOMEM;
   d->nseeds = part->lists.nseeds;
   for (gpuir__walk_start(&w, from); gpuir__walk_next(&w);) {
@@ -9782,8 +9804,8 @@ static int gt_seed(gt_device *d, const gpuir_allocator *a, const gpuir__segment 
     gpuir__list whole, l;
     if (w.record.df <= GPUIR__WHOLE || d->ids[w.id] == GPUIR__NO_TERM) continue;
     gpuir__record_get(part, d->ids[w.id], &record);
-    if (gpuir__list_of(from, &w.record, &whole) || gpuir__list_of(part, &record, &l) || !whole.seeds || !l.seeds)
-      continue;
+    if (ix->calls->list_of(from, &w.record, &whole) || ix->calls->list_of(part, &record, &l)) continue;
+    if (!whole.seeds || !l.seeds) continue;
     memcpy(d->seeds + (l.seeds - part->lists.seeds), whole.seeds, GPUIR__SEEDS * 4);
   }
   part->lists.seeds = d->seeds;
@@ -9804,7 +9826,7 @@ static int gt_take_records(gt_device *d, const gpuir_allocator *a, const gpuir__
 static int gt_open_part(gt_device *d, const gpuir_index *ix, const char *path, gpuir_error *err) {
   const gpuir__segment *from = gpuir__only(ix);
   gpuir__leaf leaf = {NULL, NULL, 0};
-  int status = gpuir__segment_open(&ix->a, AT_FDCWD, path, NULL, &leaf.seg, err);
+  int status = ix->calls->segment_open(&ix->a, AT_FDCWD, path, NULL, &leaf.seg, err);
   if (status) return status;
   memset(&d->shard, 0, sizeof d->shard);
   d->shard.documents = ix->collection;
@@ -9812,13 +9834,13 @@ static int gt_open_part(gt_device *d, const gpuir_index *ix, const char *path, g
   d->shard.shards = 1;
   leaf.seg->shard = &d->shard;
   leaf.seg->dfs = d->dfs;
-  status = gt_seed(d, &ix->a, from, leaf.seg);
+  status = gt_seed(d, ix, leaf.seg);
   if (!status) status = gt_take_records(d, &ix->a, leaf.seg);
   if (status) {
-    gpuir__segment_close(leaf.seg);
+    ix->calls->segment_close(leaf.seg);
     return gpuir__fail_nomem(err);
   }
-  return gpuir__index_make(&ix->a, path, NULL, &leaf, 1, ix->analysis.pool, &d->part, err);
+  return gt_make_index(ix, path, &leaf, &d->part, err);
 }
 
 /* Makes the part of a device: its file lies in a folder of its own until it is open. */
@@ -9828,8 +9850,8 @@ static int gt_part(gt_device *d, const gpuir_index *ix, const char *folder, unsi
   gt_cutter x;
   int status;
   memset(&x, 0, sizeof x);
-  x.from = *from;
-  x.from.simd = GPUIR_SIMD_SCALAR;
+  x.from = from;
+  x.calls = ix->calls;
   x.to = d;
   x.a = ix->a;
   d->nids = from->stat.terms;
@@ -9884,7 +9906,7 @@ static void gt_close(gt_team *t) {
   for (i = 0; i < t->n; i++) {
     gt_device *d = &t->devices[i];
     gc_close_device(d->cuda);
-    gpuir_close(d->part);
+    if (d->part) d->part->calls->index_close(d->part);
     gpuir__free(&a, d->ids, (size_t)d->nids * 4 + 4);
     gpuir__free(&a, d->dfs, (size_t)d->nids * 4 + 4);
     gpuir__free(&a, d->records, (size_t)d->nrecords * sizeof *d->records);
@@ -10276,6 +10298,8 @@ static void gt_level(gt_context *x, gt_run *r, unsigned even) {
 
 /* ---- a member's thread ---- */
 
+static const gpuir__calls *gt_calls(const gt_member *m) { return m->context->team->ix->calls; }
+
 static int gt_unanswerable(const gpuir_query *q) { return q->nphrases || q->nprefixes; }
 
 /* Returns whether parts do not answer a query: only those that are segments have positions. */
@@ -10363,7 +10387,7 @@ static int gt_translate_all(const gt_member *m, gt_task *t, gpuir_error *err) {
   for (i = 0; i < t->desc.nq; i++) {
     gt_expect(m->device, t->queries, i + 16, t->desc.nq);
     to[i] = gt_translate(t, m, t->queries[i], &at);
-    if (i % 64 == 63 && m->flown[0]) (void)gpuir_search_poll(m->flown[0]->batch);
+    if (i % 64 == 63 && m->flown[0]) (void)gt_calls(m)->search_poll(m->flown[0]->batch);
   }
   t->desc.queries = to;
   return GPUIR_OK;
@@ -10400,7 +10424,7 @@ static int gt_task_begin(gt_member *m, gt_task *t) {
   if (!status && m->device->part) status = gt_translate_all(m, t, &t->error);
   if (!status) {
     m->searcher->engine.limits.cancel = t->cancel;
-    status = gpuir_search_begin(m->searcher, &t->desc, &t->batch);
+    status = gt_calls(m)->search_begin(m->searcher, &t->desc, &t->batch);
     if (status) gpuir_searcher_error(m->searcher, &t->error);
   }
   if (status) gt_fail_task(t, status);
@@ -10409,7 +10433,7 @@ static int gt_task_begin(gt_member *m, gt_task *t) {
 
 static void gt_task_finish(gt_member *m, gt_task *t) {
   m->searcher->engine.limits.cancel = t->cancel;
-  t->status = gpuir_search_finish(t->batch);
+  t->status = gt_calls(m)->search_finish(t->batch);
   if (t->status) gpuir_searcher_error(m->searcher, &t->error);
 }
 
@@ -10754,7 +10778,7 @@ static void gt_detach(void *context) {
   }
   for (i = 0; x->members && i < x->n; i++) {
     if (x->members[i].threaded) (void)pthread_join(x->members[i].thread, NULL);
-    gpuir_searcher_destroy(x->members[i].searcher);
+    gt_calls(&x->members[i])->searcher_destroy(x->members[i].searcher);
   }
   for (i = 0; i < 2; i++) {
     for (j = 0; j < GT_TASKS; j++) {
@@ -10782,7 +10806,7 @@ static int gt_member_open(gt_member *m, const gpuir_searcher *like, unsigned num
   memset(&desc, 0, sizeof desc);
   desc.evaluator = like->engine.evaluator;
   desc.threads = (like->nworkers + 1) / t->n; /* that plan */
-  status = gpuir_searcher_create(ix, &desc, &m->searcher, err);
+  status = ix->calls->searcher_create(ix, &desc, &m->searcher, err);
   if (status) return status;
 #ifdef GPUIR_CUDA_SEAM
   if (!GT_DEVICES) return gpuir_cuda_seam_member(number, m->searcher);
@@ -10843,7 +10867,7 @@ static void gl_leave(gl_resident *r) {
   if (!r || __atomic_sub_fetch(&r->refs, 1, __ATOMIC_ACQ_REL)) return;
   a = r->alone->a;
   gc_close_device(r->cuda);
-  gpuir_close(r->alone);
+  r->alone->calls->index_close(r->alone);
   gpuir__free(&a, r, sizeof *r);
 }
 
@@ -10871,7 +10895,7 @@ static void gl_let_go(gt_team *t) {
 static int gl_index(const gpuir_index *ix, const gpuir__leaf *leaf, int deletions, gpuir_index **index,
     gpuir_error *err) {
   gpuir__leaf one = {gpuir__segment_share(leaf->seg), deletions ? gpuir__deleted_share(leaf->deleted) : NULL, 0};
-  return gpuir__index_make(&ix->a, ix->path, NULL, &one, 1, ix->analysis.pool, index, err);
+  return gt_make_index(ix, ix->path, &one, index, err);
 }
 
 /* Finds a segment among those that another snapshot has on the device; NULL: it is not there. */
@@ -10928,25 +10952,24 @@ static int gl_is_cheap(const gpuir_index *ix, const gpuir_cuda *c) {
 }
 
 /* Adds the live documents of a leaf that hold a term to *df. */
-static int gl_count(const gpuir__leaf *leaf, const char *term, size_t len, uint64_t *df) {
-  gpuir__segment scalar = *leaf->seg; /* at the SIMD level of this file; its lock is not used */
+static int gl_count(const gpuir__calls *calls, const gpuir__leaf *leaf, const char *term, size_t len, uint64_t *df) {
+  const gpuir__segment *seg = leaf->seg;
+  gpuir__record r;
   gpuir__list l;
   uint64_t id;
   uint32_t held;
   int status;
-  if (gpuir__term_find(leaf->seg, term, len, &id)) return GPUIR_OK;
-  scalar.simd = GPUIR_SIMD_SCALAR;
+  if (calls->term_find(seg, term, len, &id)) return GPUIR_OK;
+  gpuir__record_get(seg, id, &r);
   if (!leaf->deleted) {
-    gpuir__record r;
-    gpuir__record_get(leaf->seg, id, &r);
-    *df += gpuir__min64(r.df, leaf->seg->stat.documents);
+    *df += gpuir__min64(r.df, seg->stat.documents);
     return GPUIR_OK;
   }
-  status = gpuir__list_open(&scalar, &leaf->seg->a, id, &l);
+  status = gt_open_list(calls, seg, &seg->a, &r, &l);
   if (status) return status;
   held = gpuir__deleted_count(leaf->deleted, &l);
   *df += l.df - gpuir__min32(held, l.df);
-  gpuir__list_close(&leaf->seg->a, &l);
+  gpuir__list_close(&seg->a, &l);
   return GPUIR_OK;
 }
 
@@ -10961,7 +10984,8 @@ static int gl_weigh(const gpuir_index *ix, gpuir_cuda *c, const gpuir__saturatio
     gc_aid *aid;
     int status = GPUIR_OK;
     if (w.record.df <= GPUIR__SHORT_MAX) continue;
-    for (i = 0; i < ix->nleaves && !status; i++) status = gl_count(&ix->leaves[i], (const char *)w.term, w.len, &df);
+    for (i = 0; i < ix->nleaves && !status; i++)
+      status = gl_count(ix->calls, &ix->leaves[i], (const char *)w.term, w.len, &df);
     if (status) return status;
     t = &c->lists[n++];
     aid = &c->aids[t->slot];
@@ -11220,6 +11244,9 @@ int gpuir_cuda_open(const gpuir_index *ix, const gpuir_cuda_desc *desc, gpuir_cu
   if (cuda) *cuda = NULL;
   if (!ix || !cuda) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_cuda_open: index or cuda is NULL");
   if (ix->layout != gpuir__index_layout()) return gc_refuse(err, "gpuir_cuda_open");
+  if (!ix->calls)
+    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "gpuir_cuda_open: the program was compiled with GPUIR_NO_CUDA");
+  if (ix->calls->layout != GPUIR__CALLS_LAYOUT) return gc_refuse(err, "gpuir_cuda_open");
   if (desc && (desc->device < 0 || desc->batch > 65536 || !desc->devices != !desc->ndevices))
     return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_cuda_open: bad device or batch");
   if (!gpuir__only(ix) && desc && desc->ndevices > 1) return gpuir__fail_unmerged(ix, err);

@@ -69,6 +69,7 @@ is_long() { [ -n "${GPUIR_LONG:-}" ] || skip "in the long form"; }
 @test "clang, without the laboratory" { parse clang -std=c99 -DGPUIR_NO_LAB; }
 @test "g++, without the laboratory and SIMD" { parse g++ -x c++ -std=c++17 -DGPUIR_NO_LAB -DGPUIR_NO_SIMD; }
 @test "gcc, everything static" { parse gcc -std=c99 -DGPUIR_STATIC; }
+@test "gcc, everything static, no index for a GPU" { parse gcc -std=c99 -DGPUIR_STATIC -DGPUIR_NO_CUDA; }
 @test "clang, everything static" { parse clang -std=c99 -DGPUIR_STATIC; }
 @test "g++, everything static" { parse g++ -x c++ -std=c++17 -DGPUIR_STATIC; }
 

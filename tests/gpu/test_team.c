@@ -376,6 +376,22 @@ static void check_limits(gpuir_index *ix, uint32_t vocabulary, int partition) {
 
 /* ---- what cannot be opened ---- */
 
+/* An index of a program that was compiled with GPUIR_NO_CUDA, or from another gpuir.h, is refused with words. */
+static void check_calls(gpuir_index *ix) {
+  const gpuir__calls *const calls = ix->calls;
+  gpuir__calls other = *calls;
+  gpuir_cuda *cuda = (gpuir_cuda *)folder; /* is not looked at */
+  gpuir_error err;
+  ix->calls = NULL;
+  report(gpuir_cuda_open(ix, NULL, &cuda, &err) == GPUIR_E_UNSUPPORTED && !cuda && strstr(err.msg, "GPUIR_NO_CUDA"),
+      "an index that does not go to a device is refused");
+  other.layout ^= 1;
+  ix->calls = &other;
+  report(gpuir_cuda_open(ix, NULL, &cuda, &err) == GPUIR_E_VERSION && !cuda && strstr(err.msg, "gpuir.h"),
+      "an engine of another header is refused");
+  ix->calls = calls;
+}
+
 static void check_refusals(gpuir_index *ix, uint32_t documents) {
   static const int negative[2] = {0, -1};
   gpuir_searcher *s;
@@ -556,6 +572,7 @@ int main(void) {
     gpuir_cuda_seam_member = on_cpu;
     if (gpuir_open(path, NULL, &ix, &err)) stop_at("opening", &err);
     if (!i) check_refusals(ix, shapes[i].documents);
+    if (!i) check_calls(ix);
     if (i == 1) check_losses(ix, shapes[i].vocabulary);
     if (i == 1) check_slow(ix, shapes[i].vocabulary);
     if (i == 1) check_prefixes(ix);

@@ -208,9 +208,32 @@ static void test_damaged_segment(void **state) {
   assert_non_null(strstr(err.msg, "without a manifest"));
 }
 
+/* Whatever index a program gets, and each of its segments, has what the CUDA backend calls. */
+static void test_calls(void **state) {
+  const gpuir_index *one;
+  gpuir_index *ix[3];
+  gpuir_live *l;
+  size_t i, k;
+  (void)state;
+  assert_int_equal(gpuir_open(folder, NULL, &ix[0], NULL), GPUIR_OK);
+  assert_int_equal(gpuir_open(in_folder("000003.gpuir"), NULL, &ix[1], NULL), GPUIR_OK);
+  l = open_live();
+  add(l, "g", "six");
+  assert_int_equal(gpuir_live_refresh(l, &ix[2], NULL), GPUIR_OK);
+  for (i = 0; i < 3; i++) {
+    assert_int_equal(ix[i]->nleaves, i == 0 ? 2 : i == 1 ? 1 : 3);
+    assert_int_equal(ix[i]->calls->layout, GPUIR__CALLS_LAYOUT);
+    for (k = 0; (one = gpuir_index_segment(ix[i], k, NULL)) != NULL; k++) assert_ptr_equal(one->calls, ix[0]->calls);
+    assert_int_equal(k, ix[i]->nleaves);
+    gpuir_close(ix[i]);
+  }
+  gpuir_live_close(l);
+}
+
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_open, make_folder, remove_folder),
+      cmocka_unit_test_setup_teardown(test_calls, make_folder, remove_folder),
       cmocka_unit_test_setup_teardown(test_damaged_manifest, make_folder, remove_folder),
       cmocka_unit_test_setup_teardown(test_damaged_segment, make_folder, remove_folder),
   };
