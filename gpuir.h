@@ -6281,7 +6281,7 @@ typedef enum gpuir__values {
 typedef struct gpuir__cursor {
   gpuir__list list;
   gpuir__scorer scorer;
-  uint32_t bound; /* the most that a posting of the list can contribute, q included */
+  uint32_t bound; /* the most that a posting of the list can contribute, q included; 0 if they are only counted */
   uint32_t at; /* the block to search from */
   uint32_t block; /* the decoded block; UINT32_MAX: none */
   uint32_t n; /* postings of the decoded block */
@@ -10575,25 +10575,25 @@ GPUIR__INLINE void gpuir__list_prefetch(const gpuir__segment *ix, const gpuir__r
   if (r->df > GPUIR__SHORT_MAX && r->docs < ix->stat.longs) __builtin_prefetch(&ix->lists.longs[r->docs]);
 }
 
-/* Prefetches where a list begins, of which gpuir__list_prefetch has fetched the rest; `docs`: its docIDs alone. */
+/* Prefetches where a list begins, of which gpuir__list_prefetch has fetched the rest; `docs`: its docIDs alone. Of these
+ * it takes what is decoded before gpuir__list_prefetch_docs sees further; a short list's are 150 bytes or so. */
 GPUIR__INLINE void gpuir__list_prefetch_start(const gpuir__segment *ix, const gpuir__record *r, int docs) {
+  uint32_t i;
   if (r->df > GPUIR__SHORT_MAX && r->docs < ix->stat.longs) {
     const gpuir__long *x = &ix->lists.longs[r->docs];
-    uint32_t block;
-    for (block = 0; block < gpuir__min32(r->df / GPUIR__BLOCK, 128); block += 16) {
-      GPUIR__PREFETCH(ix->lists.last, x->first_block + block);
-      GPUIR__PREFETCH(ix->lists.docs_off, x->first_block + block);
-      if (!docs) GPUIR__PREFETCH(ix->lists.bounds, x->first_block + block);
+    for (i = 0; i < gpuir__min32(r->df / GPUIR__BLOCK, 256); i += 16) {
+      GPUIR__PREFETCH(ix->lists.last, x->first_block + i);
+      GPUIR__PREFETCH(ix->lists.docs_off, x->first_block + i);
+      if (!docs) GPUIR__PREFETCH(ix->lists.bounds, x->first_block + i);
     }
-    GPUIR__PREFETCH(ix->lists.docs_width, x->first_block);
-    GPUIR__PREFETCH(ix->lists.docids, x->docs);
-    GPUIR__PREFETCH(ix->lists.docids, x->docs + 64);
+    for (i = 0; i < 256; i += 64) GPUIR__PREFETCH(ix->lists.docs_width, x->first_block + i);
+    for (i = 0; i < 384; i += 64) GPUIR__PREFETCH(ix->lists.docids, x->docs + i);
     if (docs) return;
     GPUIR__PREFETCH(ix->lists.freqs_off, x->first_block);
     GPUIR__PREFETCH(ix->lists.freqs_width, x->first_block);
     GPUIR__PREFETCH(ix->lists.freqs, x->freqs);
   } else if (r->df > 1) {
-    GPUIR__PREFETCH(ix->lists.docids, ix->stat.docs_short + r->docs);
+    for (i = 0; i < 192; i += 64) GPUIR__PREFETCH(ix->lists.docids, ix->stat.docs_short + r->docs + i);
     if (!docs) GPUIR__PREFETCH(ix->lists.freqs, ix->stat.freqs_short + r->freqs);
   }
 }
@@ -16106,7 +16106,8 @@ static void gpuir__engine_add(gpuir__engine *e, const gpuir_query *q, const gpui
   c->scorer.weight = t->weight;
   c->scorer.q = t->q;
   c->scorer.score = e->score;
-  c->bound = t->negated ? 0 : gpuir__bound(t->weight, gpuir__list_saturation(e->saturation, &c->list), t->q);
+  c->bound =
+      t->negated || e->rare.counts ? 0 : gpuir__bound(t->weight, gpuir__list_saturation(e->saturation, &c->list), t->q);
   gpuir__cursor_reset(c);
 }
 
