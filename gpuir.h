@@ -10576,7 +10576,7 @@ GPUIR__INLINE void gpuir__list_prefetch(const gpuir__segment *ix, const gpuir__r
 }
 
 /* Prefetches where a list begins, of which gpuir__list_prefetch has fetched the rest; `docs`: its docIDs alone. Of these
- * it takes what is decoded before gpuir__list_prefetch_docs sees further; a short list's are 150 bytes or so. */
+ * it takes what gpuir__list_prefetch_docs does not; a short list has 150 bytes or so. */
 GPUIR__INLINE void gpuir__list_prefetch_start(const gpuir__segment *ix, const gpuir__record *r, int docs) {
   uint32_t i;
   if (r->df > GPUIR__SHORT_MAX && r->docs < ix->stat.longs) {
