@@ -10575,8 +10575,8 @@ GPUIR__INLINE void gpuir__list_prefetch(const gpuir__segment *ix, const gpuir__r
   if (r->df > GPUIR__SHORT_MAX && r->docs < ix->stat.longs) __builtin_prefetch(&ix->lists.longs[r->docs]);
 }
 
-/* Prefetches where a list begins, of which gpuir__list_prefetch has fetched the rest; `docs`: its docIDs alone. Of these
- * it takes what gpuir__list_prefetch_docs does not; a short list has 150 bytes or so. */
+/* Prefetches where a list begins, of which gpuir__list_prefetch has fetched the rest; `docs`: its docIDs alone. Of
+ * these it takes what gpuir__list_prefetch_docs does not; a short list has 150 bytes or so. */
 GPUIR__INLINE void gpuir__list_prefetch_start(const gpuir__segment *ix, const gpuir__record *r, int docs) {
   uint32_t i;
   if (r->df > GPUIR__SHORT_MAX && r->docs < ix->stat.longs) {
