@@ -22911,7 +22911,7 @@ static void gpuir__device_open(gpuir__crew *c) {
   gpuir__unlock(&c->lock);
 }
 
-/* The life of the thread that drives a device. */
+/* The life of the thread that drives a device. What comes back from it when the pool ends may find no other thread. */
 static void gpuir__device_work(gpuir__crew *c) {
   gpuir__device *d = &c->device;
   uint64_t heard = 0;
@@ -22925,6 +22925,7 @@ static void gpuir__device_work(gpuir__crew *c) {
     else gpuir__bell_wait(&c->device_work, &heard, 1);
   }
   gpuir__bell_leave(&c->device_work, &heard);
+  if (gpuir__peek(&c->stopping)) gpuir__crew_thread(c);
 }
 
 /* ---- the policies */

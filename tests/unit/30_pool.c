@@ -882,6 +882,46 @@ static void test_device_lost(void **state) {
   assert_true(stats.on_device > 0 && !stats.devices_lost && !stats.returned);
 }
 
+/* What a device still has when the pool ends, and gives back when the threads have gone, is completed too. */
+static void test_device_stop(void **state) {
+  static fake f; /* what is given up stays reachable by it */
+  gpuir_pool_desc desc;
+  gpuir_pool *p;
+  gpuir_pool_stats stats;
+  gpuir_hit hits[2];
+  gpuir_task t[2];
+  unsigned i;
+  (void)state;
+  memset(&desc, 0, sizeof desc);
+  memset(&f, 0, sizeof f);
+  memset(t, 0, sizeof t);
+  f.hang_after = 1;
+  desc.threads = 2;
+  desc.attach = fake_attach;
+  desc.attach_user = &f;
+  desc.device_limit_ns = 30000000;
+  assert_int_equal(gpuir_searcher_create(small.index, NULL, &f.cpu, NULL), GPUIR_OK);
+  assert_int_equal(gpuir_pool_create(small.index, &desc, &p, NULL), GPUIR_OK);
+  for (i = 0; i < 2; i++) {
+    t[i].query = small.query[0];
+    t[i].k = 1;
+    t[i].hits = &hits[i];
+  }
+  while (!t[0].on_device) {
+    t[0].on_device = 1;
+    assert_int_equal(gpuir_pool_submit(p, &t[0]), GPUIR_OK);
+    assert_int_equal(gpuir_pool_wait(p, &t[0]), GPUIR_OK);
+  }
+  t[1].on_device = 1;
+  assert_int_equal(gpuir_pool_submit(p, &t[1]), GPUIR_OK);
+  do gpuir_pool_get_stats(p, &stats);
+  while (stats.batches < 2);
+  gpuir_pool_destroy(p);
+  assert_true(t[1].finished && t[1].status == GPUIR_E_CANCELLED);
+  check_hung(&f);
+  gpuir_searcher_destroy(f.cpu);
+}
+
 /* Where tasks go, by what the crew has measured: to the side that is likely to answer first. No thread runs. */
 static void test_device_choice(void **state) {
   gpuir_pool_desc desc;
@@ -1427,6 +1467,7 @@ int main(void) {
       cmocka_unit_test(test_device),
       cmocka_unit_test(test_device_fails),
       cmocka_unit_test(test_device_lost),
+      cmocka_unit_test(test_device_stop),
       cmocka_unit_test(test_device_choice),
       cmocka_unit_test(test_device_moves),
       cmocka_unit_test(test_device_full),
