@@ -234,6 +234,24 @@ assert b'does not take answers' in p.stderr.read()
 EOF
 }
 
+@test "where no thread can be started, it ends and says so" {
+  cat >one_thread.c <<'END'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+int pthread_create(pthread_t *t, const pthread_attr_t *a, void *(*f)(void *), void *x) {
+  static int started;
+  int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+  *(void **)&real = dlsym(RTLD_NEXT, "pthread_create");
+  return started++ ? EAGAIN : real(t, a, f, x);
+}
+END
+  cc -std=gnu99 -shared -fPIC -o one_thread.so one_thread.c -ldl || skip "nothing can be preloaded here"
+  printf 'COUNT\tdog\nTOP_10\tdog wolf\nTOP_10\tdog wolf\n' >requests
+  fails 1 "no thread can be started" timeout -s KILL 20 env LD_PRELOAD="$PWD/one_thread.so" gpuir serve --stdio "$wordnet" <requests
+}
+
 @test "misuse and failure are told apart" {
   fails 2 "--stdio or --socket PATH is missing" gpuir serve "$wordnet"
   fails 2 "not both" gpuir serve --stdio --socket s "$wordnet"

@@ -199,6 +199,18 @@ static int is_for_here(const stream *st, const job *j, int alone) {
   return alone && st->in.begin == st->in.end && gpuir_pool_estimate(st->s->pool, j->query) < AT_ONCE_NS;
 }
 
+/* Hands a request to the pool, which has no thread if none could be started. */
+static void stream_submit(const stream *st, job *j) {
+  const struct timespec moment = {0, 1000000};
+  int status;
+  while ((status = gpuir_pool_submit(st->s->pool, &j->task)) == GPUIR_E_BUSY) /* by other clients' requests */
+    (void)nanosleep(&moment, NULL);
+  if (!status) return;
+  snprintf(j->error.msg, sizeof j->error.msg, "no thread can be started");
+  j->task.status = j->error.code = status;
+  job_done(&j->task);
+}
+
 /* Takes a line: answers it, or hands it to the pool. */
 static void stream_take(stream *st, const char *line, size_t len, cli_buf *text) {
   pthread_mutex_lock(&st->lock);
@@ -219,10 +231,7 @@ static void stream_take(stream *st, const char *line, size_t len, cli_buf *text)
   if (bad) stream_fail(st);
   pthread_mutex_unlock(&st->lock);
   if (known) return;
-  while (gpuir_pool_submit(st->s->pool, &j->task) != GPUIR_OK) { /* other clients' requests fill the queue */
-    const struct timespec moment = {0, 1000000};
-    (void)nanosleep(&moment, NULL);
-  }
+  stream_submit(st, j);
 }
 
 /* Reads requests until there are no more. Exit code. */
