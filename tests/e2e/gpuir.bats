@@ -744,7 +744,7 @@ END
       sleep 0.05
     done
     [ ! -e x.tmp ]
-    sleep 0.1
+    sleep 0.6 # one that comes sooner counts as the same
     kill -0 $pid # it waits for room for its message
     kill -$second $pid
     { sleep 20 && kill -KILL $pid; } 3>&- 7>&- 8>&- &
@@ -759,6 +759,24 @@ END
   seq 1 9 | gpuir index -q --lines - -o x
   gpuir verify x
   [ "$(find . -name 'x*')" = ./x ]
+}
+
+@test "two signals at once, as timeout sends them, are one" {
+  mkfifo pipe
+  for _ in {1..5}; do
+    env --default-signal=INT gpuir index --lines - -o x <pipe 2>err &
+    pid=$!
+    exec 7>pipe
+    seq 1 100000 >&7
+    kill -INT $pid
+    kill -TERM $pid || true # the first may have done
+    code=0
+    wait $pid || code=$?
+    exec 7>&-
+    [ "$code" -eq 130 ] || [ "$code" -eq 143 ]
+    grep -q 'stopped; x is not written' err
+    [ "$(find . -name 'x*')" = "" ]
+  done
 }
 
 @test "two builds of the same index: the second is refused" {

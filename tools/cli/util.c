@@ -419,12 +419,18 @@ uint64_t cli_peak_resident(void) {
 #endif
 }
 
+/* Notes a signal. One that comes half a second later, or more, ends the program at once; sooner it counts as the same
+ * one, which timeout(1) sends to the program and to its group. */
 static void on_signal(int number) {
-  if (cli_signal) {
+  static uint64_t first;
+  const uint64_t now = cli_nanoseconds();
+  if (!cli_signal) {
+    first = now;
+    cli_signal = number;
+  } else if (now - first > 500000000u) {
     (void)signal(number, SIG_DFL);
     (void)raise(number);
   }
-  cli_signal = number;
 }
 
 void cli_catch_signals(void) {
@@ -434,6 +440,7 @@ void cli_catch_signals(void) {
     memset(&sa, 0, sizeof sa);
     sa.sa_handler = on_signal; /* without SA_RESTART, so that a blocked read ends */
     sigemptyset(&sa.sa_mask);
+    for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++) sigaddset(&sa.sa_mask, numbers[k]);
     if (sigaction(numbers[i], NULL, &now) || now.sa_handler == SIG_IGN) continue; /* nohup */
     sigaction(numbers[i], &sa, NULL);
   }
