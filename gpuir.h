@@ -16310,6 +16310,12 @@ static void gpuir__order_by_df(const gpuir__engine *e, unsigned npositive, unsig
 #define GPUIR__OVERLAP 16u
 #endif
 
+/* So many matches of live and deleted documents wait, until they are counted together: the fewer of them are looked at
+ * at a time, the more often the processor mispredicts where they end. */
+#ifndef GPUIR__UNCOUNTED
+#define GPUIR__UNCOUNTED (8 * GPUIR__BLOCK_ROOM)
+#endif
+
 /* One driver block on its way through the other lists. Lists are numbered from short to long, the driver is 0. All
  * arrays of postings have GPUIR__BLOCK_ROOM items. */
 typedef struct gpuir__and {
@@ -16325,6 +16331,8 @@ typedef struct gpuir__and {
   uint32_t *where[GPUIR_MAX_TERMS]; /* [list][match] index in the list, in the driver among the candidates; NULL: only
                                      * counted */
   uint32_t *from, *spare, *other[2]; /* of the passes: see gpuir__pass; docs alternates between the two */
+  uint32_t *uncounted; /* nuncounted matches of blocks before, then the last list's; NULL: it goes to other[], too */
+  uint32_t nuncounted;
 } gpuir__and;
 
 #ifndef GPUIR_NO_LAB
@@ -16348,7 +16356,8 @@ static int gpuir__and_prepare_method(gpuir__engine *e, const gpuir__and *x) {
 
 /* Lays out the arrays, orders the lists and sums their bounds. indices: frequencies will be wanted. */
 static int gpuir__and_prepare(gpuir__engine *e, gpuir__and *x, unsigned npositive, int indices) {
-  int status = gpuir__reserve(e, ((size_t)npositive + 6) * GPUIR__BLOCK_ROOM, (size_t)npositive + 6);
+  const size_t uncounted = !indices && e->leaf.deleted ? GPUIR__UNCOUNTED : 0;
+  int status = gpuir__reserve(e, ((size_t)npositive + 6) * GPUIR__BLOCK_ROOM + uncounted, (size_t)npositive + 7);
   unsigned i;
   if (status) return status;
   memset(x, 0, sizeof *x);
@@ -16360,6 +16369,7 @@ static int gpuir__and_prepare(gpuir__engine *e, gpuir__and *x, unsigned npositiv
   x->other[1] = gpuir__carve(e, GPUIR__BLOCK_ROOM);
   x->chosen = gpuir__carve(e, GPUIR__BLOCK_ROOM);
   x->chosen_freqs = gpuir__carve(e, GPUIR__BLOCK_ROOM);
+  if (uncounted) x->uncounted = gpuir__carve(e, uncounted);
   for (i = 0; i < npositive; i++) {
     gpuir__operand *o = &e->operands[x->order[i]];
     if (indices) x->where[i] = gpuir__carve(e, GPUIR__BLOCK_ROOM);
@@ -16385,27 +16395,39 @@ static void gpuir__and_keep(gpuir__and *x, const uint32_t *kept, uint32_t n) {
 }
 
 #if GPUIR__X86
-/* Counts those of n documents, which ascend, that are deleted. The bits of 16 that lie close together are taken out of
- * registers, others are gathered. Reads up to 15 documents more. */
-GPUIR__AVX512 static uint32_t gpuir__deleted_among_avx512(const gpuir__deleted *d, const uint32_t *docs, uint32_t n) {
-  const __m512i one = _mm512_set1_epi32(1), low = _mm512_set1_epi32(31);
+/* Counts those of n documents, 1 to 16 that ascend, that are deleted. The bits of documents that lie close together are
+ * taken out of registers, others are gathered. Reads 16 documents. */
+GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__deleted_in_avx512(const gpuir__deleted *d, const uint32_t *docs,
+    uint32_t n) {
+  const __m512i one = _mm512_set1_epi32(1), x = _mm512_loadu_si512(docs), at = _mm512_srli_epi32(x, 5);
+  const __mmask16 all = (__mmask16)gpuir__low_bits(n);
   const uint32_t *bits = (const uint32_t *)(const void *)d->bits;
+  const uint32_t first = docs[0] / 32, last = docs[n - 1] / 32;
+  __m512i w;
+  if (last - first < 32 && first + 32 <= 2 * d->words)
+    w = _mm512_permutex2var_epi32(_mm512_loadu_si512(bits + first), _mm512_sub_epi32(at, _mm512_set1_epi32((int)first)),
+        _mm512_loadu_si512(bits + first + 16));
+  else w = _mm512_mask_i32gather_epi32(one, all, at, bits, 4);
+  return (uint32_t)__builtin_popcount(gpuir__mask_bits(_mm512_mask_test_epi32_mask(all, _mm512_rorv_epi32(w, x), one)));
+}
+
+/* Counts those of n documents, which ascend, that are deleted. Reads up to 15 documents more. */
+GPUIR__AVX512 static uint32_t gpuir__deleted_among_avx512(const gpuir__deleted *d, const uint32_t *docs, uint32_t n) {
   uint32_t count = 0, j;
-  for (j = 0; j < n; j += 16) {
-    const __mmask16 all = (__mmask16)gpuir__low_bits(gpuir__min32(n - j, 16));
-    const uint32_t first = docs[j] / 32, last = docs[gpuir__min32(j + 15, n - 1)] / 32;
-    const __m512i x = _mm512_loadu_si512(docs + j), at = _mm512_srli_epi32(x, 5);
-    __m512i w;
-    if (last - first < 32 && first + 32 <= 2 * d->words)
-      w = _mm512_permutex2var_epi32(_mm512_loadu_si512(bits + first),
-          _mm512_sub_epi32(at, _mm512_set1_epi32((int)first)), _mm512_loadu_si512(bits + first + 16));
-    else w = _mm512_mask_i32gather_epi32(one, all, at, bits, 4);
-    w = _mm512_srlv_epi32(w, _mm512_and_si512(x, low));
-    count += (uint32_t)__builtin_popcount(gpuir__mask_bits(_mm512_mask_test_epi32_mask(all, w, one)));
-  }
-  return count;
+  for (j = 0; j + 16 <= n; j += 16) count += gpuir__deleted_in_avx512(d, docs + j, 16);
+  return j < n ? count + gpuir__deleted_in_avx512(d, docs + j, n - j) : count;
 }
 #endif
+
+/* Counts those of n documents, which ascend, that are deleted. There are 15 more that may be read. */
+static uint32_t gpuir__and_deleted(const gpuir__engine *e, const uint32_t *docs, uint32_t n) {
+  uint32_t count = 0, j;
+#if GPUIR__X86
+  if (e->ix->simd >= GPUIR_SIMD_AVX512) return gpuir__deleted_among_avx512(e->leaf.deleted, docs, n);
+#endif
+  for (j = 0; j < n; j++) count += (uint32_t)gpuir__deleted_has(e->leaf.deleted, docs[j]);
+  return count;
+}
 
 /* Drops those of n matches that are deleted; returns how many stay. */
 static uint32_t gpuir__and_live(gpuir__and *x, const gpuir__deleted *deleted, uint32_t n) {
@@ -16414,7 +16436,7 @@ static uint32_t gpuir__and_live(gpuir__and *x, const gpuir__deleted *deleted, ui
     kept[live] = j;
     live += !gpuir__deleted_has(deleted, x->docs[j]);
   }
-  if (live < n && x->where[0]) gpuir__and_keep(x, kept, live); /* else they are only counted */
+  if (live < n) gpuir__and_keep(x, kept, live);
   return live;
 }
 
@@ -16525,7 +16547,7 @@ static uint32_t gpuir__and_match_each(gpuir__engine *e, gpuir__and *x, uint32_t 
   for (i = 1; i < x->npositive && n; i++) {
     p.candidates = x->docs;
     p.m = n;
-    p.docs = x->other[i % 2];
+    p.docs = x->uncounted && i + 1 == x->npositive ? x->uncounted + x->nuncounted : x->other[i % 2];
     p.where = x->where[i];
     n = gpuir__and_filter(e, &e->operands[x->order[i]], &p);
     if (e->stopped) return 0;
@@ -16550,15 +16572,27 @@ static uint32_t gpuir__and_match(gpuir__engine *e, gpuir__and *x, uint32_t n) {
   return n;
 }
 
-/* Finds the matches likewise, without deleted documents. */
+/* Finds the matches likewise, without deleted documents, which stay in docs[] if matches are only counted. */
 static uint32_t gpuir__and_match_live(gpuir__engine *e, gpuir__and *x, uint32_t n) {
   n = gpuir__and_match(e, x, n);
   if (!n || !e->leaf.deleted) return n;
-#if GPUIR__X86
-  if (!x->where[0] && e->ix->simd >= GPUIR_SIMD_AVX512)
-    return n - gpuir__deleted_among_avx512(e->leaf.deleted, x->docs, n);
-#endif
-  return gpuir__and_live(x, e->leaf.deleted, n);
+  return x->where[0] ? gpuir__and_live(x, e->leaf.deleted, n) : n - gpuir__and_deleted(e, x->docs, n);
+}
+
+/* Counts the live ones of the matches that wait. */
+static uint32_t gpuir__and_count_rest(gpuir__engine *e, gpuir__and *x) {
+  const uint32_t n = x->nuncounted;
+  x->nuncounted = 0;
+  return n ? n - gpuir__and_deleted(e, x->uncounted, n) : 0;
+}
+
+/* Counts the live ones of n matches; those that the last list's pass put where matches wait do so while there is room
+ * for another block's. */
+static uint32_t gpuir__and_count(gpuir__engine *e, gpuir__and *x, uint32_t n) {
+  if (!n || !e->leaf.deleted) return n;
+  if (x->docs != x->uncounted + x->nuncounted) return n - gpuir__and_deleted(e, x->docs, n);
+  x->nuncounted += n;
+  return x->nuncounted + GPUIR__BLOCK_ROOM <= GPUIR__UNCOUNTED ? 0 : gpuir__and_count_rest(e, x);
 }
 
 /* Fetches the frequencies, less one, of n of the matches in list i. */
@@ -16645,15 +16679,17 @@ static int gpuir__eval_and(gpuir__engine *e, unsigned npositive, uint64_t *count
   nblocks = e->cursors[x.order[0]].list.nblocks;
   for (block = 0;; block++) {
     block = gpuir__engine_part(e, block, nblocks, GPUIR__TAKEN_BLOCKS);
-    if (block >= nblocks) return GPUIR_OK;
+    if (block >= nblocks) break;
     if (gpuir__engine_worked(e, 1)) return e->stopped;
     if (!count && !gpuir__and_is_wanted(e, &x, block, &threshold)) continue;
     n = gpuir__and_candidates(e, &x, block, threshold);
-    if (n) n = count ? gpuir__and_match_live(e, &x, n) : gpuir__and_match(e, &x, n);
+    if (n) n = gpuir__and_match(e, &x, n);
     if (e->stopped) return e->stopped;
-    if (count) *count += n;
+    if (count) *count += gpuir__and_count(e, &x, n);
     else if (n) gpuir__and_score(e, &x, n);
   }
+  if (x.uncounted) *count += gpuir__and_count_rest(e, &x);
+  return GPUIR_OK;
 }
 
 /* ========
