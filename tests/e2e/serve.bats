@@ -252,6 +252,38 @@ END
   fails 1 "no thread can be started" timeout -s KILL 20 env LD_PRELOAD="$PWD/one_thread.so" gpuir serve --stdio "$wordnet" <requests
 }
 
+@test "where there is no descriptor for a client, the server does not ask for one without end" {
+  cat >no_accept.c <<'END'
+#include <errno.h>
+#include <sys/socket.h>
+#include <unistd.h>
+int accept(int fd, struct sockaddr *address, socklen_t *length) {
+  static int calls;
+  (void)fd, (void)address, (void)length;
+  if (++calls == 1000) _exit(99);
+  errno = EMFILE;
+  return -1;
+}
+END
+  cc -std=gnu99 -shared -fPIC -o no_accept.so no_accept.c || skip "nothing can be preloaded here"
+  python3 - <<'EOF'
+from serving import *
+server = subprocess.Popen(['env', 'LD_PRELOAD=' + os.getcwd() + '/no_accept.so', 'gpuir', 'serve', '--socket', 'socket',
+                           index])
+while not os.path.exists('socket'):
+    time.sleep(0.01)
+client = socket.socket(socket.AF_UNIX)
+while client.connect_ex('socket'):  # it is made before it listens
+    time.sleep(0.01)
+time.sleep(0.5)  # enough for a million calls
+server.send_signal(signal.SIGTERM)
+try:
+    assert server.wait(20) == 143
+finally:
+    server.kill()
+EOF
+}
+
 @test "misuse and failure are told apart" {
   fails 2 "--stdio or --socket PATH is missing" gpuir serve "$wordnet"
   fails 2 "not both" gpuir serve --stdio --socket s "$wordnet"

@@ -12,6 +12,7 @@
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #define CLIENTS 64 /* of a socket at a time; further ones wait */
@@ -140,12 +141,16 @@ static client *client_place(listener *l) {
   return place;
 }
 
-/* Takes a client on. */
+/* Takes a client on. Where there is no descriptor for it, it waits, and this thread sleeps before it looks again. */
 static void client_start(listener *l, const server *s, client *c) {
+  const struct timespec moment = {0, 100000000};
   c->fd = accept(l->fd, NULL, NULL);
   c->s = s;
   c->of = l;
-  if (c->fd < 0) return; /* it has gone */
+  if (c->fd < 0) {
+    if (errno != ECONNABORTED) (void)nanosleep(&moment, NULL);
+    return;
+  }
   const int failed = pthread_create(&c->thread, NULL, client_run, c);
   c->joinable = !failed;
   if (!failed) return;
@@ -180,6 +185,8 @@ static int serve_clients(listener *l, const server *s) {
     if (pselect((l->fd > l->wake[0] ? l->fd : l->wake[0]) + 1, &set, NULL, NULL, NULL, &before) <= 0) continue;
     if (FD_ISSET(l->wake[0], &set)) (void)!read(l->wake[0], bytes, sizeof bytes);
     if (FD_ISSET(l->fd, &set)) client_start(l, s, place);
+    pthread_sigmask(SIG_SETMASK, &before, NULL); /* pselect lets no signal in while a client waits */
+    pthread_sigmask(SIG_SETMASK, &all, NULL);
   }
   clients_end(l);
   pthread_sigmask(SIG_SETMASK, &before, NULL);
