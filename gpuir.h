@@ -16395,27 +16395,25 @@ static void gpuir__and_keep(gpuir__and *x, const uint32_t *kept, uint32_t n) {
 }
 
 #if GPUIR__X86
-/* Counts those of n documents, 1 to 16 that ascend, that are deleted. The bits of documents that lie close together are
- * taken out of registers, others are gathered. Reads 16 documents. */
-GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__deleted_in_avx512(const gpuir__deleted *d, const uint32_t *docs,
-    uint32_t n) {
-  const __m512i one = _mm512_set1_epi32(1), x = _mm512_loadu_si512(docs), at = _mm512_srli_epi32(x, 5);
-  const __mmask16 all = (__mmask16)gpuir__low_bits(n);
-  const uint32_t *bits = (const uint32_t *)(const void *)d->bits;
-  const uint32_t first = docs[0] / 32, last = docs[n - 1] / 32;
-  __m512i w;
-  if (last - first < 32 && first + 32 <= 2 * d->words)
-    w = _mm512_permutex2var_epi32(_mm512_loadu_si512(bits + first), _mm512_sub_epi32(at, _mm512_set1_epi32((int)first)),
-        _mm512_loadu_si512(bits + first + 16));
-  else w = _mm512_mask_i32gather_epi32(one, all, at, bits, 4);
-  return (uint32_t)__builtin_popcount(gpuir__mask_bits(_mm512_mask_test_epi32_mask(all, _mm512_rorv_epi32(w, x), one)));
-}
-
-/* Counts those of n documents, which ascend, that are deleted. Reads up to 15 documents more. */
+/* Counts those of n documents, which ascend, that are deleted. The bits of 16 that lie close together are taken out of
+ * registers, others are gathered. Reads up to 15 documents more. */
 GPUIR__AVX512 static uint32_t gpuir__deleted_among_avx512(const gpuir__deleted *d, const uint32_t *docs, uint32_t n) {
+  const __m512i one = _mm512_set1_epi32(1);
+  const uint32_t *bits = (const uint32_t *)(const void *)d->bits;
   uint32_t count = 0, j;
-  for (j = 0; j + 16 <= n; j += 16) count += gpuir__deleted_in_avx512(d, docs + j, 16);
-  return j < n ? count + gpuir__deleted_in_avx512(d, docs + j, n - j) : count;
+  for (j = 0; j < n; j += 16) {
+    const __mmask16 all = (__mmask16)gpuir__low_bits(gpuir__min32(n - j, 16));
+    const uint32_t first = docs[j] / 32, last = docs[gpuir__min32(j + 15, n - 1)] / 32;
+    const __m512i x = _mm512_loadu_si512(docs + j), at = _mm512_srli_epi32(x, 5);
+    __m512i w;
+    if (last - first < 32 && first + 32 <= 2 * d->words)
+      w = _mm512_permutex2var_epi32(_mm512_loadu_si512(bits + first),
+          _mm512_sub_epi32(at, _mm512_set1_epi32((int)first)), _mm512_loadu_si512(bits + first + 16));
+    else w = _mm512_mask_i32gather_epi32(one, all, at, bits, 4);
+    w = _mm512_rorv_epi32(w, x);
+    count += (uint32_t)__builtin_popcount(gpuir__mask_bits(_mm512_mask_test_epi32_mask(all, w, one)));
+  }
+  return count;
 }
 #endif
 
