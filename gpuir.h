@@ -1262,9 +1262,9 @@ GPUIR_API int gpuir_codec_get_info(const gpuir_index *index, int docids, gpuir_c
 
 #if defined(__GNUC__) || defined(__clang__)
 #define GPUIR__PRINTF(f, a) __attribute__((format(printf, f, a)))
-#define GPUIR__NOINLINE static __attribute__((noinline)) /* not copied to each of its callers */
-#define GPUIR__COLD __attribute__((cold)) /* runs once an index or a searcher: small code before fast code */
-#define GPUIR__HOT __attribute__((hot)) /* runs once a term, though its callers are cold */
+#define GPUIR__NOINLINE static __attribute__((noinline)) /* not copied to its callers */
+#define GPUIR__COLD __attribute__((cold)) /* seldom runs: small before fast */
+#define GPUIR__HOT __attribute__((hot)) /* though its callers are cold */
 #define GPUIR__LIKELY(x) __builtin_expect(!!(x), 1)
 #define GPUIR__UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define GPUIR__UNUSED __attribute__((unused))
@@ -1405,7 +1405,7 @@ GPUIR__NOINLINE void *gpuir__alloc_zero(const gpuir_allocator *a, size_t n) {
 }
 
 /* Frees what gpuir__alloc(a, n) returned. */
-static void gpuir__free(const gpuir_allocator *a, void *p, size_t n) {
+GPUIR__NOINLINE void gpuir__free(const gpuir_allocator *a, void *p, size_t n) {
   if (p) (void)a->resize(a->user, p, n ? n : 1, 0);
 }
 
@@ -1462,7 +1462,7 @@ GPUIR_HD uint64_t gpuir__min64(uint64_t a, uint64_t b) { return a < b ? a : b; }
 GPUIR_HD uint64_t gpuir__max64(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
 /* Returns monotonic time in nanoseconds. */
-static uint64_t gpuir__now(void) {
+GPUIR__NOINLINE uint64_t gpuir__now(void) {
   struct timespec t;
   (void)clock_gettime(CLOCK_MONOTONIC, &t);
   return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
@@ -2834,7 +2834,7 @@ GPUIR__AVX2 GPUIR__INLINE void gpuir__avx2_highs16(const uint8_t *p, unsigned n,
 
 /* Unpacks the high bits of all exceptions, in their place above the low bits; those of at most 16 bits, which nearly
  * all are, as words of 16 bits that are not shifted yet. */
-GPUIR__AVX2 GPUIR__INLINE void gpuir__avx2_highs(const gpuir__bp128_view *v, uint32_t *high) {
+GPUIR__AVX2 GPUIR__NOINLINE void gpuir__avx2_highs(const gpuir__bp128_view *v, uint32_t *high) {
   const gpuir__packed8 f = gpuir__avx2_packed_of(v->h, 0);
   const __m128i up = _mm_cvtsi32_si128((int)v->b);
   const unsigned n = gpuir__bp128_exceptions(v);
@@ -11459,7 +11459,7 @@ static void gpuir__leaf_close(gpuir__leaf *leaf) {
   gpuir__segment_close(leaf->seg);
 }
 
-GPUIR_API void gpuir_close(gpuir_index *ix) {
+GPUIR__COLD GPUIR_API void gpuir_close(gpuir_index *ix) {
   gpuir_allocator a;
   size_t i;
   if (!ix) return;
@@ -11849,7 +11849,7 @@ GPUIR_API int gpuir_verify_directory(const gpuir_index *ix, gpuir_error *err) {
   return gpuir__index_verify(ix, gpuir__segment_verify_directory, err);
 }
 
-GPUIR_API int gpuir_verify(const gpuir_index *ix, gpuir_error *err) {
+GPUIR__COLD GPUIR_API int gpuir_verify(const gpuir_index *ix, gpuir_error *err) {
   return gpuir__index_verify(ix, gpuir__segment_verify, err);
 }
 
@@ -12625,7 +12625,7 @@ static int gpuir__run_fill(gpuir__run *r, gpuir_error *err) {
 }
 
 /* Reads the next term's head. *more becomes 0 at the end of the run. */
-static int gpuir__run_next(gpuir__run *r, int *more, gpuir_error *err) {
+GPUIR__HOT static int gpuir__run_next(gpuir__run *r, int *more, gpuir_error *err) {
   const uint8_t *p;
   size_t shared, rest;
   if (r->fill - r->pos < GPUIR__RUN_HEAD && r->at < r->end) {
@@ -13381,7 +13381,7 @@ static int gpuir__builder_gather(gpuir_builder *b, gpuir__unit **unit, gpuir__ru
 }
 
 /* Restores the heap's order below i; equal terms are ordered by run, which is by worker and then docID. */
-static void gpuir__heap_sift(gpuir__run **heap, size_t i, size_t n) {
+GPUIR__HOT static void gpuir__heap_sift(gpuir__run **heap, size_t i, size_t n) {
   gpuir__run *run = heap[i];
   for (;;) {
     size_t child = 2 * i + 1;
@@ -15130,9 +15130,9 @@ GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__match_avx2(int indices, const gpuir__p
   return found + (uint32_t)__builtin_popcount(hit);
 }
 
-/* Merges by registers of 8. A function of its own, since registers of 16 without VP2INTERSECT use it as well: 16 times
- * 16 comparisons would take longer. */
-GPUIR__AVX2 __attribute__((noinline)) static uint32_t gpuir__merge_avx2(gpuir__merge *m, uint32_t found) {
+/* Merges by registers of 8. Registers of 16 without VP2INTERSECT use it as well: 16 times 16 comparisons would take
+ * longer. */
+GPUIR__AVX2 GPUIR__NOINLINE uint32_t gpuir__merge_avx2(gpuir__merge *m, uint32_t found) {
   return gpuir__merge_any(gpuir__match_avx2, 8, 1, m, found);
 }
 
@@ -15329,7 +15329,7 @@ GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__match_avx512(int indices, const gpui
 }
 
 /* Merges by registers of 16. */
-GPUIR__AVX512 __attribute__((noinline)) static uint32_t gpuir__merge_avx512(gpuir__merge *m, uint32_t found) {
+GPUIR__AVX512 GPUIR__NOINLINE uint32_t gpuir__merge_avx512(gpuir__merge *m, uint32_t found) {
   return gpuir__merge_any(gpuir__match_avx512, 16, 1, m, found);
 }
 
@@ -18582,7 +18582,7 @@ static int gpuir__engine_leaf(gpuir__engine *e, const gpuir_query *q, size_t lea
 }
 
 /* Lets other engines help with the search that begins. Without memory for what they find nobody is asked. */
-static void gpuir__share_open(gpuir__engine *e, const gpuir_query *q, int mode, size_t k) {
+GPUIR__COLD static void gpuir__share_open(gpuir__engine *e, const gpuir_query *q, int mode, size_t k) {
   gpuir__share *s = e->rare.share;
   gpuir__lock(&s->lock);
   s->query = q;
@@ -18600,7 +18600,7 @@ static void gpuir__share_open(gpuir__engine *e, const gpuir_query *q, int mode, 
 }
 
 /* Waits for those who help, who stop within a part if the search has failed, and adds what they found. */
-static int gpuir__share_close(gpuir__engine *e, int status) {
+GPUIR__COLD static int gpuir__share_close(gpuir__engine *e, int status) {
   gpuir__share *s = e->rare.share;
   size_t i;
   gpuir__lock(&s->lock);
@@ -19095,7 +19095,7 @@ static void gpuir__batch_words(gpuir_searcher *s, const gpuir_batch *b, int stat
 }
 
 /* Ends a batch that is in flight. */
-static int gpuir__batch_finish(gpuir_batch *b) {
+GPUIR__COLD static int gpuir__batch_finish(gpuir_batch *b) {
   gpuir_searcher *s = b->searcher;
   const gpuir_batch_desc *desc = &b->desc;
   size_t left = desc->nq, i;
@@ -19137,7 +19137,7 @@ static int gpuir__batch_copy(const gpuir_searcher *s, const gpuir_batch_desc *fr
   return GPUIR_OK;
 }
 
-GPUIR_API int gpuir_search_begin(gpuir_searcher *s, const gpuir_batch_desc *desc, gpuir_batch **batch) {
+GPUIR__COLD GPUIR_API int gpuir_search_begin(gpuir_searcher *s, const gpuir_batch_desc *desc, gpuir_batch **batch) {
   gpuir_batch *b;
   int status;
   if (batch) *batch = NULL;
