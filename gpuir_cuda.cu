@@ -128,7 +128,6 @@ static_assert(GPUIR__BLOCK_PAIRS * sizeof(gpuir__pair) % 4 == 0, "bounds are rea
 #define GC_SMALL 16u
 #define GC_BRIEF 2u /* queries at most whose plan is a kernel's parameter: see gc_letter */
 #define GC_LETTER 3072u /* bytes of a plan that a kernel takes as a parameter */
-#define GC_LETTER_SHORT 1024u /* the same of most queries */
 #define GC_RAISE_LEAST 32u /* candidates by which a floor is raised at least */
 #define GC_RAISE_READ 512u /* the last ones, that are looked at then */
 #define GC_RAISE_MOST 1024u /* the same at most, times k */
@@ -4965,14 +4964,10 @@ static __global__ void __launch_bounds__(GC_GUIDED_THREADS, GC_GUIDED_BLOCKS)
  * Start at  gc_alone; gc_receive (the plans of other small launches).
  * ======================*/
 
-/* The plan of a small launch, as a kernel's parameter: it needs no transfer. With a short one a kernel starts
- * sooner. */
-template <uint32_t BYTES>
-struct gc_letter_of {
-  uint4 words[BYTES / 16];
-};
-typedef gc_letter_of<GC_LETTER> gc_letter;
-typedef gc_letter_of<GC_LETTER_SHORT> gc_letter_short;
+/* The plan of a small launch, as a kernel's parameter: it needs no transfer. */
+typedef struct gc_letter {
+  uint4 words[GC_LETTER / 16];
+} gc_letter;
 
 #define GC_TRIES 264u /* blocks of threads at most that try a query */
 #define GC_TRIED 16u /* scores that each of them keeps, of an OR */
@@ -5019,8 +5014,7 @@ static __device__ __forceinline__ const T *gc_posted(const gc_errand &errand, co
 }
 
 /* Takes the plan out of the parameters. */
-template <typename Letter>
-static __device__ __forceinline__ void gc_open_letter(const gc_batch &given, const Letter &letter,
+static __device__ __forceinline__ void gc_open_letter(const gc_batch &given, const gc_letter &letter,
     const gc_errand &errand, gc_alone_shared *s) {
   static_assert(GC_LETTER / 16 <= GC_GUIDED_THREADS && sizeof(gc_batch) / 4 < GC_GUIDED_THREADS, "a word a thread");
   const uint32_t i = threadIdx.x;
@@ -5325,10 +5319,10 @@ static __device__ __forceinline__ void gc_answer(const gc_view &v, const gc_erra
 /* Answers it by one launch. On an H200, 25.2 million documents, the median OR takes 34 us from call to hits, of which
  * the kernel takes 23: 1 to open the plan, 11 until its floor is set, 9 to take the blocks, 2 to write the hits. 5 pass
  * until the kernel begins and the bell is heard, 5 in the host's calls. */
-template <bool IS_AND, typename Letter>
+template <bool IS_AND>
 static __global__ void __launch_bounds__(GC_GUIDED_THREADS, GC_ALONE_BLOCKS)
     gc_alone(const __grid_constant__ gc_view v, const __grid_constant__ gc_batch given,
-        const __grid_constant__ Letter letter, const __grid_constant__ gc_errand errand) {
+        const __grid_constant__ gc_letter letter, const __grid_constant__ gc_errand errand) {
   __shared__ gc_alone_shared s;
   gc_open_letter(given, letter, errand, &s);
   gc_answer<IS_AND>(v, errand, &s);
@@ -7231,7 +7225,7 @@ static int gc_shape(gpuir_cuda *c, gpuir_error *err) {
   s = gc_grid_of(c, (const void *)gc_and_decoding, GC_AND_THREADS, 0, &c->grids.ands, err);
   if (!s) s = gc_grid_of(c, (const void *)gc_and_guided, GC_GUIDED_THREADS, 0, &c->grids.guided, err);
   if (!s) s = gc_grid_of(c, (const void *)gc_max, GC_GUIDED_THREADS, 0, &c->grids.maxs, err);
-  if (!s) s = gc_grid_of(c, (const void *)gc_alone<false, gc_letter>, GC_GUIDED_THREADS, 0, &c->grids.alone, err);
+  if (!s) s = gc_grid_of(c, (const void *)gc_alone<false>, GC_GUIDED_THREADS, 0, &c->grids.alone, err);
   if (s) return s;
   if (c->info.compute_capability >= 90) { /* or the first queries would wait for them */
     GC_TRY(cudaFuncGetAttributes(&at, gc_prompt<false, GC_PROMPT_TERMS_FEW>), "loading the kernels");
@@ -8799,24 +8793,17 @@ static gc_errand gc_errand_of(gc_track *x, const gc_plan *p, unsigned grid) {
   return errand;
 }
 
-/* Starts gc_alone with a letter of this kind. */
-template <typename Letter>
-static void gc_start_alone(const gc_track *x, int is_and, uint64_t grid, const gc_errand &errand) {
-  Letter letter;
-  static_assert(sizeof(gc_view) + sizeof(gc_batch) + sizeof(letter) + sizeof errand <= 4096, "parameters");
-  memcpy(&letter, x->staging, x->letter);
-  gc_start(x, is_and ? gc_alone<true, Letter> : gc_alone<false, Letter>, grid, GC_GUIDED_THREADS, 0, x->cuda->view,
-      x->batch, letter, errand);
-}
-
+/* Starts gc_alone. */
 static int gc_launch_alone(gc_track *x, const gc_plan *p, gpuir_error *err) {
   const unsigned most = x->cuda->grids.alone;
   const gc_errand errand = gc_errand_of(x, p, most);
   const uint64_t blocks = gpuir__max64(p->nand ? p->nand_blocks : p->max_blocks, errand.tries);
+  gc_letter letter;
+  static_assert(sizeof(gc_view) + sizeof(gc_batch) + sizeof letter + sizeof errand <= 4096, "parameters");
   x->chained = 0;
-  if (x->letter <= GC_LETTER_SHORT)
-    gc_start_alone<gc_letter_short>(x, p->nand != 0, gpuir__min64(blocks, most), errand);
-  else gc_start_alone<gc_letter>(x, p->nand != 0, gpuir__min64(blocks, most), errand);
+  memcpy(&letter, x->staging, x->letter);
+  gc_start(x, p->nand ? gc_alone<true> : gc_alone<false>, gpuir__min64(blocks, most), GC_GUIDED_THREADS, 0,
+      x->cuda->view, x->batch, letter, errand);
   GC_TRY(cudaGetLastError(), "launching kernels");
   return GPUIR_OK;
 }
