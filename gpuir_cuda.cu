@@ -1515,11 +1515,10 @@ static __device__ __forceinline__ void gc_pack(const uint32_t v[4], uint32_t cou
   for (i = lane; i < words; i += 32) to[i] = sh[i];
 }
 
-/* Packs the values of block g: notes its size and width, or, with WRITE, writes its words behind `to`, where the list
- * has room for `room` words. Values behind count become 0. */
-template <bool WRITE>
-static __device__ __forceinline__ void gc_recode_values(uint32_t v[4], uint32_t count, bool brief, uint64_t g,
-    uint32_t *off, uint8_t *width, uint32_t *to, uint32_t room, uint32_t *sh) {
+/* Packs the values of block g: notes its size and width or writes its words behind `to`, where the list has room for
+ * `room` words. Values behind count become 0. */
+static __device__ __forceinline__ void gc_recode_values(uint32_t v[4], uint32_t count, bool brief, bool writes,
+    uint64_t g, uint32_t *off, uint8_t *width, uint32_t *to, uint32_t room, uint32_t *sh) {
   const uint32_t lane = gc_lane();
   gc_form form;
   uint32_t i, words;
@@ -1528,7 +1527,7 @@ static __device__ __forceinline__ void gc_recode_values(uint32_t v[4], uint32_t 
     if (4 * lane + i >= count) v[i] = 0;
   form = gc_choose(v, count, brief ? 1 : 4, sh);
   words = (form.bytes + brief + 3) / 4;
-  if (WRITE) {
+  if (writes) {
     if (off[g] <= room && words <= room - off[g]) gc_pack(v, count, form, brief, to + off[g], words, sh);
   } else if (!lane) {
     off[g] = words;
@@ -1536,12 +1535,11 @@ static __device__ __forceinline__ void gc_recode_values(uint32_t v[4], uint32_t 
   }
 }
 
-/* Recodes blocks, docIDs and frequencies, a warp a block: the decoders' instructions and about 400 for choosing and
- * packing. Measured with ef and newpfd, 1.2 G postings in 0.7 M lists, 2^14 lists or 64 MB at once: sizes 58 G
- * postings/s, writing 40 G; with what lies between 20 G. Reading the index's bytes and sending them takes five times
- * as long. */
-template <bool WRITE>
-static __global__ void __launch_bounds__(256) gc_recode(const __grid_constant__ gc_recoding r) {
+/* Recodes blocks, docIDs and frequencies, a warp a block: finds their sizes, or writes them. It takes the decoders'
+ * instructions and about 400 for choosing and packing. Measured with ef and newpfd, 1.2 G postings in 0.7 M lists, 2^14
+ * lists or 64 MB at once, by a kernel for each: sizes 58 G postings/s, writing 40 G; with what lies between 20 G.
+ * Reading the index's bytes and sending them takes five times as long. */
+static __global__ void __launch_bounds__(256) gc_recode(const __grid_constant__ gc_recoding r, bool writes) {
   __shared__ uint4 room[8][32];
   const uint32_t lane = gc_lane(), warps = gridDim.x * 8;
   uint32_t *sh = (uint32_t *)room[threadIdx.x / 32];
@@ -1555,7 +1553,7 @@ static __global__ void __launch_bounds__(256) gc_recode(const __grid_constant__ 
       bool brief;
       while (g >= __ldg(r.start + list + 1)) list++;
       const gc_source &s = r.sources[list];
-      if (WRITE) to = r.targets[list];
+      if (writes) to = r.targets[list];
       block = g - __ldg(r.start + list);
       brief = !s.docs.s.offset;
       count = gc_any_docs(s, block, sh, v);
@@ -1564,10 +1562,10 @@ static __global__ void __launch_bounds__(256) gc_recode(const __grid_constant__ 
 #pragma unroll
       for (i = 3; i > 0; i--) v[i] -= v[i - 1] + 1;
       v[0] -= before + 1;
-      gc_recode_values<WRITE>(v, count, brief, g, r.docs_off, r.docs_width, to.docs, to.docs_words, sh);
+      gc_recode_values(v, count, brief, writes, g, r.docs_off, r.docs_width, to.docs, to.docs_words, sh);
       gc_any_freqs(s, block, count, sh, v);
-      gc_recode_values<WRITE>(v, count, brief, g, r.freqs_off, r.freqs_width, to.freqs, to.freqs_words, sh);
-      if (WRITE && !brief && !lane) {
+      gc_recode_values(v, count, brief, writes, g, r.freqs_off, r.freqs_width, to.freqs, to.freqs_words, sh);
+      if (writes && !brief && !lane) {
         r.to_last[to.entry + block] = s.docs.s.last[block];
         r.to_docs_off[to.entry + block] = r.docs_off[g];
         r.to_freqs_off[to.entry + block] = r.freqs_off[g];
@@ -6161,7 +6159,7 @@ static int gc_recoder_measure(const gpuir_cuda *c, gc_recoder *r, gpuir_error *e
   w->to_freqs_off = (uint32_t *)(uintptr_t)v->freqs_off;
   w->to_docs_width = (uint8_t *)(uintptr_t)v->docs_width;
   w->to_freqs_width = (uint8_t *)(uintptr_t)v->freqs_width;
-  gc_recode<false><<<gc_recoder_grid(c, r), 256, 0, r->pipe->stream>>>(*w);
+  gc_recode<<<gc_recoder_grid(c, r), 256, 0, r->pipe->stream>>>(*w, false);
   gc_recode_offsets<<<dim3(w->nlists, 2), 1024, 0, r->pipe->stream>>>(*w);
   GC_TRY(cudaGetLastError(), "recoding lists");
   return GPUIR_OK;
@@ -6182,7 +6180,7 @@ static int gc_recoder_write(const gpuir_cuda *c, gc_recoder *r, gpuir_error *err
   int status = gc_pipe_put(r->pipe, r->work.targets, r->targets, r->work.nlists * sizeof *r->targets, err);
   if (!status) status = gc_pipe_flush(r->pipe, err);
   if (status) return status;
-  gc_recode<true><<<gc_recoder_grid(c, r), 256, 0, r->pipe->stream>>>(r->work);
+  gc_recode<<<gc_recoder_grid(c, r), 256, 0, r->pipe->stream>>>(r->work, true);
   GC_TRY(cudaGetLastError(), "recoding lists");
   return GPUIR_OK;
 }
