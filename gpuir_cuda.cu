@@ -5109,16 +5109,33 @@ static __device__ __forceinline__ void gc_add_work(gc_alone_shared *s, uint32_t 
   if (at < GC_WORK) s->work[at] = make_uint2(list, block);
 }
 
-/* Does the work that has been noted: a warp a block or, where there is little, all warps one after another. */
+/* Hands in the best scores of an OR's block that was tried. */
+static __device__ __forceinline__ void gc_hand_in(const gc_errand &errand, gc_alone_shared *s) {
+  uint32_t *to = errand.desk->score + s->rank * GC_TRIED, o;
+  if (threadIdx.x < GPUIR__BLOCK && (s->dead[threadIdx.x / 32] >> gc_lane() & 1)) s->sum[threadIdx.x] = 0;
+  __syncthreads();
+  if (threadIdx.x < GPUIR__BLOCK) {
+    const uint32_t mine = s->sum[threadIdx.x];
+    uint32_t rank = 0;
+#pragma unroll 8
+    for (o = 0; o < GPUIR__BLOCK; o++) rank += (s->sum[o] > mine) | ((s->sum[o] == mine) & (o < threadIdx.x));
+    if (rank < GC_TRIED) __stcg(to + rank, mine);
+  }
+}
+
+/* Does the work that has been noted: a warp a block or, where there is little, all warps one after another. What an OR
+ * tries, `tries`, is handed in; all else that is found becomes candidates. */
 template <bool IS_AND>
-static __device__ __forceinline__ void gc_do_work(const gc_view &v, gc_alone_shared *s) {
+static __device__ __forceinline__ void gc_do_work(const gc_view &v, const gc_errand &errand, bool tries,
+    gc_alone_shared *s) {
   const unsigned long long floor = gc_floor(s->b.states);
   const uint32_t n = s->nwork;
   uint32_t i;
   if (n <= GC_TOGETHER) {
     for (i = 0; i < n; i++) {
       gc_score_any_block<IS_AND>(v, s->work[i].x, s->work[i].y, s);
-      gc_offer_block(floor, s);
+      if (!IS_AND && tries) gc_hand_in(errand, s);
+      else gc_offer_block(floor, s);
     }
   } else {
     for (;;) {
@@ -5166,56 +5183,38 @@ static __device__ __forceinline__ void gc_look_at_block(const gc_view &v, const 
   gc_add_work(s, e, i);
 }
 
-/* Takes this block of threads' share of the driving lists' blocks. These are dealt out evenly, as good ones may lie
- * together; where there are many, eight at a time, whose bounds are one load's. */
+/* Notes a part of this block of threads' share of the driving lists' blocks as work, from number `from` of them on.
+ * They are dealt out evenly, as good ones may lie together; where there are many, eight at a time, whose bounds are one
+ * load's. */
 template <bool IS_AND>
-static __device__ __forceinline__ void gc_take_share(const gc_view &v, const gc_errand &errand, gc_alone_shared *s) {
+static __device__ __forceinline__ void gc_note_share(const gc_view &v, const gc_errand &errand, uint32_t need,
+    uint32_t blocks, uint32_t from, gc_alone_shared *s) {
   const gc_job &job = s->b.jobs[0];
   const gc_term *terms = s->b.terms + job.first_term;
-  const uint32_t need = gc_need(gc_floor(s->b.states));
-  uint32_t blocks, from, u;
-  if (!gc_drivers<IS_AND>(job, terms, need, &blocks)) return;
   const uint32_t unit = blocks <= 64 * gridDim.x ? 1 : 8;
-  for (from = 0; from * gridDim.x < blocks; from += GC_WORK) {
-    for (u = from + threadIdx.x; u < from + GC_WORK; u += blockDim.x) {
-      const uint64_t i = ((uint64_t)(u / unit) * gridDim.x + s->rank) * unit + u % unit;
-      if (i < blocks) gc_look_at_block<IS_AND>(v, job, terms, errand, need, (uint32_t)i, s);
-    }
-    __syncthreads();
-    gc_do_work<IS_AND>(v, s);
+  uint32_t u;
+  for (u = from + threadIdx.x; u < from + GC_WORK; u += blockDim.x) {
+    const uint64_t i = ((uint64_t)(u / unit) * gridDim.x + s->rank) * unit + u % unit;
+    if (i < blocks) gc_look_at_block<IS_AND>(v, job, terms, errand, need, (uint32_t)i, s);
   }
 }
 
 /* ---- trying a query, for a floor ---- */
 
-/* Tries an OR: this block of threads scores a block of one of its first lists, spread evenly over them, and hands in
- * its best scores. */
-static __device__ __forceinline__ void gc_try_or(const gc_view &v, const gc_errand &errand, gc_alone_shared *s) {
+/* Notes as work what this block of threads tries: of an AND a block of its driver, spread evenly over it; of an OR one
+ * of its first lists, spread evenly over them. */
+template <bool IS_AND>
+static __device__ __forceinline__ void gc_note_try(const gc_errand &errand, gc_alone_shared *s) {
   const gc_term *terms = s->b.terms + s->b.jobs[0].first_term;
-  uint32_t *to = errand.desk->score + s->rank * GC_TRIED, i = s->rank, e = 0, o;
-  while (e < GC_LAYERS && i >= errand.take[e]) i -= errand.take[e++];
-  if (e == GC_LAYERS) {
-    if (threadIdx.x < GC_TRIED) __stcg(to + threadIdx.x, 0);
+  uint32_t i = s->rank, e = 0;
+  if (i >= errand.tries) return;
+  if (IS_AND) {
+    if (errand.step && !threadIdx.x) gc_add_work(s, 0, i * errand.step);
     return;
   }
-  gc_score_any_block<false>(v, e, i * (terms[e].nblocks / errand.take[e]), s);
-  if (threadIdx.x < GPUIR__BLOCK && (s->dead[threadIdx.x / 32] >> gc_lane() & 1)) s->sum[threadIdx.x] = 0;
-  __syncthreads();
-  if (threadIdx.x < GPUIR__BLOCK) {
-    const uint32_t mine = s->sum[threadIdx.x];
-    uint32_t rank = 0;
-#pragma unroll 8
-    for (o = 0; o < GPUIR__BLOCK; o++) rank += (s->sum[o] > mine) | ((s->sum[o] == mine) & (o < threadIdx.x));
-    if (rank < GC_TRIED) __stcg(to + rank, mine);
-  }
-}
-
-/* Tries an AND: this block of threads takes a block of its driver, spread evenly over it. What it finds are
- * candidates. */
-static __device__ __forceinline__ void gc_try_and(const gc_view &v, const gc_errand &errand, gc_alone_shared *s) {
-  if (errand.step && !threadIdx.x) gc_add_work(s, 0, s->rank * errand.step);
-  __syncthreads();
-  gc_do_work<true>(v, s);
+  while (e < GC_LAYERS && i >= errand.take[e]) i -= errand.take[e++];
+  if (e < GC_LAYERS && !threadIdx.x) gc_add_work(s, e, i * (terms[e].nblocks / errand.take[e]));
+  if (e == GC_LAYERS && threadIdx.x < GC_TRIED) __stcg(errand.desk->score + s->rank * GC_TRIED + threadIdx.x, 0);
 }
 
 /* Scores as keys. */
@@ -5243,13 +5242,11 @@ static __device__ __forceinline__ void gc_set_floor(const gc_errand &errand, gc_
   }
 }
 
-/* Tries a query by the first blocks of threads, and has all of them wait for the floor. Those that wait wait for
+/* Ends the trying, by the first blocks of threads, and has all of them wait for the floor. Those that wait wait for
  * others that run already, as ranks are given in the order of beginning. */
 template <bool IS_AND>
-static __device__ __forceinline__ void gc_try(const gc_view &v, const gc_errand &errand, gc_alone_shared *s) {
+static __device__ __forceinline__ void gc_await_floor(const gc_errand &errand, gc_alone_shared *s) {
   if (s->rank < errand.tries) {
-    if (IS_AND) gc_try_and(v, errand, s);
-    else gc_try_or(v, errand, s);
     __threadfence();
     __syncthreads();
     if (!threadIdx.x) s->last = atomicAdd(&s->b.states->opened, 1) == errand.tries - 1;
@@ -5264,6 +5261,35 @@ static __device__ __forceinline__ void gc_try(const gc_view &v, const gc_errand 
   __threadfence();
   __syncthreads();
 }
+
+/* Tries the query, if it is to be tried, and takes this block of threads' share. Both do their work at one place, as
+ * its code is long. */
+template <bool IS_AND>
+static __device__ __forceinline__ void gc_try_and_take(const gc_view &v, const gc_errand &errand, gc_alone_shared *s) {
+  const gc_job &job = s->b.jobs[0];
+  bool tries = errand.tries != 0;
+  uint32_t need = 0, blocks = 0, from = 0;
+#pragma unroll 1
+  for (;;) {
+    if (tries) {
+      gc_note_try<IS_AND>(errand, s);
+    } else {
+      if (!from) {
+        need = gc_need(gc_floor(s->b.states));
+        if (!gc_drivers<IS_AND>(job, s->b.terms + job.first_term, need, &blocks)) break;
+      }
+      if (from * gridDim.x >= blocks) break;
+      gc_note_share<IS_AND>(v, errand, need, blocks, from, s);
+      from += GC_WORK;
+    }
+    __syncthreads();
+    gc_do_work<IS_AND>(v, errand, tries, s);
+    if (tries) gc_await_floor<IS_AND>(errand, s);
+    tries = false;
+  }
+}
+
+/* ---- the answer ---- */
 
 /* Leaves only the best of many candidates, by a block of threads: gathers their scores in shared memory, and chooses
  * there. */
@@ -5299,8 +5325,7 @@ static __device__ __forceinline__ void gc_thin_out(gc_alone_shared *s) {
 /* Answers a query whose plan is open: an AND, or an OR by MaxScore. */
 template <bool IS_AND>
 static __device__ __forceinline__ void gc_answer(const gc_view &v, const gc_errand &errand, gc_alone_shared *s) {
-  if (errand.tries) gc_try<IS_AND>(v, errand, s);
-  gc_take_share<IS_AND>(v, errand, s);
+  gc_try_and_take<IS_AND>(v, errand, s);
   __threadfence();
   __syncthreads();
   if (!threadIdx.x) s->last = atomicAdd(&errand.desk->control.ended, 1) == gridDim.x - 1;
