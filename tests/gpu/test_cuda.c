@@ -6,7 +6,8 @@
  * at a time, with both evaluators. So are indexes in every codec, and WordNet. Calls of CUDA are made to fail one
  * after another (gpuir_cuda.cu's seam). Prints TAP. Without a device it says so and succeeds. `test_cuda quick` is the
  * reduced set for compute-sanitizer, `test_cuda shapes|codecs|text|ranges|phrases|live` a part of the whole (with
- * `-quick` behind it reduced), and `test_cuda ./INDEX` searches an index that is there. */
+ * `-quick` behind it reduced; `2/3` as another argument: the second of each three of its steps), and `test_cuda
+ * ./INDEX` searches an index that is there. */
 #define GPUIR_IMPLEMENTATION
 #include "gpuir.h"
 
@@ -14,6 +15,8 @@
 #include "synth.h"
 
 #include "real.h"
+
+#include "share.h"
 
 #include "compare.h"
 
@@ -886,7 +889,7 @@ static void check_codecs(const char *path, int quick) {
   if (quick) small.documents = 1000;
   for (d = 0; d < sizeof docs / sizeof docs[0]; d++)
     for (f = 0; f < 5; f++) {
-      if (quick && d % 5 != f) continue;
+      if ((quick && d % 5 != f) || !is_mine()) continue;
       codec = docs[d];
       freq_codec = freqs[f];
       check_codec(&small, path, quick ? 8 : 64, &small_bytes);
@@ -916,6 +919,7 @@ static void check_shapes(const char *path, int quick) {
   unsigned i;
   for (i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
     shape s = shapes[i];
+    if (!is_mine()) continue;
     if (quick && s.documents > 4000) s.documents = 4000;
     build(&s, path);
     check(s.name, path, s.vocabulary + 1, quick ? 8 : 400, quick);
@@ -966,67 +970,66 @@ static void close_beside(beside *x) {
 }
 
 /* Guesses of the k-th score that are too high: the queries are run again, and their hits are right all the same. */
-static void check_guesses(const char *path, uint32_t vocabulary) {
-  enum { N = 100 };
+static void check_guesses(const char *path, uint32_t vocabulary, unsigned n) {
   static const size_t ks[] = {10, 300};
   const float doubt = gpuir_cuda_seam_doubt[0];
   beside x;
-  gpuir_query *q[N];
+  gpuir_query *q[300]; /* n at most */
   synth_rng r = {4711};
   unsigned bad = 0, i, high;
   open_beside(&x, path);
-  for (i = 0; i < N; i++) q[i] = random_query(x.ix, vocabulary, &r, 0);
+  for (i = 0; i < n; i++) q[i] = random_query(x.ix, vocabulary, &r, 0);
   for (i = 0; i < sizeof ks / sizeof ks[0]; i++) {
     long calls[4];
     for (high = 0; high < 4; high++) {
       gpuir_cuda_seam_doubt[0] = high & 1 ? -1000.0f : doubt;
       gpuir_cuda_seam_doubt[1] = high & 2 ? -1000.0f : doubt;
       gpuir_cuda_seam_calls = 0;
-      bad += compare(x.cpu, x.gpu, q, N, ks[i], TOGETHER);
+      bad += compare(x.cpu, x.gpu, q, n, ks[i], TOGETHER);
       calls[high] = gpuir_cuda_seam_calls;
-      bad += compare(x.cpu, x.gpu, q, N, ks[i], SINGLE);
+      bad += compare(x.cpu, x.gpu, q, n, ks[i], SINGLE);
     }
     for (high = 1; high < 4; high++) bad += calls[high] <= calls[0]; /* another run needs more calls */
   }
   gpuir_cuda_seam_doubt[0] = gpuir_cuda_seam_doubt[1] = doubt;
   report(!bad, "guesses that are too high are noticed");
-  for (i = 0; i < N; i++) gpuir_query_destroy(q[i]);
+  for (i = 0; i < n; i++) gpuir_query_destroy(q[i]);
   close_beside(&x);
 }
 
 extern long gpuir_cuda_seam_prompts;
 
 /* ANDs alone, of which one cluster answers those whose driver is short, unless they have too many candidates. */
-static void check_prompt(const char *name, const char *path, uint32_t vocabulary) {
-  enum { N = 300 };
+static void check_prompt(const char *name, const char *path, uint32_t vocabulary, unsigned n) {
   static const size_t ks[] = {1, 10, 128, 129};
   beside x;
   gpuir_cuda_info info;
-  gpuir_query *q[N];
+  gpuir_query *q[300]; /* n at most */
   synth_rng r = {81};
   unsigned bad = 0, i;
   char what[160];
   open_beside(&x, path);
   gpuir_cuda_get_info(x.cuda, &info);
-  for (i = 0; i < N;) {
+  for (i = 0; i < n;) {
     q[i] = random_query(x.ix, vocabulary, &r, 0);
     if (q[i]->mode == GPUIR_AND) i++;
     else gpuir_query_destroy(q[i]);
   }
   for (i = 0; i < sizeof ks / sizeof ks[0]; i++) {
     gpuir_cuda_seam_prompts = 0;
-    bad += compare(x.cpu, x.gpu, q, N, ks[i], SINGLE);
+    bad += compare(x.cpu, x.gpu, q, n, ks[i], SINGLE);
     bad += (gpuir_cuda_seam_prompts > 0) != (ks[i] <= 128 && info.compute_capability >= 90);
   }
   (void)snprintf(what, sizeof what, "ANDs alone with short drivers: %s", name);
   report(!bad, what);
-  for (i = 0; i < N; i++) gpuir_query_destroy(q[i]);
+  for (i = 0; i < n; i++) gpuir_query_destroy(q[i]);
   close_beside(&x);
 }
 
 /* Large ranges of docIDs. */
 static void check_ranges(const char *path, int quick) {
   static const shape crowded = {"", 4000, 3, 6, 1, 1, 0};
+  const unsigned prompts = quick ? 60 : 300;
   gpuir_error err;
   synth_desc d;
   memset(&d, 0, sizeof d);
@@ -1038,16 +1041,16 @@ static void check_ranges(const char *path, int quick) {
   d.threads = 8;
   d.seed = 5;
   if (synth_generate(&d, path, &err)) printf("# %s\n", err.msg);
-  check("a large docID range", path, d.terms, quick ? 8 : 300, quick);
-  check_guesses(path, d.terms);
-  check_prompt("lists of all lengths", path, d.terms);
+  if (is_mine()) check("a large docID range", path, d.terms, quick ? 8 : 300, quick);
+  if (is_mine()) check_guesses(path, d.terms, quick ? 40 : 100);
+  if (is_mine()) check_prompt("lists of all lengths", path, d.terms, prompts);
   d.clustering = 0.8;
   d.seed = 6;
   if (synth_generate(&d, path, &err)) printf("# %s\n", err.msg);
-  check("clustered docIDs", path, d.terms, quick ? 8 : 300, quick);
-  check_prompt("clustered docIDs", path, d.terms);
+  if (is_mine()) check("clustered docIDs", path, d.terms, quick ? 8 : 300, quick);
+  if (is_mine()) check_prompt("clustered docIDs", path, d.terms, prompts);
   build_shape(&crowded, path);
-  check_prompt("more candidates than there is room for", path, crowded.vocabulary);
+  if (is_mine()) check_prompt("more candidates than there is room for", path, crowded.vocabulary, prompts);
   if (quick) return;
   d.documents = 2000000; /* a cache of a tenth */
   d.terms = 4000;
@@ -1412,6 +1415,7 @@ int main(int argc, char **argv) {
   gpuir_cuda *cuda;
   gpuir_error err;
   int status;
+  if (argc > 2 && !take_share(argv[2])) return 1;
   if (!mkdtemp(folder)) return 1;
   (void)snprintf(path, sizeof path, "%s/index", folder);
   build(&one, path);
@@ -1436,12 +1440,12 @@ int main(int argc, char **argv) {
     if (strstr(part, "phrases")) check_phrases(path, quick);
     for (unweighed = 0; strstr(part, "live") && unweighed < 2; unweighed++) {
       gpuir_cuda_seam_unweighed = unweighed;
-      check_live(folder, quick ? 3000 : 32000, quick ? 12 : unweighed ? 24 : 60);
+      if (is_mine()) check_live(folder, quick ? 3000 : 32000, quick ? 12 : unweighed ? 24 : 60);
     }
     gpuir_cuda_seam_unweighed = 0;
-    if (strstr(part, "live")) check_takeover();
-    if (strstr(part, "live")) check_failing_snapshots(quick ? 500 : 8000);
-    if (strstr(part, "shapes")) check_segments(quick ? 900 : 30000);
+    if (strstr(part, "live") && is_mine()) check_takeover();
+    if (strstr(part, "live") && is_mine()) check_failing_snapshots(quick ? 500 : 8000);
+    if (strstr(part, "shapes") && is_mine()) check_segments(quick ? 900 : 30000);
   }
   (void)unlink(path);
   (void)rmdir(folder);

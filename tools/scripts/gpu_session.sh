@@ -91,36 +91,50 @@ log() {
   return "$status"
 }
 
-sanitized() { # TOOL TEST ARGUMENT FILE
-  timeout 520 compute-sanitizer --tool "$1" --error-exitcode 9 "$2" "$3" >"$4.all" 2>&1
-  local status=$?
+# sanitized DIR TOOL TEST ARGUMENT...: a test, or a share of it, under compute-sanitizer
+sanitized() {
+  local file status program
+  file=$1/$2-$(tr '/ ' .- <<<"${*:3}").txt
+  program=$(command -v "$3")
+  timeout "${LIMIT:-500}" compute-sanitizer --tool "$2" --error-exitcode 9 "$program" "${@:4}" >"$file.all" 2>&1
+  status=$?
   {
-    echo "== $1: compute-sanitizer --tool $1 ${2##*/} $3"
-    grep 'SUMMARY' "$4.all"
-    echo "$(grep -c '^ok ' "$4.all") tests ok, $(grep -c '^not ok ' "$4.all") not ok, status $status"
-    grep '^not ok ' "$4.all" | head -n 20
-  } >"$4"
+    echo "== $2: compute-sanitizer --tool $2 ${*:3}"
+    grep 'SUMMARY' "$file.all"
+    echo "$(grep -c '^ok ' "$file.all") tests ok, $(grep -c '^not ok ' "$file.all") not ok, status $status"
+    grep '^not ok ' "$file.all" | head -n 20
+  } >"$file"
   return "$status"
 }
 
+# sanitize DIR: the tests under each tool, in shares of like length, the longest first, and twelve at once
+sanitize() {
+  local tool share
+  export -f sanitized
+  for tool in racecheck initcheck memcheck synccheck; do
+    for share in ranges-quick\ {1,2,3,4,5,6}/6 live-quick\ {1,2,3,4}/4 shapes-quick\ {5,6,3,4}/7 phrases-quick \
+      codecs-quick\ {1,2}/2 shapes-quick\ {1,2,7}/7 text-quick; do
+      echo "$1 $tool test_cuda $share"
+    done
+    for share in 1 2 3 4; do echo "$1 $tool test_lab quick $share/4"; done
+  done | xargs -P 12 -L 1 bash -c 'sanitized "$@"' _
+}
+
 check() {
-  local dir=$work/check tool test pid pids=()
+  local dir=$work/check test pid pids=()
   mkdir -p "$dir"
   log "$dir/test_hostile.txt" timeout 520 test_hostile &
   pids+=($!)
   log "$dir/test_team.txt" timeout 520 test_team &
   pids+=($!)
-  log "$dir/memcheck-test_hostile.log" sanitized memcheck "$(command -v test_hostile)" 2000 \
-    "$dir/memcheck-test_hostile.txt" &
-  pids+=($!)
   for test in test_cuda test_lab; do
     log "$dir/$test.txt" timeout 520 "$test" &
     pids+=($!)
-    for tool in memcheck synccheck initcheck racecheck; do
-      log "$dir/$tool-$test.log" sanitized "$tool" "$(command -v "$test")" quick "$dir/$tool-$test.txt" &
-      pids+=($!)
-    done
   done
+  log "$dir/sanitize.log" sanitize "$dir" &
+  pids+=($!)
+  log "$dir/hostile.log" sanitized "$dir" memcheck test_hostile 2000 &
+  pids+=($!)
   for pid in "${pids[@]}"; do wait "$pid" || failed=1; done
   { echo "# $machine"; cat "$dir"/*check-test_*.txt; } >"$dir/sanitize_cuda.txt"
   cat "$dir/sanitize_cuda.txt"
