@@ -5210,11 +5210,11 @@ static __device__ __forceinline__ void gc_note_try(const gc_errand &errand, gc_a
   if (i >= errand.tries) return;
   if (IS_AND) {
     if (errand.step && !threadIdx.x) gc_add_work(s, 0, i * errand.step);
-    return;
+  } else {
+    while (e < GC_LAYERS && i >= errand.take[e]) i -= errand.take[e++];
+    if (e < GC_LAYERS && !threadIdx.x) gc_add_work(s, e, i * (terms[e].nblocks / errand.take[e]));
+    if (e == GC_LAYERS && threadIdx.x < GC_TRIED) __stcg(errand.desk->score + s->rank * GC_TRIED + threadIdx.x, 0);
   }
-  while (e < GC_LAYERS && i >= errand.take[e]) i -= errand.take[e++];
-  if (e < GC_LAYERS && !threadIdx.x) gc_add_work(s, e, i * (terms[e].nblocks / errand.take[e]));
-  if (e == GC_LAYERS && threadIdx.x < GC_TRIED) __stcg(errand.desk->score + s->rank * GC_TRIED + threadIdx.x, 0);
 }
 
 /* Scores as keys. */
