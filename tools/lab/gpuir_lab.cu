@@ -762,16 +762,17 @@ static __global__ void __launch_bounds__(GCL_THREADS) gcl_add_scores(const __gri
   }
 }
 
-/* Moves the marked candidates' scores together, as gcl_gather moves their docIDs. */
+/* Moves the marked candidates' scores together, as gcl_gather moves their docIDs. Queries of one list have none yet. */
 static __global__ void __launch_bounds__(GCL_THREADS)
     gcl_gather_scores(const __grid_constant__ gcl_batch b, const uint32_t *from, uint32_t *to) {
   uint64_t w = (uint64_t)blockIdx.x * GCL_WARPS + threadIdx.x / 32;
   for (; w < (uint64_t)b.nchunks * 4; w += (uint64_t)gridDim.x * GCL_WARPS) {
     const uint32_t flags = b.flags[w];
-    const uint64_t base = b.queries[__ldg(b.chunk_query + w / 4)].base;
+    const gcl_query &query = b.queries[__ldg(b.chunk_query + w / 4)];
     uint32_t at = b.at[w / 4], i;
+    if (query.k < 2) continue;
     for (i = 0; i < w % 4; i++) at += __popc(b.flags[w / 4 * 4 + i]);
-    if (flags >> gc_lane() & 1) to[base + at + gc_rank(flags)] = from[w * 32 + gc_lane()];
+    if (flags >> gc_lane() & 1) to[query.base + at + gc_rank(flags)] = from[w * 32 + gc_lane()];
   }
 }
 
