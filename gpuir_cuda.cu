@@ -10788,7 +10788,7 @@ static void gt_detach(void *context) {
   }
   for (i = 0; x->members && i < x->n; i++) {
     if (x->members[i].threaded) (void)pthread_join(x->members[i].thread, NULL);
-    gt_calls(&x->members[i])->searcher_destroy(x->members[i].searcher);
+    x->team->ix->calls->searcher_destroy(x->members[i].searcher);
   }
   for (i = 0; i < 2; i++) {
     for (j = 0; j < GT_TASKS; j++) {
