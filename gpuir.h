@@ -236,8 +236,8 @@ enum {
   GPUIR_E_CANCELLED = -11, /* the cancel flag or a callback said stop */
   GPUIR_E_UNSUPPORTED = -12, /* the build lacks an analyzer, codec ..., or the index positions */
   GPUIR_E_LIMIT = -13, /* a limit of the format is exceeded */
-  GPUIR_E_BUSY = -14, /* another process builds the same index; or two batches are in flight already; or a
-                              * pool's queue is full */
+  GPUIR_E_BUSY = -14, /* somebody, perhaps this process, builds or writes the same index; or two batches are in
+                              * flight already; or a pool's queue is full */
   GPUIR_E_NOT_FOUND = -15, /* no such term or document */
   GPUIR_E_BACKEND = -16 /* a backend failed; msg holds its reason */
 };
@@ -1318,7 +1318,7 @@ GPUIR__COLD GPUIR_API const char *gpuir_strerror(int status) {
   case GPUIR_E_UNSUPPORTED: return "not supported by this build";
 #endif
   case GPUIR_E_LIMIT: return "limit of the index format exceeded";
-  case GPUIR_E_BUSY: return "busy: another build of this index, or two batches, are on their way";
+  case GPUIR_E_BUSY: return "busy: another writer, or too much at once";
   case GPUIR_E_NOT_FOUND: return "not found";
   case GPUIR_E_BACKEND: return "backend failure";
   default: return "unknown status";
@@ -1509,7 +1509,7 @@ static int gpuir__allocate(int fd, uint64_t n) {
   return errno ? -1 : 0;
 }
 
-#define GPUIR__TRIES 8u /* at a name that another process keeps taking */
+#define GPUIR__TRIES 8u /* at a name that others keep taking */
 
 /* Opens `name` as a new, empty file; returns its descriptor, or -1 with errno. O_EXCL follows no link and opens no
  * file that somebody else made; what a killed build left under the name is removed. The owner is not compared: some
@@ -9283,7 +9283,7 @@ GPUIR__COLD static void gpuir__writer_destroy(gpuir__writer *w) {
 static int gpuir__writer_flock(const gpuir__writer *w, int fd, gpuir_error *err) {
   if (!flock(fd, LOCK_EX | LOCK_NB)) return GPUIR_OK;
   if (errno != EWOULDBLOCK) return gpuir__fail_errno(err, w->tmp, "cannot lock");
-  return gpuir__fail(err, GPUIR_E_BUSY, 0, "%s: another process is building this index", gpuir__tail(w->path));
+  return gpuir__fail(err, GPUIR_E_BUSY, 0, "%s: another build of this index is running", gpuir__tail(w->path));
 }
 
 /* Removes the file PATH.tmp unless a build holds its lock. 0 also if the name has gone meanwhile. */
@@ -9333,7 +9333,7 @@ static int gpuir__writer_lock(gpuir__writer *w, gpuir_error *err) {
     w->fd = -1;
     if (status) return status;
   }
-  return gpuir__fail(err, GPUIR_E_BUSY, 0, "%s: another process keeps taking this name", gpuir__tail(w->tmp));
+  return gpuir__fail(err, GPUIR_E_BUSY, 0, "%s: others keep taking this name", gpuir__tail(w->tmp));
 }
 
 /* Fails if w->folder is that of a live index, whose files nobody else may replace. */
@@ -9952,7 +9952,7 @@ static int gpuir__writer_publish(gpuir__writer *w, gpuir_error *err) {
   if (fsync(w->fd)) return gpuir__fail_errno(err, w->tmp, "cannot sync");
   same = gpuir__is_file(w->fd, w->tmp);
   if (same < 0) return gpuir__fail_errno(err, w->tmp, "cannot stat");
-  if (!same) return gpuir__fail(err, GPUIR_E_BUSY, 0, "%s: another process took this name", gpuir__tail(w->tmp));
+  if (!same) return gpuir__fail(err, GPUIR_E_BUSY, 0, "%s: replaced while it was written", gpuir__tail(w->tmp));
   if (rename(w->tmp, w->path)) return gpuir__fail_errno(err, w->path, "cannot rename the finished index");
   (void)close(w->fd);
   w->fd = -1;
@@ -19248,7 +19248,7 @@ static void gpuir__explain_plan(const gpuir__engine *e, const gpuir_query *q, un
   gpuir__order_by_df(e, npositive, order);
   if (e->evaluator == GPUIR_EVAL_EXHAUSTIVE) (void)snprintf(plan, cap, "exhaustive: every posting, in docID tiles");
   else if (npositive == 1)
-    (void)snprintf(plan, cap, "one list of %u blocks, those below the threshold passed over (%s)",
+    (void)snprintf(plan, cap, "one list, of whose blocks (%u) those below the threshold are passed over (%s)",
         (unsigned)e->cursors[order[0]].list.nblocks, simd);
   else if (q->mode == GPUIR_OR)
     (void)snprintf(plan, cap, "OR by MaxScore over docID tiles, bounds from blocks, %u lists of df %u to %u (%s)",
@@ -22433,6 +22433,7 @@ static int gpuir__crew_post(gpuir__crew *c, gpuir_task *const *tasks, size_t n) 
   if (gpuir__crew_admit(c, n)) return GPUIR_E_BUSY;
   for (i = 0; i < n; i++) {
     const int device = gpuir__task_for_device(tasks[i]);
+    tasks[i]->on_device = 0;
     to_device += device != 0;
     cost += device ? 0 : tasks[i]->pool_cost;
   }
@@ -22833,7 +22834,7 @@ static int gpuir__load_settle(gpuir__crew *c, gpuir__load *l, size_t i) {
   task->count = status ? 0 : l->counts[i];
   memcpy(task->hits, l->hits + i * l->k, task->count * sizeof *task->hits);
   l->tasks[i] = NULL;
-  task->on_device = 1;
+  task->on_device = !status;
   gpuir__pool_settle(c->pool, task, status);
   return 1;
 }

@@ -101,7 +101,7 @@ commands=(index import reorder export)
   flock 9
   run writes export
   [ "$status" -eq 1 ]
-  [[ $output == *"another process is writing this file"* ]]
+  [[ $output == *"somebody else is writing this file"* ]]
   [ -e out.tmp ]
 }
 

@@ -917,7 +917,7 @@ static void test_device_stop(void **state) {
   do gpuir_pool_get_stats(p, &stats);
   while (stats.batches < 2);
   gpuir_pool_destroy(p);
-  assert_true(t[1].finished && t[1].status == GPUIR_E_CANCELLED);
+  assert_true(t[1].finished && t[1].status == GPUIR_E_CANCELLED && !t[1].on_device);
   check_hung(&f);
   gpuir_searcher_destroy(f.cpu);
 }
@@ -1038,6 +1038,43 @@ static void test_device_moves(void **state) {
   gpuir__crew_sort(c, next, 1);
   assert_true(!gpuir__crew_waiting(c) && !c->device.waiting && !c->backlog);
   (void)pthread_mutex_unlock(&c->lock);
+  gpuir_pool_destroy(p);
+}
+
+/* A task that asks for a device and is called off, or refused, was not answered by one; a refused one still asks. */
+static void test_device_cancel(void **state) {
+  gpuir_pool_desc desc;
+  gpuir_pool *p;
+  gpuir__crew *c;
+  gpuir_task t[8];
+  gpuir_hit hit;
+  gpuir__load *l;
+  unsigned i;
+  fake f;
+  (void)state;
+  memset(&desc, 0, sizeof desc);
+  desc.queue = 4;
+  p = pool_at_rest(&desc, &f, t, &hit);
+  c = (gpuir__crew *)p->state;
+  for (i = 0; i < 8; i++) t[i].on_device = 1;
+  for (i = 0; i < 4; i++) assert_int_equal(gpuir_pool_submit(p, &t[i]), GPUIR_OK);
+  assert_int_equal(gpuir_pool_submit(p, &t[4]), GPUIR_E_BUSY);
+  assert_int_equal(t[4].on_device, 1);
+  gpuir_pool_cancel(p, &t[0]);
+  assert_true(t[0].status == GPUIR_E_CANCELLED && t[0].finished && !t[0].on_device);
+  l = gpuir__device_form(c);
+  assert_true(l && l->n == 3);
+  for (i = 0; i < 3; i++) {
+    static const int statuses[] = {GPUIR_OK, GPUIR_E_CANCELLED, GPUIR_E_DEADLINE};
+    gpuir_task *task = l->tasks[i];
+    l->statuses[i] = statuses[i];
+    l->counts[i] = 0;
+    assert_int_equal(gpuir__load_settle(c, l, i), 1);
+    assert_int_equal(task->status, statuses[i]);
+    assert_int_equal(task->on_device, !statuses[i]);
+  }
+  gpuir__pool_end(p, 3);
+  l->n = 0;
   gpuir_pool_destroy(p);
 }
 
@@ -1470,7 +1507,7 @@ int main(void) {
       cmocka_unit_test(test_device_stop),
       cmocka_unit_test(test_device_choice),
       cmocka_unit_test(test_device_moves),
-      cmocka_unit_test(test_device_full),
+      cmocka_unit_test(test_device_cancel), cmocka_unit_test(test_device_full),
       cmocka_unit_test(test_run),
       cmocka_unit_test(test_run_helped),
       cmocka_unit_test(test_flag),

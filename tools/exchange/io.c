@@ -73,7 +73,7 @@ static char *folder_of(const char *path) {
 static int lock(int fd, const char *path, ex_error *err) {
   if (!flock(fd, LOCK_EX | LOCK_NB)) return 0;
   if (errno != EWOULDBLOCK) return fail_errno(err, path);
-  return ex_fail(err, GPUIR_E_BUSY, path, "another process is writing this file");
+  return ex_fail(err, GPUIR_E_BUSY, path, "somebody else is writing this file");
 }
 
 /* Returns whether `name` names the file that is open as fd. */
@@ -117,7 +117,7 @@ static int create_locked(ex_out *o, ex_error *err) {
     o->fd = -1;
     if (status) return status;
   }
-  return ex_fail(err, GPUIR_E_BUSY, o->tmp, "another process keeps taking this name");
+  return ex_fail(err, GPUIR_E_BUSY, o->tmp, "others keep taking this name");
 }
 
 static void out_init(ex_out *o, const char *path) {
@@ -257,7 +257,7 @@ int ex_out_finish(ex_out *o, ex_error *err) {
 int ex_out_commit(ex_out *o, ex_error *err) {
   struct stat old;
   if (!stat(o->path, &old) && fchmod(o->fd, old.st_mode & 0777)) return fail_errno(err, o->path);
-  if (!is_file(o->fd, o->tmp)) return ex_fail(err, GPUIR_E_BUSY, o->tmp, "another process took this name");
+  if (!is_file(o->fd, o->tmp)) return ex_fail(err, GPUIR_E_BUSY, o->tmp, "it was replaced while it was written");
   if (rename(o->tmp, o->path)) return fail_errno(err, o->path);
   o->tmp[0] = 0;
   return 0;
