@@ -453,7 +453,8 @@ static int rank(ticket *t, const gpuir_query *query, int wanted, size_t k, searc
   task.user = t;
   t->complete = 0;
   rc = gpuir_pool_run(pool, &task);
-  if (rc == GPUIR_E_BUSY) snprintf(err->msg, sizeof err->msg, "%u searches wait already", g->engine->desc.queue);
+  if (rc == GPUIR_E_BUSY)
+    snprintf(err->msg, sizeof err->msg, "as many searches wait as may (queue=%u)", g->engine->desc.queue);
   if (rc == GPUIR_OK) {
     await(t, pool, &task);
     rc = task.status;

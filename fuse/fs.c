@@ -468,8 +468,8 @@ char *fs_agents(const fs_config *config) {
       "- Write other bytes as %XX: a dot before tsv, json, paths, conf or html is %2E, a slash is %2F.\n");
   buf_printf(&b,
       "- An answer is cut after %d tokens of four bytes. Options are folders: `pass/@tokens=3000/...`,\n"
-      "  `pass/@context=5/...` (lines around), `pass/@and/...` (all words), `grep/@k=30/...` (%lu documents "
-      "else).\n",
+      "  `pass/@context=5/...` (lines around), `pass/@and/...` (all words), `grep/@k=30/...` (documents: "
+      "%lu else).\n",
       PASSAGES_TOKENS, (unsigned long)config->k);
   buf_puts(&b,
       "- Start with pass/, with four to eight words that the text itself would use; then read the file "

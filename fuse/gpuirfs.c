@@ -106,21 +106,33 @@ static int on_argument(void *data, const char *arg, int key, struct fuse_args *r
   return 0;
 }
 
-static int usage(const char *before, const char *what, const char *after) {
-  complain("%s%s%s", before, what, after);
+static int point_to_help(void) {
   fputs("Try 'gpuirfs --help'.\n", stderr);
   return EXIT_USAGE;
 }
 
-/* What libfuse says names options and folders, which may hold anything. */
+static int usage(const char *before, const char *what, const char *after) {
+  complain("%s%s%s", before, what, after);
+  return point_to_help();
+}
+
+/* Passes a line of libfuse on, which may say it in pieces. It names options and folders, which may hold anything. */
 static void say_for_fuse(enum fuse_log_level level, const char *format, va_list args) {
-  char text[4096];
-  size_t n;
+  static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+  static const char own[] = "fuse: ";
+  static char text[4096];
+  static size_t n;
+  const size_t skip = sizeof own - 1;
   (void)level;
-  vsnprintf(text, sizeof text, format, args);
-  n = strlen(text);
-  while (n && text[n - 1] == '\n') text[--n] = 0;
-  if (n) complain("%s", text);
+  pthread_mutex_lock(&lock);
+  vsnprintf(text + n, sizeof text - n, format, args);
+  n += strlen(text + n);
+  if (n == sizeof text - 1 || (n && text[n - 1] == '\n')) {
+    while (n && text[n - 1] == '\n') text[--n] = 0;
+    if (n) complain("%s", text + (strncmp(text, own, skip) ? 0 : skip));
+    n = 0;
+  }
+  pthread_mutex_unlock(&lock);
 }
 
 /* A decimal number in [least, most]; NULL stands for the default. */
@@ -353,7 +365,7 @@ static int run(fs *f, struct fuse_args *args, const arguments *a) {
   if (rc) return rc;
   if (add_mount_options(args, f->config.index) != 0) return EXIT_TROUBLE;
   f->session = fuse_session_new(args, &fs_operations, sizeof fs_operations, f);
-  if (!f->session) return usage("wrong options", "", "");
+  if (!f->session) return point_to_help(); /* libfuse has said what is wrong */
 
   /* From here on the command is right; what fails is the world. */
   rc = find_mountpoint(a->mountpoint, mountpoint);

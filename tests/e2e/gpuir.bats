@@ -602,7 +602,7 @@ assert sum(v[1] for k, v in got.items() if k[0] == "docids") == stats["postings"
   mkdir hidden
   echo '/*' >hidden/.gitignore
   cp f hidden
-  fails 1 "1 files and folders are left out by .gitignore files; --no-ignore reads them" gpuir index -q hidden -o x
+  fails 1 "1 file or folder is left out by .gitignore files; --no-ignore reads what they name" gpuir index -q hidden -o x
   fails 1 "binary: a binary file" gpuir index -q f binary -o x
   fails 1 "nul.jsonl: a binary file" gpuir index -q --jsonl nul.jsonl -o x
   fails 1 "/dev/zero: a binary file" gpuir index -q f /dev/zero -o x
@@ -641,7 +641,7 @@ assert sum(v[1] for k, v in got.items() if k[0] == "docids") == stats["postings"
   printf 'a\tall\nb\t%s\nc\t\n' "$(head -c 300 /dev/zero | tr '\0' x)" >f # said, however quiet it is to be
   run --separate-stderr gpuir index -q --tsv f -o x
   [ "$status" -eq 0 ]
-  [ "$stderr" = 'gpuir: 1 documents have no words but some of more than 255 bytes, which are dropped: they cannot be found' ]
+  [ "$stderr" = 'gpuir: 1 document has no words but some of more than 255 bytes, which are dropped, and cannot be found' ]
   [ "$(gpuir index -q --json --tsv f -o x 2>/dev/null | field lost_documents)" = 1 ]
 }
 

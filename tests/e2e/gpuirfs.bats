@@ -377,6 +377,8 @@ load ../support/mount
     [ "$status" -eq 2 ] || { echo "$arguments: $status $output"; false; }
     [ -n "$output" ]
   done
+  run "$fs" -o nonsense a b # libfuse says it in three pieces
+  [ "$output" = $'gpuirfs: unknown option(s): `-o nonsense\'\nTry \'gpuirfs --help\'.' ]
   echo "not an index" >"$T/bad"
   head -c 5000 "$tmp/wordnet.gpuir" >"$T/short"
   : >"$T/empty"

@@ -157,7 +157,7 @@ unwatch() {
   echo 'white tea' >notes/a
   rm notes/b
   echo 'new tea' >notes/sub/d
-  says '1 new, 1 changed, 1 vanished, 1 unchanged files; 2 documents added, 2 deleted, 3 in all' \
+  says '1 new, 1 changed, 1 vanished, 1 unchanged file; 2 documents added, 2 deleted, 3 in all' \
     gpuir update notes -o live
   like_fresh live notes
   rm -r notes/sub
@@ -465,7 +465,7 @@ PY
   echo 'white tea' | gpuir add -q --name first - -o live
   echo 'red tea' | gpuir add -q --name first - -o live
   finds live first,first
-  says '1 documents added, 2 deleted, 1 in all' bash -c 'echo "blue tea" | gpuir add --name first --replace - -o live'
+  says '1 document added, 2 deleted, 1 in all' bash -c 'echo "blue tea" | gpuir add --name first --replace - -o live'
   [ "$(gpuir count live blue)" = 1 ]
   gpuir add -q --lines notes/sub/c -o live
   printf '1\tgreen tea\n2\tblack tea\n' | gpuir add -q --tsv - -o live
@@ -525,7 +525,7 @@ PY
   gpuir delete -q live d9001 d27002
   facts live >before
   gpuir verify live | grep -q '119 documents, .*, 5 segments, 2 deleted$'
-  says '1 segments, 5 before; 0 deleted' gpuir merge --all --memory 8 live
+  says '1 segment, 5 before; 0 deleted documents are left' gpuir merge --all --memory 8 live
   facts live | diff before -
   gpuir stats --json live | python3 -c 'import json, sys
 s = json.load(sys.stdin)
@@ -534,7 +534,7 @@ assert s["documents"] == 119 and s["deleted"] == 0 and len(s["segments"]) == 1'
     seq $((n * 1000)) $((n * 1000 + n - 1)) | grep -vxE '9001|27002' | sed 's/.*/d&\ttea word&/'
   done | gpuir index -q --tsv - -o built.gpuir
   gpuir query -k 200 --tsv built.gpuir tea | diff - <(gpuir query -k 200 --tsv live tea)
-  says '1 segments, 1 before' gpuir merge --all live
+  says '1 segment, 1 before' gpuir merge --all live
   fails 2 'FOLDER is missing' gpuir merge
   fails 2 'one FOLDER only' gpuir merge live live
   fails 1 "which 'gpuir index --live' makes" gpuir merge built.gpuir
@@ -817,12 +817,12 @@ assert sum(p["file_bytes"] for p in s["segments"]) == s["file_bytes"]'
   printf 'x%.0s' $(seq 300) >long/a
   echo word >long/b
   gpuir index -q --live long -o longs 2>err
-  grep -q '1 documents have no words but some of more than 255 bytes' err
+  grep -q '1 document has no words but some of more than 255 bytes' err
   printf 'y%.0s' $(seq 300) | gpuir add -q --name y - -o longs 2>err
-  grep -q '1 documents have no words but' err
+  grep -q '1 document has no words but' err
   echo word | gpuir add -q --name z - -o longs 2>err
   [ ! -s err ]
   printf 'z%.0s' $(seq 300) >long/a
   gpuir update -q long -o longs 2>err
-  grep -q '1 documents have no words but' err
+  grep -q '1 document has no words but' err
 }

@@ -71,7 +71,7 @@ went_well() { find "$T" -name 'said.*' -empty | wc -l; }
   [ "$(went_well)" -eq $((30 - refused)) ]
   [ "$(went_well)" -ge 3 ]
   [ "$(stat_of searches_refused "$T/m")" -eq "$refused" ]
-  stat_of last_error "$T/m" | grep -q '2 searches wait already$'
+  stat_of last_error "$T/m" | grep -q 'as many searches wait as may (queue=2)$'
   again=$(grep -l 'Resource temporarily unavailable' "$T"/said.* | head -n 1)
   [ "$(errno_of "$T/m/query/@or/@k=$((400000 + ${again##*.}))/$all")" = OK ]
   for wrong in 0 65 x; do

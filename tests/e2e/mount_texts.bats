@@ -58,6 +58,15 @@ It dreams of a fox.
   done
 }
 
+@test "pass, grep: a budget without room for any passage is said to be too small" {
+  mount_notes
+  small='no passage of a hit fits into the budget'
+  [ "$(cat "$T/m/pass/@tokens=1/wolf")" = "($small)" ]
+  stat_of last_note "$T/m" | grep -qx "wolf: $small"
+  [ ! -s "$T/m/grep/@bytes=3/wolf" ]
+  [ "$(cat "$T/m/pass/@tokens=1/unicornx")" != "($small)" ]
+}
+
 @test "pass: 800 tokens unless the name says otherwise" {
   notes
   for i in 1 2 3 4; do

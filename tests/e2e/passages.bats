@@ -67,6 +67,38 @@ setup() {
   [ "$(gpuir query --tokens 0 -k 50 many.gpuir wolf words | grep -c '^notes')" -eq 50 ]
 }
 
+@test "a budget without room for any passage is said to be too small" {
+  for form in --passages --grep --json; do
+    run --separate-stderr gpuir query $form --bytes 1 notes.gpuir fox
+    [ "$status" -eq 0 ]
+    [ "$stderr" = 'gpuir: no passage of a hit fits into 1 byte; --bytes 0 takes any length' ]
+    [ -z "$output" ] || [[ $output == *'"passages":[]}]}' ]]
+  done
+  run --separate-stderr gpuir query --passages --tokens 2 notes.gpuir fox
+  [ "$stderr" = 'gpuir: no passage of a hit fits into 2 tokens; --tokens 0 takes any length' ]
+  run --separate-stderr gpuir query --passages --tokens 9 --bytes 11 notes.gpuir fox
+  [ "$stderr" = 'gpuir: no passage of a hit fits into 11 bytes; --bytes 0 takes any length' ]
+  run --separate-stderr gpuir query --passages --bytes 37 notes.gpuir fox # the path, 16 bytes and a part of a word
+  [ "$stderr" = 'gpuir: no passage of a hit fits into 37 bytes; --bytes 0 takes any length' ]
+  run --separate-stderr bash -c "printf 'fox\nunicorn\ntea\n' | gpuir query --grep --tokens 1 notes.gpuir"
+  [ "$stderr" = $'gpuir: query 1: no passage of a hit fits into 1 token; --tokens 0 takes any length
+gpuir: query 3: no passage of a hit fits into 1 token; --tokens 0 takes any length' ]
+  run --separate-stderr gpuir query --passages --bytes 60 notes.gpuir fox
+  [ -n "$output" ] && [ -z "$stderr" ]
+}
+
+@test "a hit may have as much below a long path as below a short one" {
+  deep=$(printf 'd%.0s' {1..200})
+  mkdir -p "deep/$deep/$deep/$deep"
+  for i in 1 2 3; do
+    { printf 'wolf '; printf 'and a word %.0s' {1..5000}; } >"deep/$deep/$deep/$deep/$i.txt"
+  done
+  gpuir index -q --analyzer ascii deep -o deep.gpuir
+  gpuir query --passages --bytes 3000 deep.gpuir wolf >answer
+  [ "$(wc -c <answer)" -le 3000 ]
+  [ "$(grep -c '^wolf and a word' answer)" -eq 2 ]
+}
+
 @test "a source that changed is named, and shows nothing" {
   sed -i s/fox/cow/ notes/animals.txt
   prints 'notes/animals.txt (changed since it was indexed)' gpuir query --passages notes.gpuir fox

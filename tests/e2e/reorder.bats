@@ -75,7 +75,7 @@ random_lines() {
   printf 'c\ne' >list # the last line may lack its end
   run --separate-stderr gpuir reorder -q --order file:list "$toy" out.gpuir
   [ "$status" -eq 0 ]
-  [ "$stderr" = "gpuir: list: 3 documents are not listed; they stand behind the others in their old order" ]
+  [ "$stderr" = "gpuir: list: 3 documents are not listed: behind the others, in the old order" ]
   [ "$(order out.gpuir)" = c,e,b,a,d ]
   gpuir reorder -q --order file:/dev/null "$toy" out.gpuir
   [ "$(order out.gpuir)" = "$(order "$toy")" ]
@@ -106,7 +106,7 @@ random_lines() {
   printf 'a\t1\nb\t-2.5\nc\t1e3\nd\t1.0\n' >scores
   run --separate-stderr gpuir reorder -q --order score:scores "$toy" out.gpuir
   [ "$status" -eq 0 ]
-  [[ $stderr == *"scores: 1 documents are not listed"* ]]
+  [[ $stderr == *"scores: 1 document is not listed"* ]]
   [ "$(order out.gpuir)" = c,a,d,b,e ]
   printf '0\n1\n5\n5\n-1\n' >scores
   gpuir reorder -q --order score:scores "$toy" out.gpuir
@@ -136,7 +136,7 @@ random_lines() {
   printf 'a\tc\nb\tc\nd\tc\nc\ta\na\tb\na\td\na\tb\na\ta\n' >links
   run --separate-stderr gpuir reorder -q --order pagerank:links "$toy" out.gpuir
   [ "$status" -eq 0 ]
-  [ "$stderr" = "gpuir: links: 1 documents have no links; they rank as pages to which nothing links" ]
+  [ "$stderr" = "gpuir: links: 1 document has no links: ranked as pages to which nothing links" ]
   [ "$(order out.gpuir)" = c,a,b,d,e ]
   gpuir verify out.gpuir
   [ "$(stat_of out.gpuir order)" = pagerank ]

@@ -167,6 +167,56 @@ assert not os.path.exists('socket')
 EOF
 }
 
+@test "a socket that a killed server left is replaced; one at which a server listens is not" {
+  python3 - <<'EOF'
+from serving import *
+def ask():
+    s = socket.socket(socket.AF_UNIX)
+    s.settimeout(20)
+    s.connect('socket')
+    s.sendall(b'COUNT\twolf\n')
+    return s.makefile().readline()
+def begin():
+    server = start('--socket', 'socket')
+    while True:
+        try:
+            ask()
+            return server
+        except OSError:
+            assert server.poll() is None, server.stderr.read()
+            time.sleep(0.01)
+first = begin()
+right = ask()
+late = start('--socket', 'socket')
+assert late.wait(20) == 1
+assert b'socket: ' in late.stderr.read() and ask() == right
+first.kill()
+first.wait(20)
+assert os.path.exists('socket')
+second = begin()
+assert ask() == right
+os.unlink('socket')
+third = begin()  # somebody removed the name: it is the third one's, and the second one leaves it alone
+second.send_signal(signal.SIGTERM)
+assert second.wait(20) == 143
+assert ask() == right
+third.kill()
+third.wait(20)
+several = [start('--socket', 'socket') for _ in range(8)]  # at once: one of them takes the name
+for _ in range(2000):
+    if sum(s.poll() is None for s in several) == 1: break
+    time.sleep(0.01)
+left = [s for s in several if s.poll() is None]
+assert len(left) == 1 and ask() == right
+left[0].send_signal(signal.SIGTERM)
+assert left[0].wait(20) == 143
+assert not os.path.exists('socket')
+EOF
+  touch taken
+  fails 1 "taken: " gpuir serve --socket taken "$wordnet"
+  [ -f taken ]
+}
+
 @test "an index that cannot be read ends the server, also while its input is open" {
   python3 - <<'EOF'
 from serving import *
@@ -291,11 +341,8 @@ EOF
   fails 2 "--threads" gpuir serve --stdio --threads 0 "$wordnet"
   fails 2 "--in-flight" gpuir serve --stdio --in-flight 0 "$wordnet"
   fails 2 "--deadline" gpuir serve --stdio --deadline x "$wordnet"
-  touch taken
-  fails 1 "taken: " gpuir serve --socket taken "$wordnet"
-  [ -e taken ]
   fails 1 "no-folder/s: " gpuir serve --socket no-folder/s "$wordnet"
   fails 1 "name too long" gpuir serve --socket "$(printf 'x%.0s' {1..200})" "$wordnet"
   head -c 2000000 /dev/zero | tr '\0' a >long
-  fails 1 "a request cannot be read" gpuir serve --stdio "$wordnet" <long
+  fails 1 "a request has more than 1048576 bytes" gpuir serve --stdio "$wordnet" <long
 }

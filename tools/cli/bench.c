@@ -503,16 +503,17 @@ static void say(FILE *tsv, const char *key, const char *fmt, ...) {
 }
 
 static void print_head(const bench *b, FILE *tsv, const char *command, const char *origin, size_t before) {
-  char cpu[256], n1[27], n2[27], n3[27], n4[27];
+  char cpu[256], n1[CLI_COUNTED], n2[CLI_COUNTED], n3[CLI_COUNTED], n4[CLI_COUNTED];
   cli_cpu_model(cpu, sizeof cpu);
   say(tsv, "gpuir", "%s", gpuir_version());
-  say(tsv, "machine", "%s, %u processors, simd %s", cpu, cli_processors(), gpuir_simd_name(GPUIR_SIMD_AUTO));
-  say(tsv, "corpus", "%s%s%s documents, %s terms, %s postings, %s tokens", b->info.description,
-      *b->info.description ? ": " : "", cli_grouped(b->info.documents, n1), cli_grouped(b->info.terms, n2),
-      cli_grouped(b->info.postings, n3), cli_grouped(b->info.tokens, n4));
-  say(tsv, "index", "%s: %s bytes, %s + %s, %.3f bits a posting, order %s, analyzer %s, k1 %g, b %g", b->path,
-      cli_grouped(b->info.file_bytes, n1), b->info.codec, b->info.freq_codec, b->info.bits_per_posting, b->info.order,
-      b->info.analyzer, (double)b->info.k1, (double)b->info.b);
+  say(tsv, "machine", "%s, %s, simd %s", cpu, cli_counted(cli_processors(), "processor", "processors", n1),
+      gpuir_simd_name(GPUIR_SIMD_AUTO));
+  say(tsv, "corpus", "%s%s%s, %s, %s, %s", b->info.description, *b->info.description ? ": " : "",
+      cli_counted(b->info.documents, "document", "documents", n1), cli_counted(b->info.terms, "term", "terms", n2),
+      cli_counted(b->info.postings, "posting", "postings", n3), cli_counted(b->info.tokens, "token", "tokens", n4));
+  say(tsv, "index", "%s: %s, %s + %s, %.3f bits a posting, order %s, analyzer %s, k1 %g, b %g", b->path,
+      cli_counted(b->info.file_bytes, "byte", "bytes", n1), b->info.codec, b->info.freq_codec, b->info.bits_per_posting,
+      b->info.order, b->info.analyzer, (double)b->info.k1, (double)b->info.b);
   gpuir_cuda_info gpu;
   if (cli_gpu_stats(&b->gpu, &gpu))
     say(tsv, "backend", "cuda: %s, driver %d, runtime %d; count by the cpu", gpu.device, gpu.driver_version,
@@ -541,6 +542,7 @@ static void print_columns(const bench *b, FILE *tsv) {
 }
 
 static void print_row(const bench *b, FILE *tsv, int mode, const latencies *l, const double *rates) {
+  char refused[CLI_COUNTED];
   printf("%-6s %8llu %9.1f %9.1f %9.1f %9.1f %9.1f %10.1f %8.2f %9.1f %11.1f %7.2f%%", mode_names[mode],
       (unsigned long long)l->queries, l->mean, l->p50, l->p90, l->p95, l->p99, l->max, l->parse, l->hits, l->postings,
       l->blocks_total > 0 ? 100.0 * l->blocks / l->blocks_total : 0.0);
@@ -548,7 +550,7 @@ static void print_row(const bench *b, FILE *tsv, int mode, const latencies *l, c
     if (rates[i] > 0) printf(" %12.0f", rates[i]);
     else printf(" %12s", "-");
   }
-  if (l->rejected) printf("  (%llu queries refused)", (unsigned long long)l->rejected);
+  if (l->rejected) printf("  (%s refused)", cli_counted(l->rejected, "query", "queries", refused));
   putchar('\n');
   if (!tsv) return;
   fprintf(tsv, "%s\t%llu\t%llu\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%016llx",

@@ -216,6 +216,10 @@ void cli_json_string(FILE *f, const char *s, size_t n);
 void cli_tsv_string(FILE *f, const char *s, size_t n);
 /* 1234567 as "1,234,567"; buf holds 27 bytes or more. */
 const char *cli_grouped(uint64_t n, char *buf);
+/* The same with what is counted: "1 document" or "1,234 documents", of which `one` and `many` are what follows the
+ * number; buf holds CLI_COUNTED bytes, which is enough for 36 of them. */
+#define CLI_COUNTED 64
+const char *cli_counted(uint64_t n, const char *one, const char *many, char *buf);
 /* Bytes as "23.4 KB" or "1234.5 MB"; buf holds 27 bytes or more. */
 const char *cli_size(uint64_t bytes, char *buf);
 /* The shortest text that is read as this number, or where it comes from a float, as that one; buf holds 32 bytes. */

@@ -22,7 +22,7 @@ typedef struct build {
 
 static void show_progress(build *b, const gpuir_progress *p) {
   double now = cli_seconds(), mb = (double)p->bytes / 1e6, spent = now - b->begin;
-  char line[160], bar[32], docs[27];
+  char line[160], bar[32], docs[CLI_COUNTED];
   int done = -1;
   if (now - b->shown < 0.1) return;
   b->shown = now;
@@ -35,8 +35,8 @@ static void show_progress(build *b, const gpuir_progress *p) {
     bar[0] = '[', bar[21] = ']', bar[22] = 0;
     for (int i = 0; i < done / 5; i++) bar[1 + i] = '#';
   }
-  snprintf(line, sizeof line, "%s %s %s documents, %.1f MB, %.1f MB/s", p->postings_total ? "merging" : "reading", bar,
-      cli_grouped(p->documents, docs), mb, spent > 0 ? mb / spent : 0.0);
+  snprintf(line, sizeof line, "%s %s %s, %.1f MB, %.1f MB/s", p->postings_total ? "merging" : "reading", bar,
+      cli_counted(p->documents, "document", "documents", docs), mb, spent > 0 ? mb / spent : 0.0);
   cli_status(line);
 }
 
@@ -104,27 +104,28 @@ static void report_skipped(const cli_input *in) {
 }
 
 static void report_duplicates(const cli_input *in) {
-  char n[27], m[27];
+  char n[CLI_COUNTED], m[27];
   if (in->duplicates)
-    cli_error("%s%s documents have a name that was there before; all were kept", in->names_full ? "at least " : "",
-        cli_grouped(in->duplicates, n));
+    cli_error("%s%s a name that was there before; all were kept", in->names_full ? "at least " : "",
+        cli_counted(in->duplicates, "document has", "documents have", n));
   if (in->names_full)
     cli_error("names were compared with the first %s only; a larger --memory compares more",
         cli_grouped(in->names_n, m));
 }
 
 static void print_summary(const build *b, const gpuir_build_report *r, double bits, double seconds) {
-  char docs[27], terms[27], postings[27], size[27];
+  char docs[CLI_COUNTED], terms[CLI_COUNTED], postings[CLI_COUNTED], size[27];
   double mb = (double)r->text_bytes / 1e6;
-  cli_error("%s: %s documents, %s terms, %s postings, %.2f bits a posting, %s file", b->output,
-      cli_grouped(r->documents, docs), cli_grouped(r->terms, terms), cli_grouped(r->postings, postings), bits,
-      cli_size(r->file_bytes, size));
+  cli_error("%s: %s, %s, %s, %.2f bits a posting, %s file", b->output,
+      cli_counted(r->documents, "document", "documents", docs), cli_counted(r->terms, "term", "terms", terms),
+      cli_counted(r->postings, "posting", "postings", postings), bits, cli_size(r->file_bytes, size));
   cli_error("%s of text in %.2f s, %.1f MB/s, peak memory %.0f MB (%.0f MB resident with files)",
       cli_size(r->text_bytes, size), seconds, seconds > 0 ? mb / seconds : 0.0, (double)r->peak_memory / 1048576.0,
       (double)cli_peak_resident() / 1048576.0);
   if (r->dropped_tokens) {
-    char n[27];
-    cli_error("%s tokens of more than %d bytes were dropped", cli_grouped(r->dropped_tokens, n), GPUIR_MAX_TERM);
+    char n[CLI_COUNTED];
+    cli_error("%s dropped, of more than %d bytes", cli_counted(r->dropped_tokens, "token was", "tokens were", n),
+        GPUIR_MAX_TERM);
   }
 }
 
@@ -187,9 +188,11 @@ static int run_build(build *b, const cli_args *a, const gpuir_builder_desc *bd, 
   if (!r && cli_signal) r = CLI_FAIL;
   if (!r && !b->in.documents) { /* an old index is worth more than an empty one */
     cli_error("nothing to index was found; %s is not written", b->output);
-    if (b->in.ignored)
-      cli_error("%lu files and folders are left out by .gitignore files; --no-ignore reads them",
-          (unsigned long)b->in.ignored);
+    if (b->in.ignored) {
+      char n[CLI_COUNTED];
+      cli_error("%s left out by .gitignore files; --no-ignore reads what they name",
+          cli_counted(b->in.ignored, "file or folder is", "files and folders are", n));
+    }
     r = CLI_FAIL;
   }
   if (!r) {

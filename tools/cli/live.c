@@ -109,13 +109,13 @@ int cli_live_option(const cli_args *a, int id, cli_live *l) {
 /* Commits and says what was done. */
 static int finish_live(cli_live *l) {
   gpuir_index_info info;
-  char added[27], deleted[27], documents[27];
+  char added[CLI_COUNTED], deleted[27], documents[27];
   int code = cli_live_commit(l);
   if (!code) cli_live_tell_lost(l);
   if (!code) code = cli_live_merge(l, 0);
   if (!code) code = cli_live_info(l, &info);
   if (!code && !l->quiet)
-    cli_error("%s: %s documents added, %s deleted, %s in all", l->path, cli_grouped(l->added, added),
+    cli_error("%s: %s added, %s deleted, %s in all", l->path, cli_counted(l->added, "document", "documents", added),
         cli_grouped(l->deleted, deleted), cli_grouped(info.documents, documents));
   return code;
 }
@@ -319,14 +319,15 @@ int cli_delete(int argc, char **argv) {
 /* Merges one live index, and says what it is then. */
 static int run_merge(cli_live *l, int all) {
   gpuir_index_info before, after;
-  char n[27], from[27], to[27];
+  char n[CLI_COUNTED], from[27], to[CLI_COUNTED];
   int code = cli_live_open(l, NULL);
   if (!code) code = cli_live_info(l, &before);
   if (!code) code = cli_live_merge(l, all);
   if (!code) code = cli_live_info(l, &after);
   if (!code && !l->quiet)
-    cli_error("%s: %s segments, %s before; %s deleted documents are left", l->path, cli_grouped(after.segments, to),
-        cli_grouped(before.segments, from), cli_grouped(after.docids - after.documents, n));
+    cli_error("%s: %s, %s before; %s left", l->path, cli_counted(after.segments, "segment", "segments", to),
+        cli_grouped(before.segments, from),
+        cli_counted(after.docids - after.documents, "deleted document is", "deleted documents are", n));
   if (!code && cli_signal) code = CLI_FAIL;
   return code;
 }

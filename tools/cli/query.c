@@ -340,6 +340,16 @@ static void print_hit(search *s, const char *id, const gpuir_query *query, const
   }
 }
 
+/* Says that a query has hits of which nothing is shown. */
+static void tell_cut(const search *s, const char *id) {
+  const passages *p = &s->passages.how;
+  const int tokens = p->tokens && (!p->bytes || p->tokens < p->bytes / GPUIR_TOKEN_BYTES);
+  char budget[CLI_COUNTED];
+  (void)(tokens ? cli_counted(p->tokens, "token", "tokens", budget) : cli_counted(p->bytes, "byte", "bytes", budget));
+  cli_error("%s%s%sno passage of a hit fits into %s; %s 0 takes any length", s->many ? "query " : "", s->many ? id : "",
+      s->many ? ": " : "", budget, tokens ? "--tokens" : "--bytes");
+}
+
 static void print_answer(search *s, const char *id, const gpuir_query *query, const char *text, size_t len,
     const gpuir_hit *hits, size_t n) {
   s->hits_total += n;
@@ -356,6 +366,7 @@ static void print_answer(search *s, const char *id, const gpuir_query *query, co
   }
   for (size_t i = 0; i < n; i++) print_hit(s, id, query, hits, i, n);
   if (s->form == FORM_JSON) printf("]}\n");
+  if (s->passages.on && passages_are_cut(&s->passages.how)) tell_cut(s, id);
 }
 
 /* Answers queries [from, to), each on its own failure or success. */

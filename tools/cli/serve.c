@@ -6,11 +6,14 @@
 #include "serve.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/select.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
@@ -108,6 +111,7 @@ typedef struct client {
 typedef struct listener {
   int fd;
   const char *path;
+  struct stat made; /* what `path` names since this server made it */
   client clients[CLIENTS];
   pthread_mutex_t lock;
   int wake[2]; /* a pipe: a byte in it says that a client is gone */
@@ -193,6 +197,56 @@ static int serve_clients(listener *l, const server *s) {
   return 128 + (int)cli_signal;
 }
 
+/* Takes the lock of the folder of `path` for a moment, as servers do before they look at what another left there.
+ * Returns its descriptor, or -1 where the folder cannot be read, or somebody else keeps the lock for a second. */
+static int lock_folder(const char *path) {
+  const struct timespec moment = {0, 10000000};
+  const char *slash = strrchr(path, '/');
+  char *folder = slash ? cli_copy(path, (size_t)(slash - path) + 1) : cli_copy(".", 1);
+  const int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  int tries = 100;
+  free(folder);
+  while (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB)) {
+    if (errno != EWOULDBLOCK || cli_signal || !--tries) {
+      close(fd);
+      return -1;
+    }
+    (void)nanosleep(&moment, NULL);
+  }
+  return fd;
+}
+
+/* Returns whether `at` names a socket to which nobody listens: a server was killed. */
+static int is_left(const struct sockaddr_un *at) {
+  struct stat st;
+  if (lstat(at->sun_path, &st) || !S_ISSOCK(st.st_mode)) return 0;
+  const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+  const int flags = fd < 0 ? -1 : fcntl(fd, F_GETFL);
+  int left = 0;
+  if (flags >= 0 && !fcntl(fd, F_SETFL, flags | O_NONBLOCK))
+    left = connect(fd, (const struct sockaddr *)at, sizeof *at) && errno == ECONNREFUSED;
+  if (fd >= 0) close(fd);
+  return left;
+}
+
+/* Gives the socket its name, in place of one that a killed server left. 0, or -1 with errno. */
+static int take_name(const listener *l, const struct sockaddr_un *at) {
+  const struct sockaddr *name = (const struct sockaddr *)at;
+  const int lock = lock_folder(l->path);
+  int failed = bind(l->fd, name, sizeof *at), cause = errno;
+  if (failed && cause == EADDRINUSE && lock >= 0 && is_left(at) && !unlink(at->sun_path)) {
+    failed = bind(l->fd, name, sizeof *at);
+    cause = errno;
+  }
+  if (!failed) {
+    failed = listen(l->fd, CLIENTS);
+    cause = errno;
+  }
+  if (lock >= 0) close(lock);
+  errno = cause;
+  return failed;
+}
+
 /* Makes the socket. 0, or -1 with errno. */
 static int listen_at(listener *l) {
   struct sockaddr_un at;
@@ -205,7 +259,13 @@ static int listen_at(listener *l) {
   memcpy(at.sun_path, l->path, strlen(l->path));
   l->fd = socket(AF_UNIX, SOCK_STREAM, 0);
   if (l->fd < 0 || pipe(l->wake)) return -1;
-  return bind(l->fd, (const struct sockaddr *)&at, sizeof at) ? -1 : listen(l->fd, CLIENTS);
+  return take_name(l, &at) ? -1 : lstat(l->path, &l->made);
+}
+
+/* Removes the socket, unless another took its name. */
+static void remove_name(const listener *l) {
+  struct stat st;
+  if (!lstat(l->path, &st) && st.st_dev == l->made.st_dev && st.st_ino == l->made.st_ino) (void)unlink(l->path);
 }
 
 static int serve_socket(const server *s, const char *path) {
@@ -220,7 +280,7 @@ static int serve_socket(const server *s, const char *path) {
     cli_error("%s: %s", path, strerror(errno));
   } else {
     code = serve_clients(l, s);
-    (void)unlink(path);
+    remove_name(l);
   }
   if (l->fd >= 0) close(l->fd);
   for (int i = 0; i < 2; i++)

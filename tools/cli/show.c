@@ -40,7 +40,7 @@ static void print_statistic(const statistic *t, int json, int first) {
 static int print_codecs(const gpuir_index *index, int json) {
   static const char *const of[2] = {"freqs", "docids"};
   gpuir_codec_info infos[GPUIR_MAX_CODECS];
-  char key[40], lists[27], postings[27], bytes[27];
+  char key[40], lists[CLI_COUNTED], postings[CLI_COUNTED], bytes[CLI_COUNTED];
   size_t i, n;
   int docids, first = 1, r;
   if (json) printf(",\"codecs\":[");
@@ -56,8 +56,8 @@ static int print_codecs(const gpuir_index *index, int json) {
         continue;
       }
       (void)snprintf(key, sizeof key, "%s.%s", of[docids], c->codec);
-      printf("%-18s %s lists, %s postings, %s bytes\n", key, cli_grouped(c->lists, lists),
-          cli_grouped(c->postings, postings), cli_grouped(c->bytes, bytes));
+      printf("%-18s %s, %s, %s\n", key, cli_counted(c->lists, "list", "lists", lists),
+          cli_counted(c->postings, "posting", "postings", postings), cli_counted(c->bytes, "byte", "bytes", bytes));
     }
   }
   if (json) putchar(']');
@@ -91,7 +91,7 @@ static int print_segments(const gpuir_index *index, const gpuir_index_info *whol
   const gpuir_index *segment;
   gpuir_index_info i;
   uint32_t base;
-  char key[40], documents[27], deleted[27], terms[27], postings[27], bytes[27];
+  char key[40], documents[CLI_COUNTED], deleted[27], terms[CLI_COUNTED], postings[CLI_COUNTED], bytes[CLI_COUNTED];
   if (!json && whole->segments == 1 && whole->docids == whole->documents) return GPUIR_OK;
   if (json) printf(",\"segments\":[");
   for (size_t n = 0; (segment = gpuir_index_segment(index, n, &base)) != NULL; n++) {
@@ -107,9 +107,9 @@ static int print_segments(const gpuir_index *index, const gpuir_index_info *whol
       continue;
     }
     (void)snprintf(key, sizeof key, "segment.%zu", n);
-    printf("%-18s %s documents, %s deleted, %s terms, %s postings, %s bytes\n", key, cli_grouped(i.docids, documents),
-        cli_grouped(gone, deleted), cli_grouped(i.terms, terms), cli_grouped(i.postings, postings),
-        cli_grouped(i.file_bytes, bytes));
+    printf("%-18s %s, %s deleted, %s, %s, %s\n", key, cli_counted(i.docids, "document", "documents", documents),
+        cli_grouped(gone, deleted), cli_counted(i.terms, "term", "terms", terms),
+        cli_counted(i.postings, "posting", "postings", postings), cli_counted(i.file_bytes, "byte", "bytes", bytes));
   }
   if (json) putchar(']');
   return GPUIR_OK;
@@ -117,6 +117,7 @@ static int print_segments(const gpuir_index *index, const gpuir_index_info *whol
 
 /* What a shard knows of its collection. */
 static void print_shard(const gpuir_index *index, int json) {
+  char tokens[CLI_COUNTED];
   gpuir_shard_info s;
   if (gpuir_shard_get_info(index, &s)) return;
   if (json)
@@ -126,8 +127,8 @@ static void print_shard(const gpuir_index *index, int json) {
         s.shard, s.shards, (unsigned long long)s.first, (unsigned long long)s.documents, (unsigned long long)s.tokens,
         (unsigned long long)s.identity[1], (unsigned long long)s.identity[0]);
   else
-    printf("%-18s %u of %u, documents from %llu on of %llu, %llu tokens, identity %016llx%016llx\n", "shard", s.shard,
-        s.shards, (unsigned long long)s.first, (unsigned long long)s.documents, (unsigned long long)s.tokens,
+    printf("%-18s %u of %u, documents from %llu on of %llu, %s, identity %016llx%016llx\n", "shard", s.shard, s.shards,
+        (unsigned long long)s.first, (unsigned long long)s.documents, cli_counted(s.tokens, "token", "tokens", tokens),
         (unsigned long long)s.identity[1], (unsigned long long)s.identity[0]);
 }
 
@@ -211,7 +212,7 @@ static void verified_json(const char *path, int status, const gpuir_error *err, 
 }
 
 static void verified_text(const char *path, int status, const gpuir_error *err, const gpuir_index_info *info) {
-  char docs[27], postings[27];
+  char docs[CLI_COUNTED], postings[CLI_COUNTED];
   if (status && err->offset) {
     cli_error("%s: byte %llu: %s", path, (unsigned long long)err->offset,
         err->msg[0] ? err->msg : gpuir_strerror(status));
@@ -219,8 +220,8 @@ static void verified_text(const char *path, int status, const gpuir_error *err, 
     cli_fail(path, status, err);
   } else {
     text_print(stdout, TEXT_MESSAGE, path, strlen(path));
-    printf(": ok, %s documents, %s postings", cli_grouped(info->documents, docs),
-        cli_grouped(info->postings, postings));
+    printf(": ok, %s, %s", cli_counted(info->documents, "document", "documents", docs),
+        cli_counted(info->postings, "posting", "postings", postings));
     if (info->segments > 1) printf(", %s segments", cli_grouped(info->segments, docs));
     if (info->docids > info->documents) printf(", %s deleted", cli_grouped(info->docids - info->documents, docs));
     putchar('\n');
@@ -265,9 +266,10 @@ int cli_verify(int argc, char **argv) {
 static const char *const modes[] = {"and", "or", "andor"};
 
 static void explain_text(const cli_buf *name, uint32_t docid, const gpuir_explanation *e, int mode) {
+  char length[CLI_COUNTED];
   printf("document       %u  ", docid);
   cli_tsv_string(stdout, name->p, name->n);
-  printf("\nlength         %u tokens (average %.6g)\n", e->length, e->average_length);
+  printf("\nlength         %s (average %.6g)\n", cli_counted(e->length, "token", "tokens", length), e->average_length);
   printf("bm25           k1 %g, b %g\n", (double)e->k1, (double)e->b);
   printf("mode           %s: %s\n", modes[mode], e->matches ? "the document matches" : "the document does not match");
   printf("plan           %s\n\n", e->plan);

@@ -246,7 +246,8 @@ static int stream_read(stream *st) {
   if (cli_signal) {
     code = 128 + (int)cli_signal;
   } else if (got < 0 && errno != ECANCELED) {
-    cli_error("a request cannot be read: %s", strerror(errno));
+    if (errno == EFBIG) cli_error("a request has more than %zu bytes", CLI_MAX_LINE);
+    else cli_error("a request cannot be read: %s", strerror(errno));
     code = CLI_FAIL;
   }
   cli_buf_free(&text);

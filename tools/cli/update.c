@@ -254,10 +254,11 @@ static int run_scan(scan *s) {
 
 /* Says what was found. */
 static void report(const cli_update *u) {
-  char fresh[27], changed[27], vanished[27], same[27], added[27], deleted[27], all[27];
-  cli_error("%s: %s new, %s changed, %s vanished, %s unchanged files; %s documents added, %s deleted, %s in all",
-      u->live.path, cli_grouped(u->fresh, fresh), cli_grouped(u->changed, changed), cli_grouped(u->vanished, vanished),
-      cli_grouped(u->unchanged, same), cli_grouped(u->live.added, added), cli_grouped(u->live.deleted, deleted),
+  char fresh[27], changed[27], vanished[27], same[CLI_COUNTED], added[CLI_COUNTED], deleted[27], all[27];
+  cli_error("%s: %s new, %s changed, %s vanished, %s; %s added, %s deleted, %s in all", u->live.path,
+      cli_grouped(u->fresh, fresh), cli_grouped(u->changed, changed), cli_grouped(u->vanished, vanished),
+      cli_counted(u->unchanged, "unchanged file", "unchanged files", same),
+      cli_counted(u->live.added, "document", "documents", added), cli_grouped(u->live.deleted, deleted),
       cli_grouped(u->documents, all));
 }
 

@@ -348,6 +348,12 @@ const char *cli_grouped(uint64_t n, char *buf) {
   return buf;
 }
 
+const char *cli_counted(uint64_t n, const char *one, const char *many, char *buf) {
+  char number[27];
+  (void)snprintf(buf, CLI_COUNTED, "%s %s", cli_grouped(n, number), n == 1 ? one : many);
+  return buf;
+}
+
 const char *cli_size(uint64_t bytes, char *buf) {
   int mega = bytes >= 1000000;
   (void)snprintf(buf, 27, "%.1f %s", (double)bytes / (mega ? 1e6 : 1e3), mega ? "MB" : "KB");
@@ -364,10 +370,10 @@ const char *cli_shortest(double x, int is_float, char *buf) {
 }
 
 void cli_tell_lost(uint64_t n) {
-  char buf[27];
+  char buf[CLI_COUNTED];
   if (n)
-    cli_error("%s documents have no words but some of more than %d bytes, which are dropped: they cannot be found",
-        cli_grouped(n, buf), GPUIR_MAX_TERM);
+    cli_error("%s no words but some of more than %d bytes, which are dropped, and cannot be found",
+        cli_counted(n, "document has", "documents have", buf), GPUIR_MAX_TERM);
 }
 
 /* ---- the machine ---------------------------------------------------------------------------- */

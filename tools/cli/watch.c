@@ -269,7 +269,7 @@ static int learn_folders(watching *w) {
 int cli_watch(int argc, char **argv) {
   watching w;
   cli_args a;
-  char folders[27];
+  char folders[CLI_COUNTED];
   memset(&w, 0, sizeof w);
   w.fd = -1;
   int code = cli_update_options("watch", argc, argv, &a, &w.update);
@@ -287,7 +287,7 @@ int cli_watch(int argc, char **argv) {
   if (!code) code = watch_all(&w);
   if (!code) code = follow(&w);
   if (!code && !cli_signal && !w.update.live.quiet)
-    cli_error("%s: watching %s folders", w.update.live.path, cli_grouped(w.folders, folders));
+    cli_error("%s: watching %s", w.update.live.path, cli_counted(w.folders, "folder", "folders", folders));
   if (!code) code = watch(&w);
   __atomic_store_n(&w.merge.stop, 1, __ATOMIC_RELAXED);
   if (end_merge(&w)) code = CLI_FAIL;

@@ -45,7 +45,10 @@ void passages_begin(passages *p) {
   p->left = p->bytes ? p->bytes : UINT64_MAX;
   if (tokens && tokens < p->left) p->left = tokens;
   p->deadline = p->timeout_ns ? now_ns() + p->timeout_ns : 0;
+  p->shown = p->cut = 0;
 }
+
+int passages_are_cut(const passages *p) { return p->cut && !p->shown; }
 
 /* ---- where a document stands ------------------------------------------------------------------ */
 
@@ -222,9 +225,10 @@ static const char *why_not(int error) {
 
 /* Takes `cost` bytes off what is left of the budgets, if they are there. */
 static int is_paid(passages *p, size_t cost) {
-  if (cost > p->left) return 0;
-  p->left -= cost;
-  return 1;
+  const int fits = cost <= p->left;
+  if (fits) p->left -= cost;
+  *(fits ? &p->shown : &p->cut) = 1;
+  return fits;
 }
 
 static void put_missing_json(passages *p, int error, const char *why) {
@@ -305,10 +309,12 @@ static void put_passages(passages *p, const hit_text *h, uint64_t share) {
   if (p->json) put_string(p, "]");
 }
 
-/* Returns what a hit may have of what is left: an equal share of it, if that is enough for a passage. */
+/* Returns what a hit may have of what is left: an equal share of it, if that is enough for a passage below its
+ * heading. */
 static uint64_t share(const passages *p, size_t hits_left) {
+  const uint64_t least = SHARE_LEAST + heading(p);
   uint64_t n = p->left / (hits_left ? hits_left : 1);
-  if (n < SHARE_LEAST) n = SHARE_LEAST;
+  if (n < least) n = least;
   return n < p->left ? n : p->left;
 }
 
@@ -328,6 +334,7 @@ static int find_passages(passages *p, const gpuir_query *query, const hit_text *
     d.timeout_ns = p->deadline > now ? p->deadline - now : 1;
   }
   rc = gpuir_passages(query, &d, h->text, h->len, &p->room, err);
+  if (!rc && !p->room.n && d.bytes && d.bytes < SHARE_LEAST && d.bytes < h->len) p->cut = 1; /* no word fits */
   put_passages(p, h, mine);
   return rc;
 }
@@ -346,6 +353,7 @@ int passages_hit(passages *p, const gpuir_index *index, const gpuir_query *query
     put_json(p, p->path, p->path_len);
   }
   if (p->left <= heading(p)) {
+    p->cut = 1;
     if (p->json) put_string(p, ",\"changed\":false,\"passages\":[]");
     return GPUIR_OK;
   }

@@ -41,6 +41,7 @@ typedef struct passages {
   void *arg; /* of the three */
   /* private */
   uint64_t left; /* bytes of the budgets */
+  int shown, cut; /* of the answer: something was written; something did not fit */
   uint64_t deadline; /* of the answer */
   char *path; /* of the hit, as it is written */
   size_t path_len, path_cap;
@@ -57,6 +58,8 @@ void passages_begin(passages *p);
  * gpuir_passages says, which fills *err in. */
 int passages_hit(passages *p, const gpuir_index *index, const gpuir_query *query, uint32_t docid, size_t hits_left,
     gpuir_error *err);
+/* Returns whether the answer shows nothing because its budgets have no room for anything. */
+int passages_are_cut(const passages *p);
 /* Finds the path of a document's source as it is written, in p->path, and absolute, or "" for one without. NOMEM. */
 int passages_path(passages *p, const gpuir_doc *doc, uint32_t docid, char *absolute, size_t size);
 

@@ -8,18 +8,20 @@
 /* What an import could not take as it was. */
 static void tell_notes(const char *path, const ex_in *in) {
   double average = in->documents ? (double)in->tokens / (double)in->documents : 0;
-  char n[27], m[27];
-  if (in->empty_terms) cli_error("%s: %s lists of an empty term were left out", path, cli_grouped(in->empty_terms, n));
+  char n[CLI_COUNTED], m[CLI_COUNTED];
+  if (in->empty_terms)
+    cli_error("%s: left out: %s of an empty term", path, cli_counted(in->empty_terms, "list", "lists", n));
   if (in->long_terms)
-    cli_error("%s: %s lists of terms over %d bytes were left out", path, cli_grouped(in->long_terms, n),
-        GPUIR_MAX_TERM);
-  if (in->empty_lists) cli_error("%s: %s lists without postings were left out", path, cli_grouped(in->empty_lists, n));
+    cli_error("%s: left out: %s of over %d bytes", path,
+        cli_counted(in->long_terms, "list of a term", "lists of terms", n), GPUIR_MAX_TERM);
+  if (in->empty_lists)
+    cli_error("%s: left out: %s without postings", path, cli_counted(in->empty_lists, "list", "lists", n));
   if (in->wrong_cf)
-    cli_error("%s: in %s lists cf is not the sum of the frequencies; the sum counts", path,
-        cli_grouped(in->wrong_cf, n));
+    cli_error("%s: in %s cf is not the sum of the frequencies; the sum counts", path,
+        cli_counted(in->wrong_cf, "list", "lists", n));
   if (in->all_documents > in->documents || in->all_lists > in->lists)
-    cli_error("%s: a part of a collection of %s documents and %s terms; scores are those of the part", path,
-        cli_grouped(in->all_documents, n), cli_grouped(in->all_lists, m));
+    cli_error("%s: a part of a collection of %s and %s; scores are those of the part", path,
+        cli_counted(in->all_documents, "document", "documents", n), cli_counted(in->all_lists, "term", "terms", m));
   else if (in->average != 0 && !(fabs(in->average - average) <= 1e-9 * average)) /* NaN too */
     cli_error(
         "%s: the header says that documents have %.6g tokens on average; their lengths say %.6g, which "
@@ -48,11 +50,11 @@ static const ex_format *format_of(const char *path) {
 
 static int on_progress(void *user, const gpuir_progress *p) {
   double *shown = (double *)user, now = cli_seconds();
-  char line[80], docs[27], terms[27];
+  char line[2 * CLI_COUNTED + 16], docs[CLI_COUNTED], terms[CLI_COUNTED];
   if (*shown >= 0 && now - *shown >= 0.1) {
     *shown = now;
-    snprintf(line, sizeof line, "importing %s documents, %s lists", cli_grouped(p->documents, docs),
-        cli_grouped(p->terms_done, terms));
+    snprintf(line, sizeof line, "importing %s, %s", cli_counted(p->documents, "document", "documents", docs),
+        cli_counted(p->terms_done, "list", "lists", terms));
     cli_status(line);
   }
   return cli_signal != 0;
@@ -73,13 +75,15 @@ static int run_import(const ex_format *format, const char *path, cli_build *b) {
   if (status) {
     code = tell_failure(b->output, status, &err);
   } else {
-    char docs[27], terms[27], postings[27], size[27];
+    char docs[CLI_COUNTED], terms[CLI_COUNTED], postings[CLI_COUNTED], size[27];
     tell_notes(path, &in);
     if (report.shared_folder) cli_tell_shared(b->output);
     if (!b->quiet)
-      cli_error("%s: %s documents, %s terms, %s postings, %s file, in %.2f s", b->output,
-          cli_grouped(report.documents, docs), cli_grouped(report.terms, terms), cli_grouped(report.postings, postings),
-          cli_size(report.file_bytes, size), cli_seconds() - begin);
+      cli_error("%s: %s, %s, %s, %s file, in %.2f s", b->output,
+          cli_counted(report.documents, "document", "documents", docs),
+          cli_counted(report.terms, "term", "terms", terms),
+          cli_counted(report.postings, "posting", "postings", postings), cli_size(report.file_bytes, size),
+          cli_seconds() - begin);
   }
   ex_import_free(&in);
   return code;
@@ -119,11 +123,11 @@ int cli_import(int argc, char **argv) {
 
 /* Says what was written. */
 static void report_export(const ex_format *format, const gpuir_index *index, const char *path) {
-  char documents[27], terms[27], postings[27];
+  char documents[CLI_COUNTED], terms[CLI_COUNTED], postings[CLI_COUNTED];
   gpuir_index_info info;
   if (gpuir_index_get_info(index, &info)) return;
-  cli_error("%s: %s, %s documents, %s terms, %s postings", path, format->name, cli_grouped(info.documents, documents),
-      cli_grouped(info.terms, terms), cli_grouped(info.postings, postings));
+  cli_error("%s: %s, %s, %s, %s", path, format->name, cli_counted(info.documents, "document", "documents", documents),
+      cli_counted(info.terms, "term", "terms", terms), cli_counted(info.postings, "posting", "postings", postings));
 }
 
 static int run_export(const ex_format *format, const char *name, const char *path, int quiet) {
@@ -131,14 +135,15 @@ static int run_export(const ex_format *format, const char *name, const char *pat
   uint64_t not_utf8 = 0;
   int shared = 0;
   ex_error err;
-  char n[27];
+  char n[CLI_COUNTED];
   if (!index) return CLI_FAIL;
   if (!format) format = format_of(path);
   int status = ex_export(format, index, name, path, &not_utf8, &shared, &err), code = CLI_OK;
   if (status) code = tell_failure(path, status, &err);
   if (!status && shared) cli_tell_shared(path);
   if (!status && not_utf8)
-    cli_error("%s: %s terms and names are not UTF-8, which other readers may refuse", path, cli_grouped(not_utf8, n));
+    cli_error("%s: %s not UTF-8, which other readers may refuse", path,
+        cli_counted(not_utf8, "term or name is", "terms and names are", n));
   if (!status && !quiet) report_export(format, index, path);
   gpuir_close(index);
   return code;

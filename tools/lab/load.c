@@ -565,6 +565,7 @@ static void note_device(load *l) {
 }
 
 static void note_facts(load *l, const char *queries, int argc, char **argv) {
+  char threads[CLI_COUNTED];
   gpuir_index_info info;
   cli_buf line = {NULL, 0, 0};
   if (!gpuir_index_get_info(l->setup.index, &info))
@@ -573,9 +574,9 @@ static void note_facts(load *l, const char *queries, int argc, char **argv) {
         (unsigned long long)info.postings, info.codec);
   lab_note(&l->report, "load",
       "Poisson arrivals, latency from the due time; one pass of %s in order, again from its beginning when "
-      "it ends; those that are due together are submitted together, at most 32; %llu threads answer; the generator "
+      "it ends; those that are due together are submitted together, at most 32; %s; the generator "
       "spins before each arrival, for %s",
-      queries, (unsigned long long)l->setup.threads,
+      queries, cli_counted(l->setup.threads, "thread answers", "threads answer", threads),
       l->setup.threads < cli_processors()
           ? "500 us on the last processor, which they keep off, as they do of a driver's"
           : "5 us on no processor of its own, ahead of them if it may");

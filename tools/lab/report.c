@@ -104,9 +104,10 @@ void lab_note(lab_report *r, const char *key, const char *fmt, ...) {
 }
 
 void lab_note_machine(lab_report *r) {
-  char model[256];
+  char model[256], count[CLI_COUNTED];
   cli_cpu_model(model, sizeof model);
-  lab_note(r, "machine", "%s, %u processors, %s", model, cli_processors(), gpuir_simd_name(GPUIR_SIMD_AUTO));
+  lab_note(r, "machine", "%s, %s, %s", model, cli_counted(cli_processors(), "processor", "processors", count),
+      gpuir_simd_name(GPUIR_SIMD_AUTO));
 #ifdef GPUIR_COMMIT
   lab_note(r, "version", "gpuir %s, commit %s", gpuir_version(), GPUIR_COMMIT);
 #else

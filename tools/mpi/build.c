@@ -177,6 +177,7 @@ static int index_options(cli_args *a, build *b) {
 int mpi_index(int argc, char **argv) {
   static const cli_option options[] = {{O_STORE, "store", 0, 0}, {O_POSITIONS, "positions", 0, 0}, CLI_INPUT_OPTIONS,
       CLI_BUILD_OPTIONS, {0, NULL, 0, 0}};
+  char documents[CLI_COUNTED], parts[CLI_COUNTED];
   uint64_t n = 0;
   build b;
   cli_args a;
@@ -196,7 +197,8 @@ int mpi_index(int argc, char **argv) {
     if (!code) code = finish(b.common.output, build_part(&b, &a, n));
     mpi_first_speaks();
     if (!code && !b.common.quiet)
-      cli_error("%s: %lu documents in %d shards", b.common.output, (unsigned long)n, mpi_ranks);
+      cli_error("%s: %s in %s", b.common.output, cli_counted(n, "document", "documents", documents),
+          cli_counted((uint64_t)mpi_ranks, "shard", "shards", parts));
   } else {
     code--;
   }

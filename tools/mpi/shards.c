@@ -140,7 +140,9 @@ int mpi_open(mpi_shard *s, const char *folder) {
   shards = s->place.shards;
   MPI_Bcast(&shards, 1, MPI_UNSIGNED, 0, MPI_COMM_WORLD);
   if (!mpi_rank && !code && shards != (unsigned)mpi_ranks) {
-    cli_error("%s: %u shards, and %d ranks: mpirun -n %u", folder, shards, mpi_ranks, shards);
+    char parts[CLI_COUNTED], ranks[CLI_COUNTED];
+    cli_error("%s: %s, and %s: mpirun -n %u", folder, cli_counted(shards, "shard", "shards", parts),
+        cli_counted((uint64_t)mpi_ranks, "rank", "ranks", ranks), shards);
     code = CLI_FAIL;
   }
   code = mpi_agree(code);

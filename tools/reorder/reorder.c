@@ -1094,12 +1094,13 @@ static double docid_bits(const gpuir_index_info *i) {
 static void print_summary(const reorder *r, double seconds) {
   gpuir_index *index = NULL;
   gpuir_index_info after;
-  char n[27], m[27], now[27], before[27];
+  char n[CLI_COUNTED], m[CLI_COUNTED], now[27], before[27];
   if (gpuir_open(r->output, NULL, &index, NULL)) return;
   if (!gpuir_index_get_info(index, &after)) {
-    cli_error("%s: %s documents, %s postings; docIDs %.2f bits each (%s), before %.2f (%s); %s file, before %s",
-        r->output, cli_grouped(after.documents, n), cli_grouped(after.postings, m), docid_bits(&after), after.codec,
-        docid_bits(&r->info), r->info.codec, cli_size(after.file_bytes, now), cli_size(r->info.file_bytes, before));
+    cli_error("%s: %s, %s; docIDs %.2f bits each (%s), before %.2f (%s); %s file, before %s", r->output,
+        cli_counted(after.documents, "document", "documents", n), cli_counted(after.postings, "posting", "postings", m),
+        docid_bits(&after), after.codec, docid_bits(&r->info), r->info.codec, cli_size(after.file_bytes, now),
+        cli_size(r->info.file_bytes, before));
     cli_error("ordered in %.2f s, written in %.2f s, peak memory %.0f MB resident with files", r->ordered,
         seconds - r->ordered, (double)cli_peak_resident() / 1048576.0);
   }
@@ -1107,13 +1108,13 @@ static void print_summary(const reorder *r, double seconds) {
 }
 
 static void print_notes(const reorder *r) {
-  char n[27];
+  char n[CLI_COUNTED];
   if (r->unlisted)
-    cli_error("%s: %s documents are not listed; they stand behind the others in their old order", r->file,
-        cli_grouped(r->unlisted, n));
+    cli_error("%s: %s not listed: behind the others, in the old order", r->file,
+        cli_counted(r->unlisted, "document is", "documents are", n));
   if (r->unlinked)
-    cli_error("%s: %s documents have no links; they rank as pages to which nothing links", r->file,
-        cli_grouped(r->unlinked, n));
+    cli_error("%s: %s no links: ranked as pages to which nothing links", r->file,
+        cli_counted(r->unlinked, "document has", "documents have", n));
   if (r->min_df > BISECT_MIN_DF)
     cli_error("bisection left out terms of fewer than %s documents; a larger --memory takes more in",
         cli_grouped(r->min_df, n));
