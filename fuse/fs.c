@@ -468,7 +468,7 @@ char *fs_agents(const fs_config *config) {
       "- Write other bytes as %XX: a dot before tsv, json, paths, conf or html is %2E, a slash is %2F.\n");
   buf_printf(&b,
       "- An answer is cut after %d tokens of four bytes. Options are folders: `pass/@tokens=3000/...`,\n"
-      "  `pass/@context=5/...` (lines around), `pass/@and/...` (all words), `grep/@k=30/...` (documents: "
+      "  `pass/@context=5/...` (lines around), `pass/@and/...` (all words), `grep/@k=30/...` (so many documents: "
       "%lu else).\n",
       PASSAGES_TOKENS, (unsigned long)config->k);
   buf_puts(&b,

@@ -168,10 +168,8 @@ int texts_passages(lookup *l, const name_options *options, int grep, const searc
   ticket_begin(l->req, l->f, l->g, &t);
   guard_cancels(&t.cancelled);
   rc = passages_open(&p) ? ENOMEM : write_hits(l, &p, &w, reply, b);
-  if (rc == 0 && passages_are_cut(&p) && !l->note[0]) {
+  if (rc == 0 && passages_are_cut(&p) && !l->note[0]) /* nor does this */
     snprintf(l->note, sizeof l->note, "no passage of a hit fits into the budget");
-    if (!grep) put_note(b, l->note);
-  }
   guard_cancels(NULL);
   ticket_end(l->req, l->f, &t);
   passages_close(&p);

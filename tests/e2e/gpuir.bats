@@ -662,7 +662,7 @@ assert sum(v[1] for k, v in got.items() if k[0] == "docids") == stats["postings"
   seq -f "%.0f	all" 1 20000 >many
   sed -n '1p;$p' many >>many
   gpuir index --memory 1 --tsv many -o x 2>err
-  grep -q 'at least .* documents have a name that was there before' err
+  grep -q 'at least 1 document has a name that was there before' err
   grep -q 'a larger --memory compares more' err
   gpuir index --tsv many -o x 2>err
   grep -q 'gpuir: 2 documents have a name' err
@@ -875,7 +875,7 @@ assert [json.loads(l)["id"] for l in sys.stdin] == ["1", "7", "4", "12"]'
 
 @test "a query of over a mebibyte is refused before it is taken apart" {
   head -c 2000000 /dev/zero | tr '\0' a >long
-  fails 1 "standard input: File too large" gpuir query "$toy" <long
+  fails 1 "standard input: a line has more than 1,048,576 bytes" gpuir query "$toy" <long
 }
 
 @test "a coprocess gets each answer at once" {
@@ -957,6 +957,11 @@ END
   says "gpuir: no document has 'xn'"$'\n'"gpuir: no document has 'quikc'; it has quick" gpuir query "$toy" xn quikc
   says "gpuir: no document has 'zz*'" gpuir query "$toy" 'zz*'
   says 'gpuir: no document has all of these words; --mode or takes any' gpuir query "$toy" fox lazy
+  says 'gpuir: no document matches' gpuir query "$toy" fox -fox
+  run --separate-stderr gpuir query --tsv "$toy" lazy -k1
+  [ "$output" = "$(gpuir query --tsv "$toy" lazy)" ]
+  [ "$stderr" = "gpuir: note: '-k1' is a word that is not to be there; the option is written '-k 1'" ]
+  [ -z "$(gpuir query -k1 "$toy" lazy -key 2>&1 >out)" ]
   says "gpuir: no document has 'stringd'; it has stringed, strings, string" gpuir query "$wordnet" stringd
   [ "$(printf 'xx\nyy\n' | gpuir query --tsv "$toy" 2>&1)" = 'gpuir: note: none of the 2 queries has a hit' ]
   [ -z "$(printf 'xx\nlazy\n' | gpuir query --tsv "$toy" 2>&1 >out)" ]

@@ -78,8 +78,8 @@ setup() {
   [ "$stderr" = 'gpuir: no passage of a hit fits into 2 tokens; --tokens 0 takes any length' ]
   run --separate-stderr gpuir query --passages --tokens 9 --bytes 11 notes.gpuir fox
   [ "$stderr" = 'gpuir: no passage of a hit fits into 11 bytes; --bytes 0 takes any length' ]
-  run --separate-stderr gpuir query --passages --bytes 37 notes.gpuir fox # the path, 16 bytes and a part of a word
-  [ "$stderr" = 'gpuir: no passage of a hit fits into 37 bytes; --bytes 0 takes any length' ]
+  run --separate-stderr gpuir query --passages --bytes 35 notes.gpuir fox # the path, 16 bytes and a part of a word
+  [ "$stderr" = 'gpuir: no passage of a hit fits into 35 bytes; --bytes 0 takes any length' ]
   run --separate-stderr bash -c "printf 'fox\nunicorn\ntea\n' | gpuir query --grep --tokens 1 notes.gpuir"
   [ "$stderr" = $'gpuir: query 1: no passage of a hit fits into 1 token; --tokens 0 takes any length
 gpuir: query 3: no passage of a hit fits into 1 token; --tokens 0 takes any length' ]
@@ -90,13 +90,13 @@ gpuir: query 3: no passage of a hit fits into 1 token; --tokens 0 takes any leng
 @test "a hit may have as much below a long path as below a short one" {
   deep=$(printf 'd%.0s' {1..200})
   mkdir -p "deep/$deep/$deep/$deep"
-  for i in 1 2 3; do
+  for i in {0..9}; do
     { printf 'wolf '; printf 'and a word %.0s' {1..5000}; } >"deep/$deep/$deep/$deep/$i.txt"
   done
   gpuir index -q --analyzer ascii deep -o deep.gpuir
   gpuir query --passages --bytes 3000 deep.gpuir wolf >answer
   [ "$(wc -c <answer)" -le 3000 ]
-  [ "$(grep -c '^wolf and a word' answer)" -eq 2 ]
+  [ "$(grep -c '^wolf and a word' answer)" -eq 3 ]
 }
 
 @test "a source that changed is named, and shows nothing" {
@@ -124,7 +124,8 @@ gpuir: query 3: no passage of a hit fits into 1 token; --tokens 0 takes any leng
   [ "$(gpuir query --tokens 0 -k 400 many.gpuir wolf | grep -c 'changed since')" -eq 400 ]
   for n in 1 15 20 50 100; do
     [ "$(gpuir query --tokens $n -k 400 many.gpuir wolf | wc -c)" -le $((4 * n)) ]
-    [ "$(gpuir query --grep --tokens $n -k 400 many.gpuir wolf 2>&1 | wc -c)" -le $((5 * n)) ] # with "gpuir: "
+    [ $n -eq 1 ] || # which is said to be too small
+      [ "$(gpuir query --grep --tokens $n -k 400 many.gpuir wolf 2>&1 | wc -c)" -le $((5 * n)) ] # with "gpuir: "
   done
   prints $'many/1.txt (changed since it was indexed)' gpuir query --tokens 20 -k 400 many.gpuir wolf
   rm many/*

@@ -344,5 +344,5 @@ EOF
   fails 1 "no-folder/s: " gpuir serve --socket no-folder/s "$wordnet"
   fails 1 "name too long" gpuir serve --socket "$(printf 'x%.0s' {1..200})" "$wordnet"
   head -c 2000000 /dev/zero | tr '\0' a >long
-  fails 1 "a request has more than 1048576 bytes" gpuir serve --stdio "$wordnet" <long
+  fails 1 "a request cannot be read: a line has more than 1,048,576 bytes" gpuir serve --stdio "$wordnet" <long
 }

@@ -270,6 +270,8 @@ void cli_reader_close(cli_reader *r); /* frees; leaves the descriptor */
 /* The next n lines, with their ends, as one piece that lives until the next call; *lines of
  * them were there. 1; 0 at the end; -1: errno (EFBIG: over `most`, EINTR: a signal). */
 int cli_reader_lines(cli_reader *r, uint64_t n, char **text, size_t *len, uint64_t *lines);
+/* Says why a line could not be read: errno is still that of cli_reader_lines. buf holds CLI_COUNTED bytes. */
+const char *cli_reader_why(const cli_reader *r, char *buf);
 /* 1: a NUL byte among the first 8 KiB; 2: a PDF; -1: errno. */
 int cli_reader_binary(cli_reader *r);
 

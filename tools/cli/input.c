@@ -75,6 +75,13 @@ static int fill(cli_reader *r) {
   }
 }
 
+const char *cli_reader_why(const cli_reader *r, char *buf) {
+  char most[27];
+  if (errno != EFBIG) return strerror(errno);
+  (void)snprintf(buf, CLI_COUNTED, "a line has more than %s bytes", cli_grouped(r->most, most));
+  return buf;
+}
+
 int cli_reader_lines(cli_reader *r, uint64_t n, char **text, size_t *len, uint64_t *lines) {
   size_t seen = 0; /* bytes after begin that were searched */
   uint64_t found = 0;

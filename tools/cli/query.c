@@ -413,7 +413,8 @@ static int run_stream(search *s, int ids, size_t batch) {
   cli_queries qs;
   cli_reader reader;
   uint64_t number = 1, lines;
-  char *line;
+  const char *cause = NULL;
+  char *line, why[CLI_COUNTED];
   size_t len;
   int got;
   memset(&qs, 0, sizeof qs);
@@ -426,8 +427,9 @@ static int run_stream(search *s, int ids, size_t batch) {
     queries_clear(&qs);
     cli_flush();
   }
+  if (got < 0) cause = cli_reader_why(&reader, why);
   run_queries(s, &qs, batch);
-  if (got < 0) cli_error("standard input: %s", strerror(errno));
+  if (got < 0) cli_error("standard input: %s", cause);
   cli_queries_free(&qs);
   cli_reader_close(&reader);
   return got < 0 ? CLI_FAIL : CLI_OK;
@@ -573,6 +575,15 @@ static int query_flags_read(cli_args *a, query_flags *f) {
   return 0;
 }
 
+/* Says of words such as -k5 that they are negated words behind INDEX, where -k 5 is meant. */
+static void notice_glued(const cli_args *a) {
+  for (int i = 1; i < a->noperands; i++) {
+    const char *word = a->operands[i];
+    if (!strncmp(word, "-k", 2) && word[2] && !word[2 + strspn(word + 2, "0123456789")])
+      cli_error("note: '%s' is a word that is not to be there; the option is written '-k %s'", word, word + 2);
+  }
+}
+
 /* The operands after the first `skip` ones, joined by blanks. */
 static void join_words(const cli_args *a, int skip, cli_buf *out) {
   for (int i = skip; i < a->noperands; i++) {
@@ -616,13 +627,27 @@ static void tell_word(void *arg, const char *line, size_t len) {
   cli_error("%.*s", (int)len, line);
 }
 
+/* Returns whether documents that have any of the words match, where those that have all do not. */
+static int any_would_do(const search *s, const cli_buf *words) {
+  gpuir_query_desc desc = s->qd;
+  gpuir_query *query = NULL;
+  gpuir_hit hit;
+  size_t n = 0;
+  desc.mode = GPUIR_OR;
+  if (s->qd.mode != GPUIR_AND || gpuir_query_parse(s->index, &desc, words->p, words->n, &query, NULL)) return 0;
+  if (gpuir_search(s->searcher, query, &hit, 1, &n)) n = 0;
+  gpuir_query_destroy(query);
+  return n > 0;
+}
+
 /* Says why the one query of the command line has no hit. */
 static void tell_unknown(const search *s, const cli_buf *words) {
   gpuir_query *query = NULL;
   size_t n;
-  if (s->failed || gpuir_query_parse(s->index, &s->qd, words->p ? words->p : "", words->n, &query, NULL)) return;
+  if (s->failed || gpuir_query_parse(s->index, &s->qd, words->p, words->n, &query, NULL)) return;
   n = advice_unknown(s->index, query, tell_word, NULL);
-  if (!n && s->qd.mode == GPUIR_AND) cli_error("no document has all of these words; --mode or takes any");
+  if (!n && any_would_do(s, words)) cli_error("no document has all of these words; --mode or takes any");
+  else if (!n) cli_error("no document matches");
   gpuir_query_destroy(query);
 }
 
@@ -672,6 +697,7 @@ int cli_query(int argc, char **argv) {
   } else if (s.many) {
     code = run_stream(&s, f.ids, batch);
   } else {
+    notice_glued(&a);
     join_words(&a, 1, &words);
     cli_queries_add(&qs, "1", 1, words.p ? words.p : "", words.n);
     run_queries(&s, &qs, 1);

@@ -237,7 +237,7 @@ static void stream_take(stream *st, const char *line, size_t len, cli_buf *text)
 /* Reads requests until there are no more. Exit code. */
 static int stream_read(stream *st) {
   cli_buf text = {NULL, 0, 0};
-  char *line;
+  char *line, why[CLI_COUNTED];
   size_t len;
   uint64_t lines;
   int got = 0, code = CLI_OK;
@@ -246,8 +246,7 @@ static int stream_read(stream *st) {
   if (cli_signal) {
     code = 128 + (int)cli_signal;
   } else if (got < 0 && errno != ECANCELED) {
-    if (errno == EFBIG) cli_error("a request has more than %zu bytes", CLI_MAX_LINE);
-    else cli_error("a request cannot be read: %s", strerror(errno));
+    cli_error("a request cannot be read: %s", cli_reader_why(&st->in, why));
     code = CLI_FAIL;
   }
   cli_buf_free(&text);

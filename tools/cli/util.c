@@ -56,9 +56,10 @@ void cli_error(const char *fmt, ...) {
 
 int cli_fail(const char *file, int status, const gpuir_error *err) {
   const char *cause = err && err->code && err->msg[0] ? err->msg : gpuir_strerror(status);
-  size_t n = strlen(file);
-  /* Do not name the file twice where the cause does so already. */
-  if (!strncmp(cause, file, n) && (cause[n] == ':' || cause[n] == ' ')) cli_error("%s", cause);
+  const char *named = strstr(cause, file), *behind = named ? named + strlen(file) : "";
+  /* Do not name the file twice where the cause does so already, perhaps from the root on. */
+  if (named && (named == cause || (cause[0] == '/' && named[-1] == '/')) && (*behind == ':' || *behind == ' '))
+    cli_error("%s", cause);
   else cli_error("%s: %s", file, cause);
   return CLI_FAIL;
 }

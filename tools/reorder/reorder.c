@@ -303,9 +303,10 @@ static void lines_close(lines *l) {
 /* The next line without its end. 1; 0 at the end of the file; -1 after a message. */
 static int lines_next(lines *l, char **text, size_t *len) {
   uint64_t got = 0;
+  char why[CLI_COUNTED];
   int more = cli_reader_lines(&l->reader, 1, text, len, &got);
   if (more < 0 && !cli_signal)
-    cli_error("%s: line %llu: %s", l->r->file, (unsigned long long)l->number + 1, strerror(errno));
+    cli_error("%s: line %llu: %s", l->r->file, (unsigned long long)l->number + 1, cli_reader_why(&l->reader, why));
   if (cli_signal) return -1;
   if (more <= 0) return more;
   l->number++;
