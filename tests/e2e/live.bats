@@ -549,7 +549,7 @@ assert s["documents"] == 119 and s["deleted"] == 0 and len(s["segments"]) == 1'
   eventually locked live
   for command in 'update notes -o live' 'add notes -o live' 'delete live x' 'merge live'; do
     # shellcheck disable=SC2086
-    fails 1 'live: another writer has this live index' gpuir $command
+    fails 1 'gpuir: live: another writer has this live index' gpuir $command
   done
   finds live notes/a,notes/b,notes/sub/c
   echo 'slow tea' >&9

@@ -521,10 +521,9 @@ static void print_head(const bench *b, FILE *tsv, const char *command, const cha
   say(tsv, "command", "%s", command);
   if (before != b->qs.n) say(tsv, "queries", "%zu of %zu (%s) have an AND hit", b->qs.n, before, origin);
   else say(tsv, "queries", "%zu (%s)", b->qs.n, origin);
-  say(tsv, "measured",
-      "k %zu, %s evaluator, %llu warm-up rounds, median of %llu; latency of the search alone, one thread", b->k,
-      b->evaluator == GPUIR_EVAL_EXHAUSTIVE ? "exhaustive" : "auto", (unsigned long long)b->warmup,
-      (unsigned long long)b->repeat);
+  say(tsv, "measured", "k %zu, %s evaluator, %s, median of %llu; latency of the search alone, one thread", b->k,
+      b->evaluator == GPUIR_EVAL_EXHAUSTIVE ? "exhaustive" : "auto",
+      cli_counted(b->warmup, "warm-up round", "warm-up rounds", n1), (unsigned long long)b->repeat);
 }
 
 static void print_columns(const bench *b, FILE *tsv) {

@@ -59,7 +59,7 @@ int cli_fail(const char *file, int status, const gpuir_error *err) {
   const char *named = strstr(cause, file), *behind = named ? named + strlen(file) : "";
   /* Do not name the file twice where the cause does so already, perhaps from the root on. */
   if (named && (named == cause || (cause[0] == '/' && named[-1] == '/')) && (*behind == ':' || *behind == ' '))
-    cli_error("%s", cause);
+    cli_error("%s", named);
   else cli_error("%s: %s", file, cause);
   return CLI_FAIL;
 }
