@@ -83,7 +83,7 @@ random_lines() {
 
 @test "errors in a list of documents name the line" {
   printf 'a\nb\nnobody\n' >list
-  fails 1 "/dev/zero: line 1: File too large" gpuir reorder --order file:/dev/zero "$toy" out.gpuir
+  fails 1 "/dev/zero: line 1: a line has more than 1,048,576 bytes" gpuir reorder --order file:/dev/zero "$toy" out.gpuir
   fails 1 "list: line 3: 'nobody' names no document" gpuir reorder --order file:list "$toy" out.gpuir
   printf 'a\nb\nc\na\n' >list
   fails 1 "list: line 4: 'a' is listed twice" gpuir reorder --order file:list "$toy" out.gpuir
