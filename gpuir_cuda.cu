@@ -68,9 +68,6 @@
 #include <cuda_runtime.h>
 #include <sys/statvfs.h>
 
-#include <algorithm>
-#include <functional>
-
 /* ========================
  * [cuda-01-shared]  what the host and the kernels share
  *

@@ -26,6 +26,9 @@
 
 #include "gpuir_lab.h"
 
+#include <algorithm>
+#include <functional>
+
 /* ========================
  * [lab-cuda-01-decode]  lists on the device; decoding to memory
  *
