@@ -6166,7 +6166,7 @@ static unsigned gc_recoder_grid(const gpuir_cuda *c, const gc_recoder *r) {
 }
 
 /* Has the device find out how many words the lists take as bp128. */
-static int gc_recoder_measure(const gpuir_cuda *c, gc_recoder *r, gpuir_error *err) {
+GPUIR__COLD static int gc_recoder_measure(const gpuir_cuda *c, gc_recoder *r, gpuir_error *err) {
   const gc_view *v = &c->view;
   gc_recoding *w = &r->work;
   int status, part;
@@ -6246,7 +6246,7 @@ static int gc_recode_place(gpuir_cuda *c, gc_recoder *r, gpuir_error *err) {
 }
 
 /* Recodes the lists that were collected into memory of their own, and empties the area. */
-static int gc_recode_some(gpuir_cuda *c, gc_recoder *r, gpuir_error *err) {
+GPUIR__COLD static int gc_recode_some(gpuir_cuda *c, gc_recoder *r, gpuir_error *err) {
   int status;
   if (!r->work.nlists) return GPUIR_OK;
   status = gc_recoder_measure(c, r, err);
@@ -7489,7 +7489,7 @@ static int gc_open_cached(gpuir_cuda *c, gpuir_error *err) {
 }
 
 /* Frees all that has been made of the index. */
-static void gc_forget(gpuir_cuda *c) {
+GPUIR__COLD static void gc_forget(gpuir_cuda *c) {
   const gpuir__segment *ix = c->ix;
   size_t i;
   gc_cache_close(c);
@@ -7514,7 +7514,7 @@ static void gc_forget(gpuir_cuda *c) {
   c->info.used_memory = c->info.resident_bytes = 0;
 }
 
-static int gc_open(gpuir_cuda *c, const gpuir_cuda_desc *desc, gpuir_error *err) {
+GPUIR__COLD static int gc_open(gpuir_cuda *c, const gpuir_cuda_desc *desc, gpuir_error *err) {
   uint64_t plain = gc_plain_bytes(c->ix), room = desc ? desc->memory : 0;
   size_t free_bytes, all_bytes;
   int status, coded = gc_any_coded(c->ix);
@@ -8377,7 +8377,7 @@ static void gc_crew_close(gc_crew *w) {
 }
 
 /* Makes a crew of `threads` for launches as `like` plans them. Returns NULL without memory, or threads. */
-static gc_crew *gc_crew_open(const gc_planner *like, unsigned threads) {
+GPUIR__COLD static gc_crew *gc_crew_open(const gc_planner *like, unsigned threads) {
   gc_crew *w = (gc_crew *)gpuir__alloc_zero(&like->a, sizeof *w);
   gpuir_error error;
   unsigned i;
@@ -8951,7 +8951,7 @@ static int gc_launch(gc_track *x, const gc_plan *p, uint32_t k, int rerun, gpuir
 
 /* ---- tracks ---- */
 
-static void gc_track_close(gc_track *x) {
+GPUIR__COLD static void gc_track_close(gc_track *x) {
   const gpuir_allocator a = x->a;
   gc_stream_close(x->stream);
   if (x->cuda->cache) gc_carrier_close(x->cuda, &x->by);
@@ -8982,7 +8982,7 @@ static int gc_track_take(gc_track *x, size_t n, void **p, gpuir_error *err) {
 }
 
 /* Gives a track its stream and memory, for launches of at most these sizes. What fails is freed by gc_track_close. */
-static int gc_track_open(gc_track *x, const gc_sizes *most, gpuir_error *err) {
+GPUIR__COLD static int gc_track_open(gc_track *x, const gc_sizes *most, gpuir_error *err) {
   gc_batch *b = &x->batch;
   const gc_sizes *z = &x->most;
   size_t slots, jobs, lines;
@@ -9477,7 +9477,7 @@ static void gc_device_info(const gpuir_cuda *c, gpuir_cuda_info *info) {
 }
 
 /* Lets a searcher be answered by a device. */
-static int gc_attach_device(gpuir_searcher *s, gpuir_cuda *cuda, int fallback, gpuir_error *err) {
+GPUIR__COLD static int gc_attach_device(gpuir_searcher *s, gpuir_cuda *cuda, int fallback, gpuir_error *err) {
   static const gpuir_backend backend = {GPUIR_BACKEND_VERSION, "cuda", NULL, gc_begin, gc_poll, gc_finish, gc_detach};
   gc_context *x;
   GC_TRY(cudaSetDevice(cuda->device), "choosing the device");
@@ -9904,7 +9904,7 @@ typedef struct gt_opening {
   gpuir_error error;
 } gt_opening;
 
-static void *gt_opening_main(void *argument) {
+GPUIR__COLD static void *gt_opening_main(void *argument) {
   gt_opening *o = (gt_opening *)argument;
   gt_device *d = &o->team->devices[o->member];
   if (o->team->parts) o->status = gt_part(d, o->team->ix, o->folder, o->threads, &o->error);
@@ -11240,7 +11240,8 @@ void gpuir_cuda_close(gpuir_cuda *c) {
 }
 
 /* Opens several devices, or the segments of a snapshot, as one. */
-static int gc_open_team(const gpuir_index *ix, const gpuir_cuda_desc *desc, gpuir_cuda **cuda, gpuir_error *err) {
+GPUIR__COLD static int gc_open_team(const gpuir_index *ix, const gpuir_cuda_desc *desc, gpuir_cuda **cuda,
+    gpuir_error *err) {
   gpuir_cuda *c = (gpuir_cuda *)gpuir__alloc_zero(&ix->a, sizeof *c);
   int status;
   if (!c) return gpuir__fail_nomem(err);
