@@ -1510,8 +1510,8 @@ static __device__ __forceinline__ void gc_pack(const uint32_t v[4], uint32_t cou
   for (i = lane; i < words; i += 32) to[i] = sh[i];
 }
 
-/* Packs the values of block g: notes its size and width, or writes its words behind `to`, unless that is NULL, where the
- * list has room for `room` words. Values behind count become 0. */
+/* Packs the values of block g: notes its size and width or, if `to` is not NULL, writes its words behind that, where
+ * the list has room for `room` words. Values behind count become 0. */
 static __device__ __forceinline__ void gc_recode_values(uint32_t v[4], uint32_t count, bool brief, uint64_t g,
     uint32_t *off, uint8_t *width, uint32_t *to, uint32_t room, uint32_t *sh) {
   const uint32_t lane = gc_lane();
