@@ -8264,16 +8264,17 @@ static void gpuir__dict_record(const gpuir__dict *d, const gpuir__dict_block *b,
 
 /* ---- a block's terms */
 
-/* Returns how many bytes two strings have in common at their start, at most `most`. Reads up to 7 bytes behind. */
+/* Returns how many bytes two strings have in common at their start, at most `most`. Reads up to 8 bytes behind. */
 static inline size_t gpuir__common(const uint8_t *a, const uint8_t *b, size_t most) {
-  size_t i;
-  for (i = 0; i < most; i += 8) {
+  size_t i = 0;
+  do {
     const uint64_t x = gpuir__load64(a + i) ^ gpuir__load64(b + i);
     if (x) {
       i += gpuir__ctz64(x) / 8;
       break;
     }
-  }
+    i += 8;
+  } while (i < most);
   return i < most ? i : most;
 }
 
@@ -8351,10 +8352,9 @@ typedef struct gpuir__dict_seeker {
 static inline int gpuir__dict_ends(gpuir__dict_seeker *x, const uint8_t *p, size_t rest) {
   const size_t left = x->n - x->same;
   const size_t k = gpuir__common(x->q + x->same, p, left < rest ? left : rest);
-  x->found = k == rest && k == left;
-  if (k == left || (k < rest && x->q[x->same + k] < p[k])) return 1;
+  x->found = (k == rest) & (k == left);
   x->same += k;
-  return 0;
+  return (k == left) | ((k < rest) & (x->q[x->same] < p[k]));
 }
 
 /* Returns the first of the block's terms that is not less than q, or their number if all are. A term that shares more
@@ -8489,15 +8489,6 @@ static unsigned gpuir__dict_tie(const gpuir__dict *d, unsigned depth, uint64_t n
   return from;
 }
 
-/* Counts those of a node's numbers that are less than `window`. */
-typedef unsigned (*gpuir__dict_less)(const uint64_t *keys, uint64_t window);
-
-GPUIR__INLINE unsigned gpuir__dict_less_scalar(const uint64_t *keys, uint64_t window) {
-  unsigned n = 0, i;
-  for (i = 1; i < GPUIR__DICT_FAN; i++) n += keys[i] < window;
-  return n;
-}
-
 /* A look-up on its way down the tree. At its end the block is known, and is being fetched. */
 typedef struct gpuir__dict_look {
   gpuir__dict_seeker x;
@@ -8507,26 +8498,44 @@ typedef struct gpuir__dict_look {
   uint8_t q[GPUIR_MAX_TERM + 1 + 8]; /* a byte more than any term has: a longer one is as great as its beginning */
 } gpuir__dict_look;
 
+/* Returns the 8 bytes of what is searched from byte `skip` on as a number whose order is theirs. */
+GPUIR__INLINE uint64_t gpuir__dict_window_of(const gpuir__dict_seeker *x, size_t skip) {
+  return GPUIR__LIKELY(skip < 8) ? x->start[0] << 8 * skip | x->start[1] >> 1 >> (63 - 8 * skip)
+                                 : __builtin_bswap64(gpuir__load64(x->q + (skip < x->n ? skip : x->n)));
+}
+
+/* Counts those of a node's numbers that are less than `window`: in four sums side by side, so that none waits for
+ * another. What a vector of them takes to get there and back is longer. */
+GPUIR__INLINE unsigned gpuir__dict_less(const uint64_t *keys, uint64_t window) {
+  int n[4], i;
+  n[0] = (keys[4] < window) + (keys[8] < window) + (keys[12] < window);
+  for (i = 1; i < 4; i++) {
+    n[i] = (keys[i] < window) + (keys[4 + i] < window);
+    n[i] += (keys[8 + i] < window) + (keys[12 + i] < window);
+  }
+  return (unsigned)(n[0] + n[1] + (n[2] + n[3]));
+}
+
 /* Goes down to level `to`: to the last node there, or at last the last block, whose first term is not greater than q,
  * or to the first one. What the last level's node is compared with, and leads to, is prefetched. */
-GPUIR__INLINE void gpuir__dict_search(const gpuir__dict *d, gpuir__dict_look *l, unsigned to, gpuir__dict_less less) {
-  const gpuir__dict_seeker *x = &l->x;
+static void gpuir__dict_search(const gpuir__dict *d, gpuir__dict_look *l, unsigned to) {
+  const gpuir__dict_seeker x = l->x;
   const uint64_t *level = l->level;
-  const uint64_t first = x->start[0], second = x->start[1];
   uint64_t node = l->node;
   unsigned depth;
   for (depth = l->depth; depth < to; depth++) {
     const uint64_t *keys = level + node * GPUIR__DICT_FAN;
-    const size_t skip = keys[0] & 255;
-    const uint64_t window = GPUIR__LIKELY(skip < 8)
-        ? first << 8 * skip | second >> 1 >> (63 - 8 * skip)
-        : __builtin_bswap64(gpuir__load64(x->q + (skip < x->n ? skip : x->n)));
+    const uint64_t window = gpuir__dict_window_of(&x, keys[0] & 255);
     unsigned child, next;
-    child = d->level[depth + 1] > 2 ? less(keys, window) : keys[1] < window;
+    child = d->level[depth + 1] > 2 ? gpuir__dict_less(keys, window) : keys[1] < window;
     next = (child + 1) % GPUIR__DICT_FAN; /* not 0 but for the last child, which no number follows */
-    if (GPUIR__UNLIKELY(keys[next] == window) && next) child = gpuir__dict_tie(d, depth, node, next, keys, x);
+    if (GPUIR__UNLIKELY(keys[next] == window) && next) child = gpuir__dict_tie(d, depth, node, next, keys, &l->x);
     level += d->level[depth] * GPUIR__DICT_FAN;
-    node = gpuir__min64(node * GPUIR__DICT_FAN + child, d->level[depth + 1] - 1);
+    node = node * GPUIR__DICT_FAN + child;
+    if (GPUIR__UNLIKELY(node >= d->level[depth + 1])) {
+      node = d->level[depth + 1] - 1; /* of a damaged tree */
+      __asm__("" : "+r"(node)); /* a branch: a choice between two numbers would make each level wait for it */
+    }
     if (depth + 2 == d->levels) { /* its children are a page of blocks */
       __builtin_prefetch(level + node * GPUIR__DICT_FAN);
       __builtin_prefetch(level + node * GPUIR__DICT_FAN + GPUIR__DICT_FAN / 2);
@@ -8539,64 +8548,44 @@ GPUIR__INLINE void gpuir__dict_search(const gpuir__dict *d, gpuir__dict_look *l,
   l->depth = to;
 }
 
-#if GPUIR__X86
-/* Returns a bit for each of four numbers that is less, both with the highest bit turned over. */
-GPUIR__AVX2 GPUIR__INLINE unsigned gpuir__dict_less_4(const uint64_t *keys, __m256i window) {
-  const __m256i x = _mm256_xor_si256(gpuir__avx2_load(keys), _mm256_set1_epi64x(INT64_MIN));
-  return (unsigned)_mm256_movemask_pd(_mm256_castsi256_pd(_mm256_cmpgt_epi64(window, x)));
-}
-
-GPUIR__AVX2 GPUIR__INLINE unsigned gpuir__dict_less_avx2(const uint64_t *keys, uint64_t window) {
-  const __m256i w = _mm256_set1_epi64x((int64_t)(window ^ (uint64_t)1 << 63));
-  const unsigned less = gpuir__dict_less_4(keys, w) | gpuir__dict_less_4(keys + 4, w) << 4 |
-      gpuir__dict_less_4(keys + 8, w) << 8 | gpuir__dict_less_4(keys + 12, w) << 12;
-  return gpuir__popcount64(less >> 1);
-}
-
-GPUIR__AVX2 static void gpuir__dict_search_avx2(const gpuir__dict *d, gpuir__dict_look *l, unsigned to) {
-  gpuir__dict_search(d, l, to, gpuir__dict_less_avx2);
-}
-#endif
-
-/* Returns the first 8 of n bytes, padded with zeros, as a number in their order. It loads them from where they stand,
- * piece by piece: 8 bytes at once from a padded copy would wait until the copy is written. */
-static inline uint64_t gpuir__dict_start(const uint8_t *p, size_t n) {
-  uint64_t v = 0;
-  if (n >= 8) v = gpuir__load64(p);
-  else if (n >= 4) v = gpuir__load32(p) | (uint64_t)gpuir__load32(p + n - 4) << 8 * (n - 4);
-  else if (n) v = p[0] | (uint64_t)p[n / 2] << 8 * (n / 2) | (uint64_t)p[n - 1] << 8 * (n - 1);
-  return __builtin_bswap64(v);
-}
-
-/* Returns the second 8 of n > 8 bytes likewise. */
-static inline uint64_t gpuir__dict_second(const uint8_t *p, size_t n) {
-  const size_t missing = n < 16 ? 16 - n : 0;
-  return __builtin_bswap64(gpuir__load64(p + 8 - missing) >> 8 * missing);
+/* Returns bytes 4 i to 4 i + 3 of n bytes, or zeros behind them, as a little-endian number. It loads them from where
+ * they stand: 8 bytes at once from a padded copy would wait until the copy is written. Of n, which no processor can
+ * foresee, no branch depends but for very short terms. */
+static inline uint64_t gpuir__dict_piece(const uint8_t *p, size_t n, size_t i) {
+  size_t at = n - 4, behind;
+  if (GPUIR__UNLIKELY(n < 4))
+    return i || !n ? 0 : p[0] | (uint64_t)p[n / 2] << 8 * (n / 2) | (uint64_t)p[n - 1] << 8 * (n - 1);
+  at = at < 4 * i ? at : 4 * i;
+  behind = 4 * i - at; /* what is loaded begins so many bytes before */
+  return (uint64_t)gpuir__load32(p + at) >> 4 * behind >> 4 * behind;
 }
 
 /* Begins to look term[0..len) up. */
 static inline void gpuir__dict_begin(const gpuir__dict *d, const void *term, size_t len, gpuir__dict_look *l) {
   gpuir__dict_seeker *x = &l->x;
+  const uint8_t *p = (const uint8_t *)term;
+  size_t i;
   memset(x, 0, sizeof *x);
   l->node = l->depth = 0;
   l->level = d->keys;
   x->q = l->q;
   x->n = len < GPUIR_MAX_TERM + 1 ? len : GPUIR_MAX_TERM + 1;
-  x->start[0] = gpuir__dict_start((const uint8_t *)term, x->n);
-  x->start[1] = x->n > 8 ? gpuir__dict_second((const uint8_t *)term, x->n) : 0;
-  if (x->n) memcpy(l->q, term, x->n);
-  memset(l->q + x->n, 0, 8);
+  for (i = 0; i < 2; i++)
+    x->start[i] = __builtin_bswap64(gpuir__dict_piece(p, x->n, 2 * i) | gpuir__dict_piece(p, x->n, 2 * i + 1) << 32);
+  gpuir__store64(l->q, __builtin_bswap64(x->start[0]));
+  gpuir__store64(l->q + 8, __builtin_bswap64(x->start[1]));
+  for (i = 16; i < x->n; i += 8) { /* memcpy may become an instruction that takes longer to begin than this does */
+    const size_t at = i < x->n - 8 ? i : x->n - 8;
+    gpuir__store64(l->q + at, gpuir__load64(p + at));
+  }
+  gpuir__store64(l->q + x->n, 0);
 }
 
 /* Goes down to level `to`, and prefetches the block if that is behind the last one. Look-ups that go down before the
  * first of them ends, first to the last level and then behind it, wait for memory together. */
 static void gpuir__dict_descend(const gpuir__dict *d, gpuir__dict_look *l, unsigned to) {
   uint64_t left;
-#if GPUIR__X86
-  if (d->simd >= GPUIR_SIMD_AVX2) gpuir__dict_search_avx2(d, l, to);
-  else
-#endif
-    gpuir__dict_search(d, l, to, gpuir__dict_less_scalar);
+  gpuir__dict_search(d, l, to);
   if (d->terms && to == d->levels) (void)gpuir__dict_place(d, l->node, &left);
 }
 

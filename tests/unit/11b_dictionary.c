@@ -375,6 +375,27 @@ static void test_edges(void **state) {
   free(terms);
 }
 
+/* Each length, of bytes that all differ from those around them: the beginnings of one string, and of such that have
+ * another byte at one place. */
+static void test_lengths(void **state) {
+  uint8_t *terms = (uint8_t *)room(4 * 256 * 256);
+  uint64_t n;
+  unsigned i, k;
+  made m;
+  (void)state;
+  for (i = 0; i < 4 * 255; i++) {
+    uint8_t *to = terms + 256 * i;
+    to[0] = (uint8_t)(1 + i / 4);
+    for (k = 0; k < to[0]; k++) to[1 + k] = (uint8_t)(101 * k + 130);
+    if (i % 4) to[1 + below(to[0])] = (uint8_t)rnd();
+  }
+  n = sort_terms(terms, 4 * 255);
+  make(&m, terms, n, 1000, 0, 0);
+  check(&m);
+  unmake(&m);
+  free(terms);
+}
+
 /* As many terms as a large collection has, in four levels of the tree; each is found. */
 static void test_many(void **state) {
   enum { MANY = 1700000 };
@@ -510,6 +531,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_sizes),
       cmocka_unit_test(test_edges),
+      cmocka_unit_test(test_lengths),
       cmocka_unit_test(test_many),
       cmocka_unit_test(test_damaged),
       cmocka_unit_test(test_too_little_is_shared),
