@@ -387,6 +387,7 @@ int main(int argc, char **argv) {
       if (a.help) print_help(stdout);
       else printf("gpuirfs %s (libfuse %s)\n", gpuir_version(), fuse_pkgversion());
       rc = fflush(stdout) == 0 ? 0 : EXIT_TROUBLE;
+      if (rc) complain("standard output: %s", strerror(errno));
     } else {
       rc = run(&f, &args, &a);
     }

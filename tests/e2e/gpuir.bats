@@ -151,7 +151,7 @@ teardown() {
   [ "$(field hidden <summary)" = 2 ]
   [ "$(field links <summary)" = 1 ]
   [ "$(field other <summary)" = 1 ]
-  grep -q 'skipped: 1 binary, 2 hidden, 1 links, 1 other' err
+  grep -q 'skipped: 1 binary, 2 hidden, 1 link, 1 other' err
 
   gpuir index -q --hidden d -o x
   [ "$(names x)" = d/.dot,d/.hidden/h,d/sub-y,d/sub.y,d/sub/x,d/sub0,d/z ]

@@ -369,6 +369,9 @@ load ../support/mount
   run "$fs" -V
   [ "$status" -eq 0 ]
   [[ "$output" == "gpuirfs "* ]]
+  run bash -c '"$1" --help >&-' - "$fs"
+  [ "$status" -eq 1 ]
+  [ "$output" = "gpuirfs: standard output: Bad file descriptor" ]
   mkdir "$T/m"
   for arguments in "" "x" "x y z" "-o k=x a b" "-o k=2000000 a b" "-o mode=xor a b" "-o nonsense a b" "--nonsense a b" \
     "-o cache=0 a b" "-o max_k=2000000 a b" "-o backend=tpu a b" "-o devices=0:x a b"; do

@@ -86,18 +86,17 @@ static char *read_stop_file(const char *path) {
 static void report_skipped(const cli_input *in) {
   const struct {
     uint64_t n;
-    const char *what;
-  } parts[] = {{in->binaries, "binary"}, {in->hidden_skipped, "hidden"}, {in->ignored, "ignored"},
-      {in->links_skipped, "links"}, {in->special_skipped, "other"}, {in->failed, "unreadable"},
-      {in->malformed, "malformed records"}};
+    const char *one, *many;
+  } parts[] = {{in->binaries, "binary", "binary"}, {in->hidden_skipped, "hidden", "hidden"},
+      {in->ignored, "ignored", "ignored"}, {in->links_skipped, "link", "links"},
+      {in->special_skipped, "other", "other"}, {in->failed, "unreadable", "unreadable"},
+      {in->malformed, "malformed record", "malformed records"}};
   cli_buf b = {NULL, 0, 0};
-  char n[27];
+  char n[CLI_COUNTED];
   for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
     if (!parts[i].n) continue;
     cli_buf_text(&b, b.n ? ", " : "");
-    cli_buf_text(&b, cli_grouped(parts[i].n, n));
-    cli_buf_text(&b, " ");
-    cli_buf_text(&b, parts[i].what);
+    cli_buf_text(&b, cli_counted(parts[i].n, parts[i].one, parts[i].many, n));
   }
   if (b.n) cli_error("skipped: %.*s", (int)b.n, b.p);
   cli_buf_free(&b);
