@@ -8375,83 +8375,80 @@ static unsigned gpuir__dict_scan(const gpuir__dict_block *b, gpuir__dict_seeker 
 }
 
 #if GPUIR__X86
-/* The steps to a block's terms, side by side. */
-typedef struct gpuir__dict_steps {
-  uint16_t at[GPUIR__DICT_BLOCK]; /* relative to where the first term ends */
-  uint8_t shared[GPUIR__DICT_BLOCK], rest[GPUIR__DICT_BLOCK];
-} gpuir__dict_steps;
+/* Where the rests of a block's terms stand. */
+typedef struct gpuir__dict_rests {
+  const uint8_t *text; /* behind the first term */
+  uint8_t at[GPUIR__DICT_BLOCK]; /* from there, as if none had more than 15 bytes */
+  uint32_t longer; /* a bit for each further term whose rest has 15 bytes or more */
+} gpuir__dict_rests;
 
-/* Fills in the steps one by one; returns how many terms have one. */
-static unsigned gpuir__dict_walk(const gpuir__dict_block *b, gpuir__dict_steps *steps) {
-  gpuir__dict_step s = gpuir__dict_first(b);
+/* Computes the places at once, as sums of what the terms before take, eight in a word. */
+static inline void gpuir__dict_place_rests(const gpuir__dict_block *b, gpuir__dict_rests *r) {
+  const uint64_t ones = ~(uint64_t)0 / 255;
+  uint64_t before = 0, further = ~(uint64_t)255;
   unsigned i;
-  for (i = 1; i < b->n && gpuir__dict_next(b, i, &s); i++) {
-    steps->at[i] = (uint16_t)(s.at - b->lengths[0]);
-    steps->shared[i] = (uint8_t)s.shared;
-    steps->rest[i] = (uint8_t)s.rest;
+  for (i = 0; i < GPUIR__DICT_BLOCK; i += 8, further = ~(uint64_t)0) {
+    const uint64_t x = gpuir__load64(b->lengths + i), shared = x & 15 * ones, rest = x >> 4 & 15 * ones;
+    const uint64_t extra = ((shared + ones) >> 4 & ones) + ((rest + ones) >> 4 & ones);
+    const uint64_t takes = (rest + extra) & further;
+    gpuir__store64(r->at + i, (takes << 8) * ones + before * ones + extra);
+    before += takes * ones >> 56;
   }
-  return i;
 }
 
-/* Fills in the steps; returns how many terms have one. If every rest has less than 15 bytes, all places are computed at
- * once, as sums of the lengths before; *far then has a bit for each term that shares 15 bytes or more: its step says
- * 15, and the number is still to be read. Otherwise *far is 0. */
-GPUIR__AVX2 static inline unsigned gpuir__dict_steps_avx2(const gpuir__dict_block *b, gpuir__dict_steps *steps,
-    uint32_t *far) {
+/* Returns the rest of term i, behind what the rests before have more than 15 bytes. */
+static inline const uint8_t *gpuir__dict_rest(const gpuir__dict_rests *r, unsigned i) {
+  uint32_t longer = r->longer & gpuir__low_bits(i);
+  const uint8_t *text = r->text;
+  for (; GPUIR__UNLIKELY(longer); longer &= longer - 1) text += text[r->at[gpuir__ctz32(longer)] - 1] - 15;
+  return text + r->at[i];
+}
+
+/* Goes by term i > 0, with which q has its first byte and those before in common, as gpuir__dict_ends does. */
+static inline int gpuir__dict_ends_at(const gpuir__dict_block *b, const gpuir__dict_rests *r, unsigned i,
+    gpuir__dict_seeker *x) {
+  const uint8_t *rest = gpuir__dict_rest(r, i);
+  x->same++;
+  return gpuir__dict_ends(x, rest, r->longer >> i & 1 ? rest[-1] : b->lengths[i] >> 4);
+}
+
+/* Returns a bit for each of the terms at which the scan stops if q has `same` bytes in common with the one before. */
+GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__dict_stops(__m128i twice, size_t same) {
+  return (uint32_t)_mm_movemask_epi8(_mm_cmpgt_epi8(_mm_set1_epi8((char)(2 * (same < 63 ? same : 63))), twice));
+}
+
+/* Does what gpuir__dict_scan does, with all terms of the block compared at once, each by its first byte and that of q
+ * at its place. Terms where these are equal are the only ones with which q may have more in common than with one
+ * before: they are known, and fetched, before it is known whether the scan comes by. */
+GPUIR__AVX2 static unsigned gpuir__dict_scan_avx2(const gpuir__dict_block *b, gpuir__dict_seeker *x) {
   const __m128i low = _mm_set1_epi8(15), lengths = _mm_loadu_si128((const __m128i *)(const void *)b->lengths);
-  const __m128i shared = _mm_and_si128(lengths, low), rest = _mm_and_si128(_mm_srli_epi16(lengths, 4), low);
-  const __m128i not_first = _mm_andnot_si128(_mm_cvtsi32_si128(255), _mm_set1_epi8(-1));
-  const __m128i extra = _mm_and_si128(_mm_cmpeq_epi8(shared, low), not_first);
-  const uint32_t further = gpuir__low_bits(b->n) & ~1u;
-  __m128i at = _mm_sub_epi8(_mm_and_si128(rest, not_first), extra); /* what each term takes */
-  *far = 0;
-  if (((uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(rest, low)) & further) || b->limit < 255 + 15 * 15)
-    return gpuir__dict_walk(b, steps);
-  *far = (uint32_t)_mm_movemask_epi8(extra) & further;
-  at = _mm_add_epi8(_mm_slli_si128(at, 1), _mm_slli_si128(at, 2));
-  at = _mm_add_epi8(at, _mm_slli_si128(at, 2));
-  at = _mm_add_epi8(at, _mm_slli_si128(at, 4));
-  at = _mm_add_epi8(at, _mm_slli_si128(at, 8));
-  gpuir__avx2_store(steps->at, _mm256_cvtepu8_epi16(_mm_sub_epi8(at, extra)));
-  _mm_storeu_si128((__m128i *)(void *)steps->shared, shared);
-  _mm_storeu_si128((__m128i *)(void *)steps->rest, rest);
-  return b->n;
-}
-
-/* Does what gpuir__dict_scan does, with all terms of the block compared at once. */
-GPUIR__AVX2 static inline unsigned gpuir__dict_scan_avx2(const gpuir__dict_block *b, gpuir__dict_seeker *x) {
   const __m128i firsts = _mm_loadu_si128((const __m128i *)(const void *)b->firsts);
-  const uint8_t *text = b->text + b->lengths[0];
-  gpuir__dict_steps steps;
-  uint32_t far;
-  const unsigned n = gpuir__dict_steps_avx2(b, &steps, &far);
-  uint32_t left = gpuir__low_bits(n) & ~1u;
-  __m128i shared = _mm_loadu_si128((const __m128i *)(const void *)steps.shared);
+  const __m128i shared = _mm_and_si128(lengths, low);
+  const __m128i q = _mm_shuffle_epi8(_mm_loadu_si128((const __m128i *)(const void *)x->q), shared);
+  const __m128i twice = /* what a term shares, and 1 less if its first byte is not less */
+      _mm_add_epi8(_mm_add_epi8(shared, shared), _mm_cmpeq_epi8(_mm_max_epu8(firsts, q), firsts));
+  uint32_t left = gpuir__low_bits(b->n) & ~1u, stop;
+  const uint32_t far = left & (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(shared, low));
+  uint32_t maybe = left & ~far & (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(firsts, q));
+  gpuir__dict_rests r;
+  r.longer = left & (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(_mm_or_si128(lengths, low), _mm_set1_epi8(-1)));
+  if (b->limit < 3 * 256 + 240 * gpuir__popcount64(r.longer)) return gpuir__dict_scan(b, x);
+  r.text = b->text + b->lengths[0];
+  gpuir__dict_place_rests(b, &r);
   if (gpuir__dict_ends(x, b->text, b->lengths[0])) return 0;
-  for (;;) {
-    __m128i same, q, equal, least, less;
-    uint32_t stop;
-    unsigned i;
-    if (x->same >= 15 && far) { /* only now it matters how many bytes more than 15 are shared */
-      for (; far; far &= far - 1) {
-        const unsigned k = gpuir__ctz32(far);
-        steps.shared[k] = gpuir__dict_shared(text[steps.at[k] - 1]);
-      }
-      shared = _mm_loadu_si128((const __m128i *)(const void *)steps.shared);
-    }
-    same = _mm_set1_epi8((char)x->same);
-    q = _mm_set1_epi8((char)x->q[x->same]);
-    equal = _mm_cmpeq_epi8(shared, same);
-    least = _mm_and_si128(equal, _mm_cmpeq_epi8(_mm_max_epu8(firsts, q), firsts));
-    less = _mm_andnot_si128(equal, _mm_cmpeq_epi8(_mm_max_epu8(shared, same), same));
-    stop = left & (uint32_t)_mm_movemask_epi8(_mm_or_si128(least, less));
-    if (!stop) return n;
-    i = gpuir__ctz32(stop);
-    if (steps.shared[i] < x->same || b->firsts[i] > x->q[x->same]) return i;
-    x->same++;
-    if (gpuir__dict_ends(x, text + steps.at[i], steps.rest[i])) return i;
-    left &= ~(uint32_t)0 << i << 1;
+  for (; maybe; maybe &= maybe - 1) {
+    const unsigned i = gpuir__ctz32(maybe), shares = b->lengths[i] & 15;
+    if (shares != x->same) continue;
+    if (GPUIR__UNLIKELY(gpuir__ctz32(left & gpuir__dict_stops(twice, shares)) != i)) break; /* damaged */
+    if (gpuir__dict_ends_at(b, &r, i, x)) return i;
+    left &= ~(uint32_t)1 << i;
   }
+  if (maybe || (far && x->same >= 15)) {
+    x->same = 0;
+    return gpuir__dict_scan(b, x);
+  }
+  stop = left & gpuir__dict_stops(twice, x->same);
+  return stop ? gpuir__ctz32(stop) : b->n;
 }
 #endif
 
