@@ -1695,7 +1695,7 @@ typedef struct gpuir__area {
   int mapped;
 } gpuir__area;
 
-static void gpuir__area_free(const gpuir_allocator *a, gpuir__area *area) {
+GPUIR__NOINLINE void gpuir__area_free(const gpuir_allocator *a, gpuir__area *area) {
   if (area->mapped) (void)munmap(area->data, area->cap);
   else gpuir__free(a, area->data, area->cap);
   area->data = NULL;
@@ -1792,7 +1792,7 @@ GPUIR_HD unsigned gpuir__width64(uint64_t v) {
 }
 
 /* Returns the upper half of a * b. */
-static inline uint64_t gpuir__mul_high(uint64_t a, uint64_t b) {
+GPUIR__NOINLINE uint64_t gpuir__mul_high(uint64_t a, uint64_t b) {
   const uint64_t a0 = (uint32_t)a, a1 = a >> 32, b0 = (uint32_t)b, b1 = b >> 32;
   const uint64_t middle = a1 * b0 + (a0 * b0 >> 32), low = a0 * b1 + (uint32_t)middle;
   return a1 * b1 + (middle >> 32) + (low >> 32);
@@ -2806,6 +2806,20 @@ GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_fields(__m256i x, __m256i at, __m2
  */
 GPUIR__INLINE unsigned gpuir__high_at(unsigned rank) { return rank + (rank & ~7u); }
 
+/* gpuir__avx2_highs16 where h > 8: rare. */
+GPUIR__AVX2 GPUIR__NOINLINE void gpuir__avx2_highs16_wide(const uint8_t *p, unsigned n, unsigned h, unsigned b,
+    uint16_t *high) {
+  const __m128i up = _mm_cvtsi32_si128((int)b);
+  const gpuir__packed8 f = gpuir__avx2_packed_of(h, 0);
+  __m256i x = _mm256_sll_epi32(gpuir__avx2_packed(p, &f), up), y;
+  unsigned i;
+  for (i = 0; i < n; i += 8, x = y) {
+    p += h;
+    y = _mm256_sll_epi32(gpuir__avx2_packed(p, &f), up);
+    gpuir__avx2_store(high + 2 * i, _mm256_permute4x64_epi64(_mm256_packus_epi32(x, y), 0xd8));
+  }
+}
+
 /* Unpacks the high bits of n exceptions, of h bits each, to words, shifted left by b; 16 bits hold them then. */
 GPUIR__AVX2 GPUIR__INLINE void gpuir__avx2_highs16(const uint8_t *p, unsigned n, unsigned h, unsigned b,
     uint16_t *high) {
@@ -2822,13 +2836,7 @@ GPUIR__AVX2 GPUIR__INLINE void gpuir__avx2_highs16(const uint8_t *p, unsigned n,
       gpuir__avx2_store(high + 2 * i + 16, _mm256_sll_epi16(y, up));
     }
   } else {
-    const gpuir__packed8 f = gpuir__avx2_packed_of(h, 0);
-    __m256i x = _mm256_sll_epi32(gpuir__avx2_packed(p, &f), up), y;
-    for (i = 0; i < n; i += 8, x = y) {
-      p += h;
-      y = _mm256_sll_epi32(gpuir__avx2_packed(p, &f), up);
-      gpuir__avx2_store(high + 2 * i, _mm256_permute4x64_epi64(_mm256_packus_epi32(x, y), 0xd8));
-    }
+    gpuir__avx2_highs16_wide(p, n, h, b, high);
   }
 }
 
@@ -3133,7 +3141,7 @@ GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_full_avx2(const uint8_t *p, unsigned
     gpuir__avx2_clamp(out, GPUIR__BLOCK, prev, out[GPUIR__BLOCK - 1], limit);
 }
 
-/* Defines a function for each kind of block, because the compilers run out of registers where they inline several. */
+/* A function for each kind of block: the compilers run out of registers where they inline several. */
 #define GPUIR__FULL(name, form, exceptions, docids) \
   GPUIR__AVX2 GPUIR__NOINLINE void name(const uint8_t *p, unsigned w, unsigned h, uint32_t prev, uint32_t limit, \
       uint32_t *out) { \
@@ -3359,7 +3367,7 @@ GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_decode(const gpuir__stream *s, uint3
   else gpuir__bp128_simd(s, p, w, count, vertical, NULL, docids, prev, out);
 }
 
-/* Decodes the last block, unless it is full: apart, for the sake of the others' speed. */
+/* Decodes the last block, unless it is full: apart, for the others' speed. */
 GPUIR__AVX2 GPUIR__NOINLINE void gpuir__bp128_docids_rest(const gpuir__stream *s, uint32_t block, uint32_t prev,
     uint32_t *out) {
   gpuir__bp128_decode(s, block, gpuir__block_count(s->n, block), 0, 1, prev, out);
@@ -3380,7 +3388,7 @@ GPUIR__AVX2 GPUIR__DECODES(gpuir__bp128_freqs_simd) {
   else gpuir__bp128_freqs_rest(s, block, out);
 }
 
-/* Returns value i of the list. Compiled for AVX2 because of the instruction that counts bits. */
+/* Returns value i of the list. For AVX2, which counts bits. */
 GPUIR__AVX2 static uint32_t gpuir__bp128_get_avx2(const gpuir__stream *s, uint32_t i) {
   return gpuir__bp128_get_any(s, i);
 }
@@ -5729,11 +5737,9 @@ static const gpuir__codec *gpuir__codec_by_id(unsigned id, int docids) {
  * first in its table. bytes: of the list's stream, without the directory, which is the same for all. cost: of
  * decoding a value, relative to bp128, a fixed number in the tables.
  *
- * The costs are part of the format's behaviour: they decide which bytes `auto` writes, and the same input has to
- * give the same bytes, so that nothing is timed while building and new kernels do not change them. They were
- * measured once, with an early version of the decoders (AVX2 on an AMD EPYC; cycles on lists of 2^18 values, block
- * by block into L1, sums of gaps included, means over plain and clustered gaps of 2 to 1024 on average), of which no
- * log was kept. Today's decoders differ from them: `gpuir lab codecs` measures what they take. */
+ * The costs decide which bytes `auto` writes, and the same input has to give the same bytes: so nothing is timed
+ * while building, and new kernels do not change them. They were measured once, with early decoders
+ * (AVX2, into L1, with sums of gaps), and no log kept; `gpuir lab codecs` measures today's. */
 typedef struct gpuir__coding {
   const gpuir__codec *codec; /* NULL: auto */
   uint64_t param; /* the codec's; of auto 1000 w */
@@ -7077,8 +7083,7 @@ static inline size_t gpuir__apostrophe_before(const char *p, size_t n) {
 /* Lucene's classic English list. */
 static const char gpuir__stop_english[] =
     "a an and are as at be but by for if in into is it no not of on or such that the their then there these "
-    "they "
-    "this to was will with";
+    "they this to was will with";
 
 static inline uint64_t gpuir__word_hash(const gpuir__analyzer *an, const char *word, size_t len) {
   return XXH3_64bits_withSeed(word, len, an->seed);
@@ -7703,7 +7708,7 @@ static const char *gpuir__analyzer_revision(const char *spec) {
   return !strncmp(spec, "ascii", 5) && (!spec[5] || spec[5] == ' ') ? "2" : "1";
 }
 
-static void gpuir__analyzer_destroy(gpuir__analyzer *an) {
+GPUIR__NOINLINE void gpuir__analyzer_destroy(gpuir__analyzer *an) {
   gpuir_allocator a;
   if (!an) return;
   a = an->a;
@@ -7908,7 +7913,7 @@ static int gpuir__pool_open(const gpuir_allocator *a, const char *spec, const ch
 }
 
 /* Takes an idle analyzer, or makes one. */
-static int gpuir__pool_take(gpuir__pool *pool, gpuir__analyzer **analyzer, gpuir_error *err) {
+GPUIR__NOINLINE int gpuir__pool_take(gpuir__pool *pool, gpuir__analyzer **analyzer, gpuir_error *err) {
   *analyzer = NULL;
   gpuir__lock(&pool->mutex);
   if (pool->n) *analyzer = pool->idle[--pool->n];
@@ -10549,7 +10554,7 @@ static int gpuir__list_open_record(const gpuir__segment *ix, const gpuir_allocat
 }
 
 /* Opens the postings of term `id` (< terms) likewise. */
-static int gpuir__list_open(const gpuir__segment *ix, const gpuir_allocator *a, uint64_t id, gpuir__list *l) {
+GPUIR__NOINLINE int gpuir__list_open(const gpuir__segment *ix, const gpuir_allocator *a, uint64_t id, gpuir__list *l) {
   gpuir__record r;
   gpuir__record_get(ix, id, &r);
   return gpuir__list_open_record(ix, a, &r, l);
@@ -13087,7 +13092,7 @@ static int gpuir__builder_push(gpuir_builder *b, uint64_t bytes, gpuir_error *er
 }
 
 /* Sends the open packet to the workers. `last`: there is no need to start threads for it. */
-static int gpuir__builder_seal(gpuir_builder *b, int last, gpuir_error *err) {
+GPUIR__NOINLINE int gpuir__builder_seal(gpuir_builder *b, int last, gpuir_error *err) {
   gpuir__packet *p = b->add.open;
   if (!p) return GPUIR_OK;
   b->add.open = NULL;
@@ -13302,7 +13307,7 @@ GPUIR_API int gpuir_builder_add_terms(gpuir_builder *builder, const gpuir_doc_de
 /* ---- merging */
 
 /* Sends the unit to the workers, or encodes it here if none runs. */
-static int gpuir__builder_push_unit(gpuir_builder *b, gpuir__unit **unit, gpuir_error *err) {
+GPUIR__NOINLINE int gpuir__builder_push_unit(gpuir_builder *b, gpuir__unit **unit, gpuir_error *err) {
   gpuir__unit *u = *unit;
   if (!u || !u->nterms) return GPUIR_OK;
   *unit = NULL;
@@ -14966,17 +14971,22 @@ GPUIR__INLINE void gpuir__side_open(gpuir__side *s, const uint32_t *items, uint3
   s->n = n;
 }
 
-/* Goes on in a copy of the last items, which are fewer than two registers' worths. The last item fills the copy up to a
- * whole register and one more, so that it may be found more than once, and nothing else is. Returns the number of
- * registers to be read. */
+/* Copies items, and the last one behind them. */
+GPUIR__AVX2 GPUIR__NOINLINE void gpuir__side_copy(uint32_t to[48], const uint32_t *items, uint32_t have) {
+  uint32_t t;
+  for (t = 0; t < 48; t++) to[t] = items[have - 1];
+  memcpy(to, items, have * sizeof *to);
+}
+
+/* Goes on in a copy of the last items, fewer than two registers' worths; the last item, which fills the copy, may be
+ * found more than once. Returns the number of registers to be read. */
 static uint32_t gpuir__side_tail(gpuir__side *s, uint32_t width) {
   const uint32_t index = gpuir__side_index(s);
-  uint32_t have, whole, t;
+  uint32_t have, whole;
   if (index >= s->n) return 0;
   have = s->n - index;
   whole = (have + width - 1) / width;
-  for (t = 0; t < 3 * width; t++) s->copy[t] = s->next[have - 1];
-  memcpy(s->copy, s->next, have * sizeof *s->copy);
+  gpuir__side_copy(s->copy, s->next, have);
   s->items = s->next = s->copy;
   s->end = s->copy + whole * width;
   s->first = index;
@@ -14989,7 +14999,7 @@ GPUIR__INLINE uint32_t gpuir__side_steps(gpuir__side *s, uint32_t width) {
 }
 
 /* Skips registers' worths that end below x, up to `end`, by doubling and then halving steps; returns the next one. */
-static inline const uint32_t *gpuir__skip_registers_below(const uint32_t *next, const uint32_t *end, ptrdiff_t width,
+GPUIR__NOINLINE const uint32_t *gpuir__skip_registers_below(const uint32_t *next, const uint32_t *end, ptrdiff_t width,
     uint32_t x) {
   ptrdiff_t step = width;
   while (end - next >= step && next[step - 1] < x) {
@@ -15068,8 +15078,7 @@ GPUIR__INLINE uint32_t gpuir__merge_any(gpuir__match_registers match, uint32_t w
 
 /* ---- registers of 8 */
 
-/* Writes the items of x whose bits are set in `mask` to `to`, one after the other; what follows up to to[7] is
- * garbage. */
+/* Writes the items of x whose bits are set in `mask` to `to`, one after the other, and garbage up to to[7]. */
 GPUIR__AVX2 GPUIR__INLINE void gpuir__compress_avx2(uint32_t *to, uint32_t mask, __m256i x) {
   /* lanes[mask] has the numbers of the set bits, a byte each: lane t's stands before those of the lanes above it. */
 #define GPUIR__LANE0(above) (above), (above) << 8
@@ -15278,8 +15287,7 @@ GPUIR__AVX2 static uint32_t gpuir__lookup_avx2(gpuir__operand *o, const gpuir__p
 #endif
 
 /* Returns a bit for each of the 16 docIDs of a, set if it is among those of b, and in *other the same of those of b: by
- * VP2INTERSECT, which few processors have. Written so that neither the compiler nor the rest of the file has to be
- * told of the instruction. */
+ * VP2INTERSECT, which few processors have, and of which the compiler is not told. */
 GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__among_avx512(__m512i a, __m512i b, uint32_t *other) {
   uint32_t hit = 0, back = 0;
 #if GPUIR__VP2INTERSECT
@@ -15295,8 +15303,7 @@ GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__among_avx512(__m512i a, __m512i b, u
   return hit;
 }
 
-/* Writes the items of x whose bits are set in `mask` to `to`, one after the other; what follows up to to[15] is
- * zero. */
+/* gpuir__compress_avx2, but what follows up to to[15] is zero. */
 GPUIR__AVX512 GPUIR__INLINE void gpuir__compress_avx512(uint32_t *to, uint32_t mask, __m512i x) {
   _mm512_storeu_si512(to, _mm512_maskz_compress_epi32((__mmask16)mask, x));
 }
@@ -15314,7 +15321,6 @@ GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__match_avx512(int indices, const gpui
   return found + (uint32_t)__builtin_popcount(hit);
 }
 
-/* Merges by registers of 16. */
 GPUIR__AVX512 GPUIR__NOINLINE uint32_t gpuir__merge_avx512(gpuir__merge *m, uint32_t found) {
   return gpuir__merge_any(gpuir__match_avx512, 16, 1, m, found);
 }
@@ -17676,7 +17682,7 @@ static int gpuir__phrases_open(gpuir__phrases *p, gpuir__engine *e, const gpuir_
 }
 
 /* Returns 1 if a query in a mode is one for gpuir__eval_phrases: it has phrases, and all of its terms are required. */
-static int gpuir__phrases_are_required(const gpuir__engine *e, const gpuir_query *q, int mode) {
+GPUIR__NOINLINE int gpuir__phrases_are_required(const gpuir__engine *e, const gpuir_query *q, int mode) {
   unsigned i;
   if (!q->nphrases || e->evaluator == GPUIR_EVAL_EXHAUSTIVE || (mode == GPUIR_OR && q->npositive > 1)) return 0;
   for (i = 0; i < q->npositive; i++)
@@ -18220,7 +18226,7 @@ static int gpuir__eval_or(gpuir__engine *e, const gpuir_query *q, unsigned nposi
 #endif
 
 /* Turns the engine, whose cursors begin at these, to a leaf that is open. */
-static void gpuir__or_enter(gpuir__engine *e, const gpuir__or_leaf *l, gpuir__cursor *cursors,
+GPUIR__NOINLINE void gpuir__or_enter(gpuir__engine *e, const gpuir__or_leaf *l, gpuir__cursor *cursors,
     gpuir__operand *operands) {
   e->leaf = e->ix->leaves[l->leaf];
   e->cursors = cursors + l->first;
@@ -18724,7 +18730,7 @@ static int gpuir__engine_count_leaf(gpuir__engine *e, const gpuir_query *q, size
 }
 
 /* Counts the documents that match one query. */
-static int gpuir__engine_count(gpuir__engine *e, const gpuir_query *q, uint64_t *matches) {
+GPUIR__NOINLINE int gpuir__engine_count(gpuir__engine *e, const gpuir_query *q, uint64_t *matches) {
   size_t leaf;
   int status;
   *matches = 0;
@@ -18813,8 +18819,7 @@ static int gpuir__no_method(const char *name, gpuir_error *err) {
     if (!strcmp(name, left_out[i]))
       return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0,
           "this build lacks the intersection method %s: tools/lab/gpuir_methods.h was not beside gpuir.h, or "
-          "GPUIR_NO_LAB "
-          "left it out",
+          "GPUIR_NO_LAB left it out",
           name);
 #endif
   return gpuir__refuse(err, "no intersection method is called '%.64s'", name);
@@ -22061,7 +22066,7 @@ static int gpuir__bell_choose(int *threads) {
 
 /* Sees that n threads know that something has come for them to do, if so many do nothing. It came by a store that is
  * sequentially consistent, or under a lock that they take to look. One that is called already comes for this too. */
-static void gpuir__bell_ring(gpuir__bell *b, int n) {
+GPUIR__NOINLINE void gpuir__bell_ring(gpuir__bell *b, int n) {
   if (!gpuir__seq_load(&b->listening)) return;
   n -= gpuir__seq_load(&b->calls);
   if (n <= 0) return;
@@ -22348,7 +22353,7 @@ static uint64_t gpuir__crew_waiting(const gpuir__crew *c) {
 }
 
 /* Returns when a task should start at the latest for it to be fair: see the head of this part. */
-static uint64_t gpuir__crew_key(const gpuir__crew *c, const gpuir_task *task) {
+GPUIR__NOINLINE uint64_t gpuir__crew_key(const gpuir__crew *c, const gpuir_task *task) {
   const uint64_t late = gpuir__min64(task->pool_cost, gpuir__peek(&c->mean_ns));
   uint64_t key = task->due + gpuir__min64(late, UINT64_MAX - task->due);
   if (!c->shares) return 0; /* see gpuir__crew_queue */
