@@ -11,8 +11,8 @@
  *       #include "gpuir.h"
  *
  *   and plainly `#include "gpuir.h"` elsewhere. It needs C99 (or C++17), a POSIX
- *   system, gcc or clang, xxHash (xxhash.h, header only), and -lm -pthread. With
- *   gcc -Og, xxHash's header may need -DXXH_NO_INLINE_HINTS=1 to compile.
+ *   system, gcc or clang, xxHash (xxhash.h, header only), and -lm -pthread. To
+ *   debug, compile it with -O0 or -O1: gcc's -Og refuses functions of both.
  *
  * CONTENTS
  *   Search for a tag in brackets to get there.
