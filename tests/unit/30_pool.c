@@ -971,16 +971,20 @@ static void test_device_choice(void **state) {
   gpuir_pool_destroy(p);
 }
 
-/* A pool with a device but without threads, whose queries seem to cost a thread a second; and its tasks. */
-static gpuir_pool *pool_at_rest(gpuir_pool_desc *desc, fake *f, gpuir_task t[8], gpuir_hit *hit) {
+/* A pool with a device but without threads, where `queue` tasks may wait (0: the default) and queries seem to cost a
+ * thread a second; and its tasks. */
+static gpuir_pool *pool_at_rest(unsigned queue, fake *f, gpuir_task t[8], gpuir_hit *hit) {
+  gpuir_pool_desc desc;
   gpuir_pool *p;
   gpuir__crew *c;
   unsigned i;
-  desc->threads = 2;
-  desc->batch = 4;
-  desc->attach = fake_attach;
-  desc->attach_user = f;
-  assert_int_equal(gpuir_pool_create(small.index, desc, &p, NULL), GPUIR_OK);
+  memset(&desc, 0, sizeof desc);
+  desc.threads = 2;
+  desc.batch = 4;
+  desc.queue = queue;
+  desc.attach = fake_attach;
+  desc.attach_user = f;
+  assert_int_equal(gpuir_pool_create(small.index, &desc, &p, NULL), GPUIR_OK);
   c = (gpuir__crew *)p->state;
   for (i = 0; i < 2; i++) assert_int_equal(gpuir__load_make(p, &c->device.load[i]), GPUIR_OK);
   __atomic_store_n(&p->running, 1, __ATOMIC_RELEASE);
@@ -998,7 +1002,6 @@ static gpuir_pool *pool_at_rest(gpuir_pool_desc *desc, fake *f, gpuir_task t[8],
 
 /* What waits for the device goes to it, and to the threads when it is lost or has failed on it. */
 static void test_device_moves(void **state) {
-  gpuir_pool_desc desc;
   gpuir_pool *p;
   gpuir__crew *c;
   gpuir_task t[8];
@@ -1008,8 +1011,7 @@ static void test_device_moves(void **state) {
   unsigned i;
   fake f;
   (void)state;
-  memset(&desc, 0, sizeof desc);
-  p = pool_at_rest(&desc, &f, t, &hit);
+  p = pool_at_rest(0, &f, t, &hit);
   c = (gpuir__crew *)p->state;
   c->device.batch_ns = 4000000000u;
   for (i = 0; i < 8; i++) assert_int_equal(gpuir_pool_submit(p, &t[i]), GPUIR_OK);
@@ -1043,7 +1045,6 @@ static void test_device_moves(void **state) {
 
 /* A task that asks for a device and is called off, or refused, was not answered by one; a refused one still asks. */
 static void test_device_cancel(void **state) {
-  gpuir_pool_desc desc;
   gpuir_pool *p;
   gpuir__crew *c;
   gpuir_task t[8];
@@ -1052,9 +1053,7 @@ static void test_device_cancel(void **state) {
   unsigned i;
   fake f;
   (void)state;
-  memset(&desc, 0, sizeof desc);
-  desc.queue = 4;
-  p = pool_at_rest(&desc, &f, t, &hit);
+  p = pool_at_rest(4, &f, t, &hit);
   c = (gpuir__crew *)p->state;
   for (i = 0; i < 8; i++) t[i].on_device = 1;
   for (i = 0; i < 4; i++) assert_int_equal(gpuir_pool_submit(p, &t[i]), GPUIR_OK);
@@ -1080,7 +1079,6 @@ static void test_device_cancel(void **state) {
 
 /* A device gives a batch back while as many tasks wait as may: there is room for both. */
 static void test_device_full(void **state) {
-  gpuir_pool_desc desc;
   gpuir_pool *p;
   gpuir__crew *c;
   gpuir_task t[8];
@@ -1089,9 +1087,7 @@ static void test_device_full(void **state) {
   unsigned i;
   fake f;
   (void)state;
-  memset(&desc, 0, sizeof desc);
-  desc.queue = 4;
-  p = pool_at_rest(&desc, &f, t, &hit);
+  p = pool_at_rest(4, &f, t, &hit);
   c = (gpuir__crew *)p->state;
   for (i = 0; i < 8; i++) {
     if (i == 4) {

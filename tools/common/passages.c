@@ -226,8 +226,12 @@ static const char *why_not(int error) {
 /* Takes `cost` bytes off what is left of the budgets, if they are there. */
 static int is_paid(passages *p, size_t cost) {
   const int fits = cost <= p->left;
-  if (fits) p->left -= cost;
-  *(fits ? &p->shown : &p->cut) = 1;
+  if (fits) {
+    p->left -= cost;
+    p->shown = 1;
+  } else {
+    p->cut = 1;
+  }
   return fits;
 }
 

@@ -96,7 +96,7 @@ sanitized() {
   local file status program
   file=$1/$2-$(tr '/ ' .- <<<"${*:3}").txt
   program=$(command -v "$3")
-  timeout "${LIMIT:-500}" compute-sanitizer --tool "$2" --error-exitcode 9 "$program" "${@:4}" >"$file.all" 2>&1
+  timeout 500 compute-sanitizer --tool "$2" --error-exitcode 9 "$program" "${@:4}" >"$file.all" 2>&1
   status=$?
   {
     echo "== $2: compute-sanitizer --tool $2 ${*:3}"

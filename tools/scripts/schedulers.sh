@@ -262,7 +262,6 @@ ao_coded() {
   load ao-hslrc ao:c=1048576:method=algorithm1:codec=hslrc:wait=20 "$work/mid.gpuir" "$work/mid.txt" \
     --queries "$queries" --closed --threads "$cores"
 }
-# Tables 3 and 7 over 1,000 queries: the device's columns first; a core's, which take minutes, as far as time goes.
 # ao_table NAME INDEX QUERIES LIMIT METHODS FIGURES: tables of Ao's over the first LIMIT queries of a log
 ao_table() {
   local t start=$SECONDS
@@ -272,6 +271,8 @@ ao_table() {
   say "$1: $((SECONDS - start)) s"
   [ -f "$logs/$1/intersect.tsv" ] || broke "$1" || return 0
 }
+# Tables 3 and 7 over the dictionary's log, then over 1,000 queries: the device's columns first; a core's, which take
+# minutes, as far as time goes ($TABLES seconds a table).
 ao_tables() {
   local name=ao-tables methods=skip,binary,hs16,interpolation,lr-global,lr-local,mergepath
   local coded=algorithm1,algorithm1-without-h both=ao-table7,ao-table7-ms
