@@ -22150,8 +22150,8 @@ static gpuir_task *gpuir__inbox_take(gpuir__inbox *b, uint64_t *key) {
  * with `auto` some more, if many wait. With `inter` the key is the number of the submission.
  *
  * With `auto` it is when the task should start: its due time and its cost, or the mean cost if that is less, so that
- * small queries go before large ones that came with them, but none waits long for what came later; or earlier for a
- * deadline. What queries cost is measured, by mode, number of words and postings.
+ * small queries go before large ones that came with them, but none waits long for what came later; while very many wait
+ * the due time alone; or earlier for a deadline. What queries cost is measured, by mode, number of words and postings.
  *
  * What a thread works with, its searcher and its share, is a mate. Who submits by gpuir_pool_run takes one that is idle
  * and answers the task himself, so that as many tasks as there are mates are at work.
@@ -22269,6 +22269,9 @@ GPUIR_API int gpuir_pool_answer(gpuir_searcher *s, gpuir_task *task) {
  * most so many, and no more than take so many ns. */
 #define GPUIR__HANDFUL 16u
 #define GPUIR__HANDFUL_NS 200000u
+/* While what waits for each thread costs more than so many mean queries, tasks go as they came: otherwise all costly ones
+ * of many that come at once would be left for the end, where they would slow one another by their use of memory. */
+#define GPUIR__CROWD 64u
 
 struct gpuir__crew;
 
@@ -22354,7 +22357,8 @@ static uint64_t gpuir__crew_waiting(const gpuir__crew *c) {
 
 /* Returns when a task should start at the latest for it to be fair: see the head of this part. */
 GPUIR__NOINLINE uint64_t gpuir__crew_key(const gpuir__crew *c, const gpuir_task *task) {
-  const uint64_t late = gpuir__min64(task->pool_cost, gpuir__peek(&c->mean_ns));
+  const uint64_t mean = gpuir__peek(&c->mean_ns), crowd = mean * c->pool->nthreads * GPUIR__CROWD;
+  const uint64_t late = gpuir__peek(&c->backlog) > crowd ? 0 : gpuir__min64(task->pool_cost, mean);
   uint64_t key = task->due + gpuir__min64(late, UINT64_MAX - task->due);
   if (!c->shares) return 0; /* see gpuir__crew_queue */
   if (task->deadline) key = gpuir__min64(key, task->deadline - gpuir__min64(task->deadline, 2 * task->pool_cost));
