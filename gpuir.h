@@ -11,8 +11,7 @@
  *       #include "gpuir.h"
  *
  *   and plainly `#include "gpuir.h"` elsewhere. It needs C99 (or C++17), a POSIX
- *   system, gcc or clang, xxHash (xxhash.h, header only), and -lm -pthread. To
- *   debug, compile it with -O0 or -O1: gcc's -Og refuses functions of both.
+ *   system, gcc or clang, xxHash (xxhash.h, header only), and -lm -pthread.
  *
  * CONTENTS
  *   Search for a tag in brackets to get there.
@@ -1220,6 +1219,9 @@ GPUIR_API int gpuir_codec_get_info(const gpuir_index *index, int docids, gpuir_c
 #include <time.h>
 #include <unistd.h>
 #define XXH_INLINE_ALL
+#ifndef XXH_NO_INLINE_HINTS
+#define XXH_NO_INLINE_HINTS 1 /* with them gcc -Og does not compile it; gpuir__token_hash inlines what it needs */
+#endif
 #ifdef __has_include
 #if !__has_include(<xxhash.h>)
 #error "gpuir.h: needs xxhash.h: install libxxhash-dev (Debian, Ubuntu) or xxhash-devel (Fedora)"
@@ -1265,6 +1267,7 @@ GPUIR_API int gpuir_codec_get_info(const gpuir_index *index, int docids, gpuir_c
 #define GPUIR__NOINLINE static __attribute__((noinline)) /* not copied to its callers */
 #define GPUIR__COLD __attribute__((cold)) /* seldom runs: small before fast */
 #define GPUIR__HOT __attribute__((hot)) /* though its callers are cold */
+#define GPUIR__FLAT __attribute__((flatten)) /* all that it calls is inlined in it */
 #define GPUIR__LIKELY(x) __builtin_expect(!!(x), 1)
 #define GPUIR__UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define GPUIR__UNUSED __attribute__((unused))
@@ -1418,6 +1421,11 @@ static char *gpuir__concat(const gpuir_allocator *a, const char *x, size_t n, co
   memcpy(p + n, y, m);
   p[n + m] = 0;
   return p;
+}
+
+/* Returns the XXH3-64 of n bytes. */
+GPUIR__NOINLINE uint64_t gpuir__hash(const void *bytes, size_t n, uint64_t seed) {
+  return XXH3_64bits_withSeed(bytes, n, seed);
 }
 
 /* A growable byte array. data may move on every growth. */
@@ -7086,7 +7094,7 @@ static const char gpuir__stop_english[] =
     "they this to was will with";
 
 static inline uint64_t gpuir__word_hash(const gpuir__analyzer *an, const char *word, size_t len) {
-  return XXH3_64bits_withSeed(word, len, an->seed);
+  return gpuir__hash(word, len, an->seed);
 }
 
 static inline int gpuir__stops_have(const gpuir__stops *s, const char *word, size_t len, uint64_t hash) {
@@ -9546,7 +9554,7 @@ static int gpuir__writer_source(gpuir__writer *w, const gpuir_doc_desc *doc, uin
   memset(&source, 0, sizeof source);
   source.len = (uint32_t)doc->source_len;
   source.stem = stem;
-  source.hash = (uint32_t)XXH3_64bits(doc->source, doc->source_len) + stem;
+  source.hash = (uint32_t)gpuir__hash(doc->source, doc->source_len, 0) + stem;
   status = gpuir__writer_find_source(w, doc->source, &source, &number, err);
   if (!status && !number) {
     status = gpuir__writer_add_source(w, doc->source, &source, err);
@@ -9590,7 +9598,7 @@ static int gpuir__writer_put_origin(gpuir__writer *w, const gpuir_doc_desc *doc,
 static int gpuir__writer_put_hash(gpuir__writer *w, const gpuir_doc_desc *doc, const char *text, size_t text_len,
     gpuir_error *err) {
   const int is_text = !doc->source_len || !(doc->source_offset || doc->source_bytes) || doc->source_bytes == text_len;
-  const uint64_t hash = is_text && text_len ? XXH3_64bits(text, text_len) : doc->hash;
+  const uint64_t hash = is_text && text_len ? gpuir__hash(text, text_len, 0) : doc->hash;
   if (hash) w->has[GPUIR__P_HASHES] = 1;
   return gpuir__writer_put64(w, GPUIR__W_HASHES, hash, err);
 }
@@ -9894,7 +9902,7 @@ static int gpuir__writer_tree(gpuir__writer *w, gpuir__section *table, gpuir_err
   unsigned depth;
   int status = gpuir__writer_flush(w, err);
   if (status) return status;
-  table->hash = XXH3_64bits(NULL, 0);
+  table->hash = gpuir__hash(NULL, 0, 0);
   gpuir__dict_shape(&d, w->stat.terms);
   if (!d.levels) return GPUIR_OK;
   map = (uint8_t *)mmap(NULL, (size_t)(end - from), PROT_READ | PROT_WRITE, MAP_SHARED, w->fd, (off_t)from);
@@ -9906,7 +9914,7 @@ static int gpuir__writer_tree(gpuir__writer *w, gpuir__section *table, gpuir_err
   d.keys = keys = (uint64_t *)(void *)(map + (table->offset - from));
   for (depth = 0; depth < d.levels; depth++)
     for (node = 0; node < d.level[depth]; node++, keys += GPUIR__DICT_FAN) gpuir__dict_node(&d, depth, node, keys);
-  table->hash = XXH3_64bits(d.keys, (size_t)table->length);
+  table->hash = gpuir__hash(d.keys, (size_t)table->length, 0);
   (void)munmap(map, (size_t)(end - from));
   return GPUIR_OK;
 }
@@ -9973,8 +9981,8 @@ GPUIR__COLD static int gpuir__writer_head(gpuir__writer *w, const gpuir__section
   header.format = GPUIR__FORMAT;
   header.sections = n;
   header.file_size = size;
-  header.table_hash = XXH3_64bits(table, n * sizeof table[0]);
-  header.hash = XXH3_64bits(&header, offsetof(gpuir__header, hash));
+  header.table_hash = gpuir__hash(table, n * sizeof table[0], 0);
+  header.hash = gpuir__hash(&header, offsetof(gpuir__header, hash), 0);
   status = gpuir__writer_put(w, &header, sizeof header, 0, err);
   if (!status) status = gpuir__writer_put(w, table, n * sizeof table[0], sizeof header, err);
   if (!status) status = gpuir__writer_flush(w, err);
@@ -10059,7 +10067,7 @@ static int gpuir__open_table(gpuir__segment *ix, gpuir_error *err) {
     return gpuir__fail(err, GPUIR_E_VERSION, 8, "%s: index format %u, this build reads %u: %s", ix->path,
         (unsigned)h.format, GPUIR__FORMAT,
         h.format < GPUIR__FORMAT ? "build it again: gpuir index INPUT -o FILE" : "it needs a newer gpuir");
-  if (h.hash != XXH3_64bits(ix->map, offsetof(gpuir__header, hash))) return gpuir__bad(ix, err, 0, "damaged header");
+  if (h.hash != gpuir__hash(ix->map, offsetof(gpuir__header, hash), 0)) return gpuir__bad(ix, err, 0, "damaged header");
   if (h.file_size != ix->size)
     return gpuir__fail(err, GPUIR_E_FORMAT, ix->size, "%s: truncated or extended: %llu bytes instead of %llu", ix->path,
         (unsigned long long)ix->size, (unsigned long long)h.file_size);
@@ -10067,7 +10075,7 @@ static int gpuir__open_table(gpuir__segment *ix, gpuir_error *err) {
     return gpuir__bad(ix, err, 12, "section table does not fit");
   ix->table = (const gpuir__section *)(const void *)(ix->map + sizeof h);
   ix->nsections = h.sections;
-  if (h.table_hash != XXH3_64bits(ix->table, h.sections * sizeof(gpuir__section)))
+  if (h.table_hash != gpuir__hash(ix->table, h.sections * sizeof(gpuir__section), 0))
     return gpuir__bad(ix, err, sizeof h, "damaged section table");
   for (i = 0; i < h.sections; i++) {
     const gpuir__section *s = &ix->table[i];
@@ -11159,7 +11167,7 @@ static int gpuir__verify_documents(const gpuir__segment *ix, gpuir_error *err) {
     if (gpuir__segment_doc(ix, (uint32_t)i, &doc))
       return gpuir__bad(ix, err, origins->offset + GPUIR__ORIGINS_HEAD + i * gpuir__origins_row(ix),
           "a document's source is none, or does not fit its name or the place in it");
-    if (!doc.text_len || !doc.hash || XXH3_64bits(doc.text, doc.text_len) == doc.hash) continue;
+    if (!doc.text_len || !doc.hash || gpuir__hash(doc.text, doc.text_len, 0) == doc.hash) continue;
     if (doc.source_bytes == doc.text_len || !(doc.source_offset || doc.source_bytes))
       return gpuir__bad(ix, err, ix->section[GPUIR__S_HASHES]->offset + i * 8,
           "a document's hash is not that of its text");
@@ -11802,7 +11810,7 @@ static int gpuir__segment_verify(const gpuir__segment *ix, gpuir_error *err) {
   int status = GPUIR_OK;
   for (i = 0; i < ix->nsections; i++) {
     const gpuir__section *s = &ix->table[i];
-    if (XXH3_64bits(ix->map + s->offset, (size_t)s->length) != s->hash)
+    if (gpuir__hash(ix->map + s->offset, (size_t)s->length, 0) != s->hash)
       return gpuir__fail(err, GPUIR_E_CHECKSUM, s->offset, "%s: checksum of section %u is wrong", ix->path,
           (unsigned)s->id);
     end = (s->offset + s->length + 2 * GPUIR__ALIGN - 1) & ~(uint64_t)(GPUIR__ALIGN - 1);
@@ -12483,7 +12491,7 @@ static int gpuir__worker_drain(gpuir__worker *w) {
 
 /* Fills in the ends of a token and its hash. The ends and the length are all of a token of up to 16 bytes, and hashing
  * two numbers takes no branch on the length. */
-static inline void gpuir__token_hash(gpuir__token *k, const char *token, size_t len, uint64_t seed) {
+GPUIR__FLAT static void gpuir__token_hash(gpuir__token *k, const char *token, size_t len, uint64_t seed) {
   if (len >= 8) {
     k->ends[0] = gpuir__load64(token);
     k->ends[1] = gpuir__load64(token + len - 8);
@@ -12496,7 +12504,7 @@ static inline void gpuir__token_hash(gpuir__token *k, const char *token, size_t 
     k->ends[1] = 0;
   }
   k->hash = GPUIR__LIKELY(len <= 16) ? XXH3_64bits_withSeed(k->ends, sizeof k->ends, seed + len)
-                                     : XXH3_64bits_withSeed(token, len, seed);
+                                     : gpuir__hash(token, len, seed);
 }
 
 /* Takes a token of the current document, which occurs tf times. The table must exist. */
@@ -13262,7 +13270,7 @@ static int gpuir__builder_check_terms(gpuir_builder *b, const gpuir_term_freq *t
   if (!slots) return gpuir__fail_nomem(err);
   memset(slots, 0, nslots * 8);
   for (i = 0; i < n; i++) {
-    uint64_t hash = XXH3_64bits_withSeed(terms[i].term, terms[i].len, b->set.seed);
+    uint64_t hash = gpuir__hash(terms[i].term, terms[i].len, b->set.seed);
     size_t at = (size_t)(hash & (nslots - 1));
     for (; slots[at]; at = (at + 1) & (nslots - 1)) {
       const gpuir_term_freq *other = &terms[(slots[at] >> 32) - 1];
@@ -13865,7 +13873,7 @@ static unsigned gpuir__processors(void) {
  * make building take time with the square of their number. */
 static uint64_t gpuir__builder_seed(const gpuir_builder *b) {
   const uint64_t from[] = {gpuir__now(), (uint64_t)(uintptr_t)b, (uint64_t)(uintptr_t)&from, (uint64_t)getpid()};
-  return XXH3_64bits(from, sizeof from);
+  return gpuir__hash(from, sizeof from, 0);
 }
 
 /* Copies a text, or that of `like` if it is not given. NULL: no memory. */
@@ -15193,13 +15201,8 @@ GPUIR__AVX2 GPUIR__INLINE int gpuir__holds_avx2(const uint32_t *docs, uint32_t x
   return !_mm256_testz_si256(any, any);
 }
 
-/* The steps of gpuir__lookup_by, which differ from level to level. */
-typedef struct gpuir__lookup_steps {
-  uint32_t (*find_block)(const gpuir__list *l, uint32_t from, uint32_t x); /* see gpuir__list_find_block */
-  uint32_t (*behind)(const gpuir__pass *p, uint32_t i, uint32_t last); /* the first candidate >= i above `last` */
-  gpuir__spot_kernel spot;
-  int (*holds)(const uint32_t *docs, uint32_t x); /* see gpuir__holds_avx2 */
-} gpuir__lookup_steps;
+/* Returns the first candidate >= i above docID `last`. */
+typedef uint32_t (*gpuir__behind_kernel)(const gpuir__pass *p, uint32_t i, uint32_t last);
 
 /* Looks for candidate *next, which is alone in its block, without decoding the block; returns 0 if the block has to be
  * decoded. */
@@ -15214,8 +15217,8 @@ GPUIR__INLINE int gpuir__lookup_undecoded(const gpuir__pass *p, gpuir__cursor *c
 
 /* Looks up the candidates from *next on that are in the cursor's decoded block, by what suits their number; returns the
  * number of matches. */
-GPUIR__INLINE uint32_t gpuir__lookup_block(const gpuir__lookup_steps *steps, gpuir__merge_kernel merge,
-    gpuir__cursor *c, const gpuir__spot *s, uint32_t *next, uint32_t found) {
+GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__lookup_block(gpuir__behind_kernel behind, gpuir__spot_kernel spot,
+    gpuir__merge_kernel merge, gpuir__cursor *c, const gpuir__spot *s, uint32_t *next, uint32_t found) {
   const gpuir__pass *p = s->pass;
   const int pairs = s->level == GPUIR__LOOKUP_VP2INTERSECT;
   const uint32_t many = pairs ? GPUIR__MANY_PAIRS : GPUIR__MANY;
@@ -15228,19 +15231,20 @@ GPUIR__INLINE uint32_t gpuir__lookup_block(const gpuir__lookup_steps *steps, gpu
     m.left = *next;
     m.right = 0;
     found = merge(&m, found);
-    *next = steps->behind(p, m.left, s->last); /* a register of candidates may be left that is done in part */
+    *next = behind(p, m.left, s->last); /* a register of candidates may be left that is done in part */
   } else if (!p->from && !pairs && p->candidates[*next + 1] > s->last) {
     const uint32_t x = p->candidates[*next];
-    found = gpuir__pass_put(p, 0, found, *next, x, 0, steps->holds(c->docs, x));
+    found = gpuir__pass_put(p, 0, found, *next, x, 0, gpuir__holds_avx2(c->docs, x));
     ++*next;
   } else {
-    found = p->from ? steps->spot(1, s, next, found) : steps->spot(0, s, next, found);
+    found = p->from ? spot(1, s, next, found) : spot(0, s, next, found);
   }
   return found;
 }
 
-/* Looks up candidates in a list, block by block. */
-GPUIR__INLINE uint32_t gpuir__lookup_by(const gpuir__lookup_steps *steps, gpuir__operand *o, const gpuir__pass *p) {
+/* Looks up candidates in a list, block by block; find_block: see gpuir__list_find_block. */
+GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__lookup_by(uint32_t (*find_block)(const gpuir__list *, uint32_t, uint32_t),
+    gpuir__behind_kernel behind, gpuir__spot_kernel spot, gpuir__operand *o, const gpuir__pass *p) {
   gpuir__cursor *c = o->cursor;
   const gpuir__list *l = &c->list;
   const int sparse = o->expected && o->n / GPUIR__SPARSE >= o->expected;
@@ -15251,14 +15255,14 @@ GPUIR__INLINE uint32_t gpuir__lookup_by(const gpuir__lookup_steps *steps, gpuir_
   s.level = o->kernels->level;
   while (i < p->m) {
     const uint32_t before = i;
-    block = steps->find_block(l, block, p->candidates[i]);
+    block = find_block(l, block, p->candidates[i]);
     if (block >= l->nblocks) break;
     s.last = l->last ? l->last[block] : UINT32_MAX - 1;
     if (sparse && p->candidates[i + 1] > s.last && gpuir__lookup_undecoded(p, c, block, &i, &found)) continue;
     gpuir__list_prefetch_docs(l, block);
     gpuir__cursor_load(c, block);
     s.base = block * GPUIR__BLOCK;
-    found = gpuir__lookup_block(steps, o->kernels->merge, c, &s, &i, found);
+    found = gpuir__lookup_block(behind, spot, o->kernels->merge, c, &s, &i, found);
     if (i == before) i++; /* only in a damaged file */
     found = gpuir__min32(found, i);
   }
@@ -15271,11 +15275,8 @@ static uint32_t gpuir__behind_avx2(const gpuir__pass *p, uint32_t i, uint32_t la
   return i;
 }
 
-static const gpuir__lookup_steps gpuir__steps_avx2 = {gpuir__list_find_block, gpuir__behind_avx2, gpuir__spot_avx2,
-    gpuir__holds_avx2};
-
 GPUIR__AVX2 static uint32_t gpuir__lookup_avx2(gpuir__operand *o, const gpuir__pass *p) {
-  return gpuir__lookup_by(&gpuir__steps_avx2, o, p);
+  return gpuir__lookup_by(gpuir__list_find_block, gpuir__behind_avx2, gpuir__spot_avx2, o, p);
 }
 
 /* ---- registers of 16 */
@@ -15395,11 +15396,8 @@ GPUIR__AVX512 GPUIR__INLINE uint32_t gpuir__behind_avx512(const gpuir__pass *p, 
           _mm512_cmple_epu32_mask(_mm512_loadu_si512(p->candidates + i), _mm512_set1_epi32((int)last))));
 }
 
-static const gpuir__lookup_steps gpuir__steps_avx512 = {gpuir__find_block_avx512, gpuir__behind_avx512,
-    gpuir__spot_avx512, gpuir__holds_avx2};
-
 GPUIR__AVX512 static uint32_t gpuir__lookup_avx512(gpuir__operand *o, const gpuir__pass *p) {
-  return gpuir__lookup_by(&gpuir__steps_avx512, o, p);
+  return gpuir__lookup_by(gpuir__find_block_avx512, gpuir__behind_avx512, gpuir__spot_avx512, o, p);
 }
 
 #endif
@@ -19585,7 +19583,7 @@ static int gpuir__manifest_parse(const gpuir_allocator *a, gpuir__manifest *m, c
   if (m->head.format != GPUIR__MANIFEST_FORMAT)
     return gpuir__fail(err, GPUIR_E_VERSION, 8, "%s/manifest: format %u, this build reads %u", gpuir__tail(path),
         (unsigned)m->head.format, GPUIR__MANIFEST_FORMAT);
-  if (gpuir__load64(bytes + n - 8) != XXH3_64bits(bytes, n - 8))
+  if (gpuir__load64(bytes + n - 8) != gpuir__hash(bytes, n - 8, 0))
     return gpuir__manifest_bad(err, n - 8, path, "its checksum is wrong");
   if (!m->head.segments || m->head.segments > (n - head - 8) / sizeof(gpuir__entry))
     return gpuir__manifest_bad(err, 12, path, "its segments do not fit");
@@ -19894,7 +19892,7 @@ static void gpuir__keys_free(const gpuir_allocator *a, gpuir__keys *k) {
 
 /* Puts document number k->n, whose key this is, in front of its chain. There must be room. */
 static void gpuir__keys_put(gpuir__keys *k, const char *bytes, size_t len) {
-  uint32_t *head = &k->head[XXH3_64bits(bytes, len) & (k->slots - 1)];
+  uint32_t *head = &k->head[gpuir__hash(bytes, len, 0) & (k->slots - 1)];
   k->next[k->n] = *head;
   *head = (uint32_t)++k->n;
 }
@@ -20007,7 +20005,7 @@ static int gpuir__piece_delete(const gpuir_allocator *a, gpuir__piece *p, int by
   size_t key_len;
   int status = k->slots ? GPUIR_OK : gpuir__keys_of_segment(a, k, p->seg, by);
   if (status) return status;
-  link = &k->head[XXH3_64bits(bytes, len) & (k->slots - 1)];
+  link = &k->head[gpuir__hash(bytes, len, 0) & (k->slots - 1)];
   while (*link && !status) {
     const uint32_t docid = *link - 1;
     const char *key;
@@ -20032,7 +20030,7 @@ static int gpuir__batch_delete(const gpuir_allocator *a, gpuir__live_batch *b, i
   size_t key_len;
   if (!b->n) return GPUIR_OK;
   if (gpuir__keys_of_batch(a, b, by)) return GPUIR_E_NOMEM;
-  link = &k->head[XXH3_64bits(bytes, len) & (k->slots - 1)];
+  link = &k->head[gpuir__hash(bytes, len, 0) & (k->slots - 1)];
   while (*link) {
     const uint32_t docid = *link - 1;
     const char *key = gpuir__batch_key(b, docid, by, &key_len);
@@ -20405,7 +20403,7 @@ static int gpuir__live_manifest(const gpuir_live *l, gpuir__buf *out) {
     for (j = 0; l->pieces[i].deleted && j < l->pieces[i].deleted->n && !status; j++)
       status = gpuir__manifest_put(&l->a, out, gpuir__log_get(&l->pieces[i].seg->log, j));
   if (status) return status;
-  hash = XXH3_64bits(out->data, out->len);
+  hash = gpuir__hash(out->data, out->len, 0);
   return gpuir__buf_put(&l->a, out, &hash, 8);
 }
 

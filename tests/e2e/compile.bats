@@ -78,6 +78,11 @@ fused="-march=native -ffp-contract=fast"
 @test "gcc -O1, everything fused: the same bits" { same gcc -O1 $fused; }
 @test "clang -O1, everything fused: the same bits" { same clang -O1 $fused; }
 @test "gcc -O1, without SIMD: the same bits" { same gcc -O1 -DGPUIR_NO_SIMD; }
+@test "gcc -Og: the same bits" { same gcc -Og; }
+@test "g++ -Og" {
+  # shellcheck disable=SC2086
+  complaints g++ -x c++ -std=c++17 -Og $warnings -I"$root" -c implementation.c
+}
 @test "gcc -O2 -mfma without -march: the same bits" {
   is_long
   grep -qw fma /proc/cpuinfo || skip "no FMA here"
