@@ -58,7 +58,7 @@
  *     [21-and]         AND                                          gpuir__eval_and
  *     [21b-phrases]    phrases and prefixes                         gpuir__terms_open gpuir__eval_phrases
  *     [22-or]          OR, pruned                                   gpuir__eval_or
- *     [23-exhaustive]  the reference without bounds; OR counted     gpuir__eval_exhaustive gpuir__count_or
+ *     [23-exhaustive]  lab: the reference, no bounds; OR counted    gpuir__eval_exhaustive gpuir__count_or
  *     [24-execution]   searchers, batches, explain, backends        gpuir_search gpuir_search_batch
  *     [25-folder]      live indexes: the folder, opening            gpuir__manifest_parse gpuir_open
  *     [26-live]        live indexes: adding, deleting, committing   gpuir_live_refresh gpuir_live_commit
@@ -78,7 +78,8 @@
  *     GPUIR_WITH_STEMMER     [I] stemming, by libstemmer (Snowball)
  *     GPUIR_NO_SIMD          [I] leave the AVX2 and AVX-512 code out
  *     GPUIR_NO_LAB           [I] leave out the codecs and intersection methods of the
- *                            literature: the engine's own, vbyte, bp128 and simd, stay
+ *                            literature, the exhaustive evaluator and the counts of
+ *                            codecs: the engine's own, vbyte, bp128 and simd, stay
  *     GPUIR_NO_CUDA          [I] no index goes to gpuir_cuda.cu: of a one-file program
  *                            that only searches, compilers then leave the builder out
  *
@@ -709,7 +710,7 @@ enum { GPUIR_EVAL_AUTO = 0, GPUIR_EVAL_EXHAUSTIVE = 1 };
 typedef struct gpuir_searcher_desc {
   const gpuir_allocator *allocator; /* copied; NULL: the index's */
   unsigned threads; /* that serve gpuir_search_batch or, up to 8, plan batches for a device; 0: 1 */
-  int evaluator; /* GPUIR_EVAL_; the exhaustive one is the reference */
+  int evaluator; /* GPUIR_EVAL_; the exhaustive one, the laboratory's, is the reference */
   uint64_t timeout_ns; /* of each search from its start; 0: none */
   const int *cancel; /* read atomically while searching; not 0 stops. NULL: none */
   const char *intersection; /* see [api-lab]; NULL: the engine's own */
@@ -718,7 +719,7 @@ typedef struct gpuir_searcher_desc {
 typedef struct gpuir_searcher gpuir_searcher;
 
 /* Creates a searcher. It owns scratch memory, which grows to what its queries need. One per thread.
- * Errors: ARGUMENT, NOMEM; UNSUPPORTED for a method that this build lacks. */
+ * Errors: ARGUMENT, NOMEM; UNSUPPORTED for a method or an evaluator that this build lacks. */
 GPUIR_API int gpuir_searcher_create(gpuir_index *index, const gpuir_searcher_desc *desc, gpuir_searcher **searcher,
     gpuir_error *err);
 /* Waits for batches in flight, whose answers are lost. */
@@ -1152,7 +1153,8 @@ typedef struct gpuir_codec_info {
 } gpuir_codec_info;
 
 /* Which codecs the lists are kept in, their docIDs or, if docids is 0, their frequencies: writes the *n <=
- * GPUIR_MAX_CODECS that occur. Reads every term's record. Errors: ARGUMENT, FORMAT, UNSUPPORTED. */
+ * GPUIR_MAX_CODECS that occur. Reads every term's record. Errors: ARGUMENT, FORMAT, UNSUPPORTED (always so with
+ * GPUIR_NO_LAB). */
 GPUIR_API int gpuir_codec_get_info(const gpuir_index *index, int docids, gpuir_codec_info infos[GPUIR_MAX_CODECS],
     size_t *n);
 
@@ -10836,6 +10838,7 @@ GPUIR__COLD static int gpuir__segment_positions(const gpuir__segment *ix, uint64
 /* A negative array length if a table of codecs outgrows what is promised. */
 typedef char gpuir__codecs_fit[GPUIR__DOCID_CODECS <= GPUIR_MAX_CODECS ? 1 : -1];
 
+#ifndef GPUIR_NO_LAB
 /* Adds the lists to those of their codecs, in the order of the table of docIDs' or of frequencies' codecs. 0, FORMAT,
  * UNSUPPORTED. */
 static int gpuir__segment_codecs(const gpuir__segment *ix, int docids, gpuir_codec_info all[GPUIR_MAX_CODECS]) {
@@ -10860,6 +10863,7 @@ static int gpuir__segment_codecs(const gpuir__segment *ix, int docids, gpuir_cod
   }
   return GPUIR_OK;
 }
+#endif
 
 /* ---- verify */
 
@@ -11755,6 +11759,10 @@ GPUIR_API int gpuir_term_count(const gpuir_index *ix, const char *term, size_t l
 
 GPUIR__COLD GPUIR_API int gpuir_codec_get_info(const gpuir_index *ix, int docids,
     gpuir_codec_info infos[GPUIR_MAX_CODECS], size_t *n) {
+#ifdef GPUIR_NO_LAB
+  (void)docids;
+  return ix && infos && n ? GPUIR_E_UNSUPPORTED : GPUIR_E_ARGUMENT;
+#else
   const gpuir__codec *table = docids ? gpuir__docid_codecs : gpuir__freq_codecs;
   const size_t ncodecs = docids ? GPUIR__DOCID_CODECS : GPUIR__FREQ_CODECS;
   gpuir_codec_info all[GPUIR_MAX_CODECS];
@@ -11772,6 +11780,7 @@ GPUIR__COLD GPUIR_API int gpuir_codec_get_info(const gpuir_index *ix, int docids
     infos[(*n)++] = all[i];
   }
   return GPUIR_OK;
+#endif
 }
 
 GPUIR_API int gpuir_analyze(const gpuir_index *ix, const char *text, size_t len, gpuir_token_fn emit, void *sink,
@@ -15717,34 +15726,6 @@ static uint32_t gpuir__collect_scalar(gpuir__tile *t, uint32_t low, uint32_t thr
   return n;
 }
 
-/* Returns 1 if one of 64 accumulators reaches the threshold. */
-typedef int (*gpuir__reach)(const uint32_t *scores, uint32_t threshold);
-
-GPUIR__INLINE int gpuir__reach_scalar(const uint32_t *scores, uint32_t threshold) {
-  uint32_t reached = 0, i;
-  for (i = 0; i < 64; i++) reached |= scores[i] >= threshold;
-  return reached != 0;
-}
-
-/* Collects from a tile with hardly an accumulator that is 0: touched[] is neither read nor cleared. */
-GPUIR__INLINE uint32_t gpuir__collect_dense_by(gpuir__reach reach, gpuir__tile *t, uint32_t low, uint32_t threshold) {
-  uint32_t *scores = t->scores, size = 1u << t->shift, at, i, n = 0;
-  for (at = 0; at < size; at += 64) {
-    if (GPUIR__UNLIKELY(reach(scores + at, threshold)))
-      for (i = at; i < at + 64; i++) {
-        t->candidates[n] = low + i;
-        t->sums[n] = scores[i];
-        n += scores[i] >= threshold;
-      }
-  }
-  memset(scores, 0, size * sizeof *scores);
-  return n;
-}
-
-static uint32_t gpuir__collect_dense_scalar(gpuir__tile *t, uint32_t low, uint32_t threshold) {
-  return gpuir__collect_dense_by(gpuir__reach_scalar, t, low, threshold);
-}
-
 #if GPUIR__X86
 GPUIR__AVX512 static uint32_t gpuir__collect_avx512(gpuir__tile *t, uint32_t low, uint32_t threshold) {
   const __m512i limit = _mm512_set1_epi32((int)threshold), iota = gpuir__avx512_iota(), zero = _mm512_setzero_si512();
@@ -15765,18 +15746,6 @@ GPUIR__AVX512 static uint32_t gpuir__collect_avx512(gpuir__tile *t, uint32_t low
   }
   return n;
 }
-
-GPUIR__AVX2 GPUIR__INLINE int gpuir__reach_avx2(const uint32_t *scores, uint32_t threshold) {
-  const __m256i *v = (const __m256i *)(const void *)scores, limit = _mm256_set1_epi32((int)threshold);
-  __m256i most = _mm256_loadu_si256(v);
-  unsigned i;
-  for (i = 1; i < 8; i++) most = _mm256_max_epu32(most, _mm256_loadu_si256(v + i));
-  return _mm256_movemask_epi8(_mm256_cmpeq_epi32(_mm256_max_epu32(most, limit), most)) != 0;
-}
-
-GPUIR__AVX2 static uint32_t gpuir__collect_dense_avx2(gpuir__tile *t, uint32_t low, uint32_t threshold) {
-  return gpuir__collect_dense_by(gpuir__reach_avx2, t, low, threshold);
-}
 #endif
 
 /* ---- the evaluators' kernels */
@@ -15790,15 +15759,14 @@ typedef struct gpuir__search_kernels {
   /* Moves the documents whose accumulators reach the threshold from the tile that begins at docID `low` to candidates[]
    * and sums[], and clears all accumulators; returns the number of candidates. */
   uint32_t (*collect)(gpuir__tile *t, uint32_t low, uint32_t threshold);
-  uint32_t (*collect_dense)(gpuir__tile *t, uint32_t low, uint32_t threshold); /* the same without touched[] */
 } gpuir__search_kernels;
 
 /* By SIMD level less GPUIR_SIMD_SCALAR. Where a level has no kernel of its own, vectors gained nothing. */
 static const gpuir__search_kernels gpuir__search_of_level[3] = {
-    {gpuir__keep_scalar, gpuir__frequent_scalar, gpuir__collect_scalar, gpuir__collect_dense_scalar},
+    {gpuir__keep_scalar, gpuir__frequent_scalar, gpuir__collect_scalar},
 #if GPUIR__X86
-    {gpuir__keep_scalar, gpuir__frequent_scalar, gpuir__collect_scalar, gpuir__collect_dense_avx2},
-    {gpuir__keep_avx512, gpuir__frequent_avx512, gpuir__collect_avx512, gpuir__collect_dense_avx2},
+    {gpuir__keep_scalar, gpuir__frequent_scalar, gpuir__collect_scalar},
+    {gpuir__keep_avx512, gpuir__frequent_avx512, gpuir__collect_avx512},
 #endif
 };
 
@@ -18340,7 +18308,8 @@ static int gpuir__or_is_joint(const gpuir__engine *e, const gpuir_query *q) {
  * The exhaustive evaluator adds up every posting of every list in docID tiles: list by list, what the postings
  * contribute is added to the accumulators of the tile's documents, of which those that reach the threshold are
  * collected. No bound is looked at and nothing is looked up, so that it shares no pruning with [21-and] and [22-or],
- * which must return the same hits. OR is counted in windows of bits, one a document.
+ * which must return the same hits: it is of the laboratory, which GPUIR_NO_LAB leaves out. OR is counted in windows of
+ * bits, one a document.
  *
  * Both work on cursors, block by block.
  *
@@ -18348,6 +18317,61 @@ static int gpuir__or_is_joint(const gpuir__engine *e, const gpuir_query *q) {
  * Start at  gpuir__eval_exhaustive, gpuir__count_or: each the last of its functions.
  * Tests     tests/unit/23_exhaustive.c
  * ======*/
+
+#ifndef GPUIR_NO_LAB
+/* Returns 1 if one of 64 accumulators reaches the threshold. */
+typedef int (*gpuir__reach)(const uint32_t *scores, uint32_t threshold);
+
+GPUIR__INLINE int gpuir__reach_scalar(const uint32_t *scores, uint32_t threshold) {
+  uint32_t reached = 0, i;
+  for (i = 0; i < 64; i++) reached |= scores[i] >= threshold;
+  return reached != 0;
+}
+
+/* Collects from a tile with hardly an accumulator that is 0: touched[] is neither read nor cleared. */
+GPUIR__INLINE uint32_t gpuir__collect_dense_by(gpuir__reach reach, gpuir__tile *t, uint32_t low, uint32_t threshold) {
+  uint32_t *scores = t->scores, size = 1u << t->shift, at, i, n = 0;
+  for (at = 0; at < size; at += 64) {
+    if (GPUIR__UNLIKELY(reach(scores + at, threshold)))
+      for (i = at; i < at + 64; i++) {
+        t->candidates[n] = low + i;
+        t->sums[n] = scores[i];
+        n += scores[i] >= threshold;
+      }
+  }
+  memset(scores, 0, size * sizeof *scores);
+  return n;
+}
+
+static uint32_t gpuir__collect_dense_scalar(gpuir__tile *t, uint32_t low, uint32_t threshold) {
+  return gpuir__collect_dense_by(gpuir__reach_scalar, t, low, threshold);
+}
+
+#if GPUIR__X86
+GPUIR__AVX2 GPUIR__INLINE int gpuir__reach_avx2(const uint32_t *scores, uint32_t threshold) {
+  const __m256i *v = (const __m256i *)(const void *)scores, limit = _mm256_set1_epi32((int)threshold);
+  __m256i most = _mm256_loadu_si256(v);
+  unsigned i;
+  for (i = 1; i < 8; i++) most = _mm256_max_epu32(most, _mm256_loadu_si256(v + i));
+  return _mm256_movemask_epi8(_mm256_cmpeq_epi32(_mm256_max_epu32(most, limit), most)) != 0;
+}
+
+GPUIR__AVX2 static uint32_t gpuir__collect_dense_avx2(gpuir__tile *t, uint32_t low, uint32_t threshold) {
+  return gpuir__collect_dense_by(gpuir__reach_avx2, t, low, threshold);
+}
+#endif
+
+/* See gpuir__search_kernels.collect. */
+typedef uint32_t (*gpuir__collect)(gpuir__tile *t, uint32_t low, uint32_t threshold);
+
+/* By SIMD level less GPUIR_SIMD_SCALAR. */
+static const gpuir__collect gpuir__collect_dense_of_level[3] = {
+    gpuir__collect_dense_scalar,
+#if GPUIR__X86
+    gpuir__collect_dense_avx2,
+    gpuir__collect_dense_avx2,
+#endif
+};
 
 typedef struct gpuir__exhaustive {
   gpuir__engine *e;
@@ -18428,7 +18452,8 @@ static int gpuir__exhaustive_tile(gpuir__exhaustive *x, uint32_t tile) {
     if (x->next[i] <= high) x->next[i] = gpuir__exhaustive_list(x, &e->cursors[i], high);
     if (e->stopped) return e->stopped;
   }
-  n = x->dense ? e->kernels->collect_dense(t, low, threshold) : e->kernels->collect(t, low, threshold);
+  n = x->dense ? gpuir__collect_dense_of_level[e->ix->simd - GPUIR_SIMD_SCALAR](t, low, threshold)
+               : e->kernels->collect(t, low, threshold);
   if (x->matched) n = gpuir__exhaustive_join(x, n);
   gpuir__tile_offer(e, t, gpuir__tile_exclude(e, t, x->n, tile, n));
   return gpuir__engine_look(e);
@@ -18466,6 +18491,7 @@ static int gpuir__eval_exhaustive(gpuir__engine *e, unsigned npositive, int all)
   }
   return status;
 }
+#endif
 
 /* ---- counting OR: a bit for each document of a window, set by positive lists, cleared by negated ones */
 
@@ -18565,7 +18591,9 @@ static int gpuir__engine_leaf(gpuir__engine *e, const gpuir_query *q, size_t lea
   if (gpuir__phrases_are_required(e, q, mode)) return gpuir__eval_phrases(e, q, leaf, NULL);
   status = gpuir__terms_open(e, q, leaf, &npositive);
   if (status || !npositive || (mode == GPUIR_AND && npositive < q->npositive)) return status;
+#ifndef GPUIR_NO_LAB
   if (e->evaluator == GPUIR_EVAL_EXHAUSTIVE) return gpuir__eval_exhaustive(e, npositive, mode == GPUIR_AND);
+#endif
   if (e->ncursors == 1 && !e->top.n) (void)gpuir__engine_top(e, k, gpuir__stored_seed(&e->cursors[0], q, k));
   if (mode == GPUIR_AND || npositive == 1) return gpuir__eval_and(e, npositive, NULL);
   return gpuir__eval_or(e, q, npositive, k);
@@ -18832,6 +18860,10 @@ GPUIR__COLD GPUIR_API int gpuir_searcher_create(gpuir_index *ix, const gpuir_sea
   if (!ix || !searcher) return gpuir__refuse(err, "gpuir_searcher_create: NULL argument");
   if (desc && (desc->evaluator < GPUIR_EVAL_AUTO || desc->evaluator > GPUIR_EVAL_EXHAUSTIVE))
     return gpuir__refuse(err, "unknown evaluator %d", desc->evaluator);
+#ifdef GPUIR_NO_LAB
+  if (desc && desc->evaluator == GPUIR_EVAL_EXHAUSTIVE)
+    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "the exhaustive evaluator was left out by GPUIR_NO_LAB");
+#endif
   if (desc && desc->threads > 4096)
     return gpuir__refuse(err, "%u threads: at most 4096 serve a searcher", desc->threads);
   if (desc && desc->intersection && !gpuir__intersection_exists(desc->intersection))

@@ -124,11 +124,13 @@ static void builds(void) {
   gpuir_close(ix);
 }
 
-/* Methods of the literature are known, but not here. */
+/* Methods of the literature and the exhaustive evaluator are known, but not here. */
 static void methods(void) {
+  gpuir_codec_info codecs[GPUIR_MAX_CODECS];
   gpuir_searcher_desc d;
   gpuir_searcher *s;
   gpuir_index *ix;
+  size_t n;
   memset(&d, 0, sizeof d);
   CHECK(!open_index("bp128", &ix) && !search(ix, "the", 3));
   d.intersection = "gallop";
@@ -139,6 +141,12 @@ static void methods(void) {
   d.intersection = "simd";
   CHECK(!gpuir_searcher_create(ix, &d, &s, NULL));
   gpuir_searcher_destroy(s);
+  d.evaluator = GPUIR_EVAL_EXHAUSTIVE;
+  CHECK(gpuir_searcher_create(ix, &d, &s, &err) == GPUIR_E_UNSUPPORTED && !s && names("exhaustive"));
+  d.evaluator = GPUIR_EVAL_EXHAUSTIVE + 1;
+  CHECK(gpuir_searcher_create(ix, &d, &s, NULL) == GPUIR_E_ARGUMENT && !s);
+  CHECK(gpuir_codec_get_info(ix, 1, codecs, &n) == GPUIR_E_UNSUPPORTED);
+  CHECK(gpuir_codec_get_info(ix, 1, codecs, NULL) == GPUIR_E_ARGUMENT);
   gpuir_close(ix);
 }
 
