@@ -1182,6 +1182,11 @@ static __device__ __forceinline__ void gc_line_piece(const gpuir__line &line, ui
   }
 }
 
+/* Returns which of them a codec is. */
+static __device__ __forceinline__ int gc_lrc_kind(uint32_t codec) {
+  return codec == GPUIR__ID_LRC ? GPUIR__LRC : codec == GPUIR__ID_LRCSEG ? GPUIR__LRCSEG : GPUIR__SEGLRC;
+}
+
 /* Decodes lrc, lrcseg and seglrc: there is no sum to wait for. Predicted 110 instructions, 40 of them for headers;
  * counted 323, 343 and 306. Measured to memory: 296, 285 and 313 G values/s. */
 static __device__ __forceinline__ void gc_lrc(const gpuir__stream &s, int kind, uint32_t block, uint32_t count,
@@ -1204,18 +1209,15 @@ static __device__ __forceinline__ void gc_lrc(const gpuir__stream &s, int kind, 
   }
 }
 
-/* Decodes hslrc: a block reaches over 1 to 2 buckets, more where docIDs crowd unevenly; predicted 130 instructions
- * each, counted 669 a block. Each lane fetches where one of the next 32 buckets begins. Measured to memory, random
- * and clustered docIDs: 153 and 142 G values/s; 107 to 136 where exceptions are forced on six tenths or none. */
+/* Decodes hslrc of a list with a directory; without one it is seglrc. A block reaches over 1 to 2 buckets, more where
+ * docIDs crowd unevenly; predicted 130 instructions each, counted 669 a block. Each lane fetches where one of the next
+ * 32 buckets begins. Measured to memory, random and clustered docIDs: 153 and 142 G values/s; 107 to 136 where
+ * exceptions are forced on six tenths or none. */
 static __device__ __forceinline__ void gc_hslrc(const gpuir__stream &s, uint32_t block, uint32_t count, uint32_t *sh,
     uint32_t v[4]) {
   const uint32_t start = block * GPUIR__BLOCK, lane = gc_lane();
   uint32_t done = 0, h, begins;
   gpuir__hslrc_list list;
-  if (!s.offset) {
-    gc_lrc(s, GPUIR__SEGLRC, block, count, sh, v);
-    return;
-  }
   v[0] = v[1] = v[2] = v[3] = 0;
   (void)gpuir__hslrc_find(&s, &list);
   h = s.offset[block];
@@ -1349,13 +1351,10 @@ static __device__ __forceinline__ uint32_t gc_decode(const gc_coded &l, uint32_t
   } else if (CODEC == GPUIR__ID_PARA) {
     gc_parapfor(s, block, count, sh, v);
   } else if (CODEC == GPUIR__ID_HSLRC) {
-    gc_hslrc(s, block, count, sh, v);
+    if (s.offset) gc_hslrc(s, block, count, sh, v);
+    else gc_lrc(s, GPUIR__SEGLRC, block, count, sh, v);
   } else {
-    gc_lrc(s,
-        CODEC == GPUIR__ID_LRC          ? GPUIR__LRC
-            : CODEC == GPUIR__ID_LRCSEG ? GPUIR__LRCSEG
-                                        : GPUIR__SEGLRC,
-        block, count, sh, v);
+    gc_lrc(s, gc_lrc_kind(CODEC), block, count, sh, v);
   }
   if (SUM &&
       (CODEC == GPUIR__ID_VBYTE || CODEC == GPUIR__ID_BP128 || CODEC == GPUIR__ID_OPTPFD || CODEC == GPUIR__ID_PFL ||
@@ -1368,18 +1367,19 @@ static __device__ __forceinline__ uint32_t gc_decode(const gc_coded &l, uint32_t
  * A warp decodes a block and packs it as gpuir__bp128_encode would, so that all parts below have one codec to deal
  * with. Twice: first for the blocks' sizes, of which gc_recode_offsets makes offsets, then to write them. */
 
+enum { GC_DOCS, GC_FREQS }; /* a list's two streams */
+
 /* A list as the index has it, on the device. */
 typedef struct gc_source {
-  gc_coded docs;
-  gpuir__stream freqs;
-  uint32_t docs_codec, freqs_codec;
+  gc_coded part[2];
+  uint32_t codec[2];
 } gc_source;
 
 /* Where a list's bp128 goes: two streams of so many words, and the place of its first block in the directory, if it
  * has one. */
 typedef struct gc_target {
-  uint32_t *docs, *freqs;
-  uint32_t docs_words, freqs_words;
+  uint32_t *part[2];
+  uint32_t words[2];
   uint64_t entry;
 } gc_target;
 
@@ -1388,41 +1388,41 @@ typedef struct gc_recoding {
   const uint32_t *start; /* of each list: the blocks before it; and one more */
   const gc_target *targets;
   uint32_t nlists, nblocks, chunk; /* chunk: blocks that a warp takes at a time */
-  uint32_t *docs_off, *freqs_off; /* of each block: its words, then where they begin in the list */
-  uint8_t *docs_width, *freqs_width;
+  uint32_t *off[2]; /* of each block: its words, then where they begin in the list */
+  uint8_t *width[2];
   unsigned long long *words; /* of each list: of its docIDs, of its frequencies */
-  uint32_t *to_last, *to_docs_off, *to_freqs_off; /* the directory */
-  uint8_t *to_docs_width, *to_freqs_width;
+  uint32_t *to_last, *to_off[2]; /* the directory */
+  uint8_t *to_width[2];
 } gc_recoding;
 
-/* Decodes the docIDs of a block in whichever codec; those behind its n are unspecified. Returns n. */
-static __device__ __forceinline__ uint32_t gc_any_docs(const gc_source &s, uint32_t block, uint32_t *sh,
-    uint32_t v[4]) {
-  const gc_coded &l = s.docs;
-  switch (s.docs_codec) {
-  case GPUIR__ID_VBYTE: return gc_decode<GPUIR__ID_VBYTE, true>(l, block, sh, v);
+/* Decodes a block in whichever codec: docIDs, or frequencies, each less one; those behind its n are unspecified.
+ * Returns n. There is one place that decodes both, as its code is long. */
+static __device__ __forceinline__ uint32_t gc_any_values(const gc_source &s, uint32_t part, uint32_t block,
+    uint32_t *sh, uint32_t v[4]) {
+  const gc_coded &l = s.part[part];
+  const uint32_t codec = s.codec[part], count = gpuir__block_count(l.s.n, block);
+  switch (codec) {
+  case GPUIR__ID_VBYTE: gc_decode<GPUIR__ID_VBYTE, false>(l, block, sh, v); break;
   case GPUIR__ID_PFD:
   case GPUIR__ID_NEWPFD:
-  case GPUIR__ID_OPTPFD: return gc_decode<GPUIR__ID_OPTPFD, true>(l, block, sh, v);
+  case GPUIR__ID_OPTPFD: gc_decode<GPUIR__ID_OPTPFD, false>(l, block, sh, v); break;
+  case GPUIR__ID_PFL: gc_decode<GPUIR__ID_PFL, false>(l, block, sh, v); break;
+  case GPUIR__ID_PARA: gc_decode<GPUIR__ID_PARA, false>(l, block, sh, v); break;
   case GPUIR__ID_EF: return gc_decode<GPUIR__ID_EF, true>(l, block, sh, v);
   case GPUIR__ID_QS: return gc_decode<GPUIR__ID_QS, true>(l, block, sh, v);
   case GPUIR__ID_RICE: return gc_decode<GPUIR__ID_RICE, true>(l, block, sh, v);
-  case GPUIR__ID_PFL: return gc_decode<GPUIR__ID_PFL, true>(l, block, sh, v);
-  case GPUIR__ID_PARA: return gc_decode<GPUIR__ID_PARA, true>(l, block, sh, v);
-  case GPUIR__ID_LRC: return gc_decode<GPUIR__ID_LRC, true>(l, block, sh, v);
-  case GPUIR__ID_LRCSEG: return gc_decode<GPUIR__ID_LRCSEG, true>(l, block, sh, v);
-  case GPUIR__ID_SEGLRC: return gc_decode<GPUIR__ID_SEGLRC, true>(l, block, sh, v);
-  case GPUIR__ID_HSLRC: return gc_decode<GPUIR__ID_HSLRC, true>(l, block, sh, v);
-  default: return gc_decode<GPUIR__ID_BP128, true>(l, block, sh, v);
+  case GPUIR__ID_HSLRC:
+    if (l.s.offset) {
+      gc_hslrc(l.s, block, count, sh, v);
+      return count;
+    } /* fall through */
+  case GPUIR__ID_LRC:
+  case GPUIR__ID_LRCSEG:
+  case GPUIR__ID_SEGLRC: gc_lrc(l.s, gc_lrc_kind(codec), block, count, sh, v); return count;
+  default: gc_decode<GPUIR__ID_BP128, false>(l, block, sh, v);
   }
-}
-
-/* Decodes the frequencies of a block of `count` values, each less one. */
-static __device__ __forceinline__ void gc_any_freqs(const gc_source &s, uint32_t block, uint32_t count, uint32_t *sh,
-    uint32_t v[4]) {
-  if (s.freqs_codec == GPUIR__ID_VBYTE) gc_vbyte(s.freqs, block, count, sh, v);
-  else if (s.freqs_codec == GPUIR__ID_BP128) gc_bp128(s.freqs, block, count, v);
-  else gc_pfd(s.freqs, block, count, sh, v);
+  if (part == GC_DOCS) gc_sum(v, block ? l.s.last[block - 1] : UINT32_MAX, l.s.limit);
+  return count;
 }
 
 /* How a block is packed: low bits, bits of the high parts (0: no exceptions), bytes in all. */
@@ -1512,10 +1512,10 @@ static __device__ __forceinline__ void gc_pack(const uint32_t v[4], uint32_t cou
   for (i = lane; i < words; i += 32) to[i] = sh[i];
 }
 
-/* Packs the values of block g: notes its size and width or writes its words behind `to`, where the list has room for
- * `room` words. Values behind count become 0. */
-static __device__ __forceinline__ void gc_recode_values(uint32_t v[4], uint32_t count, bool brief, bool writes,
-    uint64_t g, uint32_t *off, uint8_t *width, uint32_t *to, uint32_t room, uint32_t *sh) {
+/* Packs the values of block g: notes its size and width or, if `to` is not NULL, writes its words behind that, where
+ * the list has room for `room` words. Values behind count become 0. */
+static __device__ __forceinline__ void gc_recode_values(uint32_t v[4], uint32_t count, bool brief, uint64_t g,
+    uint32_t *off, uint8_t *width, uint32_t *to, uint32_t room, uint32_t *sh) {
   const uint32_t lane = gc_lane();
   gc_form form;
   uint32_t i, words;
@@ -1524,11 +1524,37 @@ static __device__ __forceinline__ void gc_recode_values(uint32_t v[4], uint32_t 
     if (4 * lane + i >= count) v[i] = 0;
   form = gc_choose(v, count, brief ? 1 : 4, sh);
   words = (form.bytes + brief + 3) / 4;
-  if (writes) {
+  if (to) {
     if (off[g] <= room && words <= room - off[g]) gc_pack(v, count, form, brief, to + off[g], words, sh);
   } else if (!lane) {
     off[g] = words;
     width[g] = (uint8_t)(form.bits | (form.high ? GPUIR__BP128_EXCEPTIONS : 0));
+  }
+}
+
+/* Recodes a block's docIDs or frequencies, by a warp: block `block` of list `list`, block g of the batch. */
+static __device__ __forceinline__ void gc_recode_part(const gc_recoding &r, uint32_t part, uint32_t list,
+    uint32_t block, uint32_t g, bool writes, uint32_t *sh) {
+  const uint32_t lane = gc_lane();
+  const gc_source &s = r.sources[list];
+  const gpuir__stream &docs = s.part[GC_DOCS].s;
+  const bool brief = !docs.offset;
+  const gc_target *to = writes ? r.targets + list : NULL;
+  uint32_t v[4], count, i, before;
+  count = gc_any_values(s, part, block, sh, v);
+  if (part == GC_DOCS) {
+    before = __shfl_up_sync(GC_WARP, v[3], 1); /* docIDs to gaps */
+    if (!lane) before = block ? docs.last[block - 1] : UINT32_MAX;
+#pragma unroll
+    for (i = 3; i > 0; i--) v[i] -= v[i - 1] + 1;
+    v[0] -= before + 1;
+  }
+  gc_recode_values(v, count, brief, g, r.off[part], r.width[part], to ? to->part[part] : NULL, to ? to->words[part] : 0,
+      sh);
+  if (to && !brief && !lane) {
+    if (part == GC_DOCS) r.to_last[to->entry + block] = docs.last[block];
+    r.to_off[part][to->entry + block] = r.off[part][g];
+    r.to_width[part][to->entry + block] = r.width[part][g];
   }
 }
 
@@ -1538,37 +1564,16 @@ static __device__ __forceinline__ void gc_recode_values(uint32_t v[4], uint32_t 
  * Reading the index's bytes and sending them takes five times as long. */
 static __global__ void __launch_bounds__(256) gc_recode(const __grid_constant__ gc_recoding r, bool writes) {
   __shared__ uint4 room[8][32];
-  const uint32_t lane = gc_lane(), warps = gridDim.x * 8;
+  const uint32_t warps = gridDim.x * 8;
   uint32_t *sh = (uint32_t *)room[threadIdx.x / 32];
   uint64_t at = (uint64_t)(blockIdx.x * 8 + threadIdx.x / 32) * r.chunk;
   for (; at < r.nblocks; at += (uint64_t)warps * r.chunk) {
     const uint32_t end = (uint32_t)min((uint64_t)r.nblocks, at + r.chunk);
-    uint32_t list = gc_owner(gc_numbers{r.start}, r.nlists, at), g;
+    uint32_t list = gc_owner(gc_numbers{r.start}, r.nlists, at), g, part;
     for (g = (uint32_t)at; g < end; g++) {
-      gc_target to = {NULL, NULL, 0, 0, 0};
-      uint32_t v[4], block, count, i, before;
-      bool brief;
       while (g >= __ldg(r.start + list + 1)) list++;
-      const gc_source &s = r.sources[list];
-      if (writes) to = r.targets[list];
-      block = g - __ldg(r.start + list);
-      brief = !s.docs.s.offset;
-      count = gc_any_docs(s, block, sh, v);
-      before = __shfl_up_sync(GC_WARP, v[3], 1); /* docIDs to gaps */
-      if (!lane) before = block ? s.docs.s.last[block - 1] : UINT32_MAX;
-#pragma unroll
-      for (i = 3; i > 0; i--) v[i] -= v[i - 1] + 1;
-      v[0] -= before + 1;
-      gc_recode_values(v, count, brief, writes, g, r.docs_off, r.docs_width, to.docs, to.docs_words, sh);
-      gc_any_freqs(s, block, count, sh, v);
-      gc_recode_values(v, count, brief, writes, g, r.freqs_off, r.freqs_width, to.freqs, to.freqs_words, sh);
-      if (writes && !brief && !lane) {
-        r.to_last[to.entry + block] = s.docs.s.last[block];
-        r.to_docs_off[to.entry + block] = r.docs_off[g];
-        r.to_freqs_off[to.entry + block] = r.freqs_off[g];
-        r.to_docs_width[to.entry + block] = r.docs_width[g];
-        r.to_freqs_width[to.entry + block] = r.freqs_width[g];
-      }
+#pragma unroll 1
+      for (part = 0; part < 2; part++) gc_recode_part(r, part, list, g - __ldg(r.start + list), g, writes, sh);
     }
   }
 }
@@ -1577,7 +1582,7 @@ static __global__ void __launch_bounds__(256) gc_recode(const __grid_constant__ 
  * written a block of 128 postings. */
 static __global__ void __launch_bounds__(1024) gc_recode_offsets(const __grid_constant__ gc_recoding r) {
   const uint32_t first = r.start[blockIdx.x], n = r.start[blockIdx.x + 1] - first;
-  uint32_t *sizes = (blockIdx.y ? r.freqs_off : r.docs_off) + first, at, k;
+  uint32_t *sizes = r.off[blockIdx.y] + first, at, k;
   unsigned long long all = 0;
   for (at = 4 * threadIdx.x; at - 4 * threadIdx.x < n; at += 4096) {
     uint32_t x[4], sum = 0, before, these;
@@ -6120,24 +6125,26 @@ static int gc_recoder_put_stream(gc_recoder *r, const gpuir__stream *s, uint64_t
 /* Adds a list for which there is room; its place in the directory is the index's. */
 static int gc_recoder_add(gc_recoder *r, const gpuir__segment *ix, uint64_t id, gpuir__list *l, gpuir_error *err) {
   gc_source *s = &r->sources[r->work.nlists];
+  gc_coded *docs = &s->part[GC_DOCS];
   int status = gpuir__list_open_codecs(&ix->a, l);
   if (status) return gpuir__fail(err, status, 0, "%s: cannot open a list: %s", ix->path, gpuir_strerror(status));
   memset(s, 0, sizeof *s);
-  s->docs_codec = l->docs.codec->id;
-  s->freqs_codec = l->freqs.codec->id;
-  s->docs.nblocks = l->nblocks;
-  status = gc_recoder_put_stream(r, &l->docs, l->nblocks, &s->docs.s, err);
-  if (!status) status = gc_recoder_put_stream(r, &l->freqs, l->nblocks, &s->freqs, err);
+  s->codec[GC_DOCS] = l->docs.codec->id;
+  s->codec[GC_FREQS] = l->freqs.codec->id;
+  docs->nblocks = l->nblocks;
+  status = gc_recoder_put_stream(r, &l->docs, l->nblocks, &docs->s, err);
+  if (!status) status = gc_recoder_put_stream(r, &l->freqs, l->nblocks, &s->part[GC_FREQS].s, err);
   if (!status && l->extent)
-    status = gc_recoder_put(r, l->last, (uint64_t)l->nblocks * 4, (const void **)&s->docs.s.last, err);
-  if (!status && s->docs_codec == GPUIR__ID_PFL) {
+    status = gc_recoder_put(r, l->last, (uint64_t)l->nblocks * 4, (const void **)&docs->s.last, err);
+  s->part[GC_FREQS].s.last = docs->s.last;
+  if (!status && l->docs.codec->id == GPUIR__ID_PFL) {
     const gpuir__pfl_state *state = (const gpuir__pfl_state *)l->docs.scratch;
     const uint64_t n = (uint64_t)state->top.number * 4;
-    s->docs.slots = s->docs.s.bytes + (state->top.slots - l->docs.bytes);
-    s->docs.bits = state->top.b;
-    s->docs.number = state->top.number;
-    status = gc_recoder_put(r, state->overflows, n, (const void **)&s->docs.overflows, err);
-    if (!status) status = gc_recoder_put(r, state->positions, n, (const void **)&s->docs.positions, err);
+    docs->slots = docs->s.bytes + (state->top.slots - l->docs.bytes);
+    docs->bits = state->top.b;
+    docs->number = state->top.number;
+    status = gc_recoder_put(r, state->overflows, n, (const void **)&docs->overflows, err);
+    if (!status) status = gc_recoder_put(r, state->positions, n, (const void **)&docs->positions, err);
   }
   gpuir__list_close(&ix->a, l);
   r->need += gc_recoder_bytes(l);
@@ -6164,23 +6171,23 @@ static unsigned gc_recoder_grid(const gpuir_cuda *c, const gc_recoder *r) {
 GPUIR__COLD static int gc_recoder_measure(const gpuir_cuda *c, gc_recoder *r, gpuir_error *err) {
   const gc_view *v = &c->view;
   gc_recoding *w = &r->work;
-  int status;
+  int status, part;
   r->start[w->nlists] = w->nblocks;
   status = gc_recoder_put(r, r->sources, w->nlists * sizeof *r->sources, (const void **)&w->sources, err);
   if (!status) status = gc_recoder_put(r, r->start, (w->nlists + 1) * 4, (const void **)&w->start, err);
   if (!status) status = gc_pipe_flush(r->pipe, err);
   if (status) return status;
   w->targets = (const gc_target *)gc_recoder_table(r, w->nlists * sizeof *r->targets);
-  w->docs_off = (uint32_t *)gc_recoder_table(r, (uint64_t)w->nblocks * 4);
-  w->freqs_off = (uint32_t *)gc_recoder_table(r, (uint64_t)w->nblocks * 4);
-  w->docs_width = (uint8_t *)gc_recoder_table(r, w->nblocks);
-  w->freqs_width = (uint8_t *)gc_recoder_table(r, w->nblocks);
+  for (part = 0; part < 2; part++) {
+    w->off[part] = (uint32_t *)gc_recoder_table(r, (uint64_t)w->nblocks * 4);
+    w->width[part] = (uint8_t *)gc_recoder_table(r, w->nblocks);
+  }
   w->chunk = gpuir__max32(1, gpuir__min32(8, w->nblocks / ((uint32_t)c->processors * 64)));
   w->to_last = (uint32_t *)(uintptr_t)v->last;
-  w->to_docs_off = (uint32_t *)(uintptr_t)v->docs_off;
-  w->to_freqs_off = (uint32_t *)(uintptr_t)v->freqs_off;
-  w->to_docs_width = (uint8_t *)(uintptr_t)v->docs_width;
-  w->to_freqs_width = (uint8_t *)(uintptr_t)v->freqs_width;
+  w->to_off[GC_DOCS] = (uint32_t *)(uintptr_t)v->docs_off;
+  w->to_off[GC_FREQS] = (uint32_t *)(uintptr_t)v->freqs_off;
+  w->to_width[GC_DOCS] = (uint8_t *)(uintptr_t)v->docs_width;
+  w->to_width[GC_FREQS] = (uint8_t *)(uintptr_t)v->freqs_width;
   gc_recode<<<gc_recoder_grid(c, r), 256, 0, r->pipe->stream>>>(*w, false);
   gc_recode_offsets<<<dim3(w->nlists, 2), 1024, 0, r->pipe->stream>>>(*w);
   GC_TRY(cudaGetLastError(), "recoding lists");
@@ -6210,7 +6217,7 @@ static int gc_recoder_write(const gpuir_cuda *c, gc_recoder *r, gpuir_error *err
 /* Takes device memory for the lists that were collected, as bp128, and makes it their target. */
 static int gc_recode_place(gpuir_cuda *c, gc_recoder *r, gpuir_error *err) {
   uint64_t bytes = 0;
-  uint32_t i;
+  uint32_t i, part;
   void *p;
   int status;
   for (i = 0; i < r->work.nlists; i++) bytes += GC_ALIGN(r->words[2 * i] * 4) + GC_ALIGN(r->words[2 * i + 1] * 4);
@@ -6228,13 +6235,14 @@ static int gc_recode_place(gpuir_cuda *c, gc_recoder *r, gpuir_error *err) {
   for (i = 0; i < r->work.nlists; i++) {
     gc_place *place = &c->places[r->ids[i]];
     gc_target *to = &r->targets[i];
-    place->docs_words = to->docs_words = (uint32_t)r->words[2 * i];
-    place->freqs_words = to->freqs_words = (uint32_t)r->words[2 * i + 1];
-    to->docs = (uint32_t *)((uint8_t *)p + bytes);
-    bytes += GC_ALIGN((uint64_t)to->docs_words * 4);
-    to->freqs = (uint32_t *)((uint8_t *)p + bytes);
-    bytes += GC_ALIGN((uint64_t)to->freqs_words * 4);
-    place->docs = (uint64_t)(uintptr_t)to->docs;
+    for (part = 0; part < 2; part++) {
+      to->words[part] = (uint32_t)r->words[2 * i + part];
+      to->part[part] = (uint32_t *)((uint8_t *)p + bytes);
+      bytes += GC_ALIGN((uint64_t)to->words[part] * 4);
+    }
+    place->docs_words = to->words[GC_DOCS];
+    place->freqs_words = to->words[GC_FREQS];
+    place->docs = (uint64_t)(uintptr_t)to->part[GC_DOCS];
   }
   return GPUIR_OK;
 }
@@ -6575,10 +6583,10 @@ static int gc_cache_measure(gpuir_cuda *c, gc_recoder *r, const gc_slot *area, u
 
 static int gc_cache_write(gpuir_cuda *c, gc_recoder *r, const gc_slot *s, gpuir_error *err) {
   gc_target *to = r->targets;
-  to->docs = (uint32_t *)(c->cache->streams + s->unit * c->cache->unit_bytes);
-  to->freqs = to->docs + GC_ALIGN(s->docs_len) / 4;
-  to->docs_words = (uint32_t)(s->docs_len / 4);
-  to->freqs_words = (uint32_t)(s->freqs_len / 4);
+  to->part[GC_DOCS] = (uint32_t *)(c->cache->streams + s->unit * c->cache->unit_bytes);
+  to->part[GC_FREQS] = to->part[GC_DOCS] + GC_ALIGN(s->docs_len) / 4;
+  to->words[GC_DOCS] = (uint32_t)(s->docs_len / 4);
+  to->words[GC_FREQS] = (uint32_t)(s->freqs_len / 4);
   to->entry = s->unit;
   return gc_recoder_write(c, r, err);
 }
