@@ -807,6 +807,7 @@ static __device__ __forceinline__ uint32_t gc_value_high(const gc_block &p, cons
   const uint32_t bits = __ldg(high);
   uint32_t rank = 0, n = 0, j;
   if (!bits || bits > 32 - p.bits) return 0;
+#pragma unroll 1
   for (j = 0; j < p.n; j += 32) {
     const uint32_t word = gpuir__load32(marks + j / 8) & gc_mask(p.n - j);
     n += __popc(word);
@@ -3286,15 +3287,16 @@ static __device__ __forceinline__ void gc_offer(const gc_batch &b, uint32_t j, i
 
 /* ---- AND without guides ---- */
 
-/* Returns which of the live docIDs a list holds, by decoding the candidate blocks one after another into shared
- * memory, 128 words; where[i]: index in the list. */
-static __device__ uint32_t gc_probe(const gc_view &v, const gc_term &t, const uint32_t d[4], uint32_t live,
-    uint64_t where[4], uint32_t *docs) {
+/* Returns which of the live ones of N docIDs a lane a list holds, by decoding the candidate blocks one after another
+ * into shared memory, 128 words; where[i]: index in the list. */
+template <uint32_t N>
+static __device__ __forceinline__ uint32_t gc_probe(const gc_view &v, const gc_term &t, const uint32_t d[N],
+    uint32_t live, uint32_t where[N], uint32_t *docs) {
   uint32_t found = 0, from = 0, lane = gc_lane(), i;
   while (from < t.nblocks) {
     uint32_t least = UINT32_MAX, last = UINT32_MAX, n, e[4];
 #pragma unroll
-    for (i = 0; i < 4; i++)
+    for (i = 0; i < N; i++)
       if (live >> i & 1) least = min(least, d[i]);
     if (!__any_sync(GC_WARP, live)) break;
     least = __reduce_min_sync(GC_WARP, least);
@@ -3309,7 +3311,7 @@ static __device__ uint32_t gc_probe(const gc_view &v, const gc_term &t, const ui
     for (i = 0; i < 4; i++) docs[4 * lane + i] = 4 * lane + i < n ? e[i] : UINT32_MAX;
     __syncwarp();
 #pragma unroll
-    for (i = 0; i < 4; i++)
+    for (i = 0; i < N; i++)
       if ((live >> i & 1) && d[i] <= last) {
         uint32_t at = 0, step;
         for (step = 64; step; step /= 2)
@@ -3317,7 +3319,7 @@ static __device__ uint32_t gc_probe(const gc_view &v, const gc_term &t, const ui
         live &= ~(1u << i);
         if (at < n && docs[at] == d[i]) {
           found |= 1u << i;
-          where[i] = (uint64_t)from * GPUIR__BLOCK + at;
+          where[i] = from * GPUIR__BLOCK + at;
         }
       }
     from++;
@@ -3336,7 +3338,7 @@ static __device__ void gc_and_block(const gc_view &v, const gc_batch &b, uint32_
   const gc_job job = b.jobs[j];
   const gc_term *terms = b.terms + job.first_term;
   uint32_t lane = gc_lane(), d[4], score[4] = {0, 0, 0, 0}, live = 0, i, r, n;
-  uint64_t where[4];
+  uint32_t where[4];
   unsigned long long floor = gc_floor(b.states + j);
   const gc_term driver = terms[0];
   n = gc_decode_docs(v, driver, block, d);
@@ -3345,7 +3347,7 @@ static __device__ void gc_and_block(const gc_view &v, const gc_batch &b, uint32_
     if (4 * lane + i < n && gc_lives(v, d[i])) live |= 1u << i;
   for (r = 1; r < job.nterms && __any_sync(GC_WARP, live); r++) {
     const gc_term t = terms[r];
-    uint32_t found = gc_probe(v, t, d, live, where, docs);
+    uint32_t found = gc_probe<4>(v, t, d, live, where, docs);
     if (t.negated) {
       live &= ~found;
       continue;
@@ -3354,7 +3356,7 @@ static __device__ void gc_and_block(const gc_view &v, const gc_batch &b, uint32_
 #pragma unroll
     for (i = 0; i < 4; i++)
       if (live >> i & 1)
-        score[i] += t.q * gc_contribution(t.weight, gc_freq(v, t, (uint32_t)where[i]), gc_norm(v, job, d[i]));
+        score[i] += t.q * gc_contribution(t.weight, gc_freq(v, t, where[i]), gc_norm(v, job, d[i]));
   }
 #pragma unroll
   for (i = 0; i < 4; i++)
@@ -3542,14 +3544,14 @@ static __device__ __forceinline__ uint32_t gc_find(const gc_view &v, const gc_te
 }
 
 /* Finds what a list adds to the live ones of SIDE documents a lane (SIDE is 1 unless EXPANDED); returns those that it
- * holds. add NULL: contributions are not asked for. docs: 128 words of shared memory. */
+ * holds. asks: whether contributions are asked for. docs: 128 words of shared memory. */
 template <bool EXPANDED, uint32_t SIDE>
 static __device__ __forceinline__ uint32_t gc_look_up(const gc_view &v, const gc_job &job, const gc_term &t,
-    const uint32_t doc[SIDE], uint32_t live, uint32_t *docs, uint32_t *add) {
+    const uint32_t doc[SIDE], uint32_t live, uint32_t *docs, bool asks, uint32_t add[SIDE]) {
   uint32_t at[SIDE], u;
   if (EXPANDED || (t.kind == GC_LONG && v.impact)) {
     live = gc_find<SIDE>(v, t, doc, live, at);
-    if (!add) return live;
+    if (!asks) return live;
     if (EXPANDED || job.stored) {
 #pragma unroll
       for (u = 0; u < SIDE; u++)
@@ -3557,12 +3559,9 @@ static __device__ __forceinline__ uint32_t gc_look_up(const gc_view &v, const gc
       return live;
     }
   } else {
-    const uint32_t d[4] = {doc[0], doc[0], doc[0], doc[0]};
-    uint64_t where[4] = {0, 0, 0, 0};
     if (t.kind == GC_LONG && live && !gc_marked(v, t, doc[0])) live = 0;
-    live = gc_probe(v, t, d, live, where, docs);
-    if (!add) return live;
-    at[0] = (uint32_t)where[0];
+    live = gc_probe<1>(v, t, doc, live, at, docs);
+    if (!asks) return live;
   }
 #pragma unroll
   for (u = 0; u < SIDE; u++)
@@ -3574,9 +3573,9 @@ static __device__ __forceinline__ uint32_t gc_look_up(const gc_view &v, const gc
  * decoding takes registers. docs: 128 words of shared memory. */
 static __device__ __noinline__ uint32_t gc_among(const gc_view &v, const gc_term &t, uint32_t first, uint32_t second,
     uint32_t live, uint32_t *docs) {
-  const uint32_t d[4] = {first, second, first, second};
-  uint64_t where[4];
-  return gc_probe(v, t, d, live, where, docs);
+  const uint32_t d[2] = {first, second};
+  uint32_t where[2];
+  return gc_probe<2>(v, t, d, live, where, docs);
 }
 
 /* Takes the last of `count` waiting documents, at most 32 * SIDE, through the other lists, and offers those that stay
@@ -3589,7 +3588,7 @@ static __device__ __forceinline__ void gc_follow(const gc_view &v, const gc_batc
   const gc_term *terms = b.terms + job.first_term;
   const uint32_t lane = gc_lane(), need = gc_need(floor), npositive = job.npositive, nterms = job.nterms;
   const uint32_t from = count > 32 * SIDE ? count - 32 * SIDE : 0;
-  uint32_t doc[SIDE], score[SIDE], rest[SIDE], add[SIDE], bound[SIDE], live = 0, found, r, u;
+  uint32_t doc[SIDE], score[SIDE], rest[SIDE], add[SIDE], bound[SIDE], live = 0, turn, found, r, u;
   __syncwarp();
 #pragma unroll
   for (u = 0; u < SIDE; u++) {
@@ -3601,27 +3600,32 @@ static __device__ __forceinline__ void gc_follow(const gc_view &v, const gc_batc
     if (IS_AND && score[u] + rest[u] < need) live &= ~(1u << u); /* the floor has risen while it waited */
   }
   __syncwarp();
-  for (r = e + 1; r < npositive && __any_sync(GC_WARP, live); r++) {
-    const gc_term &t = terms[r];
-    gc_bounds_at<SIDE>(v, t, doc, need > 1 ? live : 0, bound);
-    found = gc_look_up<EXPANDED, SIDE>(v, job, t, doc, live, w->docs, add);
-    if (IS_AND) live = found;
+#pragma unroll EXPANDED ? 2 : 1 /* the code that decodes is long */
+  for (turn = 0; turn < 2; turn++) { /* the lists behind; then the e earlier ones and the negated ones */
+    const bool adds = !turn;
+    for (r = adds ? e + 1 : 0; r < (adds ? npositive : nterms) && __any_sync(GC_WARP, live); r++) {
+      if (!adds && r == e) r = npositive;
+      if (r == nterms) break;
+      const gc_term &t = terms[r];
+      if (adds) gc_bounds_at<SIDE>(v, t, doc, need > 1 ? live : 0, bound);
+      if (EXPANDED && !IS_AND && !adds && t.kind != GC_LONG)
+        found = gc_among(v, t, doc[0], doc[SIDE - 1], live, w->docs);
+      else found = gc_look_up<EXPANDED, SIDE>(v, job, t, doc, live, w->docs, adds, add);
+      if (!adds) {
+        live &= ~found;
+        continue;
+      }
+      if (IS_AND) live = found;
 #pragma unroll
-    for (u = 0; u < SIDE; u++) {
-      score[u] += add[u];
-      if (need > 1) rest[u] -= bound[u];
-      if (score[u] + rest[u] < need) live &= ~(1u << u);
+      for (u = 0; u < SIDE; u++) {
+        score[u] += add[u];
+        if (need > 1) rest[u] -= bound[u];
+        if (score[u] + rest[u] < need) live &= ~(1u << u);
+      }
     }
-  }
 #pragma unroll
-  for (u = 0; u < SIDE; u++)
-    if (gpuir__key(score[u], doc[u]) <= floor) live &= ~(1u << u);
-  for (r = 0; r < nterms && __any_sync(GC_WARP, live); r++) {
-    if (r == e) r = npositive; /* from the earlier lists to the negated ones */
-    if (r == nterms) break;
-    if (EXPANDED && !IS_AND && terms[r].kind != GC_LONG)
-      live &= ~gc_among(v, terms[r], doc[0], doc[SIDE - 1], live, w->docs);
-    else live &= ~gc_look_up<EXPANDED, SIDE>(v, job, terms[r], doc, live, w->docs, NULL);
+    for (u = 0; u < SIDE && adds; u++)
+      if (gpuir__key(score[u], doc[u]) <= floor) live &= ~(1u << u);
   }
   gc_offer<SIDE>(b, j,
       b.alone                                    ? GC_RAISE_NEVER
@@ -3929,7 +3933,7 @@ static __device__ __forceinline__ void gc_sample_scores(const gc_view &v, const 
     const uint32_t doc[1] = {(uint32_t)key}, e = (uint32_t)(key >> 32);
     uint32_t live = at < s->scored, score = 0, add[1], found, r;
     for (r = 0; r < job.nterms && __any_sync(GC_WARP, live); r++) {
-      found = gc_look_up<EXPANDED, 1>(v, job, terms[r], doc, live, docs, add);
+      found = gc_look_up<EXPANDED, 1>(v, job, terms[r], doc, live, docs, true, add);
       if (r < e || r >= job.npositive) live &= ~found;
       else score += add[0];
     }
@@ -3999,7 +4003,6 @@ static __device__ __forceinline__ void gc_sample_floors(uint32_t k, float doubt,
 }
 
 /* Takes a job's sample, and raises its floor to what that tells. */
-template <bool EXPANDED>
 static __device__ __forceinline__ void gc_take_sample(const gc_view &v, const gc_batch &b, uint32_t j, gc_sample *s,
     uint32_t *docs, uint32_t *hist) {
   const gc_job &job = b.jobs[j];
@@ -4016,7 +4019,8 @@ static __device__ __forceinline__ void gc_take_sample(const gc_view &v, const gc
     take = min(terms[e].nblocks, left);
     left -= take;
     if (!threadIdx.x) s->weight[e] = (float)terms[e].nblocks / (float)take;
-    gc_sample_list<EXPANDED>(v, b, j, e, take, s);
+    if (job.expanded) gc_sample_list<true>(v, b, j, e, take, s);
+    else gc_sample_list<false>(v, b, j, e, take, s);
     __syncthreads();
     if (!threadIdx.x)
       for (i = e; i < GC_SAMPLED_LISTS; i++) s->end[i] = s->count;
@@ -4024,7 +4028,8 @@ static __device__ __forceinline__ void gc_take_sample(const gc_view &v, const gc
   }
   most = min(GC_SCORED, GC_SCORED_LEAST + (uint32_t)(2.0f * (float)job.k / s->weight[0]));
   gc_sample_choose(most, s, hist);
-  gc_sample_scores<EXPANDED>(v, b, j, s, docs);
+  if (job.expanded) gc_sample_scores<true>(v, b, j, s, docs);
+  else gc_sample_scores<false>(v, b, j, s, docs);
   for (size = 32; size < s->scored; size *= 2) {}
   __syncthreads();
   for (i = s->scored + threadIdx.x; i < size; i += blockDim.x) s->key[i] = 0;
@@ -4131,10 +4136,7 @@ static __global__ void __launch_bounds__(GC_FINAL_THREADS, GC_GUIDED_BLOCKS)
     if (!threadIdx.x) state->followed = 1;
     return;
   }
-  if (!rerun && (job.npositive > 1 || !job.seed)) {
-    if (job.expanded) gc_take_sample<true>(v, b, j, &sample, docs[threadIdx.x / 32], hist);
-    else gc_take_sample<false>(v, b, j, &sample, docs[threadIdx.x / 32], hist);
-  }
+  if (!rerun && (job.npositive > 1 || !job.seed)) gc_take_sample(v, b, j, &sample, docs[threadIdx.x / 32], hist);
   need = gc_need(gc_floor(state));
   for (i = 0; i < job.npositive; i++) behind += terms[i].most;
   for (i = 0; i < job.npositive; i++) {
@@ -4607,16 +4609,12 @@ static __device__ __forceinline__ uint32_t gc_phrase_tfs(const gc_view &v, const
 /* Returns which of the live documents a list holds; at: where. */
 static __device__ __forceinline__ uint32_t gc_phrase_look(const gc_view &v, const gc_term &t, const uint32_t d[4],
     uint32_t live, uint32_t at[4], uint32_t *docs) {
-  uint64_t where[4] = {0, 0, 0, 0};
   uint32_t i;
   if (t.kind == GC_LONG && v.impact) return gc_find<4>(v, t, d, live, at);
 #pragma unroll
   for (i = 0; i < 4; i++)
     if (t.kind == GC_LONG && v.marks && (live >> i & 1) && !gc_marked(v, t, d[i])) live &= ~(1u << i);
-  live = gc_probe(v, t, d, live, where, docs);
-#pragma unroll
-  for (i = 0; i < 4; i++) at[i] = (uint32_t)where[i];
-  return live;
+  return gc_probe<4>(v, t, d, live, at, docs);
 }
 
 /* Returns which documents d[0..4) of the driver's block all lists hold, and notes where. */
@@ -5071,8 +5069,7 @@ static __device__ __forceinline__ void gc_score_block(const gc_view &v, uint32_t
       doc[u] = s->doc[first + 32 * u + lane];
       live |= (uint32_t)(first + 32 * u + lane < n) << u;
     }
-    live =
-        gc_look_up<EXPANDED, SIDE>(v, job, terms[r], doc, live, s->queue[threadIdx.x / 32].docs, excludes ? NULL : add);
+    live = gc_look_up<EXPANDED, SIDE>(v, job, terms[r], doc, live, s->queue[threadIdx.x / 32].docs, !excludes, add);
 #pragma unroll
     for (u = 0; u < SIDE; u++) {
       const bool found = live >> u & 1;
@@ -5531,11 +5528,10 @@ static __device__ __forceinline__ uint32_t gc_find_now(const gc_view &v, const g
 /* Does so in any list, one document a lane. docs: 128 words of shared memory. */
 static __device__ __forceinline__ uint32_t gc_find_any(const gc_view &v, const gc_job &job, const gc_term &t,
     uint32_t doc, uint32_t live, uint32_t *docs, uint32_t *add) {
-  const uint32_t d[4] = {doc, doc, doc, doc};
-  uint64_t where[4] = {0, 0, 0, 0};
+  uint32_t at;
   if (t.kind == GC_LONG) return gc_find_now<1>(v, t, &doc, live, add);
-  live = gc_probe(v, t, d, live, where, docs);
-  *add = live ? t.q * gc_contribution(t.weight, gc_freq(v, t, (uint32_t)where[0]), gc_norm(v, job, doc)) : 0;
+  live = gc_probe<1>(v, t, &doc, live, &at, docs);
+  *add = live ? t.q * gc_contribution(t.weight, gc_freq(v, t, at), gc_norm(v, job, doc)) : 0;
   return live;
 }
 

@@ -2516,7 +2516,7 @@ static __global__ void __launch_bounds__(GCL_THREADS)
     const gc_job job = jobs[q].job;
     const bool added = sums && b.queries[q].k > 1;
     uint32_t d[4], live = 0, score[4] = {0, 0, 0, 0};
-    uint64_t where[4];
+    uint32_t where[4];
 #pragma unroll
     for (i = 0; i < 4; i++) {
       d[i] = 0;
@@ -2528,12 +2528,12 @@ static __global__ void __launch_bounds__(GCL_THREADS)
     }
     for (r = added ? job.npositive : 0; r < job.nterms && __any_sync(GC_WARP, live); r++) {
       const gc_term t = terms[job.first_term + r];
-      uint32_t found = gc_probe(v, t, d, live, where, docs[threadIdx.x / 32]);
+      uint32_t found = gc_probe<4>(v, t, d, live, where, docs[threadIdx.x / 32]);
       live &= t.negated ? ~found : found;
 #pragma unroll
       for (i = 0; i < 4; i++)
         if (!t.negated && (live >> i & 1))
-          score[i] += t.q * gc_contribution(t.weight, gc_freq(v, t, (uint32_t)where[i]), gc_norm(v, job, d[i]));
+          score[i] += t.q * gc_contribution(t.weight, gc_freq(v, t, where[i]), gc_norm(v, job, d[i]));
     }
 #pragma unroll
     for (i = 0; i < 4; i++)
