@@ -895,6 +895,20 @@ static __device__ __forceinline__ void gc_decode_freqs(const gc_view &v, const g
   else gc_unpack(gc_freqs_block(v, t, block), f);
 }
 
+/* The lane's postings of a block. */
+typedef struct gc_postings {
+  uint32_t doc[4], freq[4]; /* a frequency less one */
+  uint32_t n; /* of the block, as gc_decode_docs returns it */
+} gc_postings;
+
+/* Decodes both. Not inline: it is called where few blocks are decoded, and the code is long. */
+static __device__ __noinline__ gc_postings gc_decode_both(const gc_view &v, const gc_term &t, uint32_t block) {
+  gc_postings p;
+  p.n = gc_decode_docs(v, t, block, p.doc);
+  gc_decode_freqs(v, t, block, p.freq);
+  return p;
+}
+
 /* Returns the frequency of posting i, less one. */
 static __device__ uint32_t gc_freq(const gc_view &v, const gc_term &t, uint32_t i) {
   if (t.kind == GC_INLINE) return (uint32_t)t.freqs - 1;
@@ -1676,34 +1690,34 @@ static __global__ void __launch_bounds__(256) gc_expand(gc_view v, const gc_term
   uint64_t g = ((uint64_t)blockIdx.x * blockDim.x + threadIdx.x) / 32, step = (uint64_t)gridDim.x * blockDim.x / 32;
   uint32_t lane = gc_lane();
   for (; g < nblocks; g += step) {
-    const gc_term t = lists[gc_owner(gc_first_blocks{lists}, nlists, g)];
-    uint32_t d[4], c[4], i, n, best, block;
+    const gc_term &t = lists[gc_owner(gc_first_blocks{lists}, nlists, g)];
+    uint32_t c[4], i, best, block;
+    gc_postings p;
     uint2 base;
     ushort4 s;
     if (g < t.first_block || g - t.first_block >= t.nblocks) continue; /* no list's block */
     block = (uint32_t)(g - t.first_block);
-    n = gc_decode_docs(v, t, block, d);
-    gc_decode_freqs(v, t, block, c);
+    p = gc_decode_both(v, t, block);
     best = 0;
     for (i = 0; i < 4; i++) {
-      bool live = 4 * lane + i < n;
-      c[i] = live ? gc_contribution(t.weight, c[i], gpuir__norm_of(norm_a, norm_b, gc_length(v, d[i]))) : 0;
-      if (!live) d[i] = UINT32_MAX;
+      bool live = 4 * lane + i < p.n;
+      c[i] = live ? gc_contribution(t.weight, p.freq[i], gpuir__norm_of(norm_a, norm_b, gc_length(v, p.doc[i]))) : 0;
+      if (!live) p.doc[i] = UINT32_MAX;
       best = max(best, c[i]);
     }
-    gc_note_block(v, to.guide, t, block, d, c);
+    gc_note_block(v, to.guide, t, block, p.doc, c);
     best = __reduce_max_sync(GC_WARP, best);
     if (!lane) to.most[g] = best;
     if (!to.impact) continue;
     base = to.bases[g];
     *(uint4 *)(to.impact + g * GPUIR__BLOCK + 4 * lane) = make_uint4(c[0], c[1], c[2], c[3]);
     if (base.y)
-      *(uint4 *)(to.wide + (uint64_t)(base.y - 1) * GPUIR__BLOCK + 4 * lane) = make_uint4(d[0], d[1], d[2], d[3]);
-    for (i = 0; i < 4; i++) d[i] = min(d[i] - base.x, 65535u); /* padding: 65535, of contribution 0 */
-    s.x = (uint16_t)d[0]; /* of a wide block these are loaded, but not used */
-    s.y = (uint16_t)d[1];
-    s.z = (uint16_t)d[2];
-    s.w = (uint16_t)d[3];
+      *(uint4 *)(to.wide + (uint64_t)(base.y - 1) * GPUIR__BLOCK + 4 * lane) = make_uint4(p.doc[0], p.doc[1], p.doc[2], p.doc[3]);
+    for (i = 0; i < 4; i++) p.doc[i] = min(p.doc[i] - base.x, 65535u); /* padding: 65535, of contribution 0 */
+    s.x = (uint16_t)p.doc[0]; /* of a wide block these are loaded, but not used */
+    s.y = (uint16_t)p.doc[1];
+    s.z = (uint16_t)p.doc[2];
+    s.w = (uint16_t)p.doc[3];
     *(ushort4 *)(to.narrow + g * GPUIR__BLOCK + 4 * lane) = s;
   }
 }
@@ -1926,12 +1940,12 @@ static __global__ void __launch_bounds__(256)
         for (tile = min(start / v.tile, v.ntiles - 1); tile <= to; tile++) atomicMax(bound + tile, most);
       }
     } else if (threadIdx.x < 32) { /* one block: its postings themselves */
-      uint32_t d[4], f[4], i, n = gc_decode_docs(v, t, 0, d);
-      gc_decode_freqs(v, t, 0, f);
+      const gc_postings p = gc_decode_both(v, b.terms[chunk.term], 0);
+      uint32_t i;
       for (i = 0; i < 4; i++)
-        if (4 * threadIdx.x + i < n)
-          atomicMax(bound + d[i] / v.tile,
-              t.negated ? 1 : t.q * gc_contribution(t.weight, f[i], gc_norm(v, job, d[i])));
+        if (4 * threadIdx.x + i < p.n)
+          atomicMax(bound + p.doc[i] / v.tile,
+              t.negated ? 1 : t.q * gc_contribution(t.weight, p.freq[i], gc_norm(v, job, p.doc[i])));
     }
   }
 }
@@ -2192,23 +2206,18 @@ static __device__ __forceinline__ void gc_add4(const gc_notes &n, const uint32_t
 }
 
 /* Adds a block of any kind, decoding it. */
-static __device__ __forceinline__ void gc_add_decoded(const gc_view &v, const gc_job &job, const gc_term &term,
+static __device__ __noinline__ void gc_add_rare(const gc_view &v, const gc_job &job, const gc_term *term,
     uint32_t block, uint32_t base, const gc_notes &notes) {
   uint32_t lane = gc_lane(), d[4], c[4], i, n;
-  n = gc_decode_docs(v, term, block, d);
-  gc_decode_freqs(v, term, block, c);
+  n = gc_decode_docs(v, *term, block, d);
+  gc_decode_freqs(v, *term, block, c);
 #pragma unroll
   for (i = 0; i < 4; i++) {
     d[i] -= base;
     if (4 * lane + i >= n) d[i] = UINT32_MAX;
-    if (d[i] < v.tile) c[i] = term.q * gc_contribution(term.weight, c[i], gc_norm(v, job, d[i] + base));
+    if (d[i] < v.tile) c[i] = term->q * gc_contribution(term->weight, c[i], gc_norm(v, job, d[i] + base));
   }
   gc_add4(notes, d, c);
-}
-
-static __device__ __noinline__ void gc_add_rare(const gc_view &v, const gc_job &job, const gc_term *term,
-    uint32_t block, uint32_t base, const gc_notes &notes) {
-  gc_add_decoded(v, job, *term, block, base, notes);
 }
 
 /* What a lane holds of an expanded block. */
@@ -2417,15 +2426,32 @@ static __device__ __forceinline__ void gc_add_tile_packed(const gc_view &v, cons
   }
 }
 
-/* Clears the sums of a negated list's block. */
+/* Clears the sums of n documents of a negated list's block, four of them the lane's. */
+static __device__ __forceinline__ void gc_clear4(uint32_t tile, const uint32_t d[4], uint32_t n, uint32_t base,
+    uint32_t *sums) {
+  uint32_t i;
+  for (i = 0; i < 4; i++)
+    if (4 * gc_lane() + i < n && d[i] - base < tile) sums[d[i] - base] = 0;
+}
+
+/* Clears those of a block of any kind, decoding it. */
+static __device__ __noinline__ void gc_clear_rare(const gc_view &v, const gc_term *term, uint32_t block, uint32_t base,
+    uint32_t *sums) {
+  const gc_postings p = gc_decode_both(v, *term, block);
+  gc_clear4(v.tile, p.doc, p.n, base, sums);
+}
+
+/* Clears those of a block, by the code that its list allows. */
 template <bool EXPANDED>
 static __device__ __forceinline__ void gc_clear_block(const gc_view &v, const gc_term *t, uint32_t block, uint32_t base,
     uint32_t *sums) {
-  uint32_t lane = gc_lane(), d[4], i, n = gc_block_len(*t, block);
-  if (EXPANDED && t->kind == GC_LONG) gc_expanded_docs(v, t->first_block + block, d);
-  else (void)gc_decode_docs(v, *t, block, d);
-  for (i = 0; i < 4; i++)
-    if (4 * lane + i < n && d[i] - base < v.tile) sums[d[i] - base] = 0;
+  if (EXPANDED && t->kind == GC_LONG) {
+    uint32_t d[4];
+    gc_expanded_docs(v, t->first_block + block, d);
+    gc_clear4(v.tile, d, gc_block_len(*t, block), base, sums);
+  } else {
+    gc_clear_rare(v, t, block, base, sums);
+  }
 }
 
 /* The sums of a tile as keys; 0: not above the floor. */
@@ -2689,9 +2715,9 @@ static __global__ void __launch_bounds__(GC_OR_THREADS(EXPANDED), 2)
 static __global__ void __launch_bounds__(256)
     gc_places(const __grid_constant__ gc_view v, const __grid_constant__ gc_batch b) {
   gc_chained();
-  const gc_term t = b.terms[b.sums.thin[blockIdx.x / GC_SUM_PARTS]];
+  const gc_term &t = b.terms[b.sums.thin[blockIdx.x / GC_SUM_PARTS]];
   const uint32_t tile = b.sums.lists.tile, ntiles = b.sums.lists.ntiles, part = blockIdx.x % GC_SUM_PARTS;
-  uint32_t *first = b.sums.first + (uint64_t)t.slot * (ntiles + 1), i, at, d[4];
+  uint32_t *first = b.sums.first + (uint64_t)t.slot * (ntiles + 1), i, at;
   const uint32_t from = (uint32_t)((uint64_t)t.df * part / GC_SUM_PARTS),
                  end = (uint32_t)((uint64_t)t.df * (part + 1) / GC_SUM_PARTS);
   const auto note = [&](uint32_t number, uint32_t before, uint32_t doc) {
@@ -2703,10 +2729,10 @@ static __global__ void __launch_bounds__(256)
   if (t.kind == GC_LONG) {
     for (i = from + threadIdx.x; i < end; i += blockDim.x) note(i, i ? gc_doc_at(v, t, i - 1) : 0, gc_doc_at(v, t, i));
   } else if (!part && threadIdx.x < 32) {
-    const uint32_t n = gc_decode_docs(v, t, 0, d);
-    const uint32_t before = __shfl_up_sync(GC_WARP, d[3], 1);
+    const gc_postings p = gc_decode_both(v, t, 0);
+    const uint32_t before = __shfl_up_sync(GC_WARP, p.doc[3], 1);
     for (i = 0; i < 4; i++)
-      if (4 * threadIdx.x + i < n) note(4 * threadIdx.x + i, i ? d[i - 1] : before, d[i]);
+      if (4 * threadIdx.x + i < p.n) note(4 * threadIdx.x + i, i ? p.doc[i - 1] : before, p.doc[i]);
   }
 }
 
@@ -2871,12 +2897,12 @@ static __device__ __noinline__ void gc_sum_short(const gc_view &v, const gc_batc
     uint32_t who, const gc_sum_notes &n) {
   const gc_term &t = b.terms[who];
   const uint32_t tile = b.sums.lists.tile, base = item->tile * tile;
-  uint32_t d[4], f[4], i, df = gc_decode_docs(v, t, 0, d);
-  gc_decode_freqs(v, t, 0, f);
+  const gc_postings p = gc_decode_both(v, t, 0);
+  uint32_t i;
   for (i = 0; i < 4; i++)
-    if (4 * gc_lane() + i < df && d[i] - base < tile) {
-      const uint32_t c = t.q * gc_contribution(t.weight, f[i], gc_norm(v, b.jobs[item->job], d[i]));
-      const uint32_t place = 4 * (d[i] - base);
+    if (4 * gc_lane() + i < p.n && p.doc[i] - base < tile) {
+      const uint32_t c = t.q * gc_contribution(t.weight, p.freq[i], gc_norm(v, b.jobs[item->job], p.doc[i]));
+      const uint32_t place = 4 * (p.doc[i] - base);
       gc_sum_note(n, place, gc_sum_atomic(n.sums + place, c), c);
     }
 }
@@ -3345,9 +3371,15 @@ static __device__ void gc_and_block(const gc_view &v, const gc_batch &b, uint32_
 #pragma unroll
   for (i = 0; i < 4; i++)
     if (4 * lane + i < n && gc_lives(v, d[i])) live |= 1u << i;
-  for (r = 1; r < job.nterms && __any_sync(GC_WARP, live); r++) {
-    const gc_term t = terms[r];
-    uint32_t found = gc_probe<4>(v, t, d, live, where, docs);
+  for (r = 1; r <= job.nterms && __any_sync(GC_WARP, live); r++) { /* the driver comes last */
+    const gc_term t = terms[r < job.nterms ? r : 0];
+    uint32_t found = live;
+    if (r < job.nterms) {
+      found = gc_probe<4>(v, t, d, live, where, docs);
+    } else {
+#pragma unroll
+      for (i = 0; i < 4; i++) where[i] = block * GPUIR__BLOCK + 4 * lane + i;
+    }
     if (t.negated) {
       live &= ~found;
       continue;
@@ -3360,11 +3392,7 @@ static __device__ void gc_and_block(const gc_view &v, const gc_batch &b, uint32_
   }
 #pragma unroll
   for (i = 0; i < 4; i++)
-    if (live >> i & 1) {
-      uint32_t at = block * GPUIR__BLOCK + 4 * lane + i;
-      score[i] += driver.q * gc_contribution(driver.weight, gc_freq(v, driver, at), gc_norm(v, job, d[i]));
-      if (gpuir__key(score[i], d[i]) <= floor) live &= ~(1u << i);
-    }
+    if (gpuir__key(score[i], d[i]) <= floor) live &= ~(1u << i);
   gc_offer<4>(b, j, driver.nblocks >= GC_RAISED_BLOCKS ? GC_RAISE_OFTEN : GC_RAISE_NEVER, live, d, score, docs);
 }
 
@@ -4617,14 +4645,15 @@ static __device__ __forceinline__ uint32_t gc_phrase_look(const gc_view &v, cons
   return gc_probe<4>(v, t, d, live, at, docs);
 }
 
-/* Returns which documents d[0..4) of the driver's block all lists hold, and notes where. */
+/* Returns which documents of the driver's block all lists hold, and notes the documents and where they are. */
 static __device__ uint32_t gc_phrase_match(const gc_view &v, const gc_job &job, const gc_term *terms, uint32_t block,
-    uint32_t d[4], gc_finds *w) {
+    gc_finds *w) {
+  uint32_t d[4], live = 0, at[4], r, i;
   const uint32_t n = gc_decode_docs(v, terms[0], block, d), first = 4 * gc_lane();
-  uint32_t live = 0, at[4], r, i;
 #pragma unroll
   for (i = 0; i < 4; i++) {
     if (first + i < n && gc_lives(v, d[i])) live |= 1u << i;
+    w->doc[first + i] = d[i];
     gc_where(w, 0)[first + i] = block * GPUIR__BLOCK + first + i;
   }
   for (r = 1; r < job.nterms && __any_sync(GC_WARP, live); r++) {
@@ -4642,13 +4671,12 @@ static __device__ uint32_t gc_phrase_match(const gc_view &v, const gc_job &job, 
 /* Adds up what the words of a query contribute to the lane's documents, and bounds what its phrases may. Returns which
  * of the live ones stay above the floor, if each phrase is as frequent there as the rarest of its tokens. */
 static __device__ uint32_t gc_phrase_scores(const gc_view &v, const gc_phrases &p, const gc_sought &s,
-    const gc_job &job, const gc_term *terms, unsigned long long floor, const uint32_t d[4], uint32_t live,
-    gc_finds *w) {
+    const gc_job &job, const gc_term *terms, unsigned long long floor, uint32_t live, gc_finds *w) {
   uint32_t i, c, t;
-#pragma unroll
+#pragma unroll 1
   for (i = 0; i < 4; i++) {
-    const uint32_t index = 4 * gc_lane() + i;
-    const float norm = live >> i & 1 ? gc_norm(v, job, d[i]) : 0;
+    const uint32_t index = 4 * gc_lane() + i, doc = w->doc[index];
+    const float norm = live >> i & 1 ? gc_norm(v, job, doc) : 0;
     uint32_t score = 0, rest = 0;
     for (c = 0; c < s.nclauses && (live >> i & 1); c++) {
       const gc_clause clause = p.clauses[s.first_clause + c];
@@ -4662,21 +4690,19 @@ static __device__ uint32_t gc_phrase_scores(const gc_view &v, const gc_phrases &
       else rest += add + (add >> 21) + 2 * clause.q; /* as [21b-phrases] has it */
     }
     w->score[index] = score;
-    if (gpuir__key(score + rest, d[i]) <= floor) live &= ~(1u << i);
+    if (gpuir__key(score + rest, doc) <= floor) live &= ~(1u << i);
   }
   return live;
 }
 
-/* Notes the live postings of the block, in their order, and their documents; returns how many. */
-static __device__ __forceinline__ uint32_t gc_phrase_keep(const uint32_t d[4], uint32_t live, gc_finds *w) {
+/* Notes the live postings of the block, in their order; returns how many. */
+static __device__ __forceinline__ uint32_t gc_phrase_keep(uint32_t live, gc_finds *w) {
   const uint32_t upto = gc_scan(__popc(live));
   uint32_t at = upto - __popc(live), i;
   __syncwarp();
 #pragma unroll
   for (i = 0; i < 4; i++) {
-    const uint32_t index = 4 * gc_lane() + i;
-    w->doc[index] = d[i];
-    if (live >> i & 1) w->match[at++] = index;
+    if (live >> i & 1) w->match[at++] = 4 * gc_lane() + i;
   }
   __syncwarp();
   return __shfl_sync(GC_WARP, upto, 31);
@@ -4705,10 +4731,10 @@ static __device__ __forceinline__ void gc_phrase_block(const gc_view &v, const g
   const gc_job &job = b.jobs[s.job];
   const gc_term *terms = b.terms + job.first_term;
   const int raises = terms[0].nblocks >= GC_RAISED_BLOCKS ? GC_RAISE_OFTEN : GC_RAISE_NEVER;
-  uint32_t d[4], left = gc_phrase_match(v, job, terms, block, d, w), count, from;
+  uint32_t left = gc_phrase_match(v, job, terms, block, w), count, from;
   const unsigned long long floor = __shfl_sync(GC_WARP, gc_floor(b.states + s.job), 0);
-  if (!job.count && __any_sync(GC_WARP, left)) left = gc_phrase_scores(v, p, s, job, terms, floor, d, left, w);
-  count = gc_phrase_keep(d, left, w);
+  if (!job.count && __any_sync(GC_WARP, left)) left = gc_phrase_scores(v, p, s, job, terms, floor, left, w);
+  count = gc_phrase_keep(left, w);
   for (from = 0; from < count; from += 32) {
     const bool live = from + gc_lane() < count;
     const uint32_t index = live ? w->match[from + gc_lane()] : 0;
