@@ -1909,9 +1909,8 @@ static __device__ uint32_t gc_pairs_bound(const gc_term &t, const gc_job &j, con
 /* Spreads blocks over tiles: one block of threads takes GC_CHUNK blocks of a list, a thread a block. Predicted: reads
  * 8 to 12 bytes a block of 128 postings, 36 more where bounds are made of pairs; writes 8 bytes a tile. Counted
  * there: 46 bytes of the L2 cache, 3.3 of them from memory, and 7.4 warp instructions. */
-template <bool EXPANDED>
 static __global__ void __launch_bounds__(256)
-    gc_tiles(const __grid_constant__ gc_view v, const __grid_constant__ gc_batch b) {
+    gc_tiles(const __grid_constant__ gc_view v, const __grid_constant__ gc_batch b, int expanded) {
   uint32_t item;
   bool any = false;
   gc_chained();
@@ -1935,7 +1934,7 @@ static __global__ void __launch_bounds__(256)
         if (i == t.nblocks - 1)
           for (tile = to + 1; tile <= v.ntiles; tile++) first[tile] = t.nblocks << 1;
         if (t.negated) continue;
-        most = EXPANDED && job.stored ? t.q * __ldg(v.most + g)
+        most = expanded && job.stored ? t.q * __ldg(v.most + g)
                                       : gc_pairs_bound(t, job, v.bounds + g * GPUIR__BLOCK_PAIRS);
         for (tile = min(start / v.tile, v.ntiles - 1); tile <= to; tile++) atomicMax(bound + tile, most);
       }
@@ -8763,8 +8762,7 @@ static void gc_launch_ors(const gc_track *x, const gc_plan *p, int rerun) {
   const gc_view *v = &c->view;
   const gc_batch *b = &x->batch;
   if (!rerun) {
-    gc_start(x, c->expanded ? gc_tiles<true> : gc_tiles<false>, gpuir__min64(p->nchunks, (uint64_t)c->processors * 8),
-        256, 0, *v, *b);
+    gc_start(x, gc_tiles, gpuir__min64(p->nchunks, (uint64_t)c->processors * 8), 256, 0, *v, *b, c->expanded);
     gc_start(x, gc_order, p->nor, 256, 0, *v, *b);
   }
   gc_start(x, c->expanded ? gc_or<true> : gc_or<false>, gpuir__min64((uint64_t)p->nor * v->ntiles, c->grids.ors),
