@@ -1712,7 +1712,8 @@ static __global__ void __launch_bounds__(256) gc_expand(gc_view v, const gc_term
     base = to.bases[g];
     *(uint4 *)(to.impact + g * GPUIR__BLOCK + 4 * lane) = make_uint4(c[0], c[1], c[2], c[3]);
     if (base.y)
-      *(uint4 *)(to.wide + (uint64_t)(base.y - 1) * GPUIR__BLOCK + 4 * lane) = make_uint4(p.doc[0], p.doc[1], p.doc[2], p.doc[3]);
+      *(uint4 *)(to.wide + (uint64_t)(base.y - 1) * GPUIR__BLOCK + 4 * lane) =
+          make_uint4(p.doc[0], p.doc[1], p.doc[2], p.doc[3]);
     for (i = 0; i < 4; i++) p.doc[i] = min(p.doc[i] - base.x, 65535u); /* padding: 65535, of contribution 0 */
     s.x = (uint16_t)p.doc[0]; /* of a wide block these are loaded, but not used */
     s.y = (uint16_t)p.doc[1];
@@ -3386,8 +3387,7 @@ static __device__ void gc_and_block(const gc_view &v, const gc_batch &b, uint32_
     live &= found;
 #pragma unroll
     for (i = 0; i < 4; i++)
-      if (live >> i & 1)
-        score[i] += t.q * gc_contribution(t.weight, gc_freq(v, t, where[i]), gc_norm(v, job, d[i]));
+      if (live >> i & 1) score[i] += t.q * gc_contribution(t.weight, gc_freq(v, t, where[i]), gc_norm(v, job, d[i]));
   }
 #pragma unroll
   for (i = 0; i < 4; i++)
@@ -5054,6 +5054,9 @@ static __device__ __forceinline__ void gc_open_letter(const gc_batch &given, con
   __syncthreads();
 }
 
+/* Returns whether the query is an AND; otherwise it is an OR. */
+static __device__ __forceinline__ bool gc_is_and(const gc_alone_shared *s) { return !s->b.jobs[0].any; }
+
 /* ---- a block of a list, by a block of threads ---- */
 
 /* Finds the documents of a block of list e and what that adds to them, by a warp. */
@@ -5075,7 +5078,7 @@ static __device__ __forceinline__ void gc_open_block(const gc_view &v, const gc_
 /* Scores the documents of a block of list e. Those are dead that an earlier list or an excluded one holds, or that a
  * list of an AND lacks. Warps look for different documents in different lists, all at once: so it takes as long as one
  * list does. */
-template <bool IS_AND, bool EXPANDED>
+template <bool EXPANDED>
 static __device__ __forceinline__ void gc_score_block(const gc_view &v, uint32_t e, uint32_t block,
     gc_alone_shared *s) {
   constexpr uint32_t SIDE = EXPANDED ? GC_SIDE : 1, GROUPS = GPUIR__BLOCK / (32 * SIDE);
@@ -5098,7 +5101,7 @@ static __device__ __forceinline__ void gc_score_block(const gc_view &v, uint32_t
 #pragma unroll
     for (u = 0; u < SIDE; u++) {
       const bool found = live >> u & 1;
-      const uint32_t dead = __ballot_sync(GC_WARP, excludes ? found : IS_AND && !found);
+      const uint32_t dead = __ballot_sync(GC_WARP, excludes ? found : !job.any && !found);
       if (dead && !lane) atomicOr(&s->dead[first / 32 + u], dead);
       if (found && !excludes) atomicAdd(&s->sum[first + 32 * u + lane], add[u]);
     }
@@ -5107,11 +5110,10 @@ static __device__ __forceinline__ void gc_score_block(const gc_view &v, uint32_t
 }
 
 /* Does so by the code that the job's lists allow. */
-template <bool IS_AND>
 static __device__ __forceinline__ void gc_score_any_block(const gc_view &v, uint32_t e, uint32_t block,
     gc_alone_shared *s) {
-  if (s->b.jobs[0].expanded) gc_score_block<IS_AND, true>(v, e, block, s);
-  else gc_score_block<IS_AND, false>(v, e, block, s);
+  if (s->b.jobs[0].expanded) gc_score_block<true>(v, e, block, s);
+  else gc_score_block<false>(v, e, block, s);
 }
 
 /* Offers those of its documents that are above the floor. */
@@ -5149,16 +5151,16 @@ static __device__ __forceinline__ void gc_hand_in(const gc_errand &errand, gc_al
 
 /* Does the work that has been noted: a warp a block or, where there is little, all warps one after another. What an OR
  * tries, `tries`, is handed in; all else that is found becomes candidates. */
-template <bool IS_AND>
 static __device__ __forceinline__ void gc_do_work(const gc_view &v, const gc_errand &errand, bool tries,
     gc_alone_shared *s) {
   const unsigned long long floor = gc_floor(s->b.states);
   const uint32_t n = s->nwork;
+  gc_queue *w = &s->queue[threadIdx.x / 32];
   uint32_t i;
   if (n <= GC_TOGETHER) {
     for (i = 0; i < n; i++) {
-      gc_score_any_block<IS_AND>(v, s->work[i].x, s->work[i].y, s);
-      if (!IS_AND && tries) gc_hand_in(errand, s);
+      gc_score_any_block(v, s->work[i].x, s->work[i].y, s);
+      if (!gc_is_and(s) && tries) gc_hand_in(errand, s);
       else gc_offer_block(floor, s);
     }
   } else {
@@ -5167,7 +5169,8 @@ static __device__ __forceinline__ void gc_do_work(const gc_view &v, const gc_err
       if (!gc_lane()) at = atomicAdd(&s->next, 1);
       at = __shfl_sync(GC_WARP, at, 0);
       if (at >= n) break;
-      gc_drive_from<IS_AND>(v, s->b, 0, s->work[at].x, s->work[at].y, 1, GC_WARP, &s->queue[threadIdx.x / 32]);
+      if (gc_is_and(s)) gc_drive_from<true>(v, s->b, 0, s->work[at].x, s->work[at].y, 1, GC_WARP, w);
+      else gc_drive_from<false>(v, s->b, 0, s->work[at].x, s->work[at].y, 1, GC_WARP, w);
     }
   }
   __syncthreads();
@@ -5176,12 +5179,11 @@ static __device__ __forceinline__ void gc_do_work(const gc_view &v, const gc_err
 }
 
 /* Returns how many of a job's lists drive it, and in *blocks how many blocks these have. */
-template <bool IS_AND>
 static __device__ __forceinline__ uint32_t gc_drivers(const gc_job &job, const gc_term *terms, uint32_t need,
     uint32_t *blocks) {
   uint32_t behind = 0, i;
   *blocks = terms[0].nblocks;
-  if (IS_AND) return 1;
+  if (!job.any) return 1;
   *blocks = 0;
   for (i = 0; i < job.npositive; i++) behind += terms[i].most;
   for (i = 0; i < job.npositive && behind >= need; i++) {
@@ -5193,12 +5195,11 @@ static __device__ __forceinline__ uint32_t gc_drivers(const gc_job &job, const g
 
 /* Notes number i of the driving lists' blocks as work, if its bound reaches the need and it has not been taken
  * before. */
-template <bool IS_AND>
 static __device__ __forceinline__ void gc_look_at_block(const gc_view &v, const gc_job &job, const gc_term *terms,
     const gc_errand &errand, uint32_t need, uint32_t i, gc_alone_shared *s) {
   uint32_t e = 0, behind = 0, r;
   while (i >= terms[e].nblocks) i -= terms[e++].nblocks;
-  if (IS_AND && errand.step && i % errand.step == 0 && i / errand.step < errand.tries) return;
+  if (!job.any && errand.step && i % errand.step == 0 && i / errand.step < errand.tries) return;
   if (need > 1) {
     const gc_term &t = terms[e];
     for (r = e + 1; r < job.npositive; r++) behind += terms[r].most;
@@ -5210,7 +5211,6 @@ static __device__ __forceinline__ void gc_look_at_block(const gc_view &v, const 
 /* Notes a part of this block of threads' share of the driving lists' blocks as work, from number `from` of them on.
  * They are dealt out evenly, as good ones may lie together; where there are many, eight at a time, whose bounds are one
  * load's. */
-template <bool IS_AND>
 static __device__ __forceinline__ void gc_note_share(const gc_view &v, const gc_errand &errand, uint32_t need,
     uint32_t blocks, uint32_t from, gc_alone_shared *s) {
   const gc_job &job = s->b.jobs[0];
@@ -5219,7 +5219,7 @@ static __device__ __forceinline__ void gc_note_share(const gc_view &v, const gc_
   uint32_t u;
   for (u = from + threadIdx.x; u < from + GC_WORK; u += blockDim.x) {
     const uint64_t i = ((uint64_t)(u / unit) * gridDim.x + s->rank) * unit + u % unit;
-    if (i < blocks) gc_look_at_block<IS_AND>(v, job, terms, errand, need, (uint32_t)i, s);
+    if (i < blocks) gc_look_at_block(v, job, terms, errand, need, (uint32_t)i, s);
   }
 }
 
@@ -5227,12 +5227,11 @@ static __device__ __forceinline__ void gc_note_share(const gc_view &v, const gc_
 
 /* Notes as work what this block of threads tries: of an AND a block of its driver, spread evenly over it; of an OR one
  * of its first lists, spread evenly over them. */
-template <bool IS_AND>
 static __device__ __forceinline__ void gc_note_try(const gc_errand &errand, gc_alone_shared *s) {
   const gc_term *terms = s->b.terms + s->b.jobs[0].first_term;
   uint32_t i = s->rank, e = 0;
   if (i >= errand.tries) return;
-  if (IS_AND) {
+  if (gc_is_and(s)) {
     if (errand.step && !threadIdx.x) gc_add_work(s, 0, i * errand.step);
   } else {
     while (e < GC_LAYERS && i >= errand.take[e]) i -= errand.take[e++];
@@ -5249,14 +5248,14 @@ struct gc_keys_scores {
 
 /* Sets the floor, by the block of threads that was the last to try: to the k-th best score, or nearly, of an OR's
  * documents that were tried, or of an AND's candidates, the first ones if they are many. */
-template <bool IS_AND>
 static __device__ __forceinline__ void gc_set_floor(const gc_errand &errand, gc_alone_shared *s) {
   const gc_job &job = s->b.jobs[0];
-  const uint32_t room = sizeof s->queue / 4, all = IS_AND ? __ldcg(&s->b.states->count) : errand.tries * GC_TRIED;
+  const bool is_and = gc_is_and(s);
+  const uint32_t room = sizeof s->queue / 4, all = is_and ? __ldcg(&s->b.states->count) : errand.tries * GC_TRIED;
   const uint32_t n = min(min(all, s->b.room), room);
   uint32_t *scores = (uint32_t *)s->queue, score = job.seed, i;
   for (i = threadIdx.x; i < n; i += blockDim.x)
-    scores[i] = IS_AND ? (uint32_t)(__ldcg(s->b.cand + i) >> 32) : __ldcg(errand.desk->score + i);
+    scores[i] = is_and ? (uint32_t)(__ldcg(s->b.cand + i) >> 32) : __ldcg(errand.desk->score + i);
   __syncthreads();
   if (n >= job.k) score = max(score, (uint32_t)gc_select(gc_keys_scores{scores}, n, job.k, 2 * job.k, s->hist));
   if (!threadIdx.x) {
@@ -5268,7 +5267,6 @@ static __device__ __forceinline__ void gc_set_floor(const gc_errand &errand, gc_
 
 /* Ends the trying, by the first blocks of threads, and has all of them wait for the floor. Those that wait wait for
  * others that run already, as ranks are given in the order of beginning. */
-template <bool IS_AND>
 static __device__ __forceinline__ void gc_await_floor(const gc_errand &errand, gc_alone_shared *s) {
   if (s->rank < errand.tries) {
     __threadfence();
@@ -5277,7 +5275,7 @@ static __device__ __forceinline__ void gc_await_floor(const gc_errand &errand, g
     __syncthreads();
     if (s->last) {
       __threadfence();
-      gc_set_floor<IS_AND>(errand, s);
+      gc_set_floor(errand, s);
     }
   }
   if (!threadIdx.x)
@@ -5288,7 +5286,6 @@ static __device__ __forceinline__ void gc_await_floor(const gc_errand &errand, g
 
 /* Tries the query, if it is to be tried, and takes this block of threads' share. Both do their work at one place, as
  * its code is long. */
-template <bool IS_AND>
 static __device__ __forceinline__ void gc_try_and_take(const gc_view &v, const gc_errand &errand, gc_alone_shared *s) {
   const gc_job &job = s->b.jobs[0];
   bool tries = errand.tries != 0;
@@ -5296,19 +5293,19 @@ static __device__ __forceinline__ void gc_try_and_take(const gc_view &v, const g
 #pragma unroll 1
   for (;;) {
     if (tries) {
-      gc_note_try<IS_AND>(errand, s);
+      gc_note_try(errand, s);
     } else {
       if (!from) {
         need = gc_need(gc_floor(s->b.states));
-        if (!gc_drivers<IS_AND>(job, s->b.terms + job.first_term, need, &blocks)) break;
+        if (!gc_drivers(job, s->b.terms + job.first_term, need, &blocks)) break;
       }
       if (from * gridDim.x >= blocks) break;
-      gc_note_share<IS_AND>(v, errand, need, blocks, from, s);
+      gc_note_share(v, errand, need, blocks, from, s);
       from += GC_WORK;
     }
     __syncthreads();
-    gc_do_work<IS_AND>(v, errand, tries, s);
-    if (tries) gc_await_floor<IS_AND>(errand, s);
+    gc_do_work(v, errand, tries, s);
+    if (tries) gc_await_floor(errand, s);
     tries = false;
   }
 }
@@ -5347,9 +5344,8 @@ static __device__ __forceinline__ void gc_thin_out(gc_alone_shared *s) {
 }
 
 /* Answers a query whose plan is open: an AND, or an OR by MaxScore. */
-template <bool IS_AND>
 static __device__ __forceinline__ void gc_answer(const gc_view &v, const gc_errand &errand, gc_alone_shared *s) {
-  gc_try_and_take<IS_AND>(v, errand, s);
+  gc_try_and_take(v, errand, s);
   __threadfence();
   __syncthreads();
   if (!threadIdx.x) s->last = atomicAdd(&errand.desk->control.ended, 1) == gridDim.x - 1;
@@ -5366,13 +5362,12 @@ static __device__ __forceinline__ void gc_answer(const gc_view &v, const gc_erra
 /* Answers it by one launch. On an H200, 25.2 million documents, the median OR takes 34 us from call to hits, of which
  * the kernel takes 23: 1 to open the plan, 11 until its floor is set, 9 to take the blocks, 2 to write the hits. 5 pass
  * until the kernel begins and the bell is heard, 5 in the host's calls. */
-template <bool IS_AND>
 static __global__ void __launch_bounds__(GC_GUIDED_THREADS, GC_ALONE_BLOCKS)
     gc_alone(const __grid_constant__ gc_view v, const __grid_constant__ gc_batch given,
         const __grid_constant__ gc_letter letter, const __grid_constant__ gc_errand errand) {
   __shared__ gc_alone_shared s;
   gc_open_letter(given, letter, errand, &s);
-  gc_answer<IS_AND>(v, errand, &s);
+  gc_answer(v, errand, &s);
 }
 
 /* Puts the plan of another small launch where its kernels look for it, and clears the tiles' bounds: by one more kernel
@@ -7274,7 +7269,7 @@ static int gc_shape(gpuir_cuda *c, gpuir_error *err) {
   s = gc_grid_of(c, (const void *)gc_and_decoding, GC_AND_THREADS, 0, &c->grids.ands, err);
   if (!s) s = gc_grid_of(c, (const void *)gc_and_guided, GC_GUIDED_THREADS, 0, &c->grids.guided, err);
   if (!s) s = gc_grid_of(c, (const void *)gc_max, GC_GUIDED_THREADS, 0, &c->grids.maxs, err);
-  if (!s) s = gc_grid_of(c, (const void *)gc_alone<false>, GC_GUIDED_THREADS, 0, &c->grids.alone, err);
+  if (!s) s = gc_grid_of(c, (const void *)gc_alone, GC_GUIDED_THREADS, 0, &c->grids.alone, err);
   if (s) return s;
   if (c->info.compute_capability >= 90) { /* or the first queries would wait for them */
     GC_TRY(cudaFuncGetAttributes(&at, gc_prompt<false, GC_PROMPT_TERMS_FEW>), "loading the kernels");
@@ -8850,8 +8845,7 @@ static int gc_launch_alone(gc_track *x, const gc_plan *p, gpuir_error *err) {
   static_assert(sizeof(gc_view) + sizeof(gc_batch) + sizeof letter + sizeof errand <= 4096, "parameters");
   x->chained = 0;
   memcpy(&letter, x->staging, x->letter);
-  gc_start(x, p->nand ? gc_alone<true> : gc_alone<false>, gpuir__min64(blocks, most), GC_GUIDED_THREADS, 0,
-      x->cuda->view, x->batch, letter, errand);
+  gc_start(x, gc_alone, gpuir__min64(blocks, most), GC_GUIDED_THREADS, 0, x->cuda->view, x->batch, letter, errand);
   GC_TRY(cudaGetLastError(), "launching kernels");
   return GPUIR_OK;
 }
