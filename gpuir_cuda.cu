@@ -860,18 +860,15 @@ static __device__ __forceinline__ gc_block gc_block_at(const uint8_t *list, uint
   return p;
 }
 
-static __device__ __forceinline__ gc_block gc_docs_block(const gc_view &v, const gc_term &t, uint32_t block) {
+/* Finds a block of a list's frequencies or of its docIDs. */
+static __device__ __forceinline__ gc_block gc_part_block(const gc_view &v, const gc_term &t, uint32_t block,
+    bool freqs) {
   const uint64_t g = t.first_block + block;
   const bool directory = t.kind == GC_LONG;
-  return gc_block_at((const uint8_t *)v.docids + t.docs, t.docs_len, directory, directory ? __ldg(v.docs_off + g) : 0,
-      directory ? __ldg(v.docs_width + g) : 0, gc_block_len(t, block));
-}
-
-static __device__ __forceinline__ gc_block gc_freqs_block(const gc_view &v, const gc_term &t, uint32_t block) {
-  const uint64_t g = t.first_block + block;
-  const bool directory = t.kind == GC_LONG;
-  return gc_block_at((const uint8_t *)v.freqs + t.freqs, t.freqs_len, directory, directory ? __ldg(v.freqs_off + g) : 0,
-      directory ? __ldg(v.freqs_width + g) : 0, gc_block_len(t, block));
+  const uint8_t *list = freqs ? (const uint8_t *)v.freqs + t.freqs : (const uint8_t *)v.docids + t.docs;
+  return gc_block_at(list, freqs ? t.freqs_len : t.docs_len, directory,
+      directory ? __ldg((freqs ? v.freqs_off : v.docs_off) + g) : 0,
+      directory ? __ldg((freqs ? v.freqs_width : v.docs_width) + g) : 0, gc_block_len(t, block));
 }
 
 /* Decodes the docIDs of a block by a warp, below `documents` whatever the file says; those behind its n are of no use.
@@ -883,7 +880,7 @@ static __device__ uint32_t gc_decode_docs(const gc_view &v, const gc_term &t, ui
     return 1;
   }
   if (block) prev = __ldg(v.last + t.first_block + block - 1);
-  gc_unpack(gc_docs_block(v, t, block), d);
+  gc_unpack(gc_part_block(v, t, block, false), d);
   gc_sum(d, prev, most);
   return gc_block_len(t, block);
 }
@@ -892,7 +889,7 @@ static __device__ uint32_t gc_decode_docs(const gc_view &v, const gc_term &t, ui
 static __device__ __forceinline__ void gc_decode_freqs(const gc_view &v, const gc_term &t, uint32_t block,
     uint32_t f[4]) {
   if (t.kind == GC_INLINE) f[0] = f[1] = f[2] = f[3] = (uint32_t)t.freqs - 1;
-  else gc_unpack(gc_freqs_block(v, t, block), f);
+  else gc_unpack(gc_part_block(v, t, block, true), f);
 }
 
 /* The lane's postings of a block. */
@@ -912,7 +909,7 @@ static __device__ __noinline__ gc_postings gc_decode_both(const gc_view &v, cons
 /* Returns the frequency of posting i, less one. */
 static __device__ uint32_t gc_freq(const gc_view &v, const gc_term &t, uint32_t i) {
   if (t.kind == GC_INLINE) return (uint32_t)t.freqs - 1;
-  return gc_value(gc_freqs_block(v, t, i / GPUIR__BLOCK), i % GPUIR__BLOCK);
+  return gc_value(gc_part_block(v, t, i / GPUIR__BLOCK, true), i % GPUIR__BLOCK);
 }
 
 /* ---- scores ---- */
@@ -5397,7 +5394,6 @@ static __global__ void __launch_bounds__(256)
 #define GC_PROMPT_CLUSTER 8u /* blocks of threads at most; a power of two */
 #define GC_PROMPT_BLOCKS 32u /* of a driver at most: of more, gc_alone's many blocks of threads and its floor gain */
 #define GC_PROMPT_TERMS 8u
-#define GC_PROMPT_TERMS_FEW 4u /* with fewer parameters a kernel starts sooner */
 #define GC_PROMPT_ROOM 2048u /* candidates; if there are more, gc_alone answers */
 #define GC_PROMPT_K 128u
 #define GC_LINES (1 + GC_PROMPT_K)
@@ -5414,15 +5410,14 @@ typedef struct alignas(16) gc_line {
   uint32_t doc, number, score, also;
 } gc_line;
 
-/* A query of up to N lists, as a kernel's parameter. */
-template <uint32_t N>
-struct gc_request {
+/* A query, as a kernel's parameter. */
+typedef struct gc_request {
   gc_job job; /* its first_term is not used */
   gc_line *lines;
   uint32_t number; /* of the launch */
   uint32_t share; /* groups of documents of a block of threads */
-  gc_term terms[N];
-};
+  gc_term terms[GC_PROMPT_TERMS];
+} gc_request;
 
 /* What the warps of a block of threads share. */
 typedef struct gc_prompt_shared {
@@ -5572,8 +5567,7 @@ static __device__ __forceinline__ void gc_note_found(gc_prompt_shared *s, uint32
 
 /* Looks the documents of this block of threads up, those of the driver's postings from `from` on, of `groups` groups:
  * the driver is expanded. */
-template <typename Request>
-static __device__ __forceinline__ void gc_look_up_all(const gc_view &v, const Request &x, uint32_t from,
+static __device__ __forceinline__ void gc_look_up_all(const gc_view &v, const gc_request &x, uint32_t from,
     uint32_t groups, gc_prompt_shared *s) {
   const gc_term &driver = x.terms[0];
   const uint32_t warp = threadIdx.x / 32;
@@ -5603,18 +5597,16 @@ static __device__ __forceinline__ void gc_look_up_all(const gc_view &v, const Re
 
 /* Does the same of a driver that has no directory, 128 postings at most: a warp decodes docIDs, another one
  * frequencies. */
-template <typename Request>
-static __device__ __forceinline__ void gc_look_up_few(const gc_view &v, const Request &x, gc_prompt_shared *s) {
+static __device__ __forceinline__ void gc_look_up_few(const gc_view &v, const gc_request &x, gc_prompt_shared *s) {
   const gc_term &driver = x.terms[0];
   const uint32_t groups = (driver.df + 31) / 32, warp = threadIdx.x / 32, lane = gc_lane();
   uint32_t *freq = (uint32_t *)s->keys, *docs = freq + (1 + warp) * GPUIR__BLOCK, d[4], task, i;
   static_assert((1 + GC_PROMPT_WARPS) * GPUIR__BLOCK * 4 <= GC_PROMPT_ROOM * 8, "gc_probe's memory");
-  if (!warp) {
-    (void)gc_decode_docs(v, driver, 0, d);
-    for (i = 0; i < 4; i++) s->doc[4 * lane + i] = min(d[i], v.documents - 1);
-  } else if (warp == 1) {
-    gc_decode_freqs(v, driver, 0, d);
-    for (i = 0; i < 4; i++) freq[4 * lane + i] = d[i];
+  if (warp < 2) { /* each runs the same code */
+    if (driver.kind == GC_INLINE) d[0] = d[1] = d[2] = d[3] = (uint32_t)(warp ? driver.freqs - 1 : driver.docs);
+    else gc_unpack(gc_part_block(v, driver, 0, warp == 1), d);
+    if (!warp && driver.kind != GC_INLINE) gc_sum(d, UINT32_MAX, v.documents - 1);
+    for (i = 0; i < 4; i++) (warp ? freq : s->doc)[4 * lane + i] = warp ? d[i] : min(d[i], v.documents - 1);
   }
   __syncthreads();
   for (task = warp; task < groups * x.job.nterms && warp < GC_PROMPT_WARPS; task += GC_PROMPT_WARPS) {
@@ -5677,8 +5669,7 @@ static __device__ __forceinline__ void gc_write_line(gc_line *to, uint32_t doc, 
 }
 
 /* Writes the hits, by the cluster's first block of threads. */
-template <typename Request>
-static __device__ __forceinline__ void gc_write_hits(const Request &x, gc_prompt_shared *s) {
+static __device__ __forceinline__ void gc_write_hits(const gc_request &x, gc_prompt_shared *s) {
   uint32_t n = s->count, k = min(x.job.k, n), i, o;
   if (n > GC_PROMPT_ROOM) {
     if (!threadIdx.x) gc_write_line(x.lines, GC_NONE, 0, x.number);
@@ -5700,9 +5691,9 @@ static __device__ __forceinline__ void gc_write_hits(const Request &x, gc_prompt
  * by gc_alone it took 13. So the median AND takes 16 to 18 us from call to hits, 25 by gc_alone: 4 pass until the
  * kernel begins and its lines are seen, 5 in the host's calls, most of that in the launch. With one block of threads or
  * two, the median took 22: loads of many documents wait for each other there. */
-template <bool SHORT, uint32_t N>
+template <bool SHORT>
 static __global__ void __launch_bounds__(GC_PROMPT_THREADS, 1)
-    gc_prompt(const __grid_constant__ gc_view v, const __grid_constant__ gc_request<N> x) {
+    gc_prompt(const __grid_constant__ gc_view v, const __grid_constant__ gc_request x) {
   __shared__ gc_prompt_shared s;
   const uint32_t rank = gc_cluster_rank(), all = (x.terms[0].df + GC_PAIRS - 1) / GC_PAIRS;
   const uint32_t groups = SHORT ? all : min(x.share, all - min(all, rank * x.share));
@@ -7272,10 +7263,8 @@ static int gc_shape(gpuir_cuda *c, gpuir_error *err) {
   if (!s) s = gc_grid_of(c, (const void *)gc_alone, GC_GUIDED_THREADS, 0, &c->grids.alone, err);
   if (s) return s;
   if (c->info.compute_capability >= 90) { /* or the first queries would wait for them */
-    GC_TRY(cudaFuncGetAttributes(&at, gc_prompt<false, GC_PROMPT_TERMS_FEW>), "loading the kernels");
-    GC_TRY(cudaFuncGetAttributes(&at, gc_prompt<true, GC_PROMPT_TERMS_FEW>), "loading the kernels");
-    GC_TRY(cudaFuncGetAttributes(&at, gc_prompt<false, GC_PROMPT_TERMS>), "loading the kernels");
-    GC_TRY(cudaFuncGetAttributes(&at, gc_prompt<true, GC_PROMPT_TERMS>), "loading the kernels");
+    GC_TRY(cudaFuncGetAttributes(&at, gc_prompt<false>), "loading the kernels");
+    GC_TRY(cudaFuncGetAttributes(&at, gc_prompt<true>), "loading the kernels");
   }
   GC_TRY(cudaFuncGetAttributes(&at, gc_final), "loading the kernels");
   most = (int)p.sharedMemPerBlockOptin - (int)at.sharedSizeBytes;
@@ -8862,10 +8851,9 @@ static int gc_is_prompt(const gc_track *x, const gc_plan *p, uint32_t k) {
   return job->expanded ? driver->nblocks <= GC_PROMPT_BLOCKS : driver->kind != GC_LONG;
 }
 
-/* Starts gc_prompt for a query of up to N lists, by as many blocks of threads as have work for their warps. */
-template <uint32_t N>
+/* Starts gc_prompt, by as many blocks of threads as have work for their warps. */
 static void gc_start_prompt(const gc_track *x) {
-  gc_request<N> request;
+  gc_request request;
   cudaLaunchConfig_t how;
   cudaLaunchAttribute cluster;
   const gc_job *job = x->draft.jobs;
@@ -8888,7 +8876,7 @@ static void gc_start_prompt(const gc_track *x) {
   how.stream = x->stream;
   how.attrs = &cluster;
   how.numAttrs = blocks > 1;
-  (void)cudaLaunchKernelEx(&how, job->expanded ? gc_prompt<false, N> : gc_prompt<true, N>, x->cuda->view, request);
+  (void)cudaLaunchKernelEx(&how, job->expanded ? gc_prompt<false> : gc_prompt<true>, x->cuda->view, request);
 }
 
 static int gc_launch_prompt(gc_track *x, gpuir_error *err) {
@@ -8896,8 +8884,7 @@ static int gc_launch_prompt(gc_track *x, gpuir_error *err) {
   x->alone = x->chained = 0;
   x->rung++;
   GC_COUNT_PROMPT();
-  if (x->draft.jobs->nterms <= GC_PROMPT_TERMS_FEW) gc_start_prompt<GC_PROMPT_TERMS_FEW>(x);
-  else gc_start_prompt<GC_PROMPT_TERMS>(x);
+  gc_start_prompt(x);
   GC_TRY(cudaGetLastError(), "launching kernels");
   return GPUIR_OK;
 }
