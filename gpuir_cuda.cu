@@ -5717,6 +5717,13 @@ static __global__ void __launch_bounds__(GC_PROMPT_THREADS, 1)
   gc_write_hits(x, &s);
 }
 
+/* The host compiler spends less on what opens an index, which mostly waits for calls of CUDA, than on what plans,
+ * launches and merges. */
+#pragma GCC push_options
+#pragma nv_diag_suppress 1675 /* nvcc does not know the next one, but hands it on */
+#pragma GCC optimize("Og")
+#pragma nv_diag_default 1675
+
 /* ========================
  * [cuda-09-memory]  host: the backend's structure, device memory within the bound, sending bytes
  *
@@ -7543,6 +7550,8 @@ GPUIR__COLD static int gc_open(gpuir_cuda *c, const gpuir_cuda_desc *desc, gpuir
   }
   return gc_open_cached(c, err);
 }
+
+#pragma GCC pop_options
 
 /* ========================
  * [cuda-13-plan]  host: queries become jobs, terms and chunks; the lists that they need are held
@@ -10861,6 +10870,11 @@ static int gt_attach_searcher(gpuir_searcher *s, gt_team *team, int fallback, gp
   return gc_set_backend(s, &backend, x, gt_attach(x, s, err), fallback, err);
 }
 
+#pragma GCC push_options
+#pragma nv_diag_suppress 1675
+#pragma GCC optimize("Og")
+#pragma nv_diag_default 1675
+
 /* ========================
  * [cuda-15b-live]  host: snapshots of several segments, or with deletions, on one device
  *
@@ -11290,3 +11304,5 @@ int gpuir_cuda_attach(gpuir_searcher *s, gpuir_cuda *cuda, int fallback, gpuir_e
 }
 
 } /* extern "C" */
+
+#pragma GCC pop_options
