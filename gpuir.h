@@ -22300,7 +22300,7 @@ GPUIR_API int gpuir_pool_answer(gpuir_searcher *s, gpuir_task *task) {
 #define GPUIR__HANDFUL 16u
 #define GPUIR__HANDFUL_NS 200000u
 /* While what waits for each thread costs more than so many mean queries, tasks go as they came: otherwise all costly
- * ones of many that come at once would be left for the end, where they would slow one another by their use of memory. */
+ * ones of many that come at once would be left for the end, where they would slow one another in reading memory. */
 #define GPUIR__CROWD 64u
 
 struct gpuir__crew;
