@@ -22387,10 +22387,11 @@ static uint64_t gpuir__crew_waiting(const gpuir__crew *c) {
 
 /* Returns when a task should start at the latest for it to be fair: see the head of this part. */
 GPUIR__NOINLINE uint64_t gpuir__crew_key(const gpuir__crew *c, const gpuir_task *task) {
-  const uint64_t mean = gpuir__peek(&c->mean_ns), crowd = mean * c->pool->nthreads * GPUIR__CROWD;
-  const uint64_t late = gpuir__peek(&c->backlog) > crowd ? 0 : gpuir__min64(task->pool_cost, mean);
-  uint64_t key = task->due + gpuir__min64(late, UINT64_MAX - task->due);
+  uint64_t key = task->due, mean;
   if (!c->shares) return 0; /* see gpuir__crew_queue */
+  mean = gpuir__peek(&c->mean_ns);
+  if (gpuir__peek(&c->backlog) <= mean * c->pool->nthreads * GPUIR__CROWD)
+    key += gpuir__min64(gpuir__min64(task->pool_cost, mean), UINT64_MAX - key);
   if (task->deadline) key = gpuir__min64(key, task->deadline - gpuir__min64(task->deadline, 2 * task->pool_cost));
   return key;
 }

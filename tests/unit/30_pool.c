@@ -550,7 +550,7 @@ static void check_handful(const char *policy, unsigned tasks, uint64_t mean, uns
     t[i].query = small.query[0];
     t[i].k = 1;
     t[i].hits = &hit;
-    t[i].due = 100000 + 10 * i;
+    t[i].due = 1000000 + 10 * i;
     assert_int_equal(gpuir_pool_submit(p, &t[i]), GPUIR_OK);
     if (is_auto && i >= taken) left += t[i].pool_cost;
   }
