@@ -6359,6 +6359,8 @@ static int gc_recode_all(gpuir_cuda *c, gpuir_error *err) {
   return s;
 }
 
+#pragma GCC pop_options
+
 /* ========================
  * [cuda-11-cache]  host: a cache of lists, for an index that does not fit
  *
@@ -6926,6 +6928,11 @@ static void gc_carrier_close(const gpuir_cuda *c, gc_carrier *by) {
   gc_pipe_close(&by->pipe);
   gc_recoder_close(&by->recoder, &c->a);
 }
+
+#pragma GCC push_options
+#pragma nv_diag_suppress 1675
+#pragma GCC optimize("Og")
+#pragma nv_diag_default 1675
 
 /* ========================
  * [cuda-12-open]  host: the index on the device
