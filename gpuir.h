@@ -15786,8 +15786,8 @@ typedef struct gpuir__limits {
 
 /* A query that several engines evaluate together, each with cursors and a top-k of its own: the one that was asked, its
  * owner, and those that help. Each takes parts of a leaf that nobody has taken, in ascending order: blocks of the
- * driver, or tiles. What was found is put together whenever one takes parts, which gives the threshold of all, and
- * before the owner hands out hits. A helper may come late and leave early. */
+ * driver, or tiles. What was found is put together behind each part, which gives the threshold of all. A helper may come
+ * late and leave early. */
 typedef struct gpuir__share {
   gpuir__atomic64 at; /* leaf << 32 | its first part that nobody has taken */
   gpuir__atomic64 threshold; /* the greatest threshold_key that an engine had */
@@ -15802,7 +15802,7 @@ typedef struct gpuir__share {
   int mode; /* GPUIR_AND or GPUIR_OR */
   uint64_t deadline;
   gpuir__limits limits; /* of the owner's search, as the deadline */
-  gpuir__topk found; /* by all, but for what each has found in the parts that it has in hand */
+  gpuir__topk found; /* by all, but for what each has found in the part that it has in hand */
   pthread_mutex_t lock; /* of all but what is atomic */
   pthread_cond_t left; /* no engine helps any more */
   void (*opened)(struct gpuir__share *share); /* tells those who could help */
@@ -15985,7 +15985,7 @@ static uint32_t gpuir__share_take(gpuir__engine *e, uint32_t n, uint32_t most) {
 static inline uint32_t gpuir__engine_part(gpuir__engine *e, uint32_t next, uint32_t n, uint32_t most) {
   if (GPUIR__LIKELY(!e->rare.share)) return next;
   if (next >= e->rare.taken) return gpuir__share_take(e, n, most);
-  e->top.threshold_key = gpuir__max64(e->top.threshold_key, gpuir__peek(&e->rare.share->threshold));
+  gpuir__share_threshold(e, e->rare.share);
   return next;
 }
 
