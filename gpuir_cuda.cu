@@ -3439,7 +3439,9 @@ static __global__ void __launch_bounds__(GC_AND_THREADS, 3)
  * The documents of a driving list wait in a queue of the warp until 64 are together, which are then followed through
  * the lists behind it, two a lane, as long as what these can add still lifts them to the floor. Two, as a lane waits
  * for memory most of the time: side by side they made ANDs 11 % faster. EXPANDED code is for jobs whose lists are all
- * expanded: no registers are kept for decoding there, which made them 12 % faster. Other jobs take one document a lane.
+ * expanded: no registers are kept for decoding there, which made them 12 % faster. Other jobs take one document a lane;
+ * where a kernel CALLS, they decode and look up by functions: that makes gc_alone an eighth shorter and costs it and
+ * gc_max_plan nothing, but would cost gc_and_guided 5 %.
  * AND: the shortest list drives; a document that a list lacks is dropped, mostly by that list's peaks: 0 says so.
  * OR: of a job's lists by ascending df, list e drives, and a document that an earlier list holds is left to that one.
  * Lists whose bounds together stay below the floor drive nothing (Turtle and Flood 1995). A posting is given up as soon
@@ -3593,6 +3595,32 @@ static __device__ __forceinline__ uint32_t gc_look_up(const gc_view &v, const gc
   return live;
 }
 
+/* What a list adds to a document; live: 1 if it holds it. */
+typedef struct gc_looked_up {
+  uint32_t live, add;
+} gc_looked_up;
+
+/* Looks one document a lane up in any list. Not inline: the code is long. */
+static __device__ __noinline__ gc_looked_up gc_look_up_any(const gc_view &v, const gc_job &job, const gc_term &t,
+    uint32_t doc, uint32_t live, uint32_t *docs, bool asks) {
+  gc_looked_up x = {0, 0};
+  x.live = gc_look_up<false, 1>(v, job, t, &doc, live, docs, asks, &x.add);
+  return x;
+}
+
+/* Does what gc_look_up does, by a function if the kernel CALLS and lists may have to be decoded. */
+template <bool EXPANDED, bool CALLS, uint32_t SIDE>
+static __device__ __forceinline__ uint32_t gc_look_up_as(const gc_view &v, const gc_job &job, const gc_term &t,
+    const uint32_t doc[SIDE], uint32_t live, uint32_t *docs, bool asks, uint32_t add[SIDE]) {
+  static_assert(EXPANDED || SIDE == 1, "lists that may have to be decoded take one document a lane");
+  if (!EXPANDED && CALLS) {
+    const gc_looked_up x = gc_look_up_any(v, job, t, doc[0], live, docs, asks);
+    add[0] = x.add;
+    return x.live;
+  }
+  return gc_look_up<EXPANDED, SIDE>(v, job, t, doc, live, docs, asks, add);
+}
+
 /* Returns which of the live ones of two documents a lane a short list holds. Not inline: few documents come here, and
  * decoding takes registers. docs: 128 words of shared memory. */
 static __device__ __noinline__ uint32_t gc_among(const gc_view &v, const gc_term &t, uint32_t first, uint32_t second,
@@ -3604,7 +3632,7 @@ static __device__ __noinline__ uint32_t gc_among(const gc_view &v, const gc_term
 
 /* Takes the last of `count` waiting documents, at most 32 * SIDE, through the other lists, and offers those that stay
  * above the floor. rest: of each document the bounds of the lists behind, or, without a floor, anything. */
-template <bool IS_AND, bool EXPANDED, uint32_t SIDE>
+template <bool IS_AND, bool EXPANDED, bool CALLS, uint32_t SIDE>
 static __device__ __forceinline__ void gc_follow(const gc_view &v, const gc_batch &b, uint32_t j, uint32_t e,
     unsigned long long floor, uint32_t count, const uint32_t *docs, const uint32_t *scores, const uint32_t *rests,
     gc_queue *w) {
@@ -3634,7 +3662,7 @@ static __device__ __forceinline__ void gc_follow(const gc_view &v, const gc_batc
       if (adds) gc_bounds_at<SIDE>(v, t, doc, need > 1 ? live : 0, bound);
       if (EXPANDED && !IS_AND && !adds && t.kind != GC_LONG)
         found = gc_among(v, t, doc[0], doc[SIDE - 1], live, w->docs);
-      else found = gc_look_up<EXPANDED, SIDE>(v, job, t, doc, live, w->docs, adds, add);
+      else found = gc_look_up_as<EXPANDED, CALLS, SIDE>(v, job, t, doc, live, w->docs, adds, add);
       if (!adds) {
         live &= ~found;
         continue;
@@ -3752,6 +3780,36 @@ static __device__ __forceinline__ void gc_drive_block(const gc_view &v, const gc
   for (i = 0; i < 4; i++) c[i] = t.q * gc_contribution(t.weight, c[i], gc_norm(v, job, min(d[i], v.documents - 1)));
 }
 
+/* A lane's postings of a driver's block. */
+typedef struct gc_driven {
+  uint32_t doc[4], add[4]; /* docIDs, and q times their contributions */
+} gc_driven;
+
+/* Decodes a block of any driver. Not inline: the code is long. */
+static __device__ __noinline__ gc_driven gc_drive_any(const gc_view &v, const gc_job &job, const gc_term &t,
+    uint32_t block) {
+  gc_driven x;
+  gc_drive_block<false>(v, job, t, block, x.doc, x.add);
+  return x;
+}
+
+/* Does what gc_drive_block does, by a function if the kernel CALLS and lists may have to be decoded. */
+template <bool EXPANDED, bool CALLS>
+static __device__ __forceinline__ void gc_drive_block_as(const gc_view &v, const gc_job &job, const gc_term &t,
+    uint32_t block, uint32_t d[4], uint32_t c[4]) {
+  if (!EXPANDED && CALLS) {
+    const gc_driven x = gc_drive_any(v, job, t, block);
+    uint32_t i;
+#pragma unroll
+    for (i = 0; i < 4; i++) {
+      d[i] = x.doc[i];
+      c[i] = x.add[i];
+    }
+    return;
+  }
+  gc_drive_block<EXPANDED>(v, job, t, block, d, c);
+}
+
 /* Adds to rest[0..4) the bounds of the lists behind list e, which sum up to `behind`, one list after the other. Returns
  * those of the `live` postings (docIDs and contributions) that reach the need with them. */
 static __device__ __forceinline__ uint32_t gc_add_bounds(const gc_view &v, const gc_term *terms, uint32_t e,
@@ -3776,7 +3834,7 @@ static __device__ __forceinline__ uint32_t gc_add_bounds(const gc_view &v, const
  * bytes a posting. Postings wait that reach the floor with the greatest contributions of the lists behind and do so
  * too with their spans' bounds, of an OR of all these lists, of an AND of the second one, which has to have one there.
  * Only the postings of `lanes` are taken: for few queries, several warps share a block. */
-template <bool IS_AND, bool EXPANDED>
+template <bool IS_AND, bool EXPANDED, bool CALLS>
 static __device__ __forceinline__ void gc_drive_some(const gc_view &v, const gc_batch &b, uint32_t j, uint32_t e,
     uint32_t from, uint32_t which, uint32_t lanes, gc_queue *w) {
   const gc_job &job = b.jobs[j];
@@ -3795,13 +3853,14 @@ static __device__ __forceinline__ void gc_drive_some(const gc_view &v, const gc_
   }
   while (which || count || sifted) { /* all of these are the same in all lanes */
     if (IS_AND && (sifted >= 32 * SIDE || !(which || count))) {
-      gc_follow<true, EXPANDED, SIDE>(v, b, j, e, floor, sifted, w->sifted_doc, w->sifted_score, w->sifted_rest, w);
+      gc_follow<true, EXPANDED, CALLS, SIDE>(v, b, j, e, floor, sifted, w->sifted_doc, w->sifted_score, w->sifted_rest,
+          w);
       sifted -= min(sifted, 32 * SIDE);
       continue;
     }
     if (count >= 32 * SIDE || !which) {
       if (IS_AND) sifted = gc_sift<EXPANDED, SIDE>(v, job, terms, need, behind, count, sifted, w);
-      else gc_follow<false, EXPANDED, SIDE>(v, b, j, e, floor, count, w->doc, w->score, w->rest, w);
+      else gc_follow<false, EXPANDED, CALLS, SIDE>(v, b, j, e, floor, count, w->doc, w->score, w->rest, w);
       count -= min(count, 32 * SIDE);
       continue;
     }
@@ -3809,7 +3868,7 @@ static __device__ __forceinline__ void gc_drive_some(const gc_view &v, const gc_
     uint32_t d[4], c[4], rest[4] = {0, 0, 0, 0}, live = 0;
     which &= which - 1;
     const unsigned long long now = gc_floor(b.states + j);
-    gc_drive_block<EXPANDED>(v, job, t, block, d, c);
+    gc_drive_block_as<EXPANDED, CALLS>(v, job, t, block, d, c);
     if (IS_AND || need > 1) { /* without a floor, what waits of an OR has no bounds */
       floor = __shfl_sync(GC_WARP, now, 0);
       need = gc_need(floor);
@@ -3843,13 +3902,13 @@ static __device__ __forceinline__ void gc_drive_some(const gc_view &v, const gc_
 }
 
 /* Does the same by the code that the job's lists allow. */
-template <bool IS_AND>
+template <bool IS_AND, bool CALLS>
 static __device__ __forceinline__ void gc_drive_from(const gc_view &v, const gc_batch &b, uint32_t j, uint32_t e,
     uint32_t from, uint32_t which, uint32_t lanes, gc_queue *w) {
   const gc_job &job = b.jobs[j];
   if (job.expanded || (!IS_AND && job.mixed && b.terms[job.first_term + e].kind == GC_LONG))
-    gc_drive_some<IS_AND, true>(v, b, j, e, from, which, lanes, w);
-  else gc_drive_some<IS_AND, false>(v, b, j, e, from, which, lanes, w);
+    gc_drive_some<IS_AND, true, CALLS>(v, b, j, e, from, which, lanes, w);
+  else gc_drive_some<IS_AND, false, CALLS>(v, b, j, e, from, which, lanes, w);
 }
 
 /* Returns the lanes of the i-th of `parts` (1 or 4) parts of a block. */
@@ -3877,7 +3936,7 @@ static __device__ __forceinline__ void gc_and_all(const gc_view &v, const gc_bat
     if (!x.n) return;
     if (b.states[x.job].done) continue;
     while (*(volatile const uint32_t *)&b.states[x.job].opened < x.opening) __nanosleep(100);
-    gc_drive_from<true>(v, b, x.job, 0, x.from, gc_mask(x.n), GC_WARP, w);
+    gc_drive_from<true, false>(v, b, x.job, 0, x.from, gc_mask(x.n), GC_WARP, w);
     if (x.opens && !gc_lane()) atomicAdd(&b.states[x.job].opened, 1);
     if (settles && !gc_lane()) {
       __threadfence();
@@ -3927,7 +3986,7 @@ static __device__ __forceinline__ void gc_sample_list(const gc_view &v, const gc
   for (i = threadIdx.x / 32; i < take; i += blockDim.x / 32) {
     const uint32_t block = i * (t.nblocks / take), n = gc_block_len(t, block);
     uint32_t d[4], c[4], rest[4] = {0, 0, 0, 0}, live = 0;
-    gc_drive_block<EXPANDED>(v, job, t, block, d, c);
+    gc_drive_block_as<EXPANDED, true>(v, job, t, block, d, c);
 #pragma unroll
     for (u = 0; u < 4; u++) {
       d[u] = min(d[u], v.documents - 1);
@@ -3957,7 +4016,7 @@ static __device__ __forceinline__ void gc_sample_scores(const gc_view &v, const 
     const uint32_t doc[1] = {(uint32_t)key}, e = (uint32_t)(key >> 32);
     uint32_t live = at < s->scored, score = 0, add[1], found, r;
     for (r = 0; r < job.nterms && __any_sync(GC_WARP, live); r++) {
-      found = gc_look_up<EXPANDED, 1>(v, job, terms[r], doc, live, docs, true, add);
+      found = gc_look_up_as<EXPANDED, true, 1>(v, job, terms[r], doc, live, docs, true, add);
       if (r < e || r >= job.npositive) live &= ~found;
       else score += add[0];
     }
@@ -4279,7 +4338,7 @@ static __global__ void __launch_bounds__(GC_GUIDED_THREADS, GC_MAX_BLOCKS)
     if (b.states[drive.job].done) continue;
     if (drive.opening && drive.part != GC_PART_OPENING)
       while (*(volatile const uint32_t *)&b.states[drive.job].opened <= drive.opening) __nanosleep(100);
-    gc_drive_from<false>(v, b, drive.job, drive.term, drive.from, gc_mask(drive.end - drive.from),
+    gc_drive_from<false, false>(v, b, drive.job, drive.term, drive.from, gc_mask(drive.end - drive.from),
         gc_lanes(ticket, b.maxs.parts), w);
     if (drive.part == GC_PART_OPENING) gc_end_opening(b, drive.job, drive.opening, w->docs);
   }
@@ -5094,7 +5153,8 @@ static __device__ __forceinline__ void gc_score_block(const gc_view &v, uint32_t
       doc[u] = s->doc[first + 32 * u + lane];
       live |= (uint32_t)(first + 32 * u + lane < n) << u;
     }
-    live = gc_look_up<EXPANDED, SIDE>(v, job, terms[r], doc, live, s->queue[threadIdx.x / 32].docs, !excludes, add);
+    live = gc_look_up_as<EXPANDED, true, SIDE>(v, job, terms[r], doc, live, s->queue[threadIdx.x / 32].docs, !excludes,
+        add);
 #pragma unroll
     for (u = 0; u < SIDE; u++) {
       const bool found = live >> u & 1;
@@ -5166,8 +5226,8 @@ static __device__ __forceinline__ void gc_do_work(const gc_view &v, const gc_err
       if (!gc_lane()) at = atomicAdd(&s->next, 1);
       at = __shfl_sync(GC_WARP, at, 0);
       if (at >= n) break;
-      if (gc_is_and(s)) gc_drive_from<true>(v, s->b, 0, s->work[at].x, s->work[at].y, 1, GC_WARP, w);
-      else gc_drive_from<false>(v, s->b, 0, s->work[at].x, s->work[at].y, 1, GC_WARP, w);
+      if (gc_is_and(s)) gc_drive_from<true, true>(v, s->b, 0, s->work[at].x, s->work[at].y, 1, GC_WARP, w);
+      else gc_drive_from<false, true>(v, s->b, 0, s->work[at].x, s->work[at].y, 1, GC_WARP, w);
     }
   }
   __syncthreads();
