@@ -280,10 +280,7 @@ test-gpu: gpu
   @echo '1..0 # SKIP no nvcc')
 
 sanitize-gpu: gpu
-	$(if $(HAVE_NVCC),$(Q)for tool in memcheck synccheck racecheck initcheck; do for test in test_cuda test_lab; do \
-	  compute-sanitizer --tool $$tool --error-exitcode 9 $(B)/tests/gpu/$$test quick || exit 1; done; done; \
-  compute-sanitizer --tool memcheck --error-exitcode 9 $(B)/tests/gpu/test_hostile 2000,\
-	  @echo 'skipped: no nvcc')
+	$(if $(HAVE_NVCC),$(Q)tools/scripts/sanitize_gpu.sh $(B)/tests/gpu $(B)/sanitize-gpu,@echo 'skipped: no nvcc')
 
 # BENCH_GPU='documents=25200000 clustering=0.8 k=10,100 modes=and,or,andor'
 bench-gpu: gpu

@@ -12,8 +12,9 @@
 #       of build/carry there, or of the folder $GPU_SESSION_CARRY. Logs go to the folder $OUT (build/session-logs) as
 #       STEP.tar.gz, a summary to the screen.
 #
-#   check     test_cuda, test_lab and test_hostile, alone and under compute-sanitizer, and test_team: side by side, as
-#             nothing is timed
+#   check     test_cuda, test_lab, test_hostile and test_team: side by side, as nothing is timed
+#   memcheck, synccheck, racecheck, initcheck
+#             the tests under a tool of compute-sanitizer, twelve processes at once
 #   compare   OLD's bench_cuda against this one's in turn: batches, single queries, the CPU with all threads
 #   rates     bench_cuda by order, codec, memory and threshold: 100 s on 16 processors, where $GPU_SESSION_WORK has
 #             random-new.gpuir already; the indexes of another order and codec are made beside the first of them
@@ -91,53 +92,24 @@ log() {
   return "$status"
 }
 
-# sanitized DIR TOOL TEST ARGUMENT...: a test, or a share of it, under compute-sanitizer
-sanitized() {
-  local file status program
-  file=$1/$2-$(tr '/ ' .- <<<"${*:3}").txt
-  program=$(command -v "$3")
-  timeout 500 compute-sanitizer --tool "$2" --error-exitcode 9 "$program" "${@:4}" >"$file.all" 2>&1
-  status=$?
-  {
-    echo "== $2: compute-sanitizer --tool $2 ${*:3}"
-    grep 'SUMMARY' "$file.all"
-    echo "$(grep -c '^ok ' "$file.all") tests ok, $(grep -c '^not ok ' "$file.all") not ok, status $status"
-    grep '^not ok ' "$file.all" | head -n 20
-  } >"$file"
-  return "$status"
-}
-
-# sanitize DIR: the tests under each tool, in shares of like length, the longest first, and twelve at once
+# sanitize TOOL: the tests under this tool, whose name is the step's
 sanitize() {
-  local tool share
-  export -f sanitized
-  for tool in racecheck initcheck memcheck synccheck; do
-    for share in ranges-quick\ {1,2,3,4,5,6}/6 live-quick\ {1,2,3,4}/4 shapes-quick\ {5,6,3,4}/7 phrases-quick \
-      codecs-quick\ {1,2}/2 shapes-quick\ {1,2,7}/7 text-quick; do
-      echo "$1 $tool test_cuda $share"
-    done
-    for share in 1 2 3 4; do echo "$1 $tool test_lab quick $share/4"; done
-  done | xargs -P 12 -L 1 bash -c 'sanitized "$@"' _
+  local dir=$work/$1 status
+  mkdir -p "$dir"
+  LIMIT=540 log "$dir/sanitize.txt" tools/scripts/sanitize_gpu.sh "$work/bin" "$dir" "$1"
+  status=$?
+  cat "$dir/sanitize.txt"
+  return "$status"
 }
 
 check() {
   local dir=$work/check test pid pids=()
   mkdir -p "$dir"
-  log "$dir/test_hostile.txt" timeout 520 test_hostile &
-  pids+=($!)
-  log "$dir/test_team.txt" timeout 520 test_team &
-  pids+=($!)
-  for test in test_cuda test_lab; do
+  for test in test_hostile test_team test_cuda test_lab; do
     log "$dir/$test.txt" timeout 520 "$test" &
     pids+=($!)
   done
-  log "$dir/sanitize.log" sanitize "$dir" &
-  pids+=($!)
-  log "$dir/hostile.log" sanitized "$dir" memcheck test_hostile 2000 &
-  pids+=($!)
   for pid in "${pids[@]}"; do wait "$pid" || failed=1; done
-  { echo "# $machine"; cat "$dir"/*check-test_*.txt; } >"$dir/sanitize_cuda.txt"
-  cat "$dir/sanitize_cuda.txt"
   grep -c '^ok' "$dir"/test_*.txt
   ! grep '^not ok\|^Bail' "$dir"/test_*.txt | head -n 20
 }
@@ -309,13 +281,15 @@ if [[ ${1-} == pack && $# -ge 4 ]]; then
 fi
 [[ $# -gt 0 ]] || { sed -n '2,/^set -/{/^set -/d;s/^# \{0,1\}//;p}' "${BASH_SOURCE[0]}" >&2; exit 2; }
 for step; do
-  [[ $step =~ ^(check|compare|rates|profiles|lab|chunks)$ ]] || { echo "gpu_session.sh: no step $step" >&2; exit 2; }
+  [[ $step =~ ^(|mem|sync|race|init)check$|^(compare|rates|profiles|lab|chunks)$ ]] ||
+    { echo "gpu_session.sh: no step $step" >&2; exit 2; }
 done
 take_over || exit
 for step; do
   say "== $step"
   case $step in
     check) check ;;
+    *check) sanitize "$step" ;;
     compare) compare ;;
     rates) rates ;;
     profiles) profiles ;;
