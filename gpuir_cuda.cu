@@ -8323,6 +8323,8 @@ static void gc_settle(const gc_planner *x, gc_run *r) {
 #define GC_SHEET 64u /* queries of a sheet at most, */
 #define GC_SHEET_LEAST 16u /* and at least, */
 #define GC_SHEETS 96u /* of which so many are planned ahead at most */
+#define GC_FIRST_SHEETS 4u /* a batch's first launch has no more than these, for which the device waits: */
+#define GC_FIRST (GC_FIRST_SHEETS * GC_SHEET) /* so many queries */
 #define GC_ROUSED_NS 1500000u /* so long planners look for the next batch's sheets before they sleep */
 
 /* A searcher's threads that plan. They sleep while there is nothing to plan, but for a moment at the end of a batch:
@@ -8584,7 +8586,7 @@ static int gc_sheet_is_ready(gc_crew *w) {
 }
 
 /* Plans a launch of at most `most` queries of a batch by a crew. If the device is idle, it has to do with the sheets
- * that are ready when two have been taken. */
+ * that are ready when two have been taken; the batch's first launch with few, so that the device starts. */
 static void gc_fill_by_crew(gc_planner *x, gc_run *r, size_t most, int idle) {
   const size_t first = r->next, jobs = gc_most_jobs(&x->most, r);
   gc_crew *w = r->crew;
@@ -8594,6 +8596,7 @@ static void gc_fill_by_crew(gc_planner *x, gc_run *r, size_t most, int idle) {
     gc_draft *d;
     int full = 0;
     if (idle && r->next - first >= 2 * r->sheet && !gc_sheet_is_ready(w)) break;
+    if (idle && !first && r->next >= GC_FIRST_SHEETS * r->sheet) break;
     sheet = gc_next_sheet(w);
     d = &sheet->draft;
     if (r->next > first && (d->next - first > most || !gc_fits(x, &sheet->plan, jobs))) break;
@@ -9147,18 +9150,32 @@ static size_t gc_piece_most(const gpuir_query *const *queries, size_t n) {
   return 2 * ands > some ? GC_BATCH / 2 : GC_BATCH;
 }
 
+/* Returns the track whose launch began first; NULL: nothing is in flight. */
+static gc_track *gc_first_track(gc_context *x) {
+  gc_track *a = x->tracks[0].flight.run ? &x->tracks[0] : NULL, *b = x->tracks[1].flight.run ? &x->tracks[1] : NULL;
+  return a && b ? (a->flight.number < b->flight.number ? a : b) : a ? a : b;
+}
+
+/* Returns whether several threads may plan. Batches of a cache are planned by one: they take places in it in turn. */
+static int gc_may_hire(const gc_context *x) {
+  return x->threads > 1 && !x->cuda->cache && x->cuda->threshold == UINT64_MAX;
+}
+
 /* Chooses how many queries a launch of a batch takes: all launches of it about as many. Unless the next batch is there
  * to be planned, a large one is halved, so that its second half is planned while the first one runs. Of ANDs fewer fill
  * the device. Measured on an H200, 8.84 million documents, in thousands of queries/s, by launches of 256, 512 and
  * 1,024: batches of 8,000: AND 808, 823, 719, pruned OR 287, 344, 381; of 1,000: AND 718, 789, 641, pruned OR (not
  * measured), 318, 310. With the ANDs' later kernels and 25.2 million documents, batches of 8,000 by launches of 512,
  * 1,000 and 2,048: AND 1,086, 1,082, 1,058. */
-static size_t gc_piece(const gpuir_cuda *c, const gpuir_batch_desc *d, int alone) {
+static size_t gc_piece(gc_context *x, const gpuir_batch_desc *d) {
+  const gpuir_cuda *c = x->cuda;
+  const int idle = !gc_first_track(x);
   const size_t most = gc_piece_most(d->queries, d->nq);
-  size_t pieces = (d->nq + most - 1) / most;
+  const size_t n = d->nq - (idle && d->nq > most && gc_may_hire(x) ? GC_FIRST : 0); /* behind the first launch */
+  size_t pieces = (n + most - 1) / most;
   if (!c->by_itself) return c->batch;
-  if (pieces == 1 && alone && d->nq > c->batch / 2) pieces = 2;
-  return (d->nq + pieces - 1) / pieces;
+  if (pieces == 1 && idle && n > c->batch / 2) pieces = 2;
+  return (n + pieces - 1) / pieces;
 }
 
 /* Adds the time since `start` to a counter of what a caller's thread spends; returns what time it is. start 0: a small
@@ -9226,12 +9243,6 @@ static int gc_send(gc_track *x, const gc_run *r, int alone, gpuir_error *err) {
         "clearing bounds");
   GC_TRY(cudaMemcpyAsync(x->input, x->staging, size, cudaMemcpyHostToDevice, x->stream), "sending queries");
   return gc_launch(x, p, r->k, 0, err);
-}
-
-/* Returns the track whose launch began first; NULL: nothing is in flight. */
-static gc_track *gc_first_track(gc_context *x) {
-  gc_track *a = x->tracks[0].flight.run ? &x->tracks[0] : NULL, *b = x->tracks[1].flight.run ? &x->tracks[1] : NULL;
-  return a && b ? (a->flight.number < b->flight.number ? a : b) : a ? a : b;
 }
 
 /* Plans and starts a launch in a free track. Returns 0 if the next query found no room for its lists, beside those that
@@ -9371,12 +9382,10 @@ static void gc_land(gc_track *x, int wait) {
   (void)gc_spent(&x->cuda->info.deliver_ns, start);
 }
 
-/* Lets several threads plan a batch of which they will have to plan much at once. Those of a cache are planned by one:
- * they take places in it in turn. */
+/* Lets several threads plan a batch of which they will have to plan much at once. */
 static void gc_hire(gc_context *x, gc_run *r) {
   const gc_track *first = &x->tracks[0];
   gc_sizes most;
-  if (x->threads < 2 || x->cuda->cache || x->cuda->threshold != UINT64_MAX) return;
   most = gc_sizes_of(x->cuda, GC_SHEET);
   most.queries = (size_t)gpuir__min64(GC_SHEET, gc_most_jobs(&most, r) / 2);
   if (most.queries < GC_SHEET_LEAST || r->piece < 4 * most.queries || first->most.queries < 4 * most.queries) return;
@@ -9412,8 +9421,8 @@ static int gc_begin(void *context, const gpuir_batch_desc *batch, uint64_t deadl
   r->next = k ? 0 : batch->nq;
   r->left = batch->nq - r->next;
   r->failed = SIZE_MAX;
-  r->piece = gc_piece(x->cuda, batch, !gc_first_track(x));
-  if (r->left) gc_hire(x, r);
+  r->piece = gc_piece(x, batch);
+  if (r->left && gc_may_hire(x)) gc_hire(x, r);
   *running = r;
   (void)gc_fly(x, &held);
   return GPUIR_OK;
@@ -9589,13 +9598,14 @@ GPUIR__COLD static int gc_attach_device(gpuir_searcher *s, gpuir_cuda *cuda, int
  * ======================*/
 
 #define GT_LEAST 64u /* queries of a share at least */
-#define GT_AND_COST 60000u /* see gt_cost */
-#define GT_OR_COST 500000u
+#define GT_AND_COST 80000u /* see gt_cost */
+#define GT_OR_COST 90000u
 #define GT_LOOK_NS 500000u /* so long a member looks for work before it sleeps: to be woken can take 200 us; */
 #define GT_WATCH_NS 20000000u /* and so long who waits for a batch looks, as it does with one device */
 #define GT_MEMBERS ((unsigned)GPUIR_MAX_DEVICES)
 #define GT_PIECES 8u /* tasks that a batch of parts becomes for each member at most, */
-#define GT_PIECE 1024u /* of so many queries at least: while the device answers one, the next one is translated */
+#define GT_PIECE 1024u /* of so many queries at least: while the device answers some, the next are translated; */
+#define GT_FIRST_PIECE 256u /* but the first of several has so many, for which the device waits */
 #define GT_TASKS (GT_PIECES * GT_MEMBERS) /* of a round at most */
 
 /* A segment on a device: see [cuda-15b-live]. */
@@ -10124,9 +10134,10 @@ typedef struct gt_task {
   const int *cancel;
   uint64_t deadline;
   int as_or, and_first; /* 1: its queries are asked as OR; ANDOR ones as AND */
+  int ended; /* atomic; 1: its outcome is there */
   int status;
   gpuir_error error; /* of its first query that failed */
-  gpuir__buf results, asked, deadlines; /* hits, counts, statuses; a part's queries; deadlines of each query */
+  gpuir__buf results, deadlines; /* hits, counts, statuses; deadlines of each query */
 } gt_task;
 
 /* A batch from begin to finish. */
@@ -10143,8 +10154,8 @@ struct gt_run {
   gpuir__buf gathered; /* that and pointers to them */
   gt_share shares[GT_MEMBERS]; /* of members with the whole index */
   size_t grain; /* queries of a launch of theirs */
-  size_t piece; /* of parts: queries a task */
-  size_t ntasks; /* of the round */
+  size_t ntasks; /* of the round; */
+  size_t merged; /* of parts: so many of them, from the first on, have had their hits merged */
   gt_task tasks[GT_TASKS]; /* of parts those of one piece, by member, behind one another */
   gpuir_error error;
   int status;
@@ -10161,7 +10172,10 @@ typedef struct gt_member {
   int threaded;
   int lost; /* 1: its device failed, and gets no further queries; under the lock */
   gt_task *first, *last; /* those that wait; under the lock */
-  gt_task *flown[2]; /* those in flight, the older one first; its thread's */
+  gt_task *flown[2]; /* those in flight, the older one first; its thread's, as what follows */
+  gt_task *next; /* translated while two are in flight; or NULL */
+  gpuir__buf asked[3]; /* a part's queries, of these three tasks, */
+  unsigned asks; /* taken in turn */
 } gt_member;
 
 /* What a searcher with a team has. */
@@ -10238,6 +10252,7 @@ static void gt_open_task(gt_run *r, gt_task *t) {
   t->next = NULL;
   t->cancel = r->cancel;
   t->deadline = r->deadline;
+  t->ended = 0;
   t->status = GPUIR_OK;
   t->error.code = 0;
   (void)__atomic_add_fetch(&r->open, 1, __ATOMIC_ACQ_REL);
@@ -10309,14 +10324,21 @@ static gt_share *gt_choose_share(const gt_member *m, gt_run *r) {
   return best->at < best->end ? best : NULL;
 }
 
-/* Cuts the queries of a task from a share: half of it, in whole launches if it is the member's own. Returns the first,
- * and how many in *n. */
+/* Returns how many queries a member takes of its own share, of which `left` are left: half of it in launches that fill
+ * the device, and with them what a batch's first launch has; or all, where that would leave next to nothing. */
+static size_t gt_own_cut(const gt_run *r, size_t left, int first) {
+  const size_t begin = first && left > r->grain ? GC_FIRST : 0, rest = left - begin;
+  const size_t launches = (rest + r->grain - 1) / r->grain, last = rest - (launches - 1) * r->grain;
+  const size_t each = last < r->grain / 4 ? (rest + launches - 1) / launches : r->grain;
+  return begin + each * ((launches + 1) / 2);
+}
+
+/* Cuts the queries of a task from a share, the member's own or not. Returns the first, and how many in *n. */
 static size_t gt_cut_share(const gt_run *r, gt_share *s, int own, size_t *n) {
-  const size_t left = s->end - s->at, half = left / 2, least = own ? r->grain : GT_LEAST;
-  const int at_end = ((s - r->shares) & 1) == own;
-  *n = own ? (half + least / 2) / least * least : half;
-  if (*n < least) *n = least;
-  if (*n + least / 2 > left || r->ntasks + GT_MEMBERS >= GT_TASKS) *n = left;
+  const size_t left = s->end - s->at;
+  const int odd = (s - r->shares) & 1, at_end = odd == own, first = s->begin == (odd ? s->end : s->at);
+  *n = own ? gt_own_cut(r, left, first) : gpuir__max64(left / 2, GT_LEAST);
+  if (*n + (own ? 0 : GT_LEAST / 2) > left || r->ntasks + GT_MEMBERS >= GT_TASKS) *n = left;
   if (at_end) s->end -= *n;
   else s->at += *n;
   return at_end ? s->end : s->at - *n;
@@ -10360,16 +10382,36 @@ static void gt_give_up(gt_context *x) {
   }
 }
 
-/* Returns about how long a device takes for a query, in documents of its shortest list. On 25.2 million documents one
- * half of 8,000 random ANDs takes 10 % longer than the other, and one of ORs 3 %: that list is 13 % longer in it. */
+/* Returns how many postings the lists have through which MaxScore drives: beyond the others' documents, the longest
+ * lists', some may reach the threshold that is known beforehand. Of a list with seeds that is about its weight. */
+static uint64_t gt_driving(const gpuir_query *q) {
+  float threshold = 0;
+  uint64_t sum = 0;
+  unsigned i, j;
+  for (i = 0; i < q->npositive; i++) {
+    const float weight = (float)q->terms[i].q * q->terms[i].weight;
+    if (q->terms[i].df > GPUIR__WHOLE && weight > threshold) threshold = weight;
+  }
+  for (i = 0; i < q->npositive; i++) {
+    float most = 0; /* of a document that is in no shorter list */
+    for (j = 0; j < q->npositive; j++)
+      if (q->terms[j].df >= q->terms[i].df) most += (float)q->terms[j].q * q->terms[j].weight;
+    if (most >= threshold) sum += q->terms[i].df;
+  }
+  return sum;
+}
+
+/* Returns about how long a device takes for a query, in postings of its shortest list. A line through the times of 2,500
+ * calls of 1,000 random queries each, on 25.2 million documents and an H100: what is left is 3.2 % of a call's time for
+ * either mode, of which calls differ by 6.8 %; with the shortest list alone it is 4.5 % for OR. */
 static uint64_t gt_cost(const gpuir_query *q) {
   const int all = q->mode == GPUIR_AND;
   uint32_t least = UINT32_MAX;
   unsigned i;
-  for (i = 0; i < q->n; i++)
-    if (!q->terms[i].negated && (all || q->terms[i].df)) least = gpuir__min32(least, q->terms[i].df);
+  for (i = 0; i < q->npositive; i++)
+    if (all || q->terms[i].df) least = gpuir__min32(least, q->terms[i].df);
   if (!least || least == UINT32_MAX) return 0; /* it has no hits */
-  return (uint64_t)least + (all ? GT_AND_COST : GT_OR_COST);
+  return all ? (uint64_t)least + GT_AND_COST : least + gt_driving(q) / 4 + GT_OR_COST;
 }
 
 /* Moves the border between the shares of two members to where both have as much to do, as far as neither has taken
@@ -10418,7 +10460,7 @@ static void gt_translate_id(const gt_device *d, const gpuir_query *q, gpuir_quer
 }
 
 /* Copies a query for a part of the index: its terms have other numbers there, or none. Of one that devices do not
- * answer nothing is asked: gt_merge_all fails it. */
+ * answer nothing is asked: gt_merge_query fails it. */
 static gpuir_query *gt_translate(const gt_task *t, const gt_member *m, const gpuir_query *q, uint8_t **at) {
   const gt_device *d = m->device;
   const gt_team *team = m->context->team;
@@ -10448,36 +10490,44 @@ static gpuir_query *gt_translate(const gt_task *t, const gt_member *m, const gpu
 }
 
 /* Prefetches what translating a query for a part of a team will read, each thing when what leads to it has come: number
- * i of n queries. */
+ * i of n queries, and those behind it. */
 static void gt_expect(const gt_device *d, const gpuir_query *const *queries, size_t i, size_t n) {
+  enum { HEAD = 20, TERMS = 14, IDS = 10, RECORDS = 5 }; /* so many queries ahead */
   unsigned t;
-  for (t = 0; d->records && i < n && t < queries[i]->n; t++) {
-    const uint32_t id = gpuir__query_id(queries[i], 0, t);
+  if (!d->records) return;
+  if (i + HEAD < n)
+    for (t = 0; t < offsetof(gpuir_query, terms); t += 64) __builtin_prefetch((const char *)queries[i + HEAD] + t);
+  if (i + TERMS < n) {
+    __builtin_prefetch(queries[i + TERMS]->ids);
+    for (t = 0; t < queries[i + TERMS]->n; t++) __builtin_prefetch(&queries[i + TERMS]->terms[t]);
+  }
+  for (t = 0; i + IDS < n && t < queries[i + IDS]->n; t++) {
+    const uint32_t id = gpuir__query_id(queries[i + IDS], 0, t);
     if (id != GPUIR__NO_TERM) __builtin_prefetch(&d->ids[id]);
   }
-  for (t = 0; d->records && i >= 8 && i - 8 < n && t < queries[i - 8]->n; t++) {
-    const uint32_t id = gpuir__query_id(queries[i - 8], 0, t);
+  for (t = 0; i + RECORDS < n && t < queries[i + RECORDS]->n; t++) {
+    const uint32_t id = gpuir__query_id(queries[i + RECORDS], 0, t);
     if (id != GPUIR__NO_TERM && d->ids[id] != GPUIR__NO_TERM) __builtin_prefetch(&d->records[d->ids[id]]);
-    __builtin_prefetch(&queries[i - 8]->terms[t]);
   }
 }
 
 /* Makes a part's queries of a task's, and has the task in flight go on meanwhile. */
-static int gt_translate_all(const gt_member *m, gt_task *t, gpuir_error *err) {
+static int gt_translate_all(gt_member *m, gt_task *t, gpuir_error *err) {
+  gpuir__buf *asked = &m->asked[m->asks++ % 3];
   const gpuir_query **to;
   uint8_t *at;
   size_t size = t->desc.nq * sizeof *to, i;
   for (i = 0; i < t->desc.nq; i++) {
     const gpuir_query *q = t->queries[i];
+    const unsigned members = gt_members_of(m->context->team, q);
     size += GC_ALIGN(offsetof(gpuir_query, terms) + q->n * sizeof q->terms[0]) +
-        GC_ALIGN((GPUIR__ID_MEMBERS + gt_members_of(m->context->team, q)) * sizeof(uint32_t)) +
-        GC_ALIGN((q->n + gt_members_of(m->context->team, q)) * sizeof(gpuir__record));
+        GC_ALIGN((GPUIR__ID_MEMBERS + members) * sizeof(uint32_t)) + GC_ALIGN((q->n + members) * sizeof(gpuir__record));
   }
-  to = (const gpuir_query **)(void *)gpuir__buf_room(&m->context->a, &t->asked, size + 16);
+  to = (const gpuir_query **)(void *)gpuir__buf_room(&m->context->a, asked, size + 16);
   if (!to) return gpuir__fail_nomem(err);
   at = (uint8_t *)to + GC_ALIGN(t->desc.nq * sizeof *to);
   for (i = 0; i < t->desc.nq; i++) {
-    gt_expect(m->device, t->queries, i + 16, t->desc.nq);
+    gt_expect(m->device, t->queries, i, t->desc.nq);
     to[i] = gt_translate(t, m, t->queries[i], &at);
     if (i % 64 == 63 && m->flown[0]) (void)gt_calls(m)->search_poll(m->flown[0]->batch);
   }
@@ -10510,10 +10560,15 @@ static void gt_fail_task(gt_task *t, int status) {
   }
 }
 
-/* Begins a task; 0 if it is not in flight. */
+/* Prepares a task for its member: it has then a status. */
+static void gt_prepare(gt_member *m, gt_task *t) {
+  t->status = gt_limit(m, t, &t->error);
+  if (!t->status && m->device->part) t->status = gt_translate_all(m, t, &t->error);
+}
+
+/* Begins a task that is prepared; 0 if it is not in flight. */
 static int gt_task_begin(gt_member *m, gt_task *t) {
-  int status = gt_limit(m, t, &t->error);
-  if (!status && m->device->part) status = gt_translate_all(m, t, &t->error);
+  int status = t->status;
   if (!status) {
     m->searcher->engine.limits.cancel = t->cancel;
     status = gt_calls(m)->search_begin(m->searcher, &t->desc, &t->batch);
@@ -10541,6 +10596,7 @@ static void gt_task_done(gt_member *m, gt_task *t) {
     if (m->lost) (void)__atomic_add_fetch(&x->team->lost, 1, __ATOMIC_RELAXED);
   }
   if (m->lost) gt_give_up(x);
+  __atomic_store_n(&t->ended, 1, __ATOMIC_RELEASE);
   gt_close_one(x, t->run);
 }
 
@@ -10556,10 +10612,13 @@ static gt_task *gt_take(gt_member *m) {
 /* Begins a task, or without one waits for the older of those in flight. Returns the task that has ended, or NULL. */
 static gt_task *gt_work(gt_member *m, gt_task *t) {
   if (t) {
+    if (t != m->next) gt_prepare(m, t);
+    m->next = NULL;
     if (!gt_task_begin(m, t)) return t;
     m->flown[m->flown[0] != NULL] = t;
     return NULL;
   }
+  if (m->next) gt_prepare(m, m->next);
   t = m->flown[0];
   gt_task_finish(m, t);
   m->flown[0] = m->flown[1];
@@ -10579,7 +10638,9 @@ static void *gt_member_main(void *argument) {
   int looked = 0; /* 1: since its last task, in vain */
   (void)pthread_mutex_lock(&x->lock);
   for (;;) {
-    gt_task *t = m->flown[1] ? NULL : gt_take(m);
+    gt_task *t = NULL;
+    if (!m->flown[1]) t = m->next ? m->next : gt_take(m);
+    else if (m->device->part) m->next = gt_take(m); /* one with the whole index takes as late as it can */
     if (t || m->flown[0]) {
       (void)pthread_mutex_unlock(&x->lock);
       t = gt_work(m, t);
@@ -10606,13 +10667,14 @@ static void *gt_member_main(void *argument) {
 
 /* Asks all members for all queries of a round; each has a part. */
 static void gt_ask_all(gt_context *x, gt_run *r) {
-  size_t from, j, n = 0;
+  size_t from, piece, j, n = 0;
   unsigned i;
-  r->piece = gpuir__max64(GT_PIECE, (r->n + GT_PIECES - 1) / GT_PIECES);
-  for (from = 0; from < r->n; from += r->piece) {
+  piece = r->n > GT_PIECE ? GT_FIRST_PIECE : r->n;
+  for (from = 0; from < r->n; from += piece) {
+    if (from == GT_FIRST_PIECE) piece = gpuir__max64(GT_PIECE, (r->n - from + GT_PIECES - 2) / (GT_PIECES - 1));
     for (i = 0; i < x->n; i++, n++) {
       gt_task *t = &r->tasks[n];
-      if (gt_describe(x, r, t, from, gpuir__min64(r->piece, r->n - from), 1)) break;
+      if (gt_describe(x, r, t, from, gpuir__min64(piece, r->n - from), 1)) break;
       t->as_or = r->again;
       t->and_first = !r->again;
     }
@@ -10631,7 +10693,7 @@ static void gt_ask_all(gt_context *x, gt_run *r) {
 /* Begins a round of the queries whose numbers are there, if there are any; 0 if not. The lock is held. */
 static int gt_round(gt_context *x, gt_run *r) {
   if (!r->n) return 0;
-  r->ntasks = r->taken = 0;
+  r->ntasks = r->merged = r->taken = 0;
   if (x->team->parts) {
     gt_ask_all(x, r);
     return 1;
@@ -10702,37 +10764,35 @@ static void gt_refuse(gt_run *r, size_t i) {
   gt_fail_query(r, i, status, &error);
 }
 
-/* Returns how many documents of all parts match the round's query i. */
-static uint32_t gt_sum(const gt_context *x, const gt_run *r, size_t i) {
+/* Merges the parts' hits of a query, number i of the tasks that have it, one a member. It has failed if it has in one. */
+static void gt_merge_query(const gt_context *x, gt_run *r, const gt_task *tasks, size_t i) {
+  const size_t number = gt_number(r, (size_t)(tasks[0].queries - gt_queries(r)) + i);
+  gt_source from[GT_MEMBERS];
+  const gt_task *bad = NULL;
   uint32_t sum = 0;
   unsigned m;
-  for (m = 0; m < x->n; m++) sum += r->tasks[i / r->piece * x->n + m].desc.counts[i % r->piece];
-  return sum;
+  for (m = 0; m < x->n; m++) {
+    const gpuir_batch_desc *d = &tasks[m].desc;
+    from[m].at = d->hits + i * r->k;
+    from[m].end = from[m].at + d->counts[i];
+    from[m].first = x->members[m].device->first;
+    sum += d->counts[i];
+    if (d->statuses[i] && !bad) bad = &tasks[m];
+  }
+  if (gt_refuses(x->team, r->desc.queries[number])) gt_refuse(r, number);
+  else if (bad) gt_fail_query(r, number, bad->desc.statuses[i], &bad->error);
+  else if (r->desc.count) r->desc.counts[number] = sum;
+  else r->desc.counts[number] = gt_merge(from, x->n, r->k, r->desc.hits + number * r->desc.k);
 }
 
-/* Merges the parts' hits of the round's queries; a query that failed in one of them has failed. */
-static void gt_merge_all(const gt_context *x, gt_run *r) {
-  size_t i;
-  unsigned m;
-  for (i = 0; i < r->n; i++) {
-    const size_t number = gt_number(r, i);
-    gt_source from[GT_MEMBERS];
-    const gt_task *bad = NULL;
-    int status = GPUIR_OK;
-    for (m = 0; m < x->n; m++) {
-      const gt_task *t = &r->tasks[i / r->piece * x->n + m];
-      const size_t at = i % r->piece;
-      from[m].at = t->desc.hits + at * r->k;
-      from[m].end = from[m].at + t->desc.counts[at];
-      from[m].first = x->members[m].device->first;
-      if (!t->desc.statuses[at] || bad) continue;
-      bad = t;
-      status = t->desc.statuses[at];
-    }
-    if (gt_refuses(x->team, r->desc.queries[number])) gt_refuse(r, number);
-    else if (bad) gt_fail_query(r, number, status, &bad->error);
-    else if (r->desc.count) r->desc.counts[number] = gt_sum(x, r, i);
-    else r->desc.counts[number] = gt_merge(from, x->n, r->k, r->desc.hits + number * r->desc.k);
+/* Merges the hits of those queries of a round that all parts have answered. */
+static void gt_merge_some(const gt_context *x, gt_run *r) {
+  for (; r->merged < r->ntasks; r->merged += x->n) {
+    const gt_task *tasks = &r->tasks[r->merged];
+    size_t i;
+    for (i = 0; i < x->n; i++)
+      if (!__atomic_load_n(&tasks[i].ended, __ATOMIC_ACQUIRE)) return;
+    for (i = 0; i < tasks[0].desc.nq; i++) gt_merge_query(x, r, tasks, i);
   }
 }
 
@@ -10772,7 +10832,7 @@ static void gt_conclude(gt_run *r) {
 static void gt_advance(gt_context *x, gt_run *r) {
   size_t more = 0;
   if (x->team->parts) {
-    gt_merge_all(x, r);
+    gt_merge_some(x, r);
     if (!r->again) more = gt_gather(x, r, gt_wants_or);
   } else {
     if (r->again) gt_copy_all(r);
@@ -10823,17 +10883,24 @@ static int gt_poll(void *context, void *running) {
   gt_context *x = (gt_context *)context;
   gt_run *r = (gt_run *)running;
   if (r->ready) return 1;
-  if (__atomic_load_n(&r->open, __ATOMIC_ACQUIRE)) return 0;
+  if (__atomic_load_n(&r->open, __ATOMIC_ACQUIRE)) {
+    if (x->team->parts) gt_merge_some(x, r);
+    return 0;
+  }
   (void)pthread_mutex_lock(&x->lock);
   gt_advance(x, r);
   (void)pthread_mutex_unlock(&x->lock);
   return r->ready;
 }
 
-/* Looks at how many tasks of a run are open, until there are none, as long as it may. */
-static void gt_watch(const gt_run *r) {
+/* Looks at how many tasks of a run are open, until there are none, as long as it may; merges meanwhile what parts have
+ * answered. */
+static void gt_watch(const gt_context *x, gt_run *r) {
   const uint64_t until = gpuir__now() + GT_WATCH_NS;
-  while (__atomic_load_n(&r->open, __ATOMIC_ACQUIRE) && gpuir__now() < until) (void)sched_yield();
+  while (__atomic_load_n(&r->open, __ATOMIC_ACQUIRE) && gpuir__now() < until) {
+    if (x->team->parts) gt_merge_some(x, r);
+    (void)sched_yield();
+  }
 }
 
 static int gt_finish(void *context, void *running, gpuir_error *err) {
@@ -10842,7 +10909,7 @@ static int gt_finish(void *context, void *running, gpuir_error *err) {
   (void)pthread_mutex_lock(&x->lock);
   while (!r->ready) {
     (void)pthread_mutex_unlock(&x->lock);
-    gt_watch(r);
+    gt_watch(x, r);
     (void)pthread_mutex_lock(&x->lock);
     while (__atomic_load_n(&r->open, __ATOMIC_ACQUIRE)) (void)pthread_cond_wait(&x->done, &x->lock);
     gt_advance(x, r);
@@ -10871,11 +10938,11 @@ static void gt_detach(void *context) {
   for (i = 0; x->members && i < x->n; i++) {
     if (x->members[i].threaded) (void)pthread_join(x->members[i].thread, NULL);
     x->team->ix->calls->searcher_destroy(x->members[i].searcher);
+    for (j = 0; j < 3; j++) gpuir__buf_free(&a, &x->members[i].asked[j]);
   }
   for (i = 0; i < 2; i++) {
     for (j = 0; j < GT_TASKS; j++) {
       gpuir__buf_free(&a, &x->runs[i].tasks[j].results);
-      gpuir__buf_free(&a, &x->runs[i].tasks[j].asked);
       gpuir__buf_free(&a, &x->runs[i].tasks[j].deadlines);
     }
     gpuir__buf_free(&a, &x->runs[i].gathered);
