@@ -5847,6 +5847,7 @@ struct gpuir_cuda {
   uint32_t k_most;
   size_t batch; /* queries a launch at most */
   int by_itself; /* 1: the backend has chosen that, and may take fewer */
+  int ahead; /* the greatest priority of kernels */
   gc_grids grids;
   gpuir_cuda_info info; /* counters: atomic */
   gt_team *team; /* several devices, of which this is the handle alone; or NULL */
@@ -5996,8 +5997,8 @@ typedef struct gc_pipe {
   gc_locked locked;
 } gc_pipe;
 
-static int gc_stream_open(cudaStream_t *stream, gpuir_error *err) {
-  GC_TRY(cudaStreamCreateWithFlags(stream, cudaStreamNonBlocking), "creating a stream");
+static int gc_stream_open(cudaStream_t *stream, int priority, gpuir_error *err) {
+  GC_TRY(cudaStreamCreateWithPriority(stream, cudaStreamNonBlocking, priority), "creating a stream");
   return GPUIR_OK;
 }
 
@@ -6403,7 +6404,7 @@ static int gc_recode_all(gpuir_cuda *c, gpuir_error *err) {
   memset(&pipe, 0, sizeof pipe);
   memset(&r, 0, sizeof r);
   size = gpuir__min64(all, gpuir__max64(most, gpuir__min64(GC_AREA, c->room / 16))) + GC_AREA_MORE;
-  s = gc_stream_open(&stream, err);
+  s = gc_stream_open(&stream, 0, err);
   if (!s) s = gc_pipe_open(&pipe, stream, err);
   if (!s) s = gc_recoder_open(&r, &c->a, &pipe, GC_LISTS, err);
   if (!s) s = gc_take(c, size, &area, err);
@@ -6972,7 +6973,7 @@ static int gc_cache_open(gpuir_cuda *c, uint64_t room, gpuir_error *err) {
   if (s) return s;
   GC_TRY(cudaMemset(slab, 0, size), "clearing the slab");
   gc_cache_lay_out(k, &c->view, (uint8_t *)slab);
-  s = gc_stream_open(&k->stream, err);
+  s = gc_stream_open(&k->stream, 0, err);
   if (!s) gc_lock(&k->locked, c);
   return s;
 }
@@ -7329,6 +7330,7 @@ static int gc_shape(gpuir_cuda *c, gpuir_error *err) {
   cudaFuncAttributes at;
   int most, s = gc_look(c->device, &p, &c->info, err);
   if (s) return s;
+  GC_TRY(cudaDeviceGetStreamPriorityRange(NULL, &c->ahead), "asking for priorities");
   c->processors = p.multiProcessorCount;
   c->view.documents = (uint32_t)c->ix->stat.documents;
   s = gc_grid_of(c, (const void *)gc_and_decoding, GC_AND_THREADS, 0, &c->grids.ands, err);
@@ -8750,21 +8752,24 @@ static size_t gc_stage_plan(gc_track *x, const gc_plan *p, uint32_t k) {
 /* ========================
  * [cuda-14-launch]  host: launches, two at a time in a searcher, and their hits
  *
- * A searcher has two tracks, each with a stream and memory for one launch. A batch is cut into launches, as many as its
- * size asks for; each is planned, sent in one transfer and run by the kernels, all without waiting; while one is in
- * flight the other is planned, of the same batch or of the next one. Batches are served in the order in which they
- * began. Only gc_finish waits.
+ * A searcher has three tracks, each with a stream and memory for one launch. A batch is cut into launches, as many as
+ * its size asks for; each is planned, sent in one transfer and run by the kernels, all without waiting; while some are in
+ * flight the next is planned, of the same batch or of the next one. gc_max is most of an OR's launch and takes the whole
+ * device: the kernels around it go ahead of another launch's, so that of three launches one is always prepared when it
+ * ends. Batches are served in the order in which they began. Only gc_finish waits.
  *
  * Start at  gc_begin, gc_poll, gc_finish; gc_fly (fills free tracks), gc_land (hands out hits); gc_attach.
  * ======================*/
+
+#define GC_TRACKS 3u /* launches of a searcher in flight at most */
 
 /* What an attached searcher owns. */
 typedef struct gc_context {
   gpuir_cuda *cuda;
   gpuir_allocator a;
-  gc_track tracks[2];
-  unsigned ntracks; /* the second one is made when it is first needed */
-  int alone; /* 1: it could not be made */
+  gc_track tracks[GC_TRACKS];
+  unsigned ntracks; /* those behind the first are made when they are first needed */
+  int full; /* 1: the next one could not be made */
   unsigned threads; /* that may plan */
   gc_crew *crew; /* made when it is first needed */
   gc_run runs[2];
@@ -8776,21 +8781,30 @@ typedef struct gc_context {
 /* Puts a kernel into a track's stream. In a small launch the gaps between kernels are much of the time: there each
  * starts while the one before ends, and waits in gc_chained. In a large one it would take the place of others. */
 template <typename... Parameters>
-static void gc_start(const gc_track *x, void (*kernel)(Parameters...), size_t grid, unsigned threads, size_t shared,
-    Parameters... parameters) {
+static void gc_start_at(const gc_track *x, int priority, void (*kernel)(Parameters...), size_t grid, unsigned threads,
+    size_t shared, Parameters... parameters) {
   cudaLaunchConfig_t how;
-  cudaLaunchAttribute chained;
+  cudaLaunchAttribute attributes[2];
   memset(&how, 0, sizeof how);
-  memset(&chained, 0, sizeof chained);
-  chained.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  chained.val.programmaticStreamSerializationAllowed = 1;
+  memset(attributes, 0, sizeof attributes);
+  attributes[0].id = cudaLaunchAttributePriority;
+  attributes[0].val.priority = priority;
+  attributes[1].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attributes[1].val.programmaticStreamSerializationAllowed = 1;
   how.gridDim = dim3((unsigned)grid);
   how.blockDim = dim3(threads);
   how.dynamicSmemBytes = shared;
   how.stream = x->stream;
-  how.attrs = &chained;
-  how.numAttrs = x->chained ? 1 : 0;
+  how.attrs = attributes;
+  how.numAttrs = x->chained ? 2 : 1;
   (void)cudaLaunchKernelEx(&how, kernel, parameters...);
+}
+
+/* Likewise, ahead of other launches' gc_max. */
+template <typename... Parameters>
+static void gc_start(const gc_track *x, void (*kernel)(Parameters...), size_t grid, unsigned threads, size_t shared,
+    Parameters... parameters) {
+  gc_start_at(x, x->cuda->ahead, kernel, grid, threads, shared, parameters...);
 }
 
 /* Returns whether gc_and_guided also writes the hits of all queries of a launch. */
@@ -8815,8 +8829,8 @@ static void gc_launch_maxs(const gc_track *x, const gc_plan *p, int rerun) {
   const gc_batch *b = &x->batch;
   const uint64_t most = c->grids.maxs, warps = GC_GUIDED_THREADS / 32;
   gc_start(x, gc_max_plan, p->nmax, GC_FINAL_THREADS, 0, c->view, *b, rerun);
-  gc_start(x, gc_max, gpuir__min64((p->max_blocks * b->maxs.parts + warps - 1) / warps, most), GC_GUIDED_THREADS, 0,
-      c->view, *b);
+  gc_start_at(x, 0, gc_max, gpuir__min64((p->max_blocks * b->maxs.parts + warps - 1) / warps, most), GC_GUIDED_THREADS,
+      0, c->view, *b);
 }
 
 /* Launches the kernels of the tiles; of a rerun their bounds and order are known already. */
@@ -9071,7 +9085,7 @@ GPUIR__COLD static int gc_track_open(gc_track *x, const gc_sizes *most, gpuir_er
   int s;
   x->most = *most;
   s = gc_draft_open(x, err);
-  if (!s) s = gc_stream_open(&x->stream, err);
+  if (!s) s = gc_stream_open(&x->stream, x->cuda->ahead, err);
   if (!s && x->cuda->cache) s = gc_carrier_open(x->cuda, &x->by, err);
   if (s) return s;
   x->out_size = (size_t)gpuir__max64((2 + 2 * (uint64_t)GC_K_MOST) * 4, gpuir__min64(z->queries * 8192, 16u << 20));
@@ -9103,21 +9117,22 @@ GPUIR__COLD static int gc_track_open(gc_track *x, const gc_sizes *most, gpuir_er
   return GPUIR_OK;
 }
 
-/* Makes a searcher's second track, if the bound leaves as much again beside it. Returns 0 if that is not so, or a call
- * fails: then one launch at a time does. */
-static int gc_second(gc_context *x) {
+/* Makes a searcher's next track, if the bound leaves as much again beside it. Returns 0 if that is not so, or a call
+ * fails: then those that there are do. */
+static int gc_add_track(gc_context *x) {
   const gc_track *first = &x->tracks[0];
-  gc_track *track = &x->tracks[1];
+  gc_track *track = &x->tracks[x->ntracks];
   gpuir_error error;
   if (first->most.device > gc_left(x->cuda) / 2) return 0;
   track->cuda = x->cuda;
   track->a = x->a;
   track->engine = first->engine;
-  x->ntracks = 2;
-  if (!gc_track_open(track, &first->most, &error)) return 1;
-  gc_track_close(track);
-  x->ntracks = 1;
-  return 0;
+  if (gc_track_open(track, &first->most, &error)) {
+    gc_track_close(track);
+    return 0;
+  }
+  x->ntracks++;
+  return 1;
 }
 
 /* ---- landing a launch ---- */
@@ -9152,8 +9167,13 @@ static size_t gc_piece_most(const gpuir_query *const *queries, size_t n) {
 
 /* Returns the track whose launch began first; NULL: nothing is in flight. */
 static gc_track *gc_first_track(gc_context *x) {
-  gc_track *a = x->tracks[0].flight.run ? &x->tracks[0] : NULL, *b = x->tracks[1].flight.run ? &x->tracks[1] : NULL;
-  return a && b ? (a->flight.number < b->flight.number ? a : b) : a ? a : b;
+  gc_track *first = NULL;
+  unsigned i;
+  for (i = 0; i < x->ntracks; i++) {
+    gc_track *t = &x->tracks[i];
+    if (t->flight.run && (!first || t->flight.number < first->flight.number)) first = t;
+  }
+  return first;
 }
 
 /* Returns whether several threads may plan. Batches of a cache are planned by one: they take places in it in turn. */
@@ -9281,13 +9301,21 @@ static gc_run *gc_next_run(gc_context *x) {
 
 /* Returns a track that is free, or NULL. */
 static gc_track *gc_free_track(gc_context *x) {
-  if (!x->tracks[0].flight.run) return &x->tracks[0];
-  if (x->ntracks == 1 && !x->alone) x->alone = !gc_second(x);
-  return x->ntracks == 2 && !x->tracks[1].flight.run ? &x->tracks[1] : NULL;
+  unsigned i;
+  for (i = 0; i < x->ntracks; i++)
+    if (!x->tracks[i].flight.run) return &x->tracks[i];
+  if (x->ntracks == GC_TRACKS || x->full) return NULL;
+  x->full = !gc_add_track(x);
+  return x->full ? NULL : &x->tracks[i];
 }
 
 /* Returns the number of lists that this searcher holds. */
-static uint64_t gc_own_holds(const gc_context *x) { return x->tracks[0].held.n + x->tracks[1].held.n; }
+static uint64_t gc_own_holds(const gc_context *x) {
+  uint64_t n = 0;
+  unsigned i;
+  for (i = 0; i < x->ntracks; i++) n += x->tracks[i].held.n;
+  return n;
+}
 
 /* Fills free tracks with what waits. Returns NULL, or the batch whose next query finds no room, as long as other
  * searchers hold lists; *held: what to wait for. */
@@ -9433,7 +9461,7 @@ static int gc_poll(void *context, void *running) {
   const gc_run *r = (const gc_run *)running;
   const gc_holds *held;
   unsigned i;
-  for (i = 0; i < 2; i++)
+  for (i = 0; i < x->ntracks; i++)
     if (x->tracks[i].flight.run) gc_land(&x->tracks[i], 0);
   if (gc_next_run(x)) (void)cudaSetDevice(x->cuda->device);
   (void)gc_fly(x, &held);
@@ -9598,8 +9626,9 @@ GPUIR__COLD static int gc_attach_device(gpuir_searcher *s, gpuir_cuda *cuda, int
  * ======================*/
 
 #define GT_LEAST 64u /* queries of a share at least */
-#define GT_AND_COST 80000u /* see gt_cost */
-#define GT_OR_COST 90000u
+#define GT_AND_COST 322000u /* see gt_cost */
+#define GT_OR_COST 473000u
+#define GT_OR_DRIVING 20u
 #define GT_LOOK_NS 500000u /* so long a member looks for work before it sleeps: to be woken can take 200 us; */
 #define GT_WATCH_NS 20000000u /* and so long who waits for a batch looks, as it does with one device */
 #define GT_MEMBERS ((unsigned)GPUIR_MAX_DEVICES)
@@ -10401,17 +10430,20 @@ static uint64_t gt_driving(const gpuir_query *q) {
   return sum;
 }
 
-/* Returns about how long a device takes for a query, in postings of its shortest list. A line through the times of 2,500
- * calls of 1,000 random queries each, on 25.2 million documents and an H100: what is left is 3.2 % of a call's time for
- * either mode, of which calls differ by 6.8 %; with the shortest list alone it is 4.5 % for OR. */
+/* Returns about how long a device takes for a query, in look-ups: of each posting of the shortest list in all of them,
+ * and of OR, of one of twenty that drive in all others. A line through the times of 2,500 calls of 1,000 random queries
+ * each, on 25.2 million documents and an H100: what is left is 1.9 % of a call's time for AND and 2.6 % for OR, of which
+ * calls differ by 6.8 %. By the shortest list alone it is 3.2 and 4.5 %; by that and more of 20 properties of a query
+ * 1.8 and 2.4 %. */
 static uint64_t gt_cost(const gpuir_query *q) {
+  const uint64_t n = q->npositive;
   const int all = q->mode == GPUIR_AND;
   uint32_t least = UINT32_MAX;
   unsigned i;
-  for (i = 0; i < q->npositive; i++)
+  for (i = 0; i < n; i++)
     if (all || q->terms[i].df) least = gpuir__min32(least, q->terms[i].df);
   if (!least || least == UINT32_MAX) return 0; /* it has no hits */
-  return all ? (uint64_t)least + GT_AND_COST : least + gt_driving(q) / 4 + GT_OR_COST;
+  return n * least + (all ? GT_AND_COST : (n - 1) * gt_driving(q) / GT_OR_DRIVING + GT_OR_COST);
 }
 
 /* Moves the border between the shares of two members to where both have as much to do, as far as neither has taken
