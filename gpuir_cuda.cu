@@ -8761,15 +8761,16 @@ static size_t gc_stage_plan(gc_track *x, const gc_plan *p, uint32_t k) {
  * Start at  gc_begin, gc_poll, gc_finish; gc_fly (fills free tracks), gc_land (hands out hits); gc_attach.
  * ======================*/
 
-#define GC_TRACKS 3u /* launches of a searcher in flight at most */
+#define GC_TRACKS 3u /* launches of a searcher in flight at most; */
+#define GC_TRACKS_OF_MEMBER 2u /* of a team's member: what it takes later is levelled better */
 
 /* What an attached searcher owns. */
 typedef struct gc_context {
   gpuir_cuda *cuda;
   gpuir_allocator a;
   gc_track tracks[GC_TRACKS];
-  unsigned ntracks; /* those behind the first are made when they are first needed */
-  int full; /* 1: the next one could not be made */
+  unsigned ntracks; /* those behind the first are made when they are first needed, */
+  unsigned most_tracks; /* but no more than these */
   unsigned threads; /* that may plan */
   gc_crew *crew; /* made when it is first needed */
   gc_run runs[2];
@@ -9304,9 +9305,10 @@ static gc_track *gc_free_track(gc_context *x) {
   unsigned i;
   for (i = 0; i < x->ntracks; i++)
     if (!x->tracks[i].flight.run) return &x->tracks[i];
-  if (x->ntracks == GC_TRACKS || x->full) return NULL;
-  x->full = !gc_add_track(x);
-  return x->full ? NULL : &x->tracks[i];
+  if (x->ntracks == x->most_tracks) return NULL;
+  if (gc_add_track(x)) return &x->tracks[i];
+  x->most_tracks = x->ntracks;
+  return NULL;
 }
 
 /* Returns the number of lists that this searcher holds. */
@@ -9593,7 +9595,8 @@ static void gc_device_info(const gpuir_cuda *c, gpuir_cuda_info *info) {
 }
 
 /* Lets a searcher be answered by a device. */
-GPUIR__COLD static int gc_attach_device(gpuir_searcher *s, gpuir_cuda *cuda, int fallback, gpuir_error *err) {
+GPUIR__COLD static int gc_attach_device(gpuir_searcher *s, gpuir_cuda *cuda, unsigned tracks, int fallback,
+    gpuir_error *err) {
   static const gpuir_backend backend = {GPUIR_BACKEND_VERSION, "cuda", NULL, gc_begin, gc_poll, gc_finish, gc_detach};
   gc_context *x;
   GC_TRY(cudaSetDevice(cuda->device), "choosing the device");
@@ -9602,6 +9605,7 @@ GPUIR__COLD static int gc_attach_device(gpuir_searcher *s, gpuir_cuda *cuda, int
   x->a = s->engine.a;
   x->cuda = cuda;
   x->threads = s->nworkers + 1;
+  x->most_tracks = tracks;
   return gc_set_backend(s, &backend, x, gc_attach(x, &s->engine, err), fallback, err);
 }
 
@@ -11003,7 +11007,7 @@ static int gt_member_open(gt_member *m, const gpuir_searcher *like, unsigned num
   if (!GT_DEVICES) return gpuir_cuda_seam_member(number, m->searcher);
 #endif
   (void)number;
-  return gc_attach_device(m->searcher, m->device->cuda, 0, err);
+  return gc_attach_device(m->searcher, m->device->cuda, GC_TRACKS_OF_MEMBER, 0, err);
 }
 
 static int gt_attach(gt_context *x, const gpuir_searcher *like, gpuir_error *err) {
@@ -11466,7 +11470,8 @@ int gpuir_cuda_attach(gpuir_searcher *s, gpuir_cuda *cuda, int fallback, gpuir_e
   if (s->layout != gpuir__searcher_layout()) return gc_refuse(err, "gpuir_cuda_attach");
   if (s->ix != cuda->index)
     return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_cuda_attach: a searcher of another index");
-  return cuda->team ? gt_attach_searcher(s, cuda->team, fallback, err) : gc_attach_device(s, cuda, fallback, err);
+  if (cuda->team) return gt_attach_searcher(s, cuda->team, fallback, err);
+  return gc_attach_device(s, cuda, GC_TRACKS, fallback, err);
 }
 
 } /* extern "C" */
