@@ -8326,7 +8326,7 @@ static void gc_settle(const gc_planner *x, gc_run *r) {
 #define GC_SHEET_LEAST 16u /* and at least, */
 #define GC_SHEETS 96u /* of which so many are planned ahead at most */
 #define GC_FIRST_SHEETS 4u /* a batch's first launch has no more than these, for which the device waits: */
-#define GC_FIRST (GC_FIRST_SHEETS * GC_SHEET) /* so many queries */
+#define GC_FIRST_QUERIES (GC_FIRST_SHEETS * GC_SHEET) /* so many queries */
 #define GC_ROUSED_NS 1500000u /* so long planners look for the next batch's sheets before they sleep */
 
 /* A searcher's threads that plan. They sleep while there is nothing to plan, but for a moment at the end of a batch:
@@ -9192,7 +9192,8 @@ static size_t gc_piece(gc_context *x, const gpuir_batch_desc *d) {
   const gpuir_cuda *c = x->cuda;
   const int idle = !gc_first_track(x);
   const size_t most = gc_piece_most(d->queries, d->nq);
-  const size_t n = d->nq - (idle && d->nq > most && gc_may_hire(x) ? GC_FIRST : 0); /* behind the first launch */
+  const size_t n =
+      d->nq - (idle && d->nq > most && gc_may_hire(x) ? GC_FIRST_QUERIES : 0); /* behind the first launch */
   size_t pieces = (n + most - 1) / most;
   if (!c->by_itself) return c->batch;
   if (pieces == 1 && idle && n > c->batch / 2) pieces = 2;
@@ -9613,9 +9614,10 @@ GPUIR__COLD static int gc_attach_device(gpuir_searcher *s, gpuir_cuda *cuda, uns
  * [cuda-15-team]  host: several devices of one host
  *
  * A team answers one searcher's batches by several devices, its members. Either each of them holds the whole index and
- * every query is answered by one: members have equal shares of a batch and take them in whole launches, half of what is
- * left at a time, since smaller launches take longer; one that has nothing left takes from the others, also what a
- * device that fails leaves. Or each holds a part, the documents of a range as an index
+ * every query is answered by one: members have shares of a batch, two by two with a border between them, and take from
+ * them launch by launch, as smaller launches take longer and what is taken later is shared better. The border is where
+ * both will end at once, by what their queries cost and how far each of them is. One that has nothing left takes from
+ * the others, also what a device that fails leaves. Or each holds a part, the documents of a range as an index
  * of its own, and every query is answered by all; their hits are merged by score and docID. A part weighs its terms by
  * the whole's N, df and average length, as a shard does, and has the whole's seeds, thresholds that all parts share.
  * So its scores are the whole's, bit for bit, and a hit that it leaves out has k better ones in the whole.
@@ -9630,6 +9632,7 @@ GPUIR__COLD static int gc_attach_device(gpuir_searcher *s, gpuir_cuda *cuda, uns
  * ======================*/
 
 #define GT_LEAST 64u /* queries of a share at least */
+#define GT_CUTS 8u /* launches of a share that are taken one by one */
 #define GT_AND_COST 322000u /* see gt_cost */
 #define GT_OR_COST 473000u
 #define GT_OR_DRIVING 20u
@@ -10154,12 +10157,15 @@ typedef struct gt_run gt_run;
  * beginning on, and those of odd number from the end, so that the border between two shares can be moved. */
 typedef struct gt_share {
   size_t at, end;
-  size_t begin; /* where its member began */
+  size_t begin; /* where its member began, */
+  size_t ended; /* how many of those from there on it has answered, */
+  uint64_t when; /* and when the last of them, as gpuir__now tells time */
 } gt_share;
 
 /* What one round of a batch asks of one member. Its results go to the batch's arrays, or to its own. */
 typedef struct gt_task {
   struct gt_task *next; /* in the member's queue */
+  gt_share *share; /* its member's own, of which it was taken; or NULL */
   gt_run *run; /* NULL: it is not in use */
   const gpuir_query *const *queries; /* of the whole index */
   gpuir_batch_desc desc;
@@ -10187,6 +10193,9 @@ struct gt_run {
   gpuir__buf gathered; /* that and pointers to them */
   gt_share shares[GT_MEMBERS]; /* of members with the whole index */
   size_t grain; /* queries of a launch of theirs */
+  uint64_t since; /* when they were shared out */
+  gpuir__buf costs; /* [i] what the queries before number i cost, see gt_cost; */
+  const uint64_t *sums; /* these; NULL: they are not known */
   size_t ntasks; /* of the round; */
   size_t merged; /* of parts: so many of them, from the first on, have had their hits merged */
   gt_task tasks[GT_TASKS]; /* of parts those of one piece, by member, behind one another */
@@ -10283,6 +10292,7 @@ static unsigned gt_alive(const gt_context *x) {
 static void gt_open_task(gt_run *r, gt_task *t) {
   t->run = r;
   t->next = NULL;
+  t->share = NULL;
   t->cancel = r->cancel;
   t->deadline = r->deadline;
   t->ended = 0;
@@ -10333,6 +10343,8 @@ static void gt_share_out(const gt_context *x, gt_run *r) {
   size_t given = 0;
   unsigned i;
   memset(r->shares, 0, sizeof r->shares);
+  r->since = gpuir__now();
+  r->sums = NULL;
   for (i = 0; i < x->n && given < shares; i++) {
     const unsigned to = (first + i) % x->n;
     if (x->members[to].lost) continue;
@@ -10343,12 +10355,37 @@ static void gt_share_out(const gt_context *x, gt_run *r) {
   r->grain = c && !c->by_itself ? c->batch : gc_piece_most(gt_queries(r), r->n);
 }
 
+/* Moves the border between the shares of two members to where both will end at once, as far as neither has taken queries
+ * beyond it: each goes on from where it was when it last ended some, both at the pace of both. The lock is held. */
+static void gt_move_border(const gt_context *x, gt_run *r, unsigned even) {
+  gt_share *a = &r->shares[even], *b = a + 1;
+  const uint64_t *sums = r->sums;
+  size_t lo = a->at, hi = b->end;
+  double middle;
+  if (!sums || even + 1 >= x->n || a->end != b->at || x->members[even].lost || x->members[even + 1].lost) return;
+  middle = ((double)sums[a->begin] + (double)sums[b->begin]) / 2;
+  if (a->ended && b->ended) {
+    const uint64_t first = sums[a->begin + a->ended], last = sums[b->begin - b->ended];
+    const uint64_t gone = first - sums[a->begin] + sums[b->begin] - last;
+    const double spent = (double)(a->when - r->since) + (double)(b->when - r->since);
+    const double ahead = (double)b->when - (double)a->when; /* so long a has worked since, while b had not ended */
+    middle = ((double)first + (double)last + ahead * (double)gone / (spent > 1 ? spent : 1)) / 2;
+  }
+  while (lo < hi) {
+    const size_t mid = lo + (hi - lo) / 2;
+    if ((double)sums[mid] < middle) lo = mid + 1;
+    else hi = mid;
+  }
+  a->end = b->at = lo;
+}
+
 /* Returns the share of a run from which a member takes next: its own one; or, if it has nothing else to do, or the
  * owner was lost, the largest. NULL: there is none. The lock is held. */
 static gt_share *gt_choose_share(const gt_member *m, gt_run *r) {
   const gt_context *x = m->context;
   gt_share *best = &r->shares[m - x->members];
   unsigned i;
+  gt_move_border(x, r, (unsigned)(m - x->members) & ~1u);
   if (best->at < best->end) return best;
   for (i = 0; i < x->n; i++) {
     gt_share *s = &r->shares[i];
@@ -10357,13 +10394,14 @@ static gt_share *gt_choose_share(const gt_member *m, gt_run *r) {
   return best->at < best->end ? best : NULL;
 }
 
-/* Returns how many queries a member takes of its own share, of which `left` are left: half of it in launches that fill
- * the device, and with them what a batch's first launch has; or all, where that would leave next to nothing. */
+/* Returns how many queries a member takes of its own share, of which `left` are left: a launch that fills the device,
+ * or more if there are many, and with it what a batch's first launch has; or all, where that would leave next to
+ * nothing. */
 static size_t gt_own_cut(const gt_run *r, size_t left, int first) {
-  const size_t begin = first && left > r->grain ? GC_FIRST : 0, rest = left - begin;
+  const size_t begin = first && left > r->grain ? GC_FIRST_QUERIES : 0, rest = left - begin;
   const size_t launches = (rest + r->grain - 1) / r->grain, last = rest - (launches - 1) * r->grain;
   const size_t each = last < r->grain / 4 ? (rest + launches - 1) / launches : r->grain;
-  return begin + each * ((launches + 1) / 2);
+  return begin + each * ((launches + GT_CUTS - 1) / GT_CUTS);
 }
 
 /* Cuts the queries of a task from a share, the member's own or not. Returns the first, and how many in *n. */
@@ -10384,12 +10422,14 @@ static gt_task *gt_take_some(gt_member *m) {
   gt_share *s = r->used && r->taken < r->n ? gt_choose_share(m, r) : NULL;
   gt_task *t;
   size_t from, n;
+  int own;
   if (!s) {
     r = &x->runs[r == x->runs];
     s = r->used && r->taken < r->n ? gt_choose_share(m, r) : NULL;
   }
   if (!s) return NULL;
-  from = gt_cut_share(r, s, s == &r->shares[m - x->members], &n);
+  own = s == &r->shares[m - x->members];
+  from = gt_cut_share(r, s, own, &n);
   t = &r->tasks[r->ntasks];
   if (gt_describe(x, r, t, from, n, r->again)) {
     gt_drop(x, r, from, n, GPUIR_E_NOMEM);
@@ -10397,6 +10437,7 @@ static gt_task *gt_take_some(gt_member *m) {
   }
   r->ntasks++;
   gt_open_task(r, t);
+  if (own) t->share = s;
   gt_took(x, r, n);
   return t;
 }
@@ -10450,19 +10491,17 @@ static uint64_t gt_cost(const gpuir_query *q) {
   return n * least + (all ? GT_AND_COST : (n - 1) * gt_driving(q) / GT_OR_DRIVING + GT_OR_COST);
 }
 
-/* Moves the border between the shares of two members to where both have as much to do, as far as neither has taken
- * queries beyond it. It looks at all of their queries, while members begin with the first of them. */
-static void gt_level(gt_context *x, gt_run *r, unsigned even) {
+/* Adds up what a batch's queries cost, while members begin with the first of them, and moves the borders between their
+ * shares by it. */
+static void gt_level(gt_context *x, gt_run *r) {
   const gpuir_query *const *q = gt_queries(r);
-  gt_share *a = &r->shares[even], *b = a + 1;
-  size_t from = a->begin, to = b->begin;
-  uint64_t before = 0, behind = 0;
-  while (from < to)
-    if (before <= behind) before += gt_cost(q[from++]);
-    else behind += gt_cost(q[--to]);
+  uint64_t *sums = (uint64_t *)(void *)gpuir__buf_room(&x->a, &r->costs, (r->n + 1) * sizeof *sums);
+  size_t i;
+  if (!sums) return;
+  for (sums[0] = 0, i = 0; i < r->n; i++) sums[i + 1] = sums[i] + gt_cost(q[i]);
   (void)pthread_mutex_lock(&x->lock);
-  if (a->end == b->at && !x->members[even].lost && !x->members[even + 1].lost)
-    a->end = b->at = (size_t)gpuir__max64(a->at, gpuir__min64(from, b->end));
+  r->sums = sums;
+  for (i = 0; i < x->n; i += 2) gt_move_border(x, r, (unsigned)i);
   (void)pthread_mutex_unlock(&x->lock);
 }
 
@@ -10632,6 +10671,10 @@ static void gt_task_done(gt_member *m, gt_task *t) {
     if (m->lost) (void)__atomic_add_fetch(&x->team->lost, 1, __ATOMIC_RELAXED);
   }
   if (m->lost) gt_give_up(x);
+  if (t->share) {
+    t->share->ended += t->desc.nq;
+    t->share->when = gpuir__now();
+  }
   __atomic_store_n(&t->ended, 1, __ATOMIC_RELEASE);
   gt_close_one(x, t->run);
 }
@@ -10910,7 +10953,7 @@ static int gt_begin(void *context, const gpuir_batch_desc *batch, uint64_t deadl
   for (i = 0; i < batch->nq; i++) batch->counts[i] = 0;
   if (!gt_round(x, r)) gt_conclude(r);
   (void)pthread_mutex_unlock(&x->lock);
-  for (i = 0; i + 1 < x->n && !x->team->parts && r->n / x->n > r->grain; i += 2) gt_level(x, r, (unsigned)i);
+  if (!x->team->parts && r->n / x->n > r->grain) gt_level(x, r);
   *running = r;
   return GPUIR_OK;
 }
@@ -10982,6 +11025,7 @@ static void gt_detach(void *context) {
       gpuir__buf_free(&a, &x->runs[i].tasks[j].deadlines);
     }
     gpuir__buf_free(&a, &x->runs[i].gathered);
+    gpuir__buf_free(&a, &x->runs[i].costs);
   }
   if (x->ready) {
     (void)pthread_cond_destroy(&x->done);
