@@ -9632,7 +9632,7 @@ GPUIR__COLD static int gc_attach_device(gpuir_searcher *s, gpuir_cuda *cuda, uns
  * ======================*/
 
 #define GT_LEAST 64u /* queries of a share at least */
-#define GT_CUTS 8u /* launches of a share that are taken one by one */
+#define GT_CUTS 2u /* a member takes so much of its share at once: half of the launches that are left */
 #define GT_AND_COST 322000u /* see gt_cost */
 #define GT_OR_COST 473000u
 #define GT_OR_DRIVING 20u
