@@ -8780,24 +8780,28 @@ typedef struct gc_context {
 /* ---- kernels of a launch ---- */
 
 /* Puts a kernel into a track's stream. In a small launch the gaps between kernels are much of the time: there each
- * starts while the one before ends, and waits in gc_chained. In a large one it would take the place of others. */
+ * starts while the one before ends, and waits in gc_chained. In a large one it would take the place of others; there it
+ * has a priority. */
 template <typename... Parameters>
 static void gc_start_at(const gc_track *x, int priority, void (*kernel)(Parameters...), size_t grid, unsigned threads,
     size_t shared, Parameters... parameters) {
   cudaLaunchConfig_t how;
-  cudaLaunchAttribute attributes[2];
+  cudaLaunchAttribute attribute;
   memset(&how, 0, sizeof how);
-  memset(attributes, 0, sizeof attributes);
-  attributes[0].id = cudaLaunchAttributePriority;
-  attributes[0].val.priority = priority;
-  attributes[1].id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  attributes[1].val.programmaticStreamSerializationAllowed = 1;
+  memset(&attribute, 0, sizeof attribute);
+  if (x->chained) {
+    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attribute.val.programmaticStreamSerializationAllowed = 1;
+  } else {
+    attribute.id = cudaLaunchAttributePriority;
+    attribute.val.priority = priority;
+  }
   how.gridDim = dim3((unsigned)grid);
   how.blockDim = dim3(threads);
   how.dynamicSmemBytes = shared;
   how.stream = x->stream;
-  how.attrs = attributes;
-  how.numAttrs = x->chained ? 2 : 1;
+  how.attrs = &attribute;
+  how.numAttrs = 1;
   (void)cudaLaunchKernelEx(&how, kernel, parameters...);
 }
 

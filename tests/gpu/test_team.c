@@ -184,6 +184,57 @@ static void check_hits(const char *name, const gpuir_index *index, uint32_t voca
   gpuir_cuda_close(cuda);
 }
 
+#define LARGE \
+  5000u /* queries: parts take them in several pieces; members with the whole have a border between shares */
+
+/* Answers both halves of a large batch at once; returns how many queries have other hits than the CPU's. */
+static unsigned by_halves(gpuir_searcher *cpu, gpuir_searcher *gpu, gpuir_query **q) {
+  static gpuir_hit a[LARGE * 10], b[LARGE * 10];
+  static uint32_t na[LARGE], nb[LARGE];
+  gpuir_batch *batch[2];
+  gpuir_batch_desc d;
+  unsigned bad = 0, i;
+  memset(&d, 0, sizeof d);
+  d.nq = LARGE / 2;
+  d.k = 10;
+  for (i = 0; i < 2; i++) {
+    d.queries = (const gpuir_query *const *)q + i * d.nq;
+    d.hits = b + i * d.nq * 10;
+    d.counts = nb + i * d.nq;
+    if (gpuir_search_begin(gpu, &d, &batch[i])) return LARGE;
+  }
+  for (i = 0; i < 2; i++) bad += gpuir_search_finish(batch[i]) != 0;
+  bad += gpuir_search_batch(cpu, (const gpuir_query *const *)q, LARGE, 10, a, na) != 0;
+  for (i = 0; i < LARGE; i++) bad += na[i] != nb[i] || memcmp(a + i * 10, b + i * 10, na[i] * sizeof *a) != 0;
+  return bad;
+}
+
+/* Large batches of few queries, in all modes, by two and three members, one after the other and two in flight. */
+static void check_large(gpuir_index *ix, uint32_t vocabulary, int partition) {
+  static gpuir_query *q[LARGE];
+  gpuir_searcher *cpu, *gpu;
+  gpuir_error err;
+  synth_rng r = {55};
+  char what[160];
+  unsigned bad = 0, i, n;
+  for (i = 0; i < LARGE; i++) q[i] = i < 100 ? random_query(ix, vocabulary, &r, 1) : q[i % 100];
+  for (n = 2; n < 4; n++) {
+    gpuir_cuda *cuda = team(ix, zeros, n, partition, &err);
+    if (!cuda || gpuir_searcher_create(ix, NULL, &cpu, NULL) || gpuir_searcher_create(ix, NULL, &gpu, NULL) ||
+        gpuir_cuda_attach(gpu, cuda, 0, &err))
+      stop_at("a large batch", &err);
+    bad += compare(cpu, gpu, q, LARGE, 10, TOGETHER);
+    bad += by_halves(cpu, gpu, q);
+    bad += compare_counts(cpu, gpu, q, LARGE, TOGETHER);
+    gpuir_searcher_destroy(cpu);
+    gpuir_searcher_destroy(gpu);
+    gpuir_cuda_close(cuda);
+  }
+  (void)snprintf(what, sizeof what, "large batches: members with %s", partition ? "a part each" : "the whole");
+  report(!bad, what);
+  for (i = 0; i < 100; i++) gpuir_query_destroy(q[i]);
+}
+
 /* ---- members that are lost ---- */
 
 /* What came of a batch. */
@@ -294,7 +345,7 @@ static void check_losses(gpuir_index *ix, uint32_t vocabulary) {
 
 /* ---- a member that is slower than the other ---- */
 
-#define HALF 4000u /* queries of a member: ANDs, which it takes as 2,048, 1,024 and 928 */
+#define HALF 4000u /* queries of a member: ANDs, which it takes as 2,304, 1,024 and the rest */
 
 /* The first member ends nothing until the other one has answered its own half and what the first could not take yet. */
 static void check_slow(gpuir_index *ix, uint32_t vocabulary) {
@@ -318,7 +369,7 @@ static void check_slow(gpuir_index *ix, uint32_t vocabulary) {
   for (i = 0; i < 2 * HALF; i++) q[i] = own[i % 50];
   if (gpuir_search_batch(cpu, q, 50, 5, a, na)) exit(1);
   memset(&slow, 0, sizeof slow);
-  slow.until = HALF + 400; /* it could take 928 more */
+  slow.until = HALF + 400; /* it could take more: the first one's rest */
   status = gpuir_search_batch(gpu, q, 2 * HALF, 5, b, nb);
   slow.until = 0;
   for (i = 0; i < 2 * HALF; i++)
@@ -577,6 +628,8 @@ int main(void) {
     if (!i) check_calls(ix);
     if (i == 1) check_losses(ix, shapes[i].vocabulary);
     if (i == 1) check_slow(ix, shapes[i].vocabulary);
+    if (i == 1) check_large(ix, shapes[i].vocabulary, 0);
+    if (i == 1) check_large(ix, shapes[i].vocabulary, 1);
     if (i == 1) check_prefixes(ix);
     if (i == 1) check_limits(ix, shapes[i].vocabulary, 0);
     if (i == 1) check_limits(ix, shapes[i].vocabulary, 1);
