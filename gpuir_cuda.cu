@@ -33,7 +33,7 @@
  *     [cuda-11-cache]       host: lists of an index that is too big   gc_cache_hold_all gc_cache_open
  *     [cuda-12-open]        host: the index on the device             gc_open
  *     [cuda-13-plan]        host: queries become a launch             gc_plan_query gc_stage_plan
- *     [cuda-14-launch]      host: launches, two at a time, to hits    gc_begin gc_finish gc_attach
+ *     [cuda-14-launch]      host: launches, some at a time, to hits   gc_begin gc_finish gc_attach
  *     [cuda-15-team]        host: several devices                     gt_open gt_begin gt_member_main
  *     [cuda-15b-live]       host: snapshots of several segments       gl_open
  *     [cuda-16-api]         the C interface                           gpuir_cuda_open gpuir_cuda_attach
@@ -8750,19 +8750,19 @@ static size_t gc_stage_plan(gc_track *x, const gc_plan *p, uint32_t k) {
 }
 
 /* ========================
- * [cuda-14-launch]  host: launches, two at a time in a searcher, and their hits
+ * [cuda-14-launch]  host: launches, some at a time in a searcher, and their hits
  *
  * A searcher has three tracks, each with a stream and memory for one launch. A batch is cut into launches, as many as
  * its size asks for; each is planned, sent in one transfer and run by the kernels, all without waiting; while some are in
  * flight the next is planned, of the same batch or of the next one. gc_max is most of an OR's launch and takes the whole
- * device: the kernels around it go ahead of another launch's, so that of three launches one is always prepared when it
- * ends. Batches are served in the order in which they began. Only gc_finish waits.
+ * device: the kernels around it go ahead of another launch's, so that of three launches one is prepared when it ends.
+ * Batches are served in the order in which they began. Only gc_finish waits.
  *
  * Start at  gc_begin, gc_poll, gc_finish; gc_fly (fills free tracks), gc_land (hands out hits); gc_attach.
  * ======================*/
 
 #define GC_TRACKS 3u /* launches of a searcher in flight at most; */
-#define GC_TRACKS_OF_MEMBER 2u /* of a team's member: what it takes later is levelled better */
+#define GC_TRACKS_FEW 2u /* of a team's member, as what it takes later is levelled better, and of one beside a cache */
 
 /* What an attached searcher owns. */
 typedef struct gc_context {
@@ -9122,13 +9122,13 @@ GPUIR__COLD static int gc_track_open(gc_track *x, const gc_sizes *most, gpuir_er
   return GPUIR_OK;
 }
 
-/* Makes a searcher's next track, if the bound leaves as much again beside it. Returns 0 if that is not so, or a call
- * fails: then those that there are do. */
+/* Makes a searcher's next track, if the bound leaves as much again beside all of them. Returns 0 if that is not so, or a
+ * call fails: then those that there are do. */
 static int gc_add_track(gc_context *x) {
   const gc_track *first = &x->tracks[0];
   gc_track *track = &x->tracks[x->ntracks];
   gpuir_error error;
-  if (first->most.device > gc_left(x->cuda) / 2) return 0;
+  if (first->most.device > gc_left(x->cuda) / (2 * x->ntracks)) return 0;
   track->cuda = x->cuda;
   track->a = x->a;
   track->engine = first->engine;
@@ -9610,7 +9610,7 @@ GPUIR__COLD static int gc_attach_device(gpuir_searcher *s, gpuir_cuda *cuda, uns
   x->a = s->engine.a;
   x->cuda = cuda;
   x->threads = s->nworkers + 1;
-  x->most_tracks = tracks;
+  x->most_tracks = cuda->cache ? GC_TRACKS_FEW : tracks;
   return gc_set_backend(s, &backend, x, gc_attach(x, &s->engine, err), fallback, err);
 }
 
@@ -9619,7 +9619,7 @@ GPUIR__COLD static int gc_attach_device(gpuir_searcher *s, gpuir_cuda *cuda, uns
  *
  * A team answers one searcher's batches by several devices, its members. Either each of them holds the whole index and
  * every query is answered by one: members have shares of a batch, two by two with a border between them, and take from
- * them launch by launch, as smaller launches take longer and what is taken later is shared better. The border is where
+ * them half of what is left at a time, in launches that fill a device, since smaller ones take longer. The border is where
  * both will end at once, by what their queries cost and how far each of them is. One that has nothing left takes from
  * the others, also what a device that fails leaves. Or each holds a part, the documents of a range as an index
  * of its own, and every query is answered by all; their hits are merged by score and docID. A part weighs its terms by
@@ -9636,7 +9636,6 @@ GPUIR__COLD static int gc_attach_device(gpuir_searcher *s, gpuir_cuda *cuda, uns
  * ======================*/
 
 #define GT_LEAST 64u /* queries of a share at least */
-#define GT_CUTS 2u /* a member takes so much of its share at once: half of the launches that are left */
 #define GT_AND_COST 322000u /* see gt_cost */
 #define GT_OR_COST 473000u
 #define GT_OR_DRIVING 20u
@@ -10383,8 +10382,8 @@ static void gt_move_border(const gt_context *x, gt_run *r, unsigned even) {
   a->end = b->at = lo;
 }
 
-/* Returns the share of a run from which a member takes next: its own one; or, if it has nothing else to do, or the
- * owner was lost, the largest. NULL: there is none. The lock is held. */
+/* Moves the border of a member's share, and returns the share of a run from which it takes next: its own one; or, if it
+ * has nothing else to do, or the owner was lost, the largest. NULL: there is none. The lock is held. */
 static gt_share *gt_choose_share(const gt_member *m, gt_run *r) {
   const gt_context *x = m->context;
   gt_share *best = &r->shares[m - x->members];
@@ -10398,14 +10397,14 @@ static gt_share *gt_choose_share(const gt_member *m, gt_run *r) {
   return best->at < best->end ? best : NULL;
 }
 
-/* Returns how many queries a member takes of its own share, of which `left` are left: a launch that fills the device,
- * or more if there are many, and with it what a batch's first launch has; or all, where that would leave next to
- * nothing. */
+/* Returns how many queries a member takes of its own share, of which `left` are left: half of the launches that these
+ * are, and with the share's first ones what a batch's first launch has. A launch fills the device; all have as many
+ * where the last one would have next to nothing. */
 static size_t gt_own_cut(const gt_run *r, size_t left, int first) {
   const size_t begin = first && left > r->grain ? GC_FIRST_QUERIES : 0, rest = left - begin;
   const size_t launches = (rest + r->grain - 1) / r->grain, last = rest - (launches - 1) * r->grain;
   const size_t each = last < r->grain / 4 ? (rest + launches - 1) / launches : r->grain;
-  return begin + each * ((launches + GT_CUTS - 1) / GT_CUTS);
+  return begin + each * ((launches + 1) / 2);
 }
 
 /* Cuts the queries of a task from a share, the member's own or not. Returns the first, and how many in *n. */
@@ -11055,7 +11054,7 @@ static int gt_member_open(gt_member *m, const gpuir_searcher *like, unsigned num
   if (!GT_DEVICES) return gpuir_cuda_seam_member(number, m->searcher);
 #endif
   (void)number;
-  return gc_attach_device(m->searcher, m->device->cuda, GC_TRACKS_OF_MEMBER, 0, err);
+  return gc_attach_device(m->searcher, m->device->cuda, GC_TRACKS_FEW, 0, err);
 }
 
 static int gt_attach(gt_context *x, const gpuir_searcher *like, gpuir_error *err) {
