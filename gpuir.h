@@ -15786,8 +15786,8 @@ typedef struct gpuir__limits {
 
 /* A query that several engines evaluate together, each with cursors and a top-k of its own: the one that was asked, its
  * owner, and those that help. Each takes parts of a leaf that nobody has taken, in ascending order: blocks of the
- * driver, or tiles. What was found is put together behind each part, which gives the threshold of all. A helper may come
- * late and leave early. */
+ * driver, or tiles. What was found is put together behind each part, which gives the threshold of all. A helper may
+ * come late and leave early. */
 typedef struct gpuir__share {
   gpuir__atomic64 at; /* leaf << 32 | its first part that nobody has taken */
   gpuir__atomic64 threshold; /* the greatest threshold_key that an engine had */

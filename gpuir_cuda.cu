@@ -8753,10 +8753,10 @@ static size_t gc_stage_plan(gc_track *x, const gc_plan *p, uint32_t k) {
  * [cuda-14-launch]  host: launches, some at a time in a searcher, and their hits
  *
  * A searcher has three tracks, each with a stream and memory for one launch. A batch is cut into launches, as many as
- * its size asks for; each is planned, sent in one transfer and run by the kernels, all without waiting; while some are in
- * flight the next is planned, of the same batch or of the next one. gc_max is most of an OR's launch and takes the whole
- * device: the kernels around it go ahead of another launch's, so that of three launches one is prepared when it ends.
- * Batches are served in the order in which they began. Only gc_finish waits.
+ * its size asks for; each is planned, sent in one transfer and run by the kernels, all without waiting; while some are
+ * in flight the next is planned, of the same batch or of the next one. gc_max is most of an OR's launch and takes the
+ * whole device: the kernels around it go ahead of another launch's, so that of three launches one is prepared when it
+ * ends. Batches are served in the order in which they began. Only gc_finish waits.
  *
  * Start at  gc_begin, gc_poll, gc_finish; gc_fly (fills free tracks), gc_land (hands out hits); gc_attach.
  * ======================*/
@@ -9122,8 +9122,8 @@ GPUIR__COLD static int gc_track_open(gc_track *x, const gc_sizes *most, gpuir_er
   return GPUIR_OK;
 }
 
-/* Makes a searcher's next track, if the bound leaves as much again beside all of them. Returns 0 if that is not so, or a
- * call fails: then those that there are do. */
+/* Makes a searcher's next track, if the bound leaves as much again beside all of them. Returns 0 if that is not so, or
+ * a call fails: then those that there are do. */
 static int gc_add_track(gc_context *x) {
   const gc_track *first = &x->tracks[0];
   gc_track *track = &x->tracks[x->ntracks];
@@ -9619,9 +9619,9 @@ GPUIR__COLD static int gc_attach_device(gpuir_searcher *s, gpuir_cuda *cuda, uns
  *
  * A team answers one searcher's batches by several devices, its members. Either each of them holds the whole index and
  * every query is answered by one: members have shares of a batch, two by two with a border between them, and take from
- * them half of what is left at a time, in launches that fill a device, since smaller ones take longer. The border is where
- * both will end at once, by what their queries cost and how far each of them is. One that has nothing left takes from
- * the others, also what a device that fails leaves. Or each holds a part, the documents of a range as an index
+ * them half of what is left at a time, in launches that fill a device, since smaller ones take longer. The border is
+ * where both will end at once, by what their queries cost and how far each of them is. One that has nothing left takes
+ * from the others, also what a device that fails leaves. Or each holds a part, the documents of a range as an index
  * of its own, and every query is answered by all; their hits are merged by score and docID. A part weighs its terms by
  * the whole's N, df and average length, as a shard does, and has the whole's seeds, thresholds that all parts share.
  * So its scores are the whole's, bit for bit, and a hit that it leaves out has k better ones in the whole.
@@ -10358,8 +10358,8 @@ static void gt_share_out(const gt_context *x, gt_run *r) {
   r->grain = c && !c->by_itself ? c->batch : gc_piece_most(gt_queries(r), r->n);
 }
 
-/* Moves the border between the shares of two members to where both will end at once, as far as neither has taken queries
- * beyond it: each goes on from where it was when it last ended some, both at the pace of both. The lock is held. */
+/* Moves the border between the shares of two members to where both will end at once, as far as neither has taken
+ * queries beyond it: each goes on from where it last ended some, both at the pace of both. The lock is held. */
 static void gt_move_border(const gt_context *x, gt_run *r, unsigned even) {
   gt_share *a = &r->shares[even], *b = a + 1;
   const uint64_t *sums = r->sums;
@@ -10480,7 +10480,7 @@ static uint64_t gt_driving(const gpuir_query *q) {
 
 /* Returns about how long a device takes for a query, in look-ups: of each posting of the shortest list in all of them,
  * and of OR, of one of twenty that drive in all others. A line through the times of 2,500 calls of 1,000 random queries
- * each, on 25.2 million documents and an H100: what is left is 1.9 % of a call's time for AND and 2.6 % for OR, of which
+ * each, on 25.2 million documents and an H100: what is left is 1.9 % of a call's time for AND and 2.6 % for OR, while
  * calls differ by 6.8 %. By the shortest list alone it is 3.2 and 4.5 %; by that and more of 20 properties of a query
  * 1.8 and 2.4 %. */
 static uint64_t gt_cost(const gpuir_query *q) {
@@ -10846,7 +10846,7 @@ static void gt_refuse(gt_run *r, size_t i) {
   gt_fail_query(r, i, status, &error);
 }
 
-/* Merges the parts' hits of a query, number i of the tasks that have it, one a member. It has failed if it has in one. */
+/* Merges the parts' hits of a query, number i of the tasks that have it, one a member. It fails if it has in one. */
 static void gt_merge_query(const gt_context *x, gt_run *r, const gt_task *tasks, size_t i) {
   const size_t number = gt_number(r, (size_t)(tasks[0].queries - gt_queries(r)) + i);
   gt_source from[GT_MEMBERS];
