@@ -11,8 +11,8 @@
  *
  *   cuda   in one batch, `rounds` times (7) after a batch that warms up; as often, four times in a row, in batches of
  *          call=N (not), two of which are in flight; as often by searchers=N threads (none) at once, each of which
- *          answers all of them with a searcher of its own; and one by one, `alone` times (7), each time in another random order: the 50th
- *          and the 99th percentile of their medians, host to host, and the 99th of all times
+ *          answers all of them with a searcher of its own; and one by one, `alone` times (7), each time in another
+ *          random order: the 50th and the 99th percentile of their medians, host to host, and the 99th of all times
  *   cpu    the first cpu=N of them (all) on `threads` threads (16) and the first one=N of them (all) on one thread,
  *          each three times, or fewer if that has taken 10 seconds
  *
