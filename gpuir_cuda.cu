@@ -10220,7 +10220,7 @@ typedef struct gt_member {
   gt_task *flown[2]; /* those in flight, the older one first; its thread's, as what follows */
   gt_task *next; /* translated while two are in flight; or NULL */
   gpuir__buf asked[3]; /* a part's queries, of these three tasks, */
-  unsigned asks; /* taken in turn */
+  unsigned asks; /* taken in turn: tasks that have been in flight */
 } gt_member;
 
 /* What a searcher with a team has. */
@@ -10591,7 +10591,7 @@ static void gt_expect(const gt_device *d, const gpuir_query *const *queries, siz
 
 /* Makes a part's queries of a task's, and has the task in flight go on meanwhile. */
 static int gt_translate_all(gt_member *m, gt_task *t, gpuir_error *err) {
-  gpuir__buf *asked = &m->asked[m->asks++ % 3];
+  gpuir__buf *asked = &m->asked[m->asks % 3];
   const gpuir_query **to;
   uint8_t *at;
   size_t size = t->desc.nq * sizeof *to, i;
@@ -10697,6 +10697,7 @@ static gt_task *gt_work(gt_member *m, gt_task *t) {
     if (t != m->next) gt_prepare(m, t);
     m->next = NULL;
     if (!gt_task_begin(m, t)) return t;
+    m->asks++;
     m->flown[m->flown[0] != NULL] = t;
     return NULL;
   }

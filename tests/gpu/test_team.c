@@ -184,8 +184,7 @@ static void check_hits(const char *name, const gpuir_index *index, uint32_t voca
   gpuir_cuda_close(cuda);
 }
 
-#define LARGE \
-  5000u /* queries: parts take them in several pieces; members with the whole have a border between shares */
+#define LARGE 5000u /* queries: several pieces for parts; for members with the whole a border between their shares */
 
 /* Answers both halves of a large batch at once; returns how many queries have other hits than the CPU's. */
 static unsigned by_halves(gpuir_searcher *cpu, gpuir_searcher *gpu, gpuir_query **q) {
