@@ -32,11 +32,11 @@ static void stop_at(const char *what, const gpuir_error *err) {
 
 /* ---- members that are searchers of the CPU, and may fail ---- */
 
-/* How a backend fails: it refuses batches from the n-th on, or fails all of their queries, or every third; with which
- * status. Otherwise it answers by the CPU. */
+/* How a backend fails: it refuses batches from the n-th on, or fails all of their queries, or every third, or refuses
+ * only the n-th; with which status. Otherwise it answers by the CPU. */
 typedef struct faulty {
   int number; /* of the member; -1: none */
-  enum { FAILS_BEGIN, FAILS_ALL, FAILS_SOME } how;
+  enum { FAILS_BEGIN, FAILS_ALL, FAILS_SOME, REFUSES_ONE } how;
   int status;
   unsigned from; /* batches that succeed before */
 } faulty;
@@ -74,7 +74,9 @@ static int doubled_begin(void *context, const gpuir_batch_desc *batch, uint64_t 
   const int which = d->batch[0] != NULL;
   (void)deadline;
   d->fails[which] = d->faulty && d->batches++ >= fault.from;
-  if (d->fails[which] && fault.how == FAILS_BEGIN) return gpuir__fail(err, fault.status, 0, "the member fails");
+  if (fault.how == REFUSES_ONE) d->fails[which] = d->fails[which] && d->batches == fault.from + 1;
+  if (d->fails[which] && (fault.how == FAILS_BEGIN || fault.how == REFUSES_ONE))
+    return gpuir__fail(err, fault.status, 0, "the member fails");
   d->descs[which] = *batch;
   d->inner->engine.limits.cancel = cancel;
   if (gpuir_search_begin(d->inner, batch, &d->batch[which])) exit(1);
@@ -232,6 +234,53 @@ static void check_large(gpuir_index *ix, uint32_t vocabulary, int partition) {
   (void)snprintf(what, sizeof what, "large batches: members with %s", partition ? "a part each" : "the whole");
   report(!bad, what);
   for (i = 0; i < 100; i++) gpuir_query_destroy(q[i]);
+}
+
+/* A member with a part refuses one piece of a large batch: that piece alone fails, and those in flight around it are
+ * answered as ever. */
+static void check_refused_piece(gpuir_index *ix, uint32_t vocabulary) {
+  static gpuir_hit a[LARGE * 10], b[LARGE * 10];
+  static uint32_t na[LARGE], nb[LARGE];
+  static int statuses[LARGE];
+  static gpuir_query *q[LARGE];
+  gpuir_searcher *cpu, *gpu;
+  gpuir_batch_desc d;
+  gpuir_batch *batch;
+  gpuir_error err;
+  gpuir_cuda *cuda = team(ix, zeros, 2, 1, &err);
+  synth_rng r = {56};
+  unsigned i, failed = 0, bad = 0;
+  fault.number = 1;
+  fault.how = REFUSES_ONE;
+  fault.status = GPUIR_E_NOMEM;
+  fault.from = 1;
+  if (!cuda || gpuir_searcher_create(ix, NULL, &cpu, NULL) || gpuir_searcher_create(ix, NULL, &gpu, NULL) ||
+      gpuir_cuda_attach(gpu, cuda, 0, &err))
+    stop_at("a refused piece", &err);
+  for (i = 0; i < LARGE; i++) { /* AND+OR would take another round */
+    do q[i] = i < 100 ? random_query(ix, vocabulary, &r, 1) : q[i % 100];
+    while (q[i]->mode == GPUIR_ANDOR && (gpuir_query_destroy(q[i]), 1));
+  }
+  memset(&d, 0, sizeof d);
+  d.queries = (const gpuir_query *const *)q;
+  d.nq = LARGE;
+  d.k = 10;
+  d.hits = b;
+  d.counts = nb;
+  d.statuses = statuses;
+  if (gpuir_search_batch(cpu, d.queries, LARGE, 10, a, na) || gpuir_search_begin(gpu, &d, &batch)) exit(1);
+  (void)gpuir_search_finish(batch);
+  for (i = 0; i < LARGE; i++) {
+    failed += statuses[i] == GPUIR_E_NOMEM;
+    bad += statuses[i] && statuses[i] != GPUIR_E_NOMEM;
+    bad += !statuses[i] && (na[i] != nb[i] || memcmp(a + i * 10, b + i * 10, na[i] * sizeof *a) != 0);
+  }
+  report(!bad && failed >= 256 && failed < LARGE / 2, "a part that refuses one piece answers the others");
+  fault.number = -1;
+  for (i = 0; i < 100; i++) gpuir_query_destroy(q[i]);
+  gpuir_searcher_destroy(cpu);
+  gpuir_searcher_destroy(gpu);
+  gpuir_cuda_close(cuda);
 }
 
 /* ---- members that are lost ---- */
@@ -629,6 +678,7 @@ int main(void) {
     if (i == 1) check_slow(ix, shapes[i].vocabulary);
     if (i == 1) check_large(ix, shapes[i].vocabulary, 0);
     if (i == 1) check_large(ix, shapes[i].vocabulary, 1);
+    if (i == 1) check_refused_piece(ix, shapes[i].vocabulary);
     if (i == 1) check_prefixes(ix);
     if (i == 1) check_limits(ix, shapes[i].vocabulary, 0);
     if (i == 1) check_limits(ix, shapes[i].vocabulary, 1);
