@@ -15793,7 +15793,8 @@ typedef struct gpuir__share {
   gpuir__atomic64 threshold; /* the greatest threshold_key that an engine had */
   int open, dry; /* read and written atomically. Engines may join; nothing is left that they could take */
   const gpuir__atomic64 *backlog; /* more than `patience`, and helpers take nothing more */
-  uint64_t patience;
+  uint64_t patience; /* read and written atomically; 0: the search is not heavy */
+  uint64_t ripe; /* when the owner calls `ripened`, as gpuir__now tells time; 0: never */
   unsigned helpers, most; /* engines that help now; at most */
   int status; /* what stopped a helper within a part; 0: nothing */
   uint64_t helped; /* ns that helpers have worked */
@@ -15806,6 +15807,7 @@ typedef struct gpuir__share {
   pthread_mutex_t lock; /* of all but what is atomic */
   pthread_cond_t left; /* no engine helps any more */
   void (*opened)(struct gpuir__share *share); /* tells those who could help */
+  void (*ripened)(struct gpuir__share *share); /* it runs for long */
   void *user;
 } gpuir__share;
 
@@ -15964,7 +15966,12 @@ static uint32_t gpuir__share_take(gpuir__engine *e, uint32_t n, uint32_t most) {
   gpuir__share *s = e->rare.share;
   uint64_t at = __atomic_load_n(&s->at, __ATOMIC_ACQUIRE), end;
   uint32_t first, size = gpuir__min32(n / 32 + 1, most);
-  if (e->rare.helps && (e->rare.left || gpuir__peek(s->backlog) > s->patience || !gpuir__peek(&s->open))) {
+  if (!e->rare.helps && s->ripe && gpuir__now() >= s->ripe) {
+    s->ripe = 0;
+    s->ripened(s);
+  }
+  if (e->rare.helps &&
+      (e->rare.left || gpuir__peek(s->backlog) > gpuir__peek(&s->patience) || !gpuir__peek(&s->open))) {
     e->rare.left = 1;
     return n;
   }
@@ -22005,8 +22012,8 @@ static uint64_t gpuir__cost_estimate(gpuir__costs *c, const gpuir_query *q, uint
   return ns ? ns : 2000 + postings;
 }
 
-/* Notes what a query has cost: `high` falls by a 256th with one that costs less, and rises by a 16th with another. What
- * another thread overwrites is lost, which does no harm. */
+/* Notes what a query has cost: `high` falls by a 256th with one that costs less, and rises by a 16th with another. It
+ * does no harm if another thread overwrites that. */
 static void gpuir__cost_note(gpuir__costs *c, const gpuir_query *q, uint64_t ns) {
   uint64_t postings, high;
   gpuir__cost *cost = gpuir__cost_of(c, q, &postings);
@@ -22094,8 +22101,8 @@ static int gpuir__bell_choose(int *threads) {
   return n != 0;
 }
 
-/* Sees that n threads know that something has come for them to do, if so many do nothing. It came by a store that is
- * sequentially consistent, or under a lock that they take to look. One that is called already comes for this too. */
+/* Sees that n threads, if so many do nothing, know that something has come for them to do: by a sequentially consistent
+ * store, or under a lock that they take to look. One that is called already comes for this too. */
 GPUIR__NOINLINE void gpuir__bell_ring(gpuir__bell *b, int n) {
   if (!gpuir__seq_load(&b->listening)) return;
   n -= gpuir__seq_load(&b->calls);
@@ -22131,8 +22138,7 @@ static void gpuir__bell_leave(gpuir__bell *b, uint64_t *heard) {
   *heard = 0;
 }
 
-/* Called by a thread that found nothing to do: it listens and looks once more, so that it misses nothing; the second
- * time it rests. */
+/* Called by a thread that found nothing to do: it listens and looks once more; the second time it rests. */
 static void gpuir__bell_wait(gpuir__bell *b, uint64_t *heard, int looks) {
   if (*heard) {
     gpuir__bell_rest(b, *heard, looks);
@@ -22183,24 +22189,23 @@ static gpuir_task *gpuir__inbox_take(gpuir__inbox *b, uint64_t *key) {
  * small queries go before large ones that came with them, but none waits long for what came later; while very many wait
  * the due time alone; or earlier for a deadline. What queries cost is measured, by mode, number of words and postings.
  *
- * What a thread works with, its searcher and its share, is a mate. Who submits by gpuir_pool_run takes one that is idle
- * and answers the task himself, so that as many tasks as there are mates are at work.
+ * What a thread works with, its searcher and its share, is a mate. Who submits by gpuir_pool_run takes an idle one and
+ * answers the task himself: as many tasks as there are mates are at work.
  *
  * A thread that finds no task helps with a search that runs (gpuir__share): it takes parts of it, and leaves as soon as
- * a task waits. So queries have cores of their own while there are more queries than cores, and long ones several while
- * there are fewer. Heavy ones, which are few, are helped with first, as long as little waits: otherwise the many small
- * ones would leave them one core at any load.
+ * a task waits: queries have a core of their own while there are more of them than cores, or else several. Heavy ones
+ * and those that have run for long are helped with first, as long as little waits: otherwise the many small ones would
+ * leave them one core at any load.
  *
  * With a device a further thread drives it: while one or two batches run the next one forms. A task goes where it is
  * likely to be answered first: by the device after what is left of the batches in flight, if there are two, and the
  * mean time of a batch; by the threads after what waits for them and what 16 of 17 such queries do not exceed. The
  * device writes to memory of the batch alone; what it fails on goes back to the threads. If it does not answer within
- * the limit it is lost: its searcher and the memory of its batches, where it may still write, are given up.
+ * the limit it is lost: its searcher and its batches' memory, where it may still write, are given up.
  *
- * Of the schedulers in tools/lab it has a lane for each side and work taken from the other's (Ding et al. 2009), and
- * batches that form while one runs (Ao et al. 2011). No query moves from device to CPU: with one client that gained
- * nothing over the device alone, and under load batches gain far more (Griffin 2018; tools/results/schedulers,
- * schedulers-more).
+ * Of the schedulers in tools/lab it has a lane for each side, work taken from the other's (Ding et al. 2009), and
+ * batches that form while one runs (Ao et al. 2011); no query moves from device to CPU (Griffin 2018), as under load
+ * batches gain far more (tools/results/schedulers).
  *
  * Uses      [16-query], [20-engine], [24-execution], [29b-queues].
  * Start at  gpuir_pool_create, gpuir_pool_submit; gpuir__crew_work (a thread), gpuir__device_work (a device's).
@@ -22291,16 +22296,18 @@ GPUIR_API int gpuir_pool_answer(gpuir_searcher *s, gpuir_task *task) {
 
 /* A query that is worth so much, in ns, gets one helper; twice as much two, and so on. */
 #define GPUIR__SHARE_NS 100000u
-/* A query that costs so many times the mean is heavy: helpers stay while what waits costs less than twice as much. */
+/* A query that costs so many times the mean is heavy: helpers stay while what waits costs less than twice as much; */
 #define GPUIR__SHARE_HEAVY 6u
+/* and one that has run for so many times the mean, whatever was expected of it ("few-to-many": Haque et al. 2015). */
+#define GPUIR__SHARE_RIPE 2u
 /* More hits than so many cost more to merge than help saves. */
 #define GPUIR__SHARE_K 10000u
 /* While so many wait, a thread takes several tasks at a time: what the lock guards is in another processor's caches. At
  * most so many, and no more than take so many ns. */
 #define GPUIR__HANDFUL 16u
 #define GPUIR__HANDFUL_NS 200000u
-/* While what waits for each thread costs more than so many mean queries, tasks go as they came: otherwise all costly
- * ones of many that come at once would be left for the end, where they would slow one another in reading memory. */
+/* While what waits for each thread costs more than so many mean queries, tasks go as they came: or else all costly ones
+ * would be left for the end, where they slow one another in reading memory. */
 #define GPUIR__CROWD 64u
 
 struct gpuir__crew;
@@ -22477,7 +22484,7 @@ static int gpuir__crew_post(gpuir__crew *c, gpuir_task *const *tasks, size_t n) 
   return GPUIR_OK;
 }
 
-/* Returns what the device is likely to take to answer a task before which `before` others wait. A batch that is late is
+/* Returns what the device is likely to take for a task before which `before` others wait. A batch that is late is
  * expected to take as long again. */
 static uint64_t gpuir__device_estimate(const gpuir__crew *c, uint64_t now, uint64_t before) {
   const uint64_t batch = gpuir__peek(&c->device.batch_ns);
@@ -22539,20 +22546,31 @@ static void gpuir__crew_note(gpuir__crew *c, const gpuir_query *q, uint64_t ns) 
   gpuir__poke(&c->mean_ns, before ? (before * 255 + gpuir__min64(ns, UINT32_MAX)) / 256 : ns);
 }
 
-/* Returns what may wait, in ns, before those who help with a task leave it. */
-static uint64_t gpuir__crew_patience(gpuir__crew *c, const gpuir_task *task) {
-  const uint64_t mean = gpuir__peek(&c->mean_ns);
-  return mean && task->pool_cost / GPUIR__SHARE_HEAVY >= mean ? 2 * task->pool_cost : 0;
+/* Sets what may wait, in ns, before those who help with a search leave it. */
+static void gpuir__mate_weigh(gpuir__mate *m, uint64_t patience) {
+  gpuir__poke(&m->share.patience, patience);
+  if (patience) (void)__atomic_fetch_add(&m->crew->heavy, 1, __ATOMIC_RELAXED);
 }
 
-/* Returns how many threads may help with a task. While more waits than it has patience for nobody would come, and
- * sharing costs some of an OR's pruning. */
+/* Makes a search that runs for long heavy. */
+static void gpuir__mate_ripens(gpuir__share *share) {
+  gpuir__mate *m = (gpuir__mate *)share->user;
+  gpuir__mate_weigh(m, 2 * GPUIR__SHARE_HEAVY * gpuir__peek(&m->crew->mean_ns));
+}
+
+/* Returns how many threads may help with a task. While more waits than it may ever have patience for nobody would come,
+ * and sharing costs some of an OR's pruning. */
 static unsigned gpuir__mate_wants(gpuir__mate *m, const gpuir_task *task) {
   gpuir__crew *c = m->crew;
   const uint64_t helpers = gpuir__min64(task->pool_cost / GPUIR__SHARE_NS, c->pool->nthreads - 1);
-  if (!helpers || !c->shares || task->k > GPUIR__SHARE_K) return 0;
-  m->share.patience = gpuir__crew_patience(c, task);
-  return gpuir__peek(&c->backlog) > m->share.patience ? 0 : (unsigned)helpers;
+  const uint64_t mean = gpuir__peek(&c->mean_ns), heavy = GPUIR__SHARE_HEAVY * mean;
+  const uint64_t patience = heavy && task->pool_cost >= heavy ? 2 * task->pool_cost : 0;
+  if (!helpers || !c->shares || task->k > GPUIR__SHARE_K ||
+      gpuir__peek(&c->backlog) > gpuir__max64(patience, 2 * heavy))
+    return 0;
+  gpuir__mate_weigh(m, patience);
+  m->share.ripe = patience || !mean ? 0 : gpuir__now() + GPUIR__SHARE_RIPE * mean;
+  return (unsigned)helpers;
 }
 
 /* Answers a task, with the help of other threads if it is worth that, and completes it but for counting it; measured:
@@ -22561,15 +22579,14 @@ static void gpuir__mate_answer(gpuir__mate *m, gpuir_task *task, int measured) {
   gpuir__crew *c = m->crew;
   gpuir__engine *e = &m->searcher->engine;
   const unsigned helpers = gpuir__mate_wants(m, task);
-  const int heavy = helpers && m->share.patience;
   int status;
   m->share.most = helpers;
   m->share.helped = 0;
   task->on_device = 0;
   e->rare.share = helpers ? &m->share : NULL;
-  if (heavy) (void)__atomic_fetch_add(&c->heavy, 1, __ATOMIC_RELAXED);
   status = gpuir_pool_answer(m->searcher, task);
-  if (heavy) (void)__atomic_fetch_sub(&c->heavy, 1, __ATOMIC_RELAXED);
+  if (m->share.patience) (void)__atomic_fetch_sub(&c->heavy, 1, __ATOMIC_RELAXED);
+  gpuir__poke(&m->share.patience, 0);
   e->rare.share = NULL;
   if (c->shares && !status && measured)
     gpuir__crew_note(c, task->query, gpuir__now() - task->started + m->share.helped);
@@ -22586,7 +22603,7 @@ static gpuir__share *gpuir__mate_offer(const gpuir__mate *m) {
     gpuir__share *s = &c->mates[(me + i) % n].share;
     if (!gpuir__seq_load(&s->open) || gpuir__peek(&s->dry)) continue;
     gpuir__lock(&s->lock);
-    joins = gpuir__peek(&s->open) && s->helpers < s->most && gpuir__peek(&c->backlog) <= s->patience;
+    joins = gpuir__peek(&s->open) && s->helpers < s->most && gpuir__peek(&c->backlog) <= gpuir__peek(&s->patience);
     gpuir__unlock(&s->lock);
     if (joins) return s;
   }
@@ -22603,7 +22620,7 @@ GPUIR__COLD static gpuir_task *gpuir__crew_inherit(gpuir__crew *c) {
   return task;
 }
 
-/* Takes the tasks that a thread answers next, and returns how many; 0: none waits. The lock is held. */
+/* Takes the tasks that a thread answers next; returns how many, 0: none waits. The lock is held. */
 static unsigned gpuir__crew_next(gpuir__crew *c, gpuir_task *tasks[GPUIR__HANDFUL]) {
   const uint64_t mean = gpuir__peek(&c->mean_ns);
   unsigned n = 0, most = 1;
@@ -22619,7 +22636,7 @@ static unsigned gpuir__crew_next(gpuir__crew *c, gpuir_task *tasks[GPUIR__HANDFU
   return tasks[0] != NULL;
 }
 
-/* Counts tasks that were taken, puts the costly ones last, so that none waits for them, and asks for their memory. */
+/* Counts tasks that were taken, puts the costly ones last, as none is to wait for them, and prefetches them all. */
 static void gpuir__crew_sort(gpuir__crew *c, gpuir_task **tasks, unsigned n) {
   const uint64_t costly = GPUIR__SHARE_HEAVY * gpuir__peek(&c->mean_ns);
   uint64_t cost = 0;
@@ -22641,8 +22658,8 @@ static void gpuir__crew_sort(gpuir__crew *c, gpuir_task **tasks, unsigned n) {
   gpuir__crew_went(c, n, cost);
 }
 
-/* Answers tasks that a thread has taken; without a mate they end with CANCELLED. Of several one is measured, as what is
- * measured is everybody's memory. */
+/* Answers tasks that a thread has taken; without a mate they end with CANCELLED. Of several one is measured: what
+ * is measured is everybody's memory. */
 static void gpuir__crew_answer(gpuir__crew *c, gpuir__mate *m, gpuir_task **tasks, unsigned n) {
   unsigned i, measured;
   gpuir__crew_sort(c, tasks, n);
@@ -22680,7 +22697,7 @@ static void gpuir__crew_thread(gpuir__crew *c) {
   gpuir__bell_leave(&c->work, &heard);
 }
 
-/* Answers a task in the thread that submits it, if no other waits and a mate is idle; others may then wait for that. */
+/* Answers a task in the thread that submits it, if none waits and a mate is idle; others may then wait for that. */
 static int gpuir__crew_run(void *state, gpuir_task *task) {
   gpuir__crew *c = (gpuir__crew *)state;
   gpuir__mate *m = NULL;
@@ -23043,6 +23060,7 @@ static int gpuir__mate_make(gpuir__crew *c, gpuir__mate *m, const gpuir_searcher
   (void)pthread_cond_init(&m->share.left, NULL);
   m->share.backlog = &c->backlog;
   m->share.opened = gpuir__mate_offers;
+  m->share.ripened = gpuir__mate_ripens;
   m->share.user = m;
   gpuir__mate_give(m);
   return gpuir_searcher_create(c->pool->ix, desc, &m->searcher, err);

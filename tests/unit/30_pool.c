@@ -111,8 +111,10 @@ typedef struct sharing {
   gpuir_index *index;
   gpuir__share share;
   gpuir__atomic64 leave;
-  int stop, joined, offered;
+  int stop, joined, offered, ripened; /* the last two: of the owner alone */
 } sharing;
+
+static void count_ripe(gpuir__share *s) { ((sharing *)s->user)->ripened++; }
 
 /* Every fourth search waits until another engine has joined it. */
 static void wait_for_help(gpuir__share *s) {
@@ -165,6 +167,7 @@ static void check_shared(const world *w, int disturbed, unsigned rounds) {
   x.share.backlog = &x.leave;
   x.share.patience = 2;
   x.share.opened = wait_for_help;
+  x.share.ripened = count_ripe;
   x.share.user = &x;
   x.share.most = HELPERS;
   (void)pthread_mutex_init(&x.share.lock, NULL);
@@ -174,12 +177,15 @@ static void check_shared(const world *w, int disturbed, unsigned rounds) {
   if (disturbed) assert_int_equal(pthread_create(&thread[HELPERS], NULL, disturb, &x), 0);
   for (round = 0; round < rounds; round++)
     for (i = 0; i < QUERIES; i++) {
+      const int offered = x.offered, ripened = x.ripened;
       size_t n;
+      x.share.ripe = 1 + round % 2 * (UINT64_MAX - 1); /* a time that has passed, or never comes */
       s->engine.rare.share = &x.share;
       assert_int_equal(gpuir_search(s, w->query[i], hits, w->k[i], &n), GPUIR_OK);
       s->engine.rare.share = NULL;
       assert_int_equal(n, w->n[i]);
       assert_memory_equal(hits, w->hits[i], n * sizeof *hits);
+      assert_true(x.ripened - ripened <= (round % 2 ? 0 : x.offered - offered));
     }
   __atomic_store_n(&x.stop, 1, __ATOMIC_RELAXED);
   for (i = 0; i < HELPERS + (unsigned)disturbed; i++) {
@@ -189,6 +195,7 @@ static void check_shared(const world *w, int disturbed, unsigned rounds) {
   }
   assert_true(x.offered > 0);
   assert_true(x.joined > 0);
+  assert_true(x.ripened > 0);
   (void)s->engine.a.resize(s->engine.a.user, x.share.found.heap, x.share.found.cap * 8, 0);
   gpuir_searcher_destroy(s);
   (void)pthread_mutex_destroy(&x.share.lock);
@@ -609,6 +616,50 @@ static void test_crowd(void **state) {
   gpuir__crew_collect(c, &c->inbox, &c->lane);
   for (i = 0; i < 5; i++) assert_ptr_equal(gpuir__crew_take(c, &c->lane), &t[order[i]]);
   (void)pthread_mutex_unlock(&c->lock);
+  gpuir_pool_destroy(p);
+}
+
+/* A search that is not expected to be heavy is so when it has run for long: then others help though something waits. No
+ * thread runs. */
+static void test_ripe(void **state) {
+  const uint64_t mean = GPUIR__SHARE_NS, heavy = GPUIR__SHARE_HEAVY * mean;
+  gpuir_pool *p = pool_on(&small, "auto", 2, 0);
+  gpuir__crew *c = (gpuir__crew *)p->state;
+  gpuir__mate *m = &c->mates[0];
+  gpuir_task t;
+  uint64_t before;
+  (void)state;
+  memset(&t, 0, sizeof t);
+  t.k = 1;
+  c->mean_ns = mean;
+  t.pool_cost = heavy - 1;
+  c->backlog = 2 * heavy + 1; /* nobody would come, nor when it is heavy */
+  assert_int_equal(gpuir__mate_wants(m, &t), 0);
+  assert_int_equal(c->heavy, 0);
+  c->backlog = 2 * heavy;
+  before = gpuir__now();
+  assert_int_equal(gpuir__mate_wants(m, &t), 1);
+  assert_true(m->share.ripe >= before + GPUIR__SHARE_RIPE * mean);
+  assert_true(m->share.ripe <= gpuir__now() + GPUIR__SHARE_RIPE * mean);
+  assert_true(!c->heavy && !m->share.patience);
+  m->share.open = 1;
+  m->share.most = 1;
+  assert_null(gpuir__mate_offer(&c->mates[1]));
+  m->share.ripened(&m->share);
+  assert_int_equal(c->heavy, 1);
+  assert_int_equal(m->share.patience, 2 * heavy);
+  assert_ptr_equal(gpuir__mate_offer(&c->mates[1]), &m->share);
+  c->backlog = 2 * heavy + 1;
+  assert_null(gpuir__mate_offer(&c->mates[1]));
+  m->share.open = c->heavy = 0;
+  t.pool_cost = heavy; /* from the start */
+  c->backlog = 0;
+  assert_int_equal(gpuir__mate_wants(m, &t), 1);
+  assert_true(c->heavy == 1 && !m->share.ripe);
+  assert_int_equal(m->share.patience, 2 * heavy);
+  c->mean_ns = 0; /* nothing was measured */
+  assert_int_equal(gpuir__mate_wants(m, &t), 1);
+  assert_true(!m->share.ripe && !m->share.patience);
   gpuir_pool_destroy(p);
 }
 
@@ -1525,6 +1576,7 @@ int main(void) {
       cmocka_unit_test(test_order),
       cmocka_unit_test(test_handful),
       cmocka_unit_test(test_crowd),
+      cmocka_unit_test(test_ripe),
       cmocka_unit_test(test_handful_stop),
       cmocka_unit_test(test_destroy),
       cmocka_unit_test(test_device),
