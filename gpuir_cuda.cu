@@ -10398,20 +10398,21 @@ static gt_share *gt_choose_share(const gt_member *m, gt_run *r) {
 }
 
 /* Returns how many queries a member takes of its own share, of which `left` are left: half of the launches that these
- * are, and with the share's first ones what a batch's first launch has. A launch fills the device; all have as many
- * where the last one would have next to nothing. */
-static size_t gt_own_cut(const gt_run *r, size_t left, int first) {
-  const size_t begin = first && left > r->grain ? GC_FIRST_QUERIES : 0, rest = left - begin;
+ * are, and first, if its device waits, what a batch's first launch has then. A launch fills the device; all have as
+ * many where the last one would have next to nothing. */
+static size_t gt_own_cut(const gt_run *r, size_t left, int waits) {
+  const size_t begin = waits && left > r->grain ? GC_FIRST_QUERIES : 0, rest = left - begin;
   const size_t launches = (rest + r->grain - 1) / r->grain, last = rest - (launches - 1) * r->grain;
   const size_t each = last < r->grain / 4 ? (rest + launches - 1) / launches : r->grain;
   return begin + each * ((launches + 1) / 2);
 }
 
-/* Cuts the queries of a task from a share, the member's own or not. Returns the first, and how many in *n. */
-static size_t gt_cut_share(const gt_run *r, gt_share *s, int own, size_t *n) {
+/* Cuts the queries of a task from a share, the member's own or not; waits: 1 if its device has nothing to do. Returns
+ * the first, and how many in *n. */
+static size_t gt_cut_share(const gt_run *r, gt_share *s, int own, int waits, size_t *n) {
   const size_t left = s->end - s->at;
-  const int odd = (s - r->shares) & 1, at_end = odd == own, first = s->begin == (odd ? s->end : s->at);
-  *n = own ? gt_own_cut(r, left, first) : gpuir__max64(left / 2, GT_LEAST);
+  const int odd = (s - r->shares) & 1, at_end = odd == own;
+  *n = own ? gt_own_cut(r, left, waits) : gpuir__max64(left / 2, GT_LEAST);
   if (*n + (own ? 0 : GT_LEAST / 2) > left || r->ntasks + GT_MEMBERS >= GT_TASKS) *n = left;
   if (at_end) s->end -= *n;
   else s->at += *n;
@@ -10432,7 +10433,7 @@ static gt_task *gt_take_some(gt_member *m) {
   }
   if (!s) return NULL;
   own = s == &r->shares[m - x->members];
-  from = gt_cut_share(r, s, own, &n);
+  from = gt_cut_share(r, s, own, !m->flown[0], &n);
   t = &r->tasks[r->ntasks];
   if (gt_describe(x, r, t, from, n, r->again)) {
     gt_drop(x, r, from, n, GPUIR_E_NOMEM);
