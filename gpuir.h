@@ -22299,7 +22299,7 @@ GPUIR_API int gpuir_pool_answer(gpuir_searcher *s, gpuir_task *task) {
 /* A query that costs so many times the mean is heavy: helpers stay while what waits costs less than twice as much; */
 #define GPUIR__SHARE_HEAVY 6u
 /* and one that runs for more than so many times the mean, whatever was expected ("few-to-many": Haque et al. 2015). */
-#define GPUIR__SHARE_RIPE 1u
+#define GPUIR__SHARE_RIPE 4u
 /* More hits than so many cost more to merge than help saves. */
 #define GPUIR__SHARE_K 10000u
 /* While so many wait, a thread takes several tasks at a time: what the lock guards is in another processor's caches. At
