@@ -2371,6 +2371,7 @@ static int gcl_launch_run(gcl_runner *r, gcl_run *run, gpuir_error *err) {
     }
     run->side = cand;
   }
+  gcl_mark(r, GPUIR_CUDA_LAB_INTERSECT);
   GC_TRY(cudaGetLastError(), "intersecting");
   return GPUIR_OK;
 }
