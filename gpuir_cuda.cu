@@ -509,6 +509,7 @@ static __device__ unsigned long long gc_select(const Keys &keys, uint32_t n, uin
   for (;; above = shift) {
     shift = above > 8 ? above - 8 : 0;
     for (i = threadIdx.x; i < 256; i += blockDim.x) hist[i] = 0;
+    if (!threadIdx.x) memset(&digit, 0, sizeof digit); /* keys that others just wrote may be wider, and not counted */
     __syncthreads();
     for (i = threadIdx.x; i < n; i += 4 * blockDim.x) { /* four keys on their way at once */
       unsigned long long key[4];
@@ -4144,7 +4145,7 @@ static __device__ uint32_t gc_blocks_to_take(const gc_view &v, const gc_job &job
   for (i = 0; i < drivers; i++) {
     const gc_term &t = terms[i];
     const uint32_t step = 1 + t.nblocks / GC_LOOKED;
-    uint32_t n;
+    uint32_t n = 0;
     behind -= t.most;
     if (job.stored && t.kind == GC_LONG) {
 #pragma unroll 4
@@ -4215,7 +4216,7 @@ static __global__ void __launch_bounds__(GC_FINAL_THREADS, GC_GUIDED_BLOCKS)
   uint64_t all = (uint64_t)GC_TILE_COST * v.ntiles;
   bool follow;
   if (rerun && (state->done || !state->followed)) return;
-  if (!rerun && gc_spared(b, j)) {
+  if (gc_spared(b, j)) { /* in a rerun too: nobody would clear what it found */
     if (!threadIdx.x) state->followed = 1;
     return;
   }
@@ -4952,13 +4953,14 @@ static __device__ __forceinline__ void gc_final_query(const gc_view &v, const gc
   __shared__ uint32_t hist[256];
   const uint2 jobs = b.query_jobs[query];
   uint32_t *out = b.out + (uint64_t)query * b.out_stride;
-  unsigned long long *cand, kth = 0;
+  unsigned long long *cand, kth = 0, known;
   uint32_t other, k, n, count, safe;
   const uint32_t j = gc_final_job(b, jobs, &other);
   if (j == GC_NONE) return;
   cand = b.cand + (uint64_t)j * b.room;
   count = b.states[j].count;
   safe = b.states[j].safe;
+  known = !safe ? b.states[j].floor : safe > 1 ? ((unsigned long long)(safe - 1) << 32) - 1 : 0;
   if (b.jobs[j].count) {
     if (!threadIdx.x) {
       out[1] = count;
@@ -4971,12 +4973,12 @@ static __device__ __forceinline__ void gc_final_query(const gc_view &v, const gc
   k = min(b.jobs[j].k, n);
   if (n > k && (n > GC_RANKED || count > b.room)) kth = gc_select(gc_keys_cand{cand}, n, k, k, hist);
   __syncthreads();
-  if (count > b.room) {
-    gc_ask_again(b, j, other, max(b.states[j].floor, kth - 1), out);
+  if (count > b.room) { /* nothing will check a guess in the rerun: the floor has to be known */
+    gc_ask_again(b, j, other, max(known, kth - 1), out);
     return;
   }
   if (safe && gc_above(cand, n, b.states[j].floor) < b.jobs[j].k) {
-    gc_ask_again(b, j, other, safe > 1 ? ((unsigned long long)(safe - 1) << 32) - 1 : 0, out);
+    gc_ask_again(b, j, other, known, out);
     return;
   }
   if (n <= GC_RANKED) gc_rank_hits(v, cand, n, k, best, out);
@@ -5864,6 +5866,8 @@ static int gc_fail(gpuir_error *err, cudaError_t e, const char *what) {
 #ifdef GPUIR_CUDA_SEAM
 long gpuir_cuda_seam_calls, gpuir_cuda_seam_fail;
 long gpuir_cuda_seam_prompts; /* launches of gc_prompt */
+int gpuir_cuda_seam_looks; /* launches are looked at when they have ended: */
+uint64_t gpuir_cuda_seam_left; /* candidates that they have left in their buffers */
 int gpuir_cuda_seam_error;
 int gpuir_cuda_seam_uncut; /* no list is cut into slices */
 int gpuir_cuda_seam_unweighed; /* no list is weighed by a snapshot */
@@ -9142,6 +9146,22 @@ static int gc_add_track(gc_context *x) {
 
 /* ---- landing a launch ---- */
 
+#ifdef GPUIR_CUDA_SEAM
+/* Counts the candidates that a launch has left in its buffer, if a test wants to know. */
+static void gc_look_for_left(const gc_track *x) {
+  const size_t n = x->most.ncand;
+  unsigned long long *cand = gpuir_cuda_seam_looks ? (unsigned long long *)gpuir__alloc(&x->a, n * 8) : NULL;
+  size_t i;
+  if (!cand) return;
+  (void)cudaMemcpyAsync(cand, x->batch.cand, n * 8, cudaMemcpyDeviceToHost, x->stream);
+  (void)cudaStreamSynchronize(x->stream);
+  for (i = 0; i < n; i++) gpuir_cuda_seam_left += cand[i] != 0;
+  gpuir__free(&x->a, cand, n * 8);
+}
+#else
+#define gc_look_for_left(x) ((void)0)
+#endif
+
 /* Ends a launch: the queries that wait for it fail with a status, if that is not 0. */
 static void gc_end(gc_track *x, int status, const gpuir_error *err) {
   gc_flight *f = &x->flight;
@@ -9152,6 +9172,7 @@ static void gc_end(gc_track *x, int status, const gpuir_error *err) {
     (void)cudaGetLastError();
   } else {
     x->dirty = 0;
+    gc_look_for_left(x);
   }
   for (i = f->first; status && i < f->end; i++)
     if (r->desc.counts[i] == GC_NONE) gc_fail_query(r, i, status, err);
@@ -9363,6 +9384,24 @@ static void gc_deliver(gc_track *x, int status, const gpuir_error *err) {
   }
 }
 
+/* Returns what stops all queries of a launch that ask for another run; 0: some may go on. */
+static int gc_all_stopped(const gc_track *x, gpuir_error *err) {
+  const gc_run *r = x->flight.run;
+  const uint64_t now = gc_now(r);
+  const uint32_t *out = x->out;
+  int status = GPUIR_OK;
+  size_t i;
+  for (i = x->flight.first; i < x->flight.end; i++) {
+    if (r->desc.counts[i] != GC_NONE) continue;
+    if (out[0] == GC_NONE) {
+      status = gc_stopped(r, i, now, err);
+      if (!status) return GPUIR_OK;
+    }
+    out += x->batch.out_stride;
+  }
+  return status;
+}
+
 /* Starts a launch again whose queries have lost candidates. Returns 0 if none did, or there shall be no other run: then
  * *status and *err say why. */
 static int gc_again(gc_track *x, int *status, gpuir_error *err) {
@@ -9371,7 +9410,7 @@ static int gc_again(gc_track *x, int *status, gpuir_error *err) {
   *status = GPUIR_OK;
   for (i = 0; i < f->plan.nq && x->out[i * x->batch.out_stride] != GC_NONE; i++) {}
   if (i == f->plan.nq) return 0;
-  *status = gc_stopped(f->run, f->first, gc_now(f->run), err);
+  *status = gc_all_stopped(x, err);
   if (!*status && ++f->tries == 64)
     *status = gpuir__fail(err, GPUIR_E_BACKEND, 0, "CUDA: too many candidates share one score");
   (void)cudaSetDevice(x->cuda->device);

@@ -961,9 +961,9 @@ typedef struct beside {
   gpuir_searcher *cpu, *gpu;
 } beside;
 
-static void open_beside(beside *x, const char *path) {
+static void open_beside(beside *x, const char *path, const gpuir_cuda_desc *desc) {
   gpuir_error err;
-  if (gpuir_open(path, NULL, &x->ix, &err) || gpuir_cuda_open(x->ix, NULL, &x->cuda, &err) ||
+  if (gpuir_open(path, NULL, &x->ix, &err) || gpuir_cuda_open(x->ix, desc, &x->cuda, &err) ||
       gpuir_searcher_create(x->ix, NULL, &x->cpu, NULL) || gpuir_searcher_create(x->ix, NULL, &x->gpu, NULL) ||
       gpuir_cuda_attach(x->gpu, x->cuda, 0, &err)) {
     printf("Bail out! %s\n", err.msg);
@@ -986,7 +986,7 @@ static void check_guesses(const char *path, uint32_t vocabulary, unsigned n) {
   gpuir_query *q[300]; /* n at most */
   synth_rng r = {4711};
   unsigned bad = 0, i, high;
-  open_beside(&x, path);
+  open_beside(&x, path, NULL);
   for (i = 0; i < n; i++) q[i] = random_query(x.ix, vocabulary, &r, 0);
   for (i = 0; i < sizeof ks / sizeof ks[0]; i++) {
     long calls[4];
@@ -1017,7 +1017,7 @@ static void check_prompt(const char *name, const char *path, uint32_t vocabulary
   synth_rng r = {81};
   unsigned bad = 0, i;
   char what[160];
-  open_beside(&x, path);
+  open_beside(&x, path, NULL);
   gpuir_cuda_get_info(x.cuda, &info);
   for (i = 0; i < n;) {
     q[i] = random_query(x.ix, vocabulary, &r, 0);
@@ -1032,6 +1032,90 @@ static void check_prompt(const char *name, const char *path, uint32_t vocabulary
   (void)snprintf(what, sizeof what, "ANDs alone with short drivers: %s", name);
   report(!bad, what);
   for (i = 0; i < n; i++) gpuir_query_destroy(q[i]);
+  close_beside(&x);
+}
+
+extern int gpuir_cuda_seam_looks;
+extern uint64_t gpuir_cuda_seam_left;
+
+/* What a launch left among its candidates would raise floors of the next one. None does, also where ANDs lose
+ * candidates, run again and spare their ORs. */
+static void check_left(const char *path) {
+  static const shape dense = {"", 30000, 4, 3, 1, 1, 0};
+  static const size_t ks[] = {10, 1000};
+  gpuir_cuda_desc desc;
+  gpuir_query *q[64];
+  beside x;
+  synth_rng r = {19};
+  unsigned bad = 0, i;
+  int how;
+  build_shape(&dense, path);
+  memset(&desc, 0, sizeof desc);
+  desc.batch = sizeof q / sizeof q[0]; /* room for 8,192 candidates of each job */
+  open_beside(&x, path, &desc);
+  for (i = 0; i < sizeof q / sizeof q[0];) {
+    q[i] = random_query(x.ix, dense.vocabulary, &r, 1);
+    if (q[i]->mode == GPUIR_ANDOR) i++;
+    else gpuir_query_destroy(q[i]);
+  }
+  gpuir_cuda_seam_looks = 1;
+  gpuir_cuda_seam_left = 0;
+  for (i = 0; i < sizeof ks / sizeof ks[0]; i++)
+    for (how = TOGETHER; how <= IN_FLIGHT; how++) bad += compare(x.cpu, x.gpu, q, sizeof q / sizeof q[0], ks[i], how);
+  if (gpuir_cuda_seam_left) printf("# %llu candidates\n", (unsigned long long)gpuir_cuda_seam_left);
+  report(!bad && !gpuir_cuda_seam_left, "a launch leaves no candidates");
+  gpuir_cuda_seam_looks = 0;
+  for (i = 0; i < sizeof q / sizeof q[0]; i++) gpuir_query_destroy(q[i]);
+  close_beside(&x);
+}
+
+/* Builds documents that hold t0, fifty of them several times, and some t1. */
+static void build_alike(const char *path) {
+  gpuir_builder_desc desc;
+  gpuir_builder *b;
+  gpuir_error err;
+  uint32_t d;
+  int status;
+  memset(&desc, 0, sizeof desc);
+  desc.path = path;
+  status = gpuir_builder_create(&desc, &b, &err);
+  for (d = 0; d < 100000 && !status; d++) {
+    const gpuir_term_freq terms[] = {{"t0", 2, d % 2000 == 7 ? 5 : 1}, {"t1", 2, 1}};
+    status = gpuir_builder_add_terms(b, NULL, terms, d % 5000 == 11 ? 2 : 1, &err);
+  }
+  if (!status) status = gpuir_builder_write(b, NULL, &err);
+  gpuir_builder_destroy(b);
+  if (status) {
+    printf("Bail out! %s\n", err.msg);
+    exit(1);
+  }
+}
+
+/* A guess that is too high is noticed, too, where candidates are lost: most documents share one score, and the opening
+ * alone has more of them than there is room for. */
+static void check_lost(const char *path) {
+  const float doubt[2] = {gpuir_cuda_seam_doubt[0], gpuir_cuda_seam_doubt[1]};
+  gpuir_cuda_desc desc;
+  gpuir_query_desc qd;
+  gpuir_query *q[64];
+  gpuir_error err;
+  beside x;
+  unsigned bad = 0, i;
+  build_alike(path);
+  memset(&desc, 0, sizeof desc);
+  memset(&qd, 0, sizeof qd);
+  desc.batch = sizeof q / sizeof q[0];
+  open_beside(&x, path, &desc);
+  qd.mode = GPUIR_ANDOR; /* two jobs each: room for 8,192 candidates */
+  for (i = 0; i < sizeof q / sizeof q[0]; i++)
+    if (gpuir_query_parse(x.ix, &qd, "t0 t1", 5, &q[i], &err)) printf("# %s\n", err.msg);
+  gpuir_cuda_seam_doubt[0] = 1000;
+  gpuir_cuda_seam_doubt[1] = -1000;
+  bad += compare(x.cpu, x.gpu, q, sizeof q / sizeof q[0], 300, TOGETHER);
+  gpuir_cuda_seam_doubt[0] = doubt[0];
+  gpuir_cuda_seam_doubt[1] = doubt[1];
+  report(!bad, "guesses that are too high are noticed where candidates are lost");
+  for (i = 0; i < sizeof q / sizeof q[0]; i++) gpuir_query_destroy(q[i]);
   close_beside(&x);
 }
 
@@ -1060,6 +1144,8 @@ static void check_ranges(const char *path, int quick) {
   if (is_mine()) check_prompt("clustered docIDs", path, d.terms, prompts);
   build_shape(&crowded, path);
   if (is_mine()) check_prompt("more candidates than there is room for", path, crowded.vocabulary, prompts);
+  if (is_mine()) check_left(path);
+  if (is_mine()) check_lost(path);
   if (quick) return;
   d.documents = 2000000; /* a cache of a tenth */
   d.terms = 4000;
