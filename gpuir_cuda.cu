@@ -10228,6 +10228,7 @@ struct gt_run {
   uint64_t deadline;
   const int *cancel;
   int used, ready, again; /* ready: the outcome is there; again: the round is not the first */
+  int failed; /* 1: some query did, in any round; written atomically */
   uint64_t open; /* tasks that are not done, and 1 more while there are queries to take; atomic */
   uint64_t batch; /* batches are served by it */
   size_t n, taken; /* queries of the round, and how many of them are in tasks, or were failed: */
@@ -10290,6 +10291,7 @@ static const gpuir_query *const *gt_queries(const gt_run *r) {
 static void gt_fail_query(gt_run *r, size_t i, int status, const gpuir_error *err) {
   r->desc.statuses[i] = status;
   r->desc.counts[i] = 0;
+  gpuir__poke(&r->failed, 1);
   if (r->status) return;
   r->status = status;
   if (err) r->error = *err;
@@ -10709,6 +10711,7 @@ static int gt_is_lost(const gpuir_query *q, int status) { return status == GPUIR
 static void gt_task_done(gt_member *m, gt_task *t) {
   gt_context *x = m->context;
   size_t i;
+  if (t->status) gpuir__poke(&t->run->failed, 1);
   for (i = 0; t->status && !m->lost && i < t->desc.nq; i++) {
     m->lost = gt_is_lost(t->queries[i], t->desc.statuses[i]);
     if (m->lost) (void)__atomic_add_fetch(&x->team->lost, 1, __ATOMIC_RELAXED);
@@ -10944,8 +10947,8 @@ static int gt_wants_or(const gt_run *r, size_t i) {
 /* Chooses the words for a run's status, its first query's that failed. */
 static void gt_conclude(gt_run *r) {
   size_t i, m;
-  for (i = 0; i < r->desc.nq && !r->desc.statuses[i]; i++) {}
-  r->status = i < r->desc.nq ? r->desc.statuses[i] : GPUIR_OK;
+  for (i = 0; r->failed && i < r->desc.nq && !r->desc.statuses[i]; i++) {}
+  r->status = r->failed && i < r->desc.nq ? r->desc.statuses[i] : GPUIR_OK;
   for (m = 0; m < r->ntasks && r->status && r->error.code != r->status; m++)
     if (r->tasks[m].status == r->status) r->error = r->tasks[m].error;
   r->ready = 1;
@@ -10959,7 +10962,7 @@ static void gt_advance(gt_context *x, gt_run *r) {
     if (!r->again) more = gt_gather(x, r, gt_wants_or);
   } else {
     if (r->again) gt_copy_all(r);
-    if (gt_alive(x)) more = gt_gather(x, r, gt_wants_other);
+    if (r->failed && gt_alive(x)) more = gt_gather(x, r, gt_wants_other);
   }
   r->n = more;
   r->again = 1;
@@ -10991,7 +10994,7 @@ static int gt_begin(void *context, const gpuir_batch_desc *batch, uint64_t deadl
   r->cancel = cancel;
   r->used = 1;
   r->batch = ++x->batches;
-  r->ready = r->again = r->status = 0;
+  r->ready = r->again = r->failed = r->status = 0;
   r->error.code = 0;
   r->n = r->k || r->desc.count ? batch->nq : 0;
   for (i = 0; i < batch->nq; i++) batch->counts[i] = 0;
