@@ -109,9 +109,9 @@ static_assert(GPUIR__BLOCK_PAIRS * sizeof(gpuir__pair) % 4 == 0, "bounds are rea
 #define GC_SIDE 2u /* documents that a lane follows side by side */
 #define GC_QUEUE (GPUIR__BLOCK + 32 * GC_SIDE) /* documents that a warp has waiting */
 #define GC_FIRST 16u /* blocks of the shortest list in a sample */
-#define GC_FIRST_ALONE 4u /* the same in a small launch */
+#define GC_FIRST_ALONE 4u /* the same where floors are not raised */
 #define GC_LAYERS 3u /* lists that add blocks to a sample, half as many each further one */
-#define GC_LAYERS_ALONE 1u /* the same in a small launch, which waits for each: three take 7 us more, alone */
+#define GC_LAYERS_ALONE 1u /* the same there, where a launch waits for each: three take 7 us more, alone */
 #define GC_SAMPLED_LISTS 8u /* lists of a sample at most: further ones make up for blocks that short ones lack */
 #define GC_SAMPLED ((GC_FIRST + GC_FIRST / 2 + GC_FIRST / 4) * GPUIR__BLOCK) /* documents of a sample at most */
 #define GC_SCORED 1024u /* of which are scored at most */
@@ -120,9 +120,13 @@ static_assert(GPUIR__BLOCK_PAIRS * sizeof(gpuir__pair) % 4 == 0, "bounds are rea
 #define GC_ROUNDS 4u /* of driver blocks of MaxScore: see gc_max_plan */
 #define GC_OPENING 8u /* one in so many groups of blocks of a long driver is taken before the rest */
 #define GC_OPENED_LEAST 128u /* blocks of such a driver at least */
-/* Queries of a small launch at most. It is as fast as its slowest query, and takes all blocks of a job at once: floors
- * that are raised meanwhile come too late, and what counts is the wait for the last block. */
-#define GC_SMALL 16u
+#define GC_SMALL 16u /* queries of a small launch at most: what counts are the gaps between its kernels */
+/* Queries at most of a launch that takes all blocks of a job at once: floors that are raised meanwhile come too late,
+ * and what counts is the wait for the last block; with many hits to find they pay sooner. Measured on an H100, 25.2
+ * million documents, two calls of n ORs in flight, in us a call, without raising and with it: k = 10, n = 4: 71 and 84,
+ * n = 8: 97 and 107, n = 12: 122 and 119, n = 16: 145 and 138; k = 1,000, n = 2: 116 and 130, n = 4: 167 and 161,
+ * n = 16: 374 and 278. One costly query among 12 alone: 438 and 180. */
+#define GC_UNRAISED(k) ((k) < 100 ? 8u : 3u)
 #define GC_BRIEF 2u /* queries at most whose plan is a kernel's parameter: see gc_letter */
 #define GC_LETTER 3072u /* bytes of a plan that a kernel takes as a parameter */
 #define GC_RAISE_LEAST 32u /* candidates by which a floor is raised at least */
@@ -134,7 +138,7 @@ static_assert(GPUIR__BLOCK_PAIRS * sizeof(gpuir__pair) % 4 == 0, "bounds are rea
 #define GC_ALONE_BLOCKS 3 /* the same of gc_alone */
 /* What it costs to follow a block's postings through the other lists, in blocks added to tiles. */
 #define GC_PROBE_COST 1u
-#define GC_PROBE_ALONE 8u /* the same in a small launch, which waits for the last block, or by decoding */
+#define GC_PROBE_ALONE 8u /* the same where floors are not raised, which waits for the last block, or by decoding */
 #define GC_TILE_COST 8u /* of a tile, in blocks added to it */
 
 /* Kinds of lists: one posting, in the term itself; one block, without a directory; blocks with a directory. */
@@ -303,7 +307,7 @@ typedef struct gc_batch {
   gc_control *control;
   unsigned long long *cand; /* [job][room]: keys of candidates; 0: none yet */
   uint32_t room; /* candidates a job */
-  uint32_t raised; /* 1: floors are raised while documents are followed; see GC_SMALL */
+  uint32_t raised; /* 1: floors are raised while documents are followed; see GC_UNRAISED */
   uint32_t alone; /* 1: a query of gc_alone, which has its floor beforehand */
   uint32_t out_stride; /* words a query of `out` */
   uint32_t *out; /* of each query its count, a gap, then its hits (docID, score) */
@@ -7701,6 +7705,7 @@ typedef struct gc_flight {
   uint64_t number; /* launches are waited for by it */
   unsigned tries;
   int count; /* 1: its queries are counted */
+  int idle; /* 1: the searcher had nothing else in flight when it was planned */
 } gc_flight;
 
 /* What queries are planned with and by. */
@@ -8738,7 +8743,7 @@ static size_t gc_stage_plan(gc_track *x, const gc_plan *p, uint32_t k) {
   b->maxs.parts = p->max_blocks < c->grids.maxs * 64 ? 4 : 1;
   b->maxs.doubt[0] = GC_DOUBT_NOW(0);
   b->maxs.doubt[1] = GC_DOUBT_NOW(1);
-  b->raised = p->nq > GC_SMALL;
+  b->raised = p->nq > GC_UNRAISED(k);
   b->alone = 0;
   b->maxs.group = (uint32_t)gpuir__max64(1, gpuir__min64(GC_GROUP, p->max_blocks / (c->grids.maxs * 64)));
   b->room = (uint32_t)gpuir__min64(x->most.ncand / p->njobs, gpuir__max64(65536, 16 * (uint64_t)k)) & ~1u;
@@ -8784,8 +8789,8 @@ typedef struct gc_context {
 /* ---- kernels of a launch ---- */
 
 /* Puts a kernel into a track's stream. In a small launch the gaps between kernels are much of the time: there each
- * starts while the one before ends, and waits in gc_chained. In a large one it would take the place of others; there it
- * has a priority. */
+ * starts while the one before ends, and waits in gc_chained. In a large one, or in one of ORs beside another, it would
+ * take the place of others (16 ORs, two such calls in flight: 203 us a call, not 145); there it has a priority. */
 template <typename... Parameters>
 static void gc_start_at(const gc_track *x, int priority, void (*kernel)(Parameters...), size_t grid, unsigned threads,
     size_t shared, Parameters... parameters) {
@@ -9248,6 +9253,7 @@ static void gc_fill(gc_track *x, gc_run *r, int idle, int *full) {
   memset(f, 0, sizeof *f);
   f->first = r->next;
   f->count = r->desc.count;
+  f->idle = idle;
   if (r->crew) {
     gc_fill_by_crew(x, r, most, idle);
   } else {
@@ -9269,7 +9275,7 @@ static int gc_send(gc_track *x, const gc_run *r, int alone, gpuir_error *err) {
   if (x->prompt && !x->dirty) return gc_launch_prompt(x, err);
   x->prompt = 0;
   size = gc_stage_plan(x, p, r->k);
-  x->chained = x->cuda->info.compute_capability >= 90 && p->nq <= GC_SMALL;
+  x->chained = x->cuda->info.compute_capability >= 90 && p->nq <= GC_SMALL && (x->flight.idle || !p->nmax);
   x->alone = alone && gc_is_alone(x, p, r->k);
   if (cache) { /* the launch waits for the lists that are on their way */
     GC_TRY(cudaEventRecord(x->sent, cache->stream), "waiting for lists");
