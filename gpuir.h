@@ -22869,13 +22869,13 @@ static void gpuir__device_begin(gpuir__crew *c, gpuir__load *l) {
   gpuir__device_note_free(d);
 }
 
-/* Completes task i of a batch that is answered, if the device did, but for counting it; 0 if it failed. */
+/* Completes task i of a batch that is answered, if the device did; 0 if it failed. */
 static int gpuir__load_settle(gpuir__crew *c, gpuir__load *l, size_t i) {
   gpuir_task *task = l->tasks[i];
   const int status = l->statuses[i];
   if (status && status != GPUIR_E_DEADLINE && status != GPUIR_E_CANCELLED) return 0;
   task->count = status ? 0 : l->counts[i];
-  memcpy(task->hits, l->hits + i * l->k, task->count * sizeof *task->hits);
+  if (task->count) memcpy(task->hits, l->hits + i * l->k, task->count * sizeof *task->hits);
   l->tasks[i] = NULL;
   task->on_device = !status;
   gpuir__pool_settle(c->pool, task, status);
