@@ -125,7 +125,7 @@ static_assert(GPUIR__BLOCK_PAIRS * sizeof(gpuir__pair) % 4 == 0, "bounds are rea
  * and what counts is the wait for the last block; with many hits to find they pay sooner. Measured on an H100, 25.2
  * million documents, two calls of n ORs in flight, in us a call, without raising and with it: k = 10, n = 4: 71 and 84,
  * n = 8: 97 and 107, n = 12: 122 and 119, n = 16: 145 and 138; k = 1,000, n = 2: 116 and 130, n = 4: 167 and 161,
- * n = 16: 374 and 278. One costly query among 12 alone: 438 and 180. */
+ * n = 16: 374 and 278; one call of 16, of which one is costly: 476 and 201 (tools/results/bench_cuda-small.txt). */
 #define GC_UNRAISED(k) ((k) < 100 ? 8u : 3u)
 #define GC_BRIEF 2u /* queries at most whose plan is a kernel's parameter: see gc_letter */
 #define GC_LETTER 3072u /* bytes of a plan that a kernel takes as a parameter */
