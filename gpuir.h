@@ -1909,6 +1909,10 @@ GPUIR_API const char *gpuir_simd_name(int simd) {
 
 #if GPUIR__X86
 
+GPUIR__INLINE __m128i gpuir__sse_load(const void *p) { return _mm_loadu_si128((const __m128i *)p); }
+
+GPUIR__INLINE void gpuir__sse_store(void *p, __m128i x) { _mm_storeu_si128((__m128i *)p, x); }
+
 GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_load(const void *p) { return _mm256_loadu_si256((const __m256i *)p); }
 
 GPUIR__AVX2 GPUIR__INLINE void gpuir__avx2_store(void *p, __m256i x) { _mm256_storeu_si256((__m256i *)p, x); }
@@ -1917,13 +1921,12 @@ GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_iota(void) { return _mm256_setr_ep
 
 /* Loads 16 bytes into both halves. */
 GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_twice(const void *p) {
-  return _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)p));
+  return _mm256_broadcastsi128_si256(gpuir__sse_load(p));
 }
 
 /* Loads 16 bytes into the lower half and 16 others into the upper half. */
 GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_two(const void *low, const void *high) {
-  return _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)low)),
-      _mm_loadu_si128((const __m128i *)high), 1);
+  return _mm256_inserti128_si256(_mm256_castsi128_si256(gpuir__sse_load(low)), gpuir__sse_load(high), 1);
 }
 
 GPUIR__AVX512 GPUIR__INLINE __m512i gpuir__avx512_iota(void) {
@@ -2129,7 +2132,7 @@ static void gpuir__count_widths(const uint32_t *v, uint32_t count, uint32_t all,
 #if GPUIR__X86
   if (!(all >> 30)) /* SSE2: the exponent of 2 v + 1 as a number that is not rounded up to a power of two */
     for (; i + 4 <= count; i += 4) {
-      __m128i x = _mm_loadu_si128((const __m128i *)(const void *)(v + i));
+      __m128i x = gpuir__sse_load(v + i);
       x = _mm_or_si128(_mm_add_epi32(x, x), _mm_set1_epi32(1));
       x = _mm_castps_si128(_mm_cvtepi32_ps(_mm_andnot_si128(_mm_srli_epi32(x, 1), x)));
       x = _mm_sub_epi32(_mm_srli_epi32(x, 23), _mm_set1_epi32(127));
@@ -2386,8 +2389,7 @@ GPUIR_HD uint64_t gpuir__vbyte_ends(const uint8_t *p, uint64_t avail) {
   unsigned i;
 #if GPUIR__X86
   for (i = 0; i < 4; i++) /* SSE2, which every x86-64 has */
-    more |= (uint64_t)(uint32_t)_mm_movemask_epi8(_mm_loadu_si128((const __m128i *)(const void *)(p + 16 * i)))
-        << (16 * i);
+    more |= (uint64_t)(uint32_t)_mm_movemask_epi8(gpuir__sse_load(p + 16 * i)) << (16 * i);
 #else
   for (i = 0; i < 8; i++)
     more |= ((gpuir__load64(p + 8 * i) & 0x8080808080808080u) >> 7) * 0x0102040810204080u >> 56 << (8 * i);
@@ -2870,7 +2872,7 @@ GPUIR__AVX2 GPUIR__NOINLINE void gpuir__avx2_highs(const gpuir__bp128_view *v, u
 GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_add_highs(__m256i x, const gpuir__bp128_view *v, unsigned i,
     const uint32_t *high, unsigned *rank) {
   const unsigned marks = ((const uint8_t *)v->marks)[i / 8];
-  const __m128i places = _mm_loadu_si128((const __m128i *)(const void *)gpuir__expand[marks]);
+  const __m128i places = gpuir__sse_load(gpuir__expand[marks]);
   __m256i y, r;
   if (v->h <= 16) {
     const __m128i *words =
@@ -3077,10 +3079,10 @@ GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_sums15(__m256i gaps, __m256i *odd)
 GPUIR__AVX2 GPUIR__INLINE void gpuir__avx2_store15(__m256i docs, __m256i odd, uint32_t *out) {
   const __m256i even = _mm256_add_epi32(docs, odd);
   const __m256i lo = _mm256_unpacklo_epi32(even, docs), hi = _mm256_unpackhi_epi32(even, docs);
-  _mm_storeu_si128((__m128i *)(void *)out, _mm256_castsi256_si128(lo));
-  _mm_storeu_si128((__m128i *)(void *)(out + 4), _mm256_castsi256_si128(hi));
-  _mm_storeu_si128((__m128i *)(void *)(out + 16), _mm256_extracti128_si256(lo, 1));
-  _mm_storeu_si128((__m128i *)(void *)(out + 20), _mm256_extracti128_si256(hi, 1));
+  gpuir__sse_store(out, _mm256_castsi256_si128(lo));
+  gpuir__sse_store(out + 4, _mm256_castsi256_si128(hi));
+  gpuir__sse_store(out + 16, _mm256_extracti128_si256(lo, 1));
+  gpuir__sse_store(out + 20, _mm256_extracti128_si256(hi, 1));
 }
 
 /* Writes the docIDs of 32 gaps of less than 2^15 behind docID *base, which becomes the last of them. */
@@ -7505,11 +7507,11 @@ static inline uint64_t gpuir__classify64(const char *text, uint8_t *folded, int 
   /* SSE2, which every x86-64 has. Signed compares: x - 'a' + 128 - 256 < 26 - 128 is 'a' <= x < 'a' + 26. */
   const __m128i case_bit = _mm_set1_epi8(0x20);
   for (i = 0; i < 4; i++) {
-    __m128i v = _mm_loadu_si128((const __m128i *)(const void *)(text + 16 * i));
+    __m128i v = gpuir__sse_load(text + 16 * i);
     __m128i alpha =
         _mm_cmplt_epi8(_mm_add_epi8(_mm_or_si128(v, case_bit), _mm_set1_epi8(0x80 - 'a')), _mm_set1_epi8(26 - 128));
     __m128i digit = _mm_cmplt_epi8(_mm_add_epi8(v, _mm_set1_epi8(0x80 - '0')), _mm_set1_epi8(10 - 128));
-    _mm_storeu_si128((__m128i *)(void *)(folded + 16 * i), _mm_or_si128(v, _mm_and_si128(alpha, case_bit)));
+    gpuir__sse_store(folded + 16 * i, _mm_or_si128(v, _mm_and_si128(alpha, case_bit)));
     bits |= (uint64_t)(uint32_t)_mm_movemask_epi8(_mm_or_si128(_mm_or_si128(alpha, digit), v)) << 16 * i;
     any |= _mm_movemask_epi8(v);
   }
@@ -8436,10 +8438,10 @@ GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__dict_stops(__m128i twice, size_t same)
  * at its place. Terms where these are equal are the only ones with which q may have more in common than with one
  * before: they are known, and fetched, before it is known whether the scan comes by. */
 GPUIR__AVX2 static unsigned gpuir__dict_scan_avx2(const gpuir__dict_block *b, gpuir__dict_seeker *x) {
-  const __m128i low = _mm_set1_epi8(15), lengths = _mm_loadu_si128((const __m128i *)(const void *)b->lengths);
-  const __m128i firsts = _mm_loadu_si128((const __m128i *)(const void *)b->firsts);
+  const __m128i low = _mm_set1_epi8(15), lengths = gpuir__sse_load(b->lengths);
+  const __m128i firsts = gpuir__sse_load(b->firsts);
   const __m128i shared = _mm_and_si128(lengths, low);
-  const __m128i q = _mm_shuffle_epi8(_mm_loadu_si128((const __m128i *)(const void *)x->q), shared);
+  const __m128i q = _mm_shuffle_epi8(gpuir__sse_load(x->q), shared);
   const __m128i twice = /* what a term shares, and 1 less if its first byte is not less */
       _mm_add_epi8(_mm_add_epi8(shared, shared), _mm_cmpeq_epi8(_mm_max_epu8(firsts, q), firsts));
   uint32_t left = gpuir__low_bits(b->n) & ~1u, stop;
@@ -15600,58 +15602,34 @@ static void gpuir__prepared_free(const gpuir_allocator *a, gpuir__prepared *made
 
 /* ---- filters of candidates */
 
-#if GPUIR__X86
-GPUIR__AVX512 static uint32_t gpuir__keep_avx512(uint32_t *docs, uint32_t *sums, uint32_t n, uint32_t threshold) {
-  const __m512i limit = _mm512_set1_epi32((int)threshold);
+static uint32_t gpuir__keep_scalar(const uint32_t *docs, const uint32_t *values, uint32_t n, uint32_t threshold,
+    uint32_t *to, uint32_t *to_values) {
   uint32_t i, kept = 0;
-  for (i = 0; i < n; i += 16) {
-    __mmask16 live = (__mmask16)(n - i >= 16 ? 0xffff : (1u << (n - i)) - 1);
-    __m512i d = _mm512_loadu_si512(docs + i), s = _mm512_loadu_si512(sums + i);
-    uint32_t over = gpuir__mask_bits(_mm512_mask_cmpge_epu32_mask(live, s, limit));
-    gpuir__compress_avx512(docs + kept, over, d);
-    gpuir__compress_avx512(sums + kept, over, s);
-    kept += (uint32_t)__builtin_popcount(over);
+  for (i = 0; i < n; i++) {
+    const uint32_t value = values[i];
+    to[kept] = docs[i];
+    to_values[kept] = value;
+    kept += value >= threshold;
   }
   return kept;
 }
 
-GPUIR__AVX512 static uint32_t gpuir__frequent_avx512(const uint32_t *docs, const uint32_t *freqs, uint32_t n,
-    uint32_t threshold, uint32_t *to, uint32_t *to_freqs) {
+#if GPUIR__X86
+GPUIR__AVX512 static uint32_t gpuir__keep_avx512(const uint32_t *docs, const uint32_t *values, uint32_t n,
+    uint32_t threshold, uint32_t *to, uint32_t *to_values) {
   const __m512i limit = _mm512_set1_epi32((int)threshold);
   uint32_t i, kept = 0;
   for (i = 0; i < n; i += 16) {
     __mmask16 live = (__mmask16)(n - i >= 16 ? 0xffff : (1u << (n - i)) - 1);
-    __m512i d = _mm512_maskz_loadu_epi32(live, docs + i), f = _mm512_maskz_loadu_epi32(live, freqs + i);
-    uint32_t over = gpuir__mask_bits(_mm512_mask_cmpge_epu32_mask(live, f, limit));
+    __m512i d = _mm512_maskz_loadu_epi32(live, docs + i), v = _mm512_maskz_loadu_epi32(live, values + i);
+    uint32_t over = gpuir__mask_bits(_mm512_mask_cmpge_epu32_mask(live, v, limit));
     gpuir__compress_avx512(to + kept, over, d);
-    gpuir__compress_avx512(to_freqs + kept, over, f);
+    gpuir__compress_avx512(to_values + kept, over, v);
     kept += (uint32_t)__builtin_popcount(over);
   }
   return kept;
 }
 #endif
-
-static uint32_t gpuir__keep_scalar(uint32_t *docs, uint32_t *sums, uint32_t n, uint32_t threshold) {
-  uint32_t i, kept = 0;
-  for (i = 0; i < n; i++) {
-    uint32_t sum = sums[i];
-    docs[kept] = docs[i];
-    sums[kept] = sum;
-    kept += sum >= threshold;
-  }
-  return kept;
-}
-
-static uint32_t gpuir__frequent_scalar(const uint32_t *docs, const uint32_t *freqs, uint32_t n, uint32_t threshold,
-    uint32_t *to, uint32_t *to_freqs) {
-  uint32_t i, kept = 0;
-  for (i = 0; i < n; i++) {
-    to[kept] = docs[i];
-    to_freqs[kept] = freqs[i];
-    kept += freqs[i] >= threshold;
-  }
-  return kept;
-}
 
 /* Computes the least frequency, less one, with which a posting can contribute `threshold` (q included) in a document
  * not shorter than any of the block: c >= x asks for W tf / (tf + K) >= x but for roundings, so for tf >= x K / (W -
@@ -15727,6 +15705,33 @@ static uint32_t gpuir__collect_scalar(gpuir__tile *t, uint32_t low, uint32_t thr
 }
 
 #if GPUIR__X86
+/* Returns a bit for each number of a vector that is not below that of the other. */
+GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__avx2_reach(__m256i v, __m256i limit) {
+  return (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(_mm256_cmpeq_epi32(_mm256_max_epu32(v, limit), v)));
+}
+
+GPUIR__AVX2 static uint32_t gpuir__collect_avx2(gpuir__tile *t, uint32_t low, uint32_t threshold) {
+  const __m256i limit = _mm256_set1_epi32((int)threshold), zero = _mm256_setzero_si256();
+  uint32_t groups = (1u << t->shift) / GPUIR__TOUCH, group, n = 0;
+  for (group = 0; group < groups; group += 32) {
+    const __m256i untouched = _mm256_cmpeq_epi8(gpuir__avx2_load(t->touched + group), zero);
+    uint32_t touched = ~(uint32_t)_mm256_movemask_epi8(untouched);
+    gpuir__avx2_store(t->touched + group, zero);
+    for (; touched; touched &= touched - 1) {
+      const uint32_t at = (group + gpuir__ctz64(touched)) * GPUIR__TOUCH;
+      uint32_t *v = t->scores + at, over = gpuir__avx2_reach(gpuir__avx2_load(v), limit);
+      over |= gpuir__avx2_reach(gpuir__avx2_load(v + 8), limit) << 8;
+      for (; over; over &= over - 1, n++) {
+        t->candidates[n] = low + at + gpuir__ctz64(over);
+        t->sums[n] = v[gpuir__ctz64(over)];
+      }
+      gpuir__avx2_store(v, zero);
+      gpuir__avx2_store(v + 8, zero);
+    }
+  }
+  return n;
+}
+
 GPUIR__AVX512 static uint32_t gpuir__collect_avx512(gpuir__tile *t, uint32_t low, uint32_t threshold) {
   const __m512i limit = _mm512_set1_epi32((int)threshold), iota = gpuir__avx512_iota(), zero = _mm512_setzero_si512();
   uint32_t groups = (1u << t->shift) / GPUIR__TOUCH, group, n = 0;
@@ -15751,11 +15756,10 @@ GPUIR__AVX512 static uint32_t gpuir__collect_avx512(gpuir__tile *t, uint32_t low
 /* ---- the evaluators' kernels */
 
 typedef struct gpuir__search_kernels {
-  /* Keeps those of n candidates whose sums reach the threshold; returns their number. */
-  uint32_t (*keep)(uint32_t *docs, uint32_t *sums, uint32_t n, uint32_t threshold);
-  /* Copies the postings whose frequency, less one, reaches the threshold; returns their number. */
-  uint32_t (*frequent)(const uint32_t *docs, const uint32_t *freqs, uint32_t n, uint32_t threshold, uint32_t *to,
-      uint32_t *to_freqs);
+  /* Copies those of n documents whose values reach the threshold, or moves them to the front of the same arrays;
+   * returns their number. */
+  uint32_t (*keep)(const uint32_t *docs, const uint32_t *values, uint32_t n, uint32_t threshold, uint32_t *to,
+      uint32_t *to_values);
   /* Moves the documents whose accumulators reach the threshold from the tile that begins at docID `low` to candidates[]
    * and sums[], and clears all accumulators; returns the number of candidates. */
   uint32_t (*collect)(gpuir__tile *t, uint32_t low, uint32_t threshold);
@@ -15763,17 +15767,16 @@ typedef struct gpuir__search_kernels {
 
 /* By SIMD level less GPUIR_SIMD_SCALAR. Where a level has no kernel of its own, vectors gained nothing. */
 static const gpuir__search_kernels gpuir__search_of_level[3] = {
-    {gpuir__keep_scalar, gpuir__frequent_scalar, gpuir__collect_scalar},
+    {gpuir__keep_scalar, gpuir__collect_scalar},
 #if GPUIR__X86
-    {gpuir__keep_scalar, gpuir__frequent_scalar, gpuir__collect_scalar},
-    {gpuir__keep_avx512, gpuir__frequent_avx512, gpuir__collect_avx512},
+    {gpuir__keep_scalar, gpuir__collect_avx2},
+    {gpuir__keep_avx512, gpuir__collect_avx512},
 #endif
 };
 
 /* ---- the engine */
 
-/* Blocks that are decoded between two looks at the deadline: at 1 to 5 us for a block whose documents' lengths are not
- * in the cache, less than a millisecond. */
+/* Blocks that are decoded between two looks at the deadline, at 1 to 5 us each. */
 #define GPUIR__LOOK_BLOCKS 64u
 
 /* What ends a search, beside the searcher's timeout. A flag that is not 0 stops it; NULL: there is none. */
@@ -16462,7 +16465,7 @@ static uint32_t gpuir__and_candidates(gpuir__engine *e, gpuir__and *x, uint32_t 
   x->is_chosen = threshold > 0;
   if (!threshold) return driver->n;
   gpuir__cursor_freqs(driver);
-  n = e->kernels->frequent(driver->docs, driver->values, driver->n,
+  n = e->kernels->keep(driver->docs, driver->values, driver->n,
       gpuir__least_frequency(&driver->scorer, driver->list.bounds[block], threshold), x->chosen, x->chosen_freqs);
   gpuir__pad(x->chosen + n);
   x->docs = x->chosen;
@@ -17300,8 +17303,8 @@ static uint32_t gpuir__phrases_candidates(gpuir__phrases *p, uint32_t block, uin
   p->chosen = p->all;
   if (!least) return driver->n;
   gpuir__cursor_freqs(driver);
-  (void)p->e->kernels->frequent(p->all, driver->values, driver->n, least, p->some, x->chosen_freqs);
-  n = p->e->kernels->frequent(driver->docs, driver->values, driver->n, least, x->chosen, x->chosen_freqs);
+  (void)p->e->kernels->keep(p->all, driver->values, driver->n, least, p->some, x->chosen_freqs);
+  n = p->e->kernels->keep(driver->docs, driver->values, driver->n, least, x->chosen, x->chosen_freqs);
   gpuir__pad(x->chosen + n);
   x->docs = x->chosen;
   p->chosen = p->some;
@@ -17953,10 +17956,8 @@ static uint32_t gpuir__or_seed(gpuir__engine *e, const gpuir_query *q, const gpu
 /* Collects the candidates of a tile whose single essential term was decoded up front. */
 static uint32_t gpuir__or_single_up_front(gpuir__or *o, const gpuir__or_term *t, uint32_t tile, uint32_t threshold) {
   gpuir__tile *s = &o->tile;
-  uint32_t n = gpuir__min32(gpuir__or_count_up_front(o, t, tile), 1u << s->shift);
-  memcpy(s->candidates, t->docs + t->first[tile], n * 4);
-  memcpy(s->sums, t->values + t->first[tile], n * 4);
-  return o->e->kernels->keep(s->candidates, s->sums, n, threshold);
+  const uint32_t first = t->first[tile], n = gpuir__min32(gpuir__or_count_up_front(o, t, tile), 1u << s->shift);
+  return o->e->kernels->keep(t->docs + first, t->values + first, n, threshold, s->candidates, s->sums);
 }
 
 /* Collects the candidates of a tile with a single essential term: those of its postings that contribute `threshold`.
@@ -17971,11 +17972,11 @@ static uint32_t gpuir__or_single_blocks(gpuir__or *o, gpuir__or_term *t, uint32_
     gpuir__cursor_load(c, block);
     gpuir__cursor_freqs(c);
     to = gpuir__or_range(o, c, tile, &from);
-    n += o->e->kernels->frequent(c->docs + from, c->values + from, to - from,
+    n += o->e->kernels->keep(c->docs + from, c->values + from, to - from,
         gpuir__least_frequency(&c->scorer, c->list.bounds[block], threshold), s->candidates + n, s->freqs + n);
   }
   gpuir__or_score(o, c, s->candidates, n, s->sums);
-  return o->e->kernels->keep(s->candidates, s->sums, n, threshold);
+  return o->e->kernels->keep(s->candidates, s->sums, n, threshold, s->candidates, s->sums);
 }
 
 /* Adds what a list decoded up front contributes to n candidates. */
@@ -18048,6 +18049,7 @@ static uint32_t gpuir__or_candidates(gpuir__or *o, const gpuir__or_order *x, uin
 
 /* Scores one tile, unless its bounds do not reach the threshold. 0, or why the search has to stop. */
 static int gpuir__or_tile(gpuir__or *o, uint32_t tile) {
+  const gpuir__tile *s = &o->tile;
   uint32_t threshold = gpuir__topk_threshold(&o->e->top), n;
   gpuir__or_order x;
   if (o->bound[tile] < threshold) return GPUIR_OK;
@@ -18058,7 +18060,7 @@ static int gpuir__or_tile(gpuir__or *o, uint32_t tile) {
     if (t->docs) gpuir__or_probe_up_front(o, t, tile, n);
     else gpuir__or_probe_blocks(o, t, tile, n);
     x.others_bound -= t->bound[tile];
-    n = o->e->kernels->keep(o->tile.candidates, o->tile.sums, n, threshold - x.others_bound);
+    n = o->e->kernels->keep(s->candidates, s->sums, n, threshold - x.others_bound, s->candidates, s->sums);
   }
   gpuir__tile_offer(o->e, &o->tile, gpuir__tile_exclude(o->e, &o->tile, o->n, tile, n));
   o->bound[tile] = 0;
@@ -18356,11 +18358,10 @@ static uint32_t gpuir__collect_dense_scalar(gpuir__tile *t, uint32_t low, uint32
 
 #if GPUIR__X86
 GPUIR__AVX2 GPUIR__INLINE int gpuir__reach_avx2(const uint32_t *scores, uint32_t threshold) {
-  const __m256i *v = (const __m256i *)(const void *)scores, limit = _mm256_set1_epi32((int)threshold);
-  __m256i most = _mm256_loadu_si256(v);
+  __m256i most = gpuir__avx2_load(scores);
   unsigned i;
-  for (i = 1; i < 8; i++) most = _mm256_max_epu32(most, _mm256_loadu_si256(v + i));
-  return _mm256_movemask_epi8(_mm256_cmpeq_epi32(_mm256_max_epu32(most, limit), most)) != 0;
+  for (i = 8; i < 64; i += 8) most = _mm256_max_epu32(most, gpuir__avx2_load(scores + i));
+  return gpuir__avx2_reach(most, _mm256_set1_epi32((int)threshold)) != 0;
 }
 
 GPUIR__AVX2 static uint32_t gpuir__collect_dense_avx2(gpuir__tile *t, uint32_t low, uint32_t threshold) {

@@ -297,6 +297,74 @@ static void test_looks(void **state) {
   teardown(&f);
 }
 
+enum { TILE = 2048, ROOM = TILE + 16 }; /* documents of a tile, and what an array of candidates has room for */
+
+/* A tile, and what kernels make of it. */
+typedef struct tiled {
+  uint32_t scores[TILE], docs[ROOM], sums[ROOM], some[ROOM], values[ROOM], n, kept, kept_in_place;
+  uint8_t touched[TILE / GPUIR__TOUCH];
+} tiled;
+
+/* Fills the tile: one of n groups, and the first, have accumulators. */
+static void fill_tile(tiled *x, rng *r, uint32_t n) {
+  uint32_t i, group;
+  memset(x, 0, sizeof *x);
+  for (group = 0; group < TILE / GPUIR__TOUCH; group++)
+    if (!group || !rng_below(r, n)) {
+      x->touched[group] = 1;
+      for (i = 0; i < GPUIR__TOUCH; i++) x->scores[group * GPUIR__TOUCH + i] = rng_below(r, 3) * rng_below(r, 1000);
+    }
+  x->scores[rng_below(r, GPUIR__TOUCH)] = UINT32_MAX; /* they are unsigned */
+}
+
+/* Collects what reaches the threshold, and keeps of it what reaches a greater one: elsewhere, then in place. */
+static void run_kernels(tiled *x, const gpuir__search_kernels *kernels, uint32_t threshold) {
+  gpuir__tile t;
+  memset(&t, 0, sizeof t);
+  t.shift = 11;
+  t.scores = x->scores;
+  t.touched = x->touched;
+  t.candidates = x->docs;
+  t.sums = x->sums;
+  x->n = kernels->collect(&t, 3 * TILE, threshold);
+  x->kept = kernels->keep(x->docs, x->sums, x->n, threshold / 2 + 700, x->some, x->values);
+  x->kept_in_place = kernels->keep(x->docs, x->sums, x->n, threshold / 2 + 700, x->docs, x->sums);
+}
+
+/* The kernels of every level find what the scalar ones find, and leave the tile empty. */
+static void test_kernels(void **state) {
+  static const uint32_t thresholds[] = {0, 1, 500, 1900, 1u << 31, UINT32_MAX};
+  static tiled filled, scalar, other, empty;
+  rng r = {17};
+  unsigned round, found = 0;
+  int level;
+  (void)state;
+  for (round = 0; round < 600; round++) {
+    const uint32_t threshold = thresholds[round % 6];
+    fill_tile(&filled, &r, 1 + round % 7 * 9);
+    scalar = filled;
+    run_kernels(&scalar, &gpuir__search_of_level[0], threshold);
+    assert_int_equal(scalar.kept, scalar.kept_in_place);
+    assert_memory_equal(scalar.docs, scalar.some, scalar.kept * 4);
+    assert_memory_equal(scalar.sums, scalar.values, scalar.kept * 4);
+    for (level = GPUIR_SIMD_SCALAR; level <= gpuir__simd_level(GPUIR_SIMD_AUTO); level++) {
+      other = filled;
+      run_kernels(&other, &gpuir__search_of_level[level - GPUIR_SIMD_SCALAR], threshold);
+      assert_int_equal(other.n, scalar.n);
+      assert_int_equal(other.kept, scalar.kept);
+      assert_int_equal(other.kept_in_place, scalar.kept);
+      assert_memory_equal(other.docs, scalar.docs, other.kept * 4);
+      assert_memory_equal(other.sums, scalar.sums, other.kept * 4);
+      assert_memory_equal(other.some, scalar.some, other.kept * 4);
+      assert_memory_equal(other.values, scalar.values, other.kept * 4);
+      assert_memory_equal(other.scores, empty.scores, sizeof empty.scores);
+      assert_memory_equal(other.touched, empty.touched, sizeof empty.touched);
+    }
+    found += scalar.kept;
+  }
+  assert_true(found > 1000);
+}
+
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_no_documents),
@@ -309,6 +377,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(test_wordnet),
       cmocka_unit_test(test_least_frequency),
       cmocka_unit_test(test_looks),
+      cmocka_unit_test(test_kernels),
   };
   int failed;
   if (argc > 1) cmocka_set_test_filter(argv[1]);
