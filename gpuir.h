@@ -22297,10 +22297,8 @@ GPUIR_API int gpuir_pool_answer(gpuir_searcher *s, gpuir_task *task) {
 
 /* A query that is worth so much, in ns, gets one helper; twice as much two, and so on. */
 #define GPUIR__SHARE_NS 100000u
-/* A query that costs so many times the mean is heavy: helpers stay while less waits than twice its cost, or than so many
- * mean queries, as the longest cost more than is foreseen; */
+/* A query that costs so many times the mean is heavy: helpers stay while what waits costs less than twice as much; */
 #define GPUIR__SHARE_HEAVY 6u
-#define GPUIR__SHARE_PATIENCE 30u
 /* and one that runs for more than so many times the mean, whatever was expected ("few-to-many": Haque et al. 2015). */
 #define GPUIR__SHARE_RIPE 4u
 /* More hits than so many cost more to merge than help saves. */
@@ -22558,7 +22556,7 @@ static void gpuir__mate_weigh(gpuir__mate *m, uint64_t patience) {
 /* Makes a search that runs for long heavy. */
 static void gpuir__mate_ripens(gpuir__share *share) {
   gpuir__mate *m = (gpuir__mate *)share->user;
-  gpuir__mate_weigh(m, GPUIR__SHARE_PATIENCE * gpuir__peek(&m->crew->mean_ns));
+  gpuir__mate_weigh(m, 2 * GPUIR__SHARE_HEAVY * gpuir__peek(&m->crew->mean_ns));
 }
 
 /* Returns how many threads may help with a task. While more waits than it may ever have patience for nobody would come,
@@ -22566,10 +22564,11 @@ static void gpuir__mate_ripens(gpuir__share *share) {
 static unsigned gpuir__mate_wants(gpuir__mate *m, const gpuir_task *task) {
   gpuir__crew *c = m->crew;
   const uint64_t helpers = gpuir__min64(task->pool_cost / GPUIR__SHARE_NS, c->pool->nthreads - 1);
-  const uint64_t mean = gpuir__peek(&c->mean_ns);
-  const uint64_t most = gpuir__max64(2 * task->pool_cost, GPUIR__SHARE_PATIENCE * mean);
-  const uint64_t patience = mean && task->pool_cost >= GPUIR__SHARE_HEAVY * mean ? most : 0;
-  if (!helpers || !c->shares || task->k > GPUIR__SHARE_K || gpuir__peek(&c->backlog) > most) return 0;
+  const uint64_t mean = gpuir__peek(&c->mean_ns), heavy = GPUIR__SHARE_HEAVY * mean;
+  const uint64_t patience = heavy && task->pool_cost >= heavy ? 2 * task->pool_cost : 0;
+  if (!helpers || !c->shares || task->k > GPUIR__SHARE_K ||
+      gpuir__peek(&c->backlog) > gpuir__max64(patience, 2 * heavy))
+    return 0;
   gpuir__mate_weigh(m, patience);
   m->share.ripe = patience || !mean ? 0 : gpuir__now() + GPUIR__SHARE_RIPE * mean;
   return (unsigned)helpers;

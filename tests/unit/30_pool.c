@@ -623,7 +623,6 @@ static void test_crowd(void **state) {
  * thread runs. */
 static void test_ripe(void **state) {
   const uint64_t mean = GPUIR__SHARE_NS, heavy = GPUIR__SHARE_HEAVY * mean;
-  const uint64_t patience = GPUIR__SHARE_PATIENCE * mean;
   gpuir_pool *p = pool_on(&small, "auto", 2, 0);
   gpuir__crew *c = (gpuir__crew *)p->state;
   gpuir__mate *m = &c->mates[0];
@@ -634,10 +633,10 @@ static void test_ripe(void **state) {
   t.k = 1;
   c->mean_ns = mean;
   t.pool_cost = heavy - 1;
-  c->backlog = patience + 1; /* nobody would come, nor when it is heavy */
+  c->backlog = 2 * heavy + 1; /* nobody would come, nor when it is heavy */
   assert_int_equal(gpuir__mate_wants(m, &t), 0);
   assert_int_equal(c->heavy, 0);
-  c->backlog = patience;
+  c->backlog = 2 * heavy;
   before = gpuir__now();
   assert_int_equal(gpuir__mate_wants(m, &t), 1);
   assert_true(m->share.ripe >= before + GPUIR__SHARE_RIPE * mean);
@@ -648,19 +647,16 @@ static void test_ripe(void **state) {
   assert_null(gpuir__mate_offer(&c->mates[1]));
   m->share.ripened(&m->share);
   assert_int_equal(c->heavy, 1);
-  assert_int_equal(m->share.patience, patience);
+  assert_int_equal(m->share.patience, 2 * heavy);
   assert_ptr_equal(gpuir__mate_offer(&c->mates[1]), &m->share);
-  c->backlog = patience + 1;
+  c->backlog = 2 * heavy + 1;
   assert_null(gpuir__mate_offer(&c->mates[1]));
   m->share.open = c->heavy = 0;
   t.pool_cost = heavy; /* from the start */
   c->backlog = 0;
   assert_int_equal(gpuir__mate_wants(m, &t), 1);
   assert_true(c->heavy == 1 && !m->share.ripe);
-  assert_int_equal(m->share.patience, patience);
-  t.pool_cost = patience; /* then twice as much may wait */
-  assert_int_equal(gpuir__mate_wants(m, &t), 1);
-  assert_int_equal(m->share.patience, 2 * patience);
+  assert_int_equal(m->share.patience, 2 * heavy);
   c->mean_ns = 0; /* nothing was measured */
   assert_int_equal(gpuir__mate_wants(m, &t), 1);
   assert_true(!m->share.ripe && !m->share.patience);
