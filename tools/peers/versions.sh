@@ -13,14 +13,20 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 old=$1 old_index=$2 new_index=$3 queries=$4 rounds=${5:-15}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-compile=("${CC:-gcc}" -std=c99 -O3)
+compile=("${CC:-gcc}" -std=c99 -O3) libraries=(-lm -pthread)
+for with in UTF8PROC/utf8proc/utf8proc.h STEMMER/stemmer/libstemmer.h; do # indexes may need them
+  IFS=/ read -r name library header <<<"$with"
+  if "${CC:-gcc}" -include "$header" -E -x c /dev/null >/dev/null 2>&1; then
+    compile+=("-DGPUIR_WITH_$name") libraries+=("-l$library")
+  fi
+done
 before=()
 grep -q 'gpuir_searcher \*\*searcher, gpuir_error' "$old/gpuir.h" ||
   before=(-DSEARCHER_HAS_NO_ERROR)
 "${compile[@]}" -DVERSION=old "${before[@]}" -I"$old" -c -o "$work/old.o" tools/peers/versions.c
 "${compile[@]}" -DVERSION=new -I. -c -o "$work/new.o" tools/peers/versions.c
-"${compile[@]}" -o "$work/old-first" tools/peers/versions.c "$work/old.o" "$work/new.o" -lm -pthread
-"${compile[@]}" -o "$work/new-first" "$work/new.o" "$work/old.o" tools/peers/versions.c -lm -pthread
+"${compile[@]}" -o "$work/old-first" tools/peers/versions.c "$work/old.o" "$work/new.o" "${libraries[@]}"
+"${compile[@]}" -o "$work/new-first" "$work/new.o" "$work/old.o" tools/peers/versions.c "${libraries[@]}"
 echo "# machine: $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $(nproc) processors"
 echo "# this version: $(git describe --always --dirty --exclude='*' 2>/dev/null || echo unknown)"
 echo "# command: tools/peers/versions.sh ${old##*/} ${old_index##*/} ${new_index##*/} ${queries##*/} $rounds"
