@@ -15776,7 +15776,7 @@ static const gpuir__search_kernels gpuir__search_of_level[3] = {
 
 /* ---- the engine */
 
-/* Blocks that are decoded between two looks at the deadline, at 1 to 5 us each. */
+/* Blocks that are decoded between two looks at the deadline: at 1 to 5 us each, less than a millisecond. */
 #define GPUIR__LOOK_BLOCKS 64u
 
 /* What ends a search, beside the searcher's timeout. A flag that is not 0 stops it; NULL: there is none. */
@@ -18049,7 +18049,7 @@ static uint32_t gpuir__or_candidates(gpuir__or *o, const gpuir__or_order *x, uin
 
 /* Scores one tile, unless its bounds do not reach the threshold. 0, or why the search has to stop. */
 static int gpuir__or_tile(gpuir__or *o, uint32_t tile) {
-  const gpuir__tile *s = &o->tile;
+  gpuir__tile *s = &o->tile;
   uint32_t threshold = gpuir__topk_threshold(&o->e->top), n;
   gpuir__or_order x;
   if (o->bound[tile] < threshold) return GPUIR_OK;
@@ -18062,7 +18062,7 @@ static int gpuir__or_tile(gpuir__or *o, uint32_t tile) {
     x.others_bound -= t->bound[tile];
     n = o->e->kernels->keep(s->candidates, s->sums, n, threshold - x.others_bound, s->candidates, s->sums);
   }
-  gpuir__tile_offer(o->e, &o->tile, gpuir__tile_exclude(o->e, &o->tile, o->n, tile, n));
+  gpuir__tile_offer(o->e, s, gpuir__tile_exclude(o->e, s, o->n, tile, n));
   o->bound[tile] = 0;
   o->e->info.tiles_scored++;
   return gpuir__engine_look(o->e);
@@ -22870,7 +22870,7 @@ static void gpuir__device_begin(gpuir__crew *c, gpuir__load *l) {
   gpuir__device_note_free(d);
 }
 
-/* Completes task i of a batch that is answered, if the device did; 0 if it failed. */
+/* Completes task i of a batch that is answered, if the device did, but for counting it; 0 if it failed. */
 static int gpuir__load_settle(gpuir__crew *c, gpuir__load *l, size_t i) {
   gpuir_task *task = l->tasks[i];
   const int status = l->statuses[i];

@@ -301,7 +301,7 @@ enum { TILE = 2048, ROOM = TILE + 16 }; /* documents of a tile, and what an arra
 
 /* A tile, and what kernels make of it. */
 typedef struct tiled {
-  uint32_t scores[TILE], docs[ROOM], sums[ROOM], some[ROOM], values[ROOM], n, kept, kept_in_place;
+  uint32_t scores[TILE], docs[ROOM], sums[ROOM], some[ROOM], values[ROOM], n, kept;
   uint8_t touched[TILE / GPUIR__TOUCH];
 } tiled;
 
@@ -317,8 +317,8 @@ static void fill_tile(tiled *x, rng *r, uint32_t n) {
   x->scores[rng_below(r, GPUIR__TOUCH)] = UINT32_MAX; /* they are unsigned */
 }
 
-/* Collects what reaches the threshold, and keeps of it what reaches a greater one: elsewhere, then in place. */
-static void run_kernels(tiled *x, const gpuir__search_kernels *kernels, uint32_t threshold) {
+/* Collects what reaches the threshold, and copies of it what reaches another one. */
+static void run_kernels(tiled *x, const gpuir__search_kernels *kernels, uint32_t threshold, uint32_t least) {
   gpuir__tile t;
   memset(&t, 0, sizeof t);
   t.shift = 11;
@@ -327,11 +327,10 @@ static void run_kernels(tiled *x, const gpuir__search_kernels *kernels, uint32_t
   t.candidates = x->docs;
   t.sums = x->sums;
   x->n = kernels->collect(&t, 3 * TILE, threshold);
-  x->kept = kernels->keep(x->docs, x->sums, x->n, threshold / 2 + 700, x->some, x->values);
-  x->kept_in_place = kernels->keep(x->docs, x->sums, x->n, threshold / 2 + 700, x->docs, x->sums);
+  x->kept = kernels->keep(x->docs, x->sums, x->n, least, x->some, x->values);
 }
 
-/* The kernels of every level find what the scalar ones find, and leave the tile empty. */
+/* The kernels of every level find what the scalar ones find, leave the tile empty, and keep in place as elsewhere. */
 static void test_kernels(void **state) {
   static const uint32_t thresholds[] = {0, 1, 500, 1900, 1u << 31, UINT32_MAX};
   static tiled filled, scalar, other, empty;
@@ -340,25 +339,25 @@ static void test_kernels(void **state) {
   int level;
   (void)state;
   for (round = 0; round < 600; round++) {
-    const uint32_t threshold = thresholds[round % 6];
+    const uint32_t threshold = thresholds[round % 6], least = threshold / 2 + 700;
     fill_tile(&filled, &r, 1 + round % 7 * 9);
     scalar = filled;
-    run_kernels(&scalar, &gpuir__search_of_level[0], threshold);
-    assert_int_equal(scalar.kept, scalar.kept_in_place);
-    assert_memory_equal(scalar.docs, scalar.some, scalar.kept * 4);
-    assert_memory_equal(scalar.sums, scalar.values, scalar.kept * 4);
+    run_kernels(&scalar, &gpuir__search_of_level[0], threshold, least);
     for (level = GPUIR_SIMD_SCALAR; level <= gpuir__simd_level(GPUIR_SIMD_AUTO); level++) {
+      const gpuir__search_kernels *kernels = &gpuir__search_of_level[level - GPUIR_SIMD_SCALAR];
       other = filled;
-      run_kernels(&other, &gpuir__search_of_level[level - GPUIR_SIMD_SCALAR], threshold);
+      run_kernels(&other, kernels, threshold, least);
       assert_int_equal(other.n, scalar.n);
       assert_int_equal(other.kept, scalar.kept);
-      assert_int_equal(other.kept_in_place, scalar.kept);
-      assert_memory_equal(other.docs, scalar.docs, other.kept * 4);
-      assert_memory_equal(other.sums, scalar.sums, other.kept * 4);
+      assert_memory_equal(other.docs, scalar.docs, other.n * 4);
+      assert_memory_equal(other.sums, scalar.sums, other.n * 4);
       assert_memory_equal(other.some, scalar.some, other.kept * 4);
       assert_memory_equal(other.values, scalar.values, other.kept * 4);
       assert_memory_equal(other.scores, empty.scores, sizeof empty.scores);
       assert_memory_equal(other.touched, empty.touched, sizeof empty.touched);
+      assert_int_equal(kernels->keep(other.docs, other.sums, other.n, least, other.docs, other.sums), other.kept);
+      assert_memory_equal(other.docs, other.some, other.kept * 4);
+      assert_memory_equal(other.sums, other.values, other.kept * 4);
     }
     found += scalar.kept;
   }
