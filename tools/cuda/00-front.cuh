@@ -1,0 +1,69 @@
+/* gpuir_cuda.cu - the CUDA backend of gpuir.h
+ *
+ * Answers batches of ranked queries on an NVIDIA GPU with the same bits as the CPU. Compile it with nvcc
+ * against the same gpuir.h and link the object from C:
+ *
+ *     nvcc -O3 -arch=sm_90 \
+ *          -Xcompiler -fno-exceptions,-fno-rtti,-fno-threadsafe-statics -c gpuir_cuda.cu -o gpuir_cuda.o
+ *     cc main.o gpuir_cuda.o -lcudart_static -ldl -lrt -lpthread -lm
+ *
+ * The declarations stand in [api-backends] of gpuir.h. The kernels of the literature stand apart, in
+ * tools/lab/gpuir_lab.cu, which includes this file.
+ *
+ * CONTENTS
+ *   Search for a tag in brackets to get there. Each part uses only parts above it; within a part, what is called
+ *   stands above what calls it, so read a part from its entry points, which stand last. All parts are tested by
+ *   tests/gpu/test_cuda.c, part 4 also by tests/gpu/test_lab.c, part 15 also by tests/gpu/test_team.c.
+ *
+ *     [cuda-01-shared]      what host and kernels share               gc_term gc_job gc_view gc_batch
+ *     [cuda-02-primitives]  scans, owner search, selection, sort      gc_scan gc_block_scan gc_select
+ *     [cuda-03-bp128]       a block by a warp; one value; its score   gc_decode_docs gc_freq gc_contribution
+ *     [cuda-04-codecs]      blocks of other codecs; recoding          gc_decode gc_recode
+ *     [cuda-05-expand]      expanded lists and guides                 gc_expand
+ *     [cuda-05b-slices]     long lists cut at tiles of documents      gc_cut_lists
+ *     [cuda-06-or]          OR: docID tiles in shared memory          gc_tiles gc_order gc_or
+ *     [cuda-06b-sums]       OR without pruning: slices are added up   gc_places gc_sum_tiles
+ *     [cuda-07-and]         AND; OR by MaxScore                       gc_and_decoding gc_and_guided gc_max
+ *     [cuda-07b-phrases]    phrases: where in documents terms stand   gc_phrase_all gc_phrase_tfs
+ *     [cuda-08-topk]        hits out of candidates                    gc_final
+ *     [cuda-08b-alone]      one query alone, in one kernel            gc_alone
+ *     [cuda-08c-prompt]     an AND alone with a short driver          gc_prompt
+ *     [cuda-09-memory]      host: device memory, sending bytes        gc_take gc_pipe_put
+ *     [cuda-10-recoder]     host: recoding lists                      gc_recode_all gc_recoder_measure
+ *     [cuda-11-cache]       host: lists of an index that is too big   gc_cache_hold_all gc_cache_open
+ *     [cuda-12-open]        host: the index on the device             gc_open
+ *     [cuda-13-plan]        host: queries become a launch             gc_plan_query gc_stage_plan
+ *     [cuda-14-launch]      host: launches, some at a time, to hits   gc_begin gc_finish gc_attach
+ *     [cuda-15-team]        host: several devices                     gt_open gt_begin gt_member_main
+ *     [cuda-15b-live]       host: snapshots of several segments       gl_open
+ *     [cuda-16-api]         the C interface                           gpuir_cuda_open gpuir_cuda_attach
+ *
+ * WHERE THE INDEX LIES. The sections of the index are uploaded as they lie in the file. If a list is in another codec
+ * than bp128, all lists are sent as they are and become bp128 on the device ([cuda-04-codecs]), the same bytes that
+ * the builder would have made of them, so that no other kernel knows of codecs. From the long lists three further
+ * structures are made once, when the device is opened, as far as the memory bound allows, in this order:
+ *   guides: a list's marks, 1.4 to 2.8 bytes a posting (a bit for some documents: may the list hold one of these? and
+ *     for each 96 bits, how many postings stand before them), and its peaks (for spans of documents, the greatest
+ *     contribution there, in 4 bits). Spans are as short as the bound allows: 2 to 4 bytes a posting, where there is
+ *     enough. AND passes over most postings by marks, MaxScore by peaks;
+ *   expanded lists, 6.1 bytes a posting more: docIDs of 16 bits relative to their block, and contributions under the
+ *     stored k1 and b. Adding a posting then takes about a third of the instructions that decoding it in place does.
+ *   slices, 6 to 8 bytes a posting of the lists that are cut: the same postings once more, cut at tiles of 16,384
+ *     documents and dealt out over the banks of shared memory, for OR without pruning.
+ * An index that does not fit stays in its file, and lists are transferred when they are needed ([cuda-11-cache]).
+ * Everything on the device counts against the bound, the memory of attached searchers too.
+ *
+ * WHAT OF gpuir.h IS HERE. Kernels, planning and walks through an index call functions of gpuir.h that are compiled
+ * here once more, without SIMD. Whatever is large is called in the program's copy, by gpuir_index.calls: what opens
+ * segments and lists, the builder that makes parts, the searchers of a team's members.
+ *
+ * WHY THE BITS ARE THE CPU'S. A contribution is one multiplication, one addition, one division and one rounding in
+ * binary32, each rounded as IEEE 754 says; scores are integer sums, which have no order.
+ */
+#define GPUIR_STATIC
+#define GPUIR_NO_SIMD
+#define GPUIR_IMPLEMENTATION
+#include "gpuir.h"
+
+#include <cuda_runtime.h>
+#include <sys/statvfs.h>

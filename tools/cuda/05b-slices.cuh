@@ -1,0 +1,129 @@
+
+/* ========================
+ * [cuda-05b-slices]  long lists cut at tiles of documents, for adding up all of them
+ *
+ * A list's postings within a tile of documents are a slice. It has no order, as sums have none, and so needs no
+ * prefix sums, no bounds to be checked and no blocks that reach into two tiles: a posting is its document's place in
+ * the tile's sums, in bytes, and what it contributes. Slices are made of strips of 128 postings:
+ *
+ *     place  u16 [128]      four times the document's number within the tile
+ *     add    u32 [128]      the contribution under the stored k1 and b; 0: no posting
+ *
+ * Lane t of a warp takes the postings 4t to 4t + 3 of a strip, so the i-th addition of a warp is to the places
+ * numbered i modulo 4. They are dealt out such that these stand in different banks of shared memory, as far as the
+ * slice allows: round r of a slice takes the r-th posting of each bank.
+ *
+ * Start at  gc_cut_lists.
+ * ======================*/
+
+#define GC_STRIP 768u /* bytes */
+#define GC_CUT_MOST 16384u /* documents of a tile: their places are below 2^16 */
+#define GC_CUT_LEAST 64u /* postings a tile at least, of a list that is cut */
+#define GC_CUT_THREADS 128u
+
+/* Places of the postings of one slice. */
+typedef struct gc_dealing {
+  uint32_t count[32], next[32]; /* postings of a bank; those that have a place */
+  uint32_t before[GC_CUT_MOST / 32], banks[GC_CUT_MOST / 32]; /* of a round: postings before it; its banks */
+  uint32_t from, end; /* blocks that reach into the tile */
+} gc_dealing;
+
+/* Calls take(place, c) for each posting of list `t` within a tile, by all threads. */
+template <typename Take>
+static __device__ __forceinline__ void gc_each_in_tile(const gc_view &v, const gc_term &t, const gc_slices &to,
+    uint32_t tile, gc_dealing *sh, const Take &take) {
+  const uint32_t base = tile * to.tile, *last = v.last + t.first_block;
+  uint32_t block, d[4], i;
+  if (threadIdx.x < 32) {
+    const uint32_t from = gc_find_block(last, 0, t.nblocks, base);
+    const uint32_t end = gc_find_block(last, from, t.nblocks, base + to.tile - 1);
+    if (!threadIdx.x) {
+      sh->from = from;
+      sh->end = min(end + 1, t.nblocks);
+    }
+  }
+  __syncthreads();
+  for (block = sh->from + threadIdx.x / 32; block < sh->end; block += GC_CUT_THREADS / 32) {
+    const uint64_t g = t.first_block + block;
+    const uint4 c = __ldg((const uint4 *)(v.impact + g * GPUIR__BLOCK) + gc_lane());
+    const uint32_t add[4] = {c.x, c.y, c.z, c.w};
+    gc_expanded_docs(v, g, d);
+    for (i = 0; i < 4; i++)
+      if (add[i] && d[i] - base < to.tile) take(4 * (d[i] - base), add[i]);
+  }
+  __syncthreads();
+}
+
+/* Counts the strips of slices: one block of threads a slice. */
+static __global__ void __launch_bounds__(GC_CUT_THREADS) gc_count_strips(const __grid_constant__ gc_view v,
+    const gc_term *lists, const uint32_t *cut, uint32_t ncut, const __grid_constant__ gc_slices to, uint32_t *strips) {
+  __shared__ gc_dealing sh;
+  __shared__ uint32_t n;
+  uint64_t item;
+  for (item = blockIdx.x; item < (uint64_t)ncut * to.ntiles; item += gridDim.x) {
+    const uint32_t row = (uint32_t)(item / to.ntiles), tile = (uint32_t)(item % to.ntiles);
+    uint32_t mine = 0;
+    if (!threadIdx.x) n = 0;
+    __syncthreads();
+    gc_each_in_tile(v, lists[cut[row]], to, tile, &sh, [&](uint32_t, uint32_t) { mine++; });
+    mine = __reduce_add_sync(GC_WARP, mine);
+    if (!gc_lane() && mine) atomicAdd(&n, mine);
+    __syncthreads();
+    if (!threadIdx.x) strips[(uint64_t)row * (to.ntiles + 1) + tile] = (n + GPUIR__BLOCK - 1) / GPUIR__BLOCK;
+    __syncthreads();
+  }
+}
+
+/* Finds for each round its banks and the postings before it, by a warp; returns how many postings there are. */
+static __device__ __forceinline__ uint32_t gc_deal(gc_dealing *sh) {
+  const uint32_t mine = sh->count[gc_lane()];
+  const uint32_t most = min(__reduce_max_sync(GC_WARP, mine), GC_CUT_MOST / 32); /* more: documents twice */
+  uint32_t before = 0, r;
+  for (r = 0; r < most; r++) {
+    const uint32_t banks = __ballot_sync(GC_WARP, mine > r);
+    if (!gc_lane()) {
+      sh->before[r] = before;
+      sh->banks[r] = banks;
+    }
+    before += __popc(banks);
+  }
+  return before;
+}
+
+/* Returns where posting number n of a slice lies: its strip, and its number there. */
+static __device__ __forceinline__ uint32_t gc_dealt(uint32_t n) { return n & ~127u | (n & 31) << 2 | (n >> 5 & 3); }
+
+/* Fills the strips of slices, one block of threads a slice; what is left of the last one adds 0. */
+static __global__ void __launch_bounds__(GC_CUT_THREADS) gc_cut_lists(const __grid_constant__ gc_view v,
+    const gc_term *lists, const uint32_t *cut, uint32_t ncut, const __grid_constant__ gc_slices to, uint8_t *strips) {
+  __shared__ gc_dealing sh;
+  __shared__ uint32_t n;
+  uint64_t item;
+  for (item = blockIdx.x; item < (uint64_t)ncut * to.ntiles; item += gridDim.x) {
+    const uint32_t row = (uint32_t)(item / to.ntiles), tile = (uint32_t)(item % to.ntiles);
+    const uint32_t *start = to.starts + (uint64_t)row * (to.ntiles + 1) + tile;
+    const uint32_t room = (start[1] - start[0]) * GPUIR__BLOCK;
+    uint8_t *out = strips + (uint64_t)start[0] * GC_STRIP;
+    uint32_t i;
+    const auto put = [&](uint32_t number, uint32_t place, uint32_t add) {
+      const uint32_t at = gc_dealt(number);
+      uint8_t *strip = out + (uint64_t)(at / GPUIR__BLOCK) * GC_STRIP;
+      if (number >= room) return;
+      ((uint16_t *)strip)[at % GPUIR__BLOCK] = (uint16_t)place;
+      ((uint32_t *)(strip + 2 * GPUIR__BLOCK))[at % GPUIR__BLOCK] = add;
+    };
+    if (!room) continue;
+    if (threadIdx.x < 32) sh.count[threadIdx.x] = sh.next[threadIdx.x] = 0;
+    __syncthreads();
+    gc_each_in_tile(v, lists[cut[row]], to, tile, &sh,
+        [&](uint32_t place, uint32_t) { atomicAdd(&sh.count[place / 4 & 31], 1); });
+    if (threadIdx.x < 32) n = gc_deal(&sh);
+    __syncthreads();
+    gc_each_in_tile(v, lists[cut[row]], to, tile, &sh, [&](uint32_t place, uint32_t add) {
+      const uint32_t bank = place / 4 & 31, r = atomicAdd(&sh.next[bank], 1);
+      if (r < GC_CUT_MOST / 32) put(sh.before[r] + __popc(sh.banks[r] & ((1u << bank) - 1)), place, add);
+    });
+    for (i = n + threadIdx.x; i < room; i += GC_CUT_THREADS) put(i, 4 * (i & 31), 0);
+    __syncthreads();
+  }
+}

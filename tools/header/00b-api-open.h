@@ -1,0 +1,48 @@
+
+/* ========
+ * [api-open]  opening an index
+ * ======*/
+
+typedef struct gpuir_index gpuir_index;
+
+/* Receives one token. Returns 0, or a GPUIR_E_ code that ends the analysis. */
+typedef int (*gpuir_token_fn)(void *sink, const char *token, size_t len);
+/* A tokenizer: calls emit(sink, token, len) for each token of text[0..len), in order, and
+ * returns the first non-zero answer of emit, or 0. Must be thread-safe. Tokens need not be
+ * NUL-terminated; those over GPUIR_MAX_TERM bytes are dropped and counted, empty ones ignored. */
+typedef int (*gpuir_tokenize_fn)(void *user, const char *text, size_t len, gpuir_token_fn emit, void *sink);
+
+typedef struct gpuir_open_desc {
+  const gpuir_allocator *allocator; /* copied; NULL: malloc */
+  int simd; /* GPUIR_SIMD_ level for everything done on this index */
+  gpuir_tokenize_fn tokenize; /* needed to parse queries on an index built with one */
+  void *tokenize_user;
+  /* An index in memory instead of a file: the bytes of one, data[0..size), aligned to 8 bytes. They are not copied:
+   * they stay where and as they are until gpuir_close. NULL: `path` is opened. */
+  const void *data;
+  size_t size;
+  /* An open index whose files are taken over where the folder `path` still has them: to open a live index again costs
+   * little then. It may be closed before or after the new one. NULL: none. */
+  const gpuir_index *share;
+} gpuir_open_desc;
+
+/* Maps the index file `path`, or the files of the last commit in the folder of a live index, or takes the index in
+ * memory that `desc` names (then `path`, which may be NULL, only stands in messages), and checks its header, section
+ * table and ranges (not its checksums: see gpuir_verify). The path is not needed afterwards and may be replaced. *index
+ * is released by gpuir_close. `desc` may be NULL.
+ * Errors: ARGUMENT (also for bytes that are not aligned), IO, FORMAT, VERSION, NOMEM, LIMIT (a file larger than the
+ * address space); BUSY (the writer of a live index committed again and again meanwhile); UNSUPPORTED when GPUIR_NO_LAB
+ * leaves out the index's codec. An analyzer that this build lacks is no error here, but in gpuir_query_parse.
+ * Thread-safe. */
+GPUIR_API int gpuir_open(const char *path, const gpuir_open_desc *desc, gpuir_index **index, gpuir_error *err);
+/* Unmaps and frees; NULL is allowed. The index's queries, searchers and cursors must be gone. */
+GPUIR_API void gpuir_close(gpuir_index *index);
+/* Reads the whole file: checksums, order of terms, every list decoded and held against its
+ * directory, bounds and lengths. Errors: CHECKSUM, FORMAT (with the offset), NOMEM. */
+GPUIR_API int gpuir_verify(const gpuir_index *index, gpuir_error *err);
+/* Holds the directory of the lists against itself, without decoding any: each list begins behind the one of the term
+ * before, and their postings add up to what the index states. So reading every list once costs time and space in
+ * proportion to the file's size, which a hostile file could otherwise multiply by naming one list in many terms: call
+ * it before reading all lists of a file that is not trusted. Thread-safe. Errors: ARGUMENT, FORMAT (with the
+ * offset). */
+GPUIR_API int gpuir_verify_directory(const gpuir_index *index, gpuir_error *err);

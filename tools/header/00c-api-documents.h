@@ -1,0 +1,104 @@
+
+/* ========
+ * [api-documents]  documents, terms, statistics
+ * ======*/
+
+typedef struct gpuir_index_info {
+  uint64_t documents, tokens; /* tokens: the sum of document lengths */
+  uint64_t docids; /* all docIDs lie below: documents, and those that were deleted and not merged away */
+  uint64_t segments; /* files; what follows of terms, lists and bytes is summed up over them */
+  uint64_t terms, postings;
+  double average_length; /* tokens / documents; 0 without documents; of a shard its collection's */
+  float k1, b; /* BM25 parameters stored in the index */
+  uint64_t file_bytes;
+  uint64_t docids_bytes, freqs_bytes, directory_bytes; /* of lists with two postings or more */
+  uint64_t inline_postings; /* lists of one posting, kept in the term's record */
+  uint64_t dictionary_bytes, documents_bytes, text_bytes;
+  double bits_per_posting; /* (docIDs + frequencies + directory + 8 bytes an inline posting) */
+  const char *analyzer; /* its specification, e.g. "ascii stem=porter stop=english" */
+  const char *codec; /* of docIDs: the builder's choice */
+  const char *freq_codec;
+  const char *description; /* of the corpus, as given to the builder */
+  const char *filters; /* that made texts of sources, as given to the builder */
+  const char *order; /* of the documents, as given to the builder; "unknown" when it was not */
+  uint64_t generation; /* of a live index: the number of commits; of a file 0 */
+  uint64_t content; /* of a live index: the number of commits that changed its documents; of a file 0 */
+  const char *tool; /* what wrote the file */
+  int has_text; /* documents carry their text */
+  int has_positions; /* phrases can be asked for */
+  uint64_t positions_bytes;
+} gpuir_index_info;
+
+/* Fills *info. Strings live as long as the index, and are those of its first segment. */
+GPUIR_API int gpuir_index_get_info(const gpuir_index *index, gpuir_index_info *info);
+/* Returns the i-th segment of the index as an index of its own, whose document d is the index's *base + d (base may be
+ * NULL); NULL behind the last one. It is released with `index`. Thread-safe. */
+GPUIR_API const gpuir_index *gpuir_index_segment(const gpuir_index *index, size_t i, uint32_t *base);
+
+/* A document. All pointers live until gpuir_close, and so does a copy of this struct; no text is NUL-terminated. */
+typedef struct gpuir_doc {
+  /* The name is name_piece[0] with name_piece[1] behind it: see gpuir_doc_name. A name that begins as its source's path
+   * ends, such as that of a chunk, is stored without that beginning; all others are one piece, and the second is "". */
+  size_t name_len; /* bytes of both; 0: no name was given */
+  const char *name_piece[2];
+  size_t name_piece_len[2];
+  const char *source; /* path of the file the document came from; len 0: none */
+  size_t source_len;
+  uint32_t first_line; /* lines [first_line, last_line] of source, from 1; 0: the whole file */
+  uint32_t last_line;
+  /* Bytes [source_offset, source_offset + source_bytes) of source: the text, or the record that it was taken from. Both
+   * 0: not known. */
+  uint64_t source_offset, source_bytes;
+  uint64_t hash; /* XXH3-64 of these bytes or, where they are not known, of the text; 0: not known */
+  const char *text; /* stored text, or NULL */
+  size_t text_len;
+  uint32_t length; /* tokens */
+} gpuir_doc;
+
+/* Describes document `docid`. Thread-safe. Errors: ARGUMENT; NOT_FOUND when docid >= docids or deleted; FORMAT. */
+GPUIR_API int gpuir_doc_get(const gpuir_index *index, uint32_t docid, gpuir_doc *doc);
+/* Copies the document's name to buf[0..cap), cut off where it does not fit, and a NUL behind it (cap 0: nothing, and
+ * buf may be NULL). Returns doc->name_len. Names are any bytes, NUL among them. Thread-safe. */
+GPUIR_API size_t gpuir_doc_name(const gpuir_doc *doc, char *buf, size_t cap);
+
+typedef struct gpuir_term_info {
+  uint64_t id; /* rank in byte order of terms, from 0 */
+  char term[GPUIR_MAX_TERM + 1]; /* its bytes, and a NUL behind them */
+  size_t term_len;
+  uint32_t df; /* documents that hold the term */
+  uint64_t cf; /* its occurrences */
+  /* ln((2N+2)/(2df+1)), computed in integers: the same bits on every machine; of a shard by its collection's N and
+   * df. */
+  float idf;
+  const char *codec, *freq_codec; /* "inline" for a list of one posting */
+  uint64_t docids_bytes, freqs_bytes, directory_bytes, positions_bytes;
+  uint32_t blocks; /* of 128 postings */
+} gpuir_term_info;
+
+/* Counts the documents that hold a term, given by its bytes (no analysis), and its occurrences in them; df and cf may
+ * be NULL. Thread-safe. Errors: ARGUMENT; NOT_FOUND if no document holds it; FORMAT, NOMEM, UNSUPPORTED (its codec). */
+GPUIR_API int gpuir_term_count(const gpuir_index *index, const char *term, size_t len, uint32_t *df, uint64_t *cf);
+/* Returns ln((2N+2)/(2df+1)) of N documents, in df of which a term stands, as scores have it; 0 if df exceeds N. */
+GPUIR_API float gpuir_idf(uint64_t documents, uint32_t df);
+/* Finds an indexed term by its bytes (no analysis). Term ids, here and below, are those of one segment: with several,
+ * or with deletions, these functions return UNSUPPORTED. Errors: ARGUMENT, NOT_FOUND, UNSUPPORTED. */
+GPUIR_API int gpuir_term_find(const gpuir_index *index, const char *term, size_t len, uint64_t *id);
+/* Finds n terms likewise; ids[i] becomes UINT64_MAX where the index has no terms[i][0..lens[i]). Look-ups that wait for
+ * memory do so together, as those of a query's words do: many take half the time. Errors: ARGUMENT, UNSUPPORTED. */
+GPUIR_API int gpuir_terms_find(const gpuir_index *index, const char *const *terms, const size_t *lens, size_t n,
+    uint64_t *ids);
+/* The least term id whose term is >= the given bytes: the start of a prefix range. 0 where there are no ids. */
+GPUIR_API uint64_t gpuir_term_lower_bound(const gpuir_index *index, const char *term, size_t len);
+/* Statistics of term `id`. cf of a short list is summed by decoding it. Errors: NOT_FOUND, FORMAT, UNSUPPORTED. */
+GPUIR_API int gpuir_term_get_info(const gpuir_index *index, uint64_t id, gpuir_term_info *info);
+/* Decodes term `id`'s list to docids[0..df) and tfs[0..df), of which one may be NULL; df: see gpuir_term_get_info.
+ * Errors: NOT_FOUND, NOMEM, UNSUPPORTED; FORMAT for docIDs that do not ascend, or name no document. Thread-safe. */
+GPUIR_API int gpuir_term_postings(const gpuir_index *index, uint64_t id, uint32_t *docids, uint32_t *tfs);
+/* Decodes term `id`'s positions to positions[0..n), where n must be the sum of its tfs: those of its first document,
+ * ascending, then those of its second ... A token's position is its number among the document's indexed tokens, from 0:
+ * stop words and dropped tokens have none. Errors: NOT_FOUND, NOMEM; UNSUPPORTED for an index built without positions;
+ * ARGUMENT for another n; FORMAT for positions that do not ascend, or lie behind the document's end. Thread-safe. */
+GPUIR_API int gpuir_term_positions(const gpuir_index *index, uint64_t id, uint32_t *positions, uint64_t n);
+/* Runs the index's analyzer over a text. Errors: UNSUPPORTED, NOMEM, or what emit returned. */
+GPUIR_API int gpuir_analyze(const gpuir_index *index, const char *text, size_t len, gpuir_token_fn emit, void *sink,
+    gpuir_error *err);

@@ -1,0 +1,123 @@
+
+/* ========
+ * [api-pool]  many queries at once: threads that answer them as they come
+ *
+ * Programs, the mount and the laboratory's load generator hand their queries to the same pool.
+ * ======*/
+
+typedef struct gpuir_pool gpuir_pool;
+typedef struct gpuir_task gpuir_task;
+
+/* A query to be answered. The caller fills the first part; from submission until it is complete the task, its query,
+ * its flag and its arrays stay where they are and are the pool's. */
+struct gpuir_task {
+  const gpuir_query *query;
+  size_t k;
+  gpuir_hit *hits; /* [k] */
+  uint64_t *matches; /* if not NULL, the matching documents are counted too */
+  /* Times in nanoseconds of CLOCK_MONOTONIC. `due` is when the query was to arrive, 0: when it is submitted; waiting
+   * tasks are ordered by it, and latencies count from it. After `deadline` the task ends with DEADLINE; 0: none. */
+  uint64_t due, deadline;
+  const int *cancel; /* read atomically: not 0 ends the task with CANCELLED. NULL: none */
+  void (*done)(gpuir_task *task); /* called once, by a thread of the pool, when the task is complete; see below */
+  void *user;
+  gpuir_error *error; /* if not NULL, filled when the status is not 0 */
+  /* What the pool fills in. */
+  int on_device; /* 1: a device answered. Set before: a device is to answer, if it can, however long that takes */
+  size_t count; /* of hits */
+  int status;
+  uint64_t started, finished; /* when a thread took it, and when it was complete; `started` may be 0 if none did */
+  /* Of the pool. */
+  uint64_t pool_cost;
+  int pool_state;
+};
+
+/* A way to decide where and when tasks run. The pool calls, in this order: create, then any number of submit (by any
+ * thread) and, in each of its threads, work; stop; destroy. `pool_desc.policy` names one of the library's, which are
+ * inter (a query is one thread's; first come, first served) and auto (see [30-pool]). */
+typedef struct gpuir_policy {
+  const char *name;
+  /* Makes what the policy keeps. Errors: as gpuir_pool_create. */
+  int (*create)(gpuir_pool *pool, void **state, gpuir_error *err);
+  /* Takes a task, which has been checked, over. 0; BUSY if too many wait already. */
+  int (*submit)(void *state, gpuir_task *task);
+  /* Is all that thread number `thread`, from 0, runs: answers tasks until `stop`, each by gpuir_pool_complete. */
+  void (*work)(void *state, unsigned thread);
+  /* Lets `work` return soon in all threads; tasks that wait are still completed, with CANCELLED. */
+  void (*stop)(void *state);
+  void (*destroy)(void *state);
+} gpuir_policy;
+
+typedef struct gpuir_pool_desc {
+  const gpuir_allocator *allocator; /* copied; NULL: the index's */
+  unsigned threads; /* 0: one a processor, less one for a device's driver */
+  const char *policy; /* "inter" or "auto"; NULL: auto */
+  const gpuir_policy *custom; /* instead of a named one; it is copied. NULL: none */
+  void *custom_user; /* for gpuir_pool_user */
+  size_t queue; /* tasks that wait at most; 0: 4096 */
+  /* A device for `auto`: gives a searcher a backend without fallback, by gpuir_cuda_attach or
+   * gpuir_searcher_set_backend. Called once, by the thread that will use it. NULL: there is no device. */
+  int (*attach)(void *user, gpuir_searcher *searcher, gpuir_error *err);
+  void *attach_user;
+  size_t batch; /* queries of a device's batch at most; 0: 1024 */
+  uint64_t device_limit_ns; /* a device that leaves a batch unanswered for so long is lost; 0: 2 seconds */
+  const int *cancel; /* read atomically: not 0 ends every task with CANCELLED. NULL: none */
+  void (*thread)(void *user); /* what each thread calls first, such as what a handler of signals needs; may be NULL */
+  void *thread_user;
+} gpuir_pool_desc;
+
+/* Makes a pool for one index, which must outlive it. Its threads start when the first task is submitted, so that a
+ * program may fork or detach before; they use no processor time while there is no task. Errors: ARGUMENT (an unknown
+ * policy among them), NOMEM. */
+GPUIR_API int gpuir_pool_create(gpuir_index *index, const gpuir_pool_desc *desc, gpuir_pool **pool, gpuir_error *err);
+/* Submits a task and returns at once. Any thread may, a `done` function too. A task that is complete may be submitted
+ * again. Errors, after which the task is the caller's and `done` is not called: ARGUMENT; BUSY when as many tasks wait
+ * as may (come again later); IO if no thread could be started. */
+GPUIR_API int gpuir_pool_submit(gpuir_pool *pool, gpuir_task *task);
+/* The same for n tasks in turn, *accepted of which are submitted; the others, from the first one that is refused on,
+ * are not. A named policy takes those that come together for less. */
+GPUIR_API int gpuir_pool_submit_many(gpuir_pool *pool, gpuir_task *const *tasks, size_t n, size_t *accepted);
+/* As gpuir_pool_submit, but with a named policy the calling thread answers the task itself, before this returns, while
+ * fewer tasks than the pool has threads are at work and none waits: the way to another thread and back takes longer
+ * than a small query. Others help as ever. */
+GPUIR_API int gpuir_pool_run(gpuir_pool *pool, gpuir_task *task);
+/* Completes a task that still waits with CANCELLED at once, in this thread; one that is at work, or of a policy of
+ * one's own, ends by its flag. The task must not be gone. */
+GPUIR_API void gpuir_pool_cancel(gpuir_pool *pool, gpuir_task *task);
+/* Waits until a task without a `done` function is complete, and returns its status. (With one the task may be gone:
+ * ARGUMENT.) Not from a `done` function. */
+GPUIR_API int gpuir_pool_wait(gpuir_pool *pool, gpuir_task *task);
+/* Waits until all tasks that were submitted are complete and their `done` functions have returned. Not from one. */
+GPUIR_API void gpuir_pool_drain(gpuir_pool *pool);
+/* Stops: what waits or runs is completed with CANCELLED; what runs in a pool that has a flag ends by that. Nothing may
+ * be submitted meanwhile. NULL is allowed. */
+GPUIR_API void gpuir_pool_destroy(gpuir_pool *pool);
+
+typedef struct gpuir_pool_stats {
+  uint64_t submitted, completed;
+  uint64_t waiting; /* now */
+  uint64_t refused; /* submissions that ended with BUSY */
+  uint64_t cancelled, missed; /* completed with CANCELLED, with DEADLINE */
+  uint64_t shared, joined; /* auto: searches that others could help with; times that a thread did */
+  uint64_t batches, on_device; /* handed to a device; queries that it answered */
+  uint64_t returned; /* queries that a device failed on, and processors answered */
+  uint64_t devices; /* 1: it takes batches now */
+  uint64_t devices_lost; /* 1: it failed, or did not answer; device_error says how */
+  gpuir_error device_error;
+} gpuir_pool_stats;
+
+/* Counters since the pool was made. Thread-safe. */
+GPUIR_API void gpuir_pool_get_stats(gpuir_pool *pool, gpuir_pool_stats *stats);
+/* What a query of the pool's index is likely to cost a processor, in ns: `auto` has measured it of queries like it; a
+ * guess by its lists until then, and with other policies. Thread-safe. */
+GPUIR_API uint64_t gpuir_pool_estimate(const gpuir_pool *pool, const gpuir_query *query);
+
+/* For policies of one's own: what the pool was made with, and the end of a task, whose count and hits are filled: sets
+ * its status, and calls `done`. The task is not the pool's any more when it returns. */
+GPUIR_API gpuir_index *gpuir_pool_index(const gpuir_pool *pool);
+GPUIR_API unsigned gpuir_pool_threads(const gpuir_pool *pool);
+GPUIR_API void *gpuir_pool_user(const gpuir_pool *pool);
+GPUIR_API void gpuir_pool_complete(gpuir_pool *pool, gpuir_task *task, int status);
+/* Answers a task on a searcher of the calling thread, as `inter` does; the searcher's own flag and timeout hold too.
+ * Returns the status, for gpuir_pool_complete. */
+GPUIR_API int gpuir_pool_answer(gpuir_searcher *searcher, gpuir_task *task);

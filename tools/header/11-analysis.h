@@ -1,0 +1,1000 @@
+
+/* ========
+ * [11-analysis]  text analysis: from text to terms
+ *
+ * A token is made, folded, held against the stop words, stemmed and emitted, in this order.
+ *
+ * ascii    Tokens are maximal runs of ASCII letters, ASCII digits and bytes from 0x80 on, so
+ *          that the words of other scripts stay whole; only ASCII letters are folded. The
+ *          underscore separates, as all other ASCII does, and so does the typography of ordinary
+ *          text in UTF-8: spaces (U+00A0, U+3000), dashes, quotes, the ellipsis and the rest of
+ *          U+2000 to U+205F but for what joins letters or turns their direction, and U+00AB, U+00BB.
+ * unicode  Tokens are maximal runs of letters (L*), numbers (N*) and the marks (M*) and default
+ *          ignorable format characters that follow them, brought into NFKC_Casefold form. Where
+ *          folding yields something else (U+00BD, one half, holds a fraction slash), the token is split
+ *          there. Invalid UTF-8 separates. Pure ASCII gives the same tokens as `ascii`.
+ *          Chinese and Japanese are cut without a dictionary: each Han character is a token, and
+ *          so is each run of Hiragana and each run of Katakana; a prolonged sound mark goes with
+ *          the run before it. Other scripts without spaces (Thai, Khmer) stay uncut.
+ *          Which characters are letters, and how they fold, is up to utf8proc's Unicode version.
+ * custom   The caller's function makes the tokens; folding is its business.
+ *
+ * With the stemmers porter and english an English possessive is removed first, as Lucene does
+ * it: an apostrophe (', U+2019 or U+FF07) and an s at the end of a word. Stop words go through
+ * the same tokenizer and folding; a word that it splits ("don't") stops each of its parts.
+ * Tokens over GPUIR_MAX_TERM bytes, measured when they are folded, are dropped and counted.
+ *
+ * Uses      [01-base], [02-vectors].
+ * Start at  gpuir__analyze; gpuir__pool for the analyzers that an open index keeps.
+ * Tests     tests/unit/11_analysis.c
+ * ======*/
+
+#ifdef GPUIR_WITH_UTF8PROC
+#include <utf8proc.h>
+#endif
+#ifdef GPUIR_WITH_STEMMER
+#include <libstemmer.h>
+#endif
+
+enum {
+  GPUIR__ASCII = 0,
+  GPUIR__UNICODE = 1,
+  GPUIR__CUSTOM = 2,
+
+  GPUIR__NAME_MAX = 64, /* bytes of a tokenizer's or stemmer's name */
+  GPUIR__SPEC_MAX = 192, /* bytes that hold any specification and its NUL */
+  GPUIR__SCAN_BLOCK = 2048, /* bytes of text that are classified at a time; a multiple of 64 */
+  GPUIR__STOP_PROBES = 64, /* the longest chain of the stop table */
+  GPUIR__STOP_SEEDS = 8, /* that are tried to keep it so */
+  GPUIR__STEM_CACHED = 23, /* longer words and stems are not remembered */
+  GPUIR__STEM_CACHE_BITS = 13,
+  GPUIR__PLACE_REACH = 128 /* bytes: see gpuir__custom_place */
+};
+
+/* A set of words: open addressing, at most a quarter full. */
+typedef struct gpuir__stop_slot {
+  uint32_t at; /* 1 + where its length byte and its bytes lie in `words`; 0: empty */
+  uint32_t tag;
+} gpuir__stop_slot;
+
+typedef struct gpuir__stops {
+  gpuir__buf words;
+  gpuir__stop_slot *slots;
+  size_t nslots; /* a power of two, or 0 */
+  size_t n;
+  size_t longest;
+} gpuir__stops;
+
+typedef struct gpuir__stem_entry {
+  uint8_t word_len; /* 0: empty */
+  char word[GPUIR__STEM_CACHED];
+  uint8_t stem_len;
+  char stem[GPUIR__STEM_CACHED];
+} gpuir__stem_entry;
+
+typedef struct gpuir__analyzer {
+  gpuir_allocator a;
+  int kind;
+  int possessive; /* remove 's */
+  int filtered; /* tokens need more than folding */
+  gpuir_tokenize_fn tokenize;
+  void *tokenize_user;
+  gpuir__stops stops;
+  uint64_t seed; /* of the hash of words */
+#ifdef GPUIR_WITH_STEMMER
+  struct sb_stemmer *stemmer;
+  gpuir__stem_entry *cache; /* direct-mapped; made when it begins to pay */
+  unsigned stemmed; /* words stemmed without a cache */
+#endif
+#ifdef GPUIR_WITH_UTF8PROC
+  uint16_t simple[0x800]; /* class << 13 | folded character (0: not a simple one); 0: not looked up yet */
+#endif
+  /* the analysis in progress */
+  gpuir_token_fn emit;
+  void *sink;
+  uint64_t dropped;
+  int status; /* the first answer of emit that was not 0 */
+  size_t word_end; /* where the last word ended in the text */
+  /* Where in the text the token stands that is emitted: bytes [at, end), before it was folded and stemmed. Of a
+   * caller's tokenizer they are known with `places` only. */
+  size_t at, end, matched; /* matched: bytes of the token that was found there */
+  int places;
+  const char *text;
+  size_t text_len, search, reach; /* bytes that may be looked through for places: of all tokens; of the next one */
+} gpuir__analyzer;
+
+/* The bytes of ascii tokens, folded; 0 for those that separate. */
+#define GPUIR__WITHIN(c, first, last) ((c) >= (first) && (c) <= (last))
+#define GPUIR__FOLD(c) \
+  (GPUIR__WITHIN(c, 'A', 'Z') ? (c) | 0x20 \
+                              : (GPUIR__WITHIN(c, 'a', 'z') || GPUIR__WITHIN(c, '0', '9') || (c) >= 0x80) * (c))
+GPUIR__UNUSED static const uint8_t gpuir__fold_ascii[256] = {GPUIR__256(GPUIR__FOLD)};
+
+/* Returns 1 for white space: what parts words in queries and stop lists. */
+static inline int gpuir__is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+
+/* Decodes one character of p[0..n), n >= 1. Returns its bytes, or 0 for anything that is not
+ * UTF-8 (overlong forms, surrogates and what is beyond U+10FFFF included). */
+static inline size_t gpuir__utf8_get(const uint8_t *p, size_t n, uint32_t *c) {
+  uint32_t b = p[0];
+  if (b < 0x80) {
+    *c = b;
+    return 1;
+  }
+  if (b < 0xe0) {
+    if (b < 0xc2 || n < 2 || (p[1] & 0xc0) != 0x80) return 0;
+    *c = (b & 0x1fu) << 6 | (p[1] & 0x3fu);
+    return 2;
+  }
+  if (b < 0xf0) {
+    if (n < 3 || (p[1] & 0xc0) != 0x80 || (p[2] & 0xc0) != 0x80) return 0;
+    *c = (b & 0xfu) << 12 | (p[1] & 0x3fu) << 6 | (p[2] & 0x3fu);
+    return *c < 0x800 || (*c >= 0xd800 && *c < 0xe000) ? 0 : 3;
+  }
+  if (b > 0xf4 || n < 4 || (p[1] & 0xc0) != 0x80 || (p[2] & 0xc0) != 0x80 || (p[3] & 0xc0) != 0x80) return 0;
+  *c = (b & 7u) << 18 | (p[1] & 0x3fu) << 12 | (p[2] & 0x3fu) << 6 | (p[3] & 0x3fu);
+  return *c < 0x10000 || *c > 0x10ffff ? 0 : 4;
+}
+
+/* Returns how many bytes the apostrophe has that ends at p[n), or 0. */
+static inline size_t gpuir__apostrophe_before(const char *p, size_t n) {
+  if (n >= 1 && p[n - 1] == '\'') return 1;
+  if (n >= 3 && (!memcmp(p + n - 3, "\xe2\x80\x99", 3) || !memcmp(p + n - 3, "\xef\xbc\x87", 3))) return 3;
+  return 0;
+}
+
+/* ---- stop words */
+
+/* Lucene's classic English list. */
+static const char gpuir__stop_english[] =
+    "a an and are as at be but by for if in into is it no not of on or such that the their then there these "
+    "they this to was will with";
+
+static inline uint64_t gpuir__word_hash(const gpuir__analyzer *an, const char *word, size_t len) {
+  return gpuir__hash(word, len, an->seed);
+}
+
+static inline int gpuir__stops_have(const gpuir__stops *s, const char *word, size_t len, uint64_t hash) {
+  size_t i;
+  if (len > s->longest) return 0;
+  for (i = (size_t)hash & (s->nslots - 1); s->slots[i].at; i = (i + 1) & (s->nslots - 1)) {
+    const uint8_t *w = s->words.data + (s->slots[i].at - 1);
+    if (s->slots[i].tag == (uint32_t)(hash >> 32) && *w == len && !memcmp(w + 1, word, len)) return 1;
+  }
+  return 0;
+}
+
+/* Makes the table anew, with nslots slots. A list may be contrived so that its words collide; then
+ * other seeds are tried, eight in all, and at last it is refused: no list makes searching slow. */
+static int gpuir__stops_rehash(gpuir__analyzer *an, size_t nslots) {
+  gpuir__stops *s = &an->stops;
+  gpuir__stop_slot *slots;
+  if (nslots > SIZE_MAX / sizeof *slots) return GPUIR_E_NOMEM;
+  slots = (gpuir__stop_slot *)gpuir__alloc(&an->a, nslots * sizeof *slots);
+  if (!slots) return GPUIR_E_NOMEM;
+  gpuir__free(&an->a, s->slots, s->nslots * sizeof *slots);
+  s->slots = slots;
+  s->nslots = nslots;
+  for (; an->seed < GPUIR__STOP_SEEDS; an->seed++) {
+    size_t at = 0;
+    memset(slots, 0, nslots * sizeof *slots);
+    while (at < s->words.len) {
+      const uint8_t *w = s->words.data + at;
+      uint64_t hash = gpuir__word_hash(an, (const char *)w + 1, *w);
+      size_t i = (size_t)hash & (nslots - 1), probes = 0;
+      while (slots[i].at && ++probes < GPUIR__STOP_PROBES) i = (i + 1) & (nslots - 1);
+      if (slots[i].at) break;
+      slots[i].at = (uint32_t)(at + 1);
+      slots[i].tag = (uint32_t)(hash >> 32);
+      at += 1u + *w;
+    }
+    if (at >= s->words.len) return GPUIR_OK;
+  }
+  return GPUIR_E_LIMIT;
+}
+
+/* Adds a word to the stop words: a gpuir_token_fn whose sink is the analyzer itself. */
+GPUIR__COLD static int gpuir__stops_add(void *analyzer, const char *word, size_t len) {
+  gpuir__analyzer *an = (gpuir__analyzer *)analyzer;
+  gpuir__stops *s = &an->stops;
+  uint64_t hash = gpuir__word_hash(an, word, len);
+  uint8_t *to;
+  size_t i, probes = 0;
+  if (s->nslots && gpuir__stops_have(s, word, len, hash)) return GPUIR_OK;
+  if (s->words.len > UINT32_MAX / 2) return GPUIR_E_LIMIT;
+  to = gpuir__buf_room(&an->a, &s->words, 1 + len);
+  if (!to) return GPUIR_E_NOMEM;
+  to[0] = (uint8_t)len;
+  memcpy(to + 1, word, len);
+  if (s->longest < len) s->longest = len;
+  s->words.len += 1 + len;
+  s->n++;
+  if (s->n * 4 > s->nslots) return gpuir__stops_rehash(an, s->nslots ? s->nslots * 2 : 256);
+  i = (size_t)hash & (s->nslots - 1);
+  while (s->slots[i].at && ++probes < GPUIR__STOP_PROBES) i = (i + 1) & (s->nslots - 1);
+  if (s->slots[i].at) {
+    an->seed++;
+    return gpuir__stops_rehash(an, s->nslots);
+  }
+  s->slots[i].at = (uint32_t)(s->words.len - len);
+  s->slots[i].tag = (uint32_t)(hash >> 32);
+  return GPUIR_OK;
+}
+
+/* ---- from a folded token to the term */
+
+#ifdef GPUIR_WITH_STEMMER
+static int gpuir__is_utf8(const char *text, size_t len) {
+  const uint8_t *p = (const uint8_t *)text;
+  size_t i = 0, n;
+  uint32_t c;
+  for (; i < len; i += n)
+    if (!(n = gpuir__utf8_get(p + i, len - i, &c))) return 0;
+  return 1;
+}
+
+/* Stems and emits a word. A word that is not UTF-8 is its own stem: the stemmers expect UTF-8. */
+static int gpuir__stem_token(gpuir__analyzer *an, const char *word, size_t len, uint64_t hash) {
+  gpuir__stem_entry *e = NULL;
+  const sb_symbol *stem;
+  size_t stem_len;
+  if (len <= GPUIR__STEM_CACHED) {
+    if (an->cache) {
+      e = an->cache + (hash >> 7 & ((1u << GPUIR__STEM_CACHE_BITS) - 1));
+      if (e->word_len == len && !memcmp(e->word, word, len)) return an->emit(an->sink, e->stem, e->stem_len);
+    } else if (++an->stemmed == 256) { /* not for a query; without it all works, but slower */
+      an->cache = (gpuir__stem_entry *)gpuir__alloc_zero(&an->a, sizeof *e << GPUIR__STEM_CACHE_BITS);
+      if (!an->cache) an->stemmed = 0;
+    }
+  }
+  if (!gpuir__is_utf8(word, len)) return an->emit(an->sink, word, len);
+  stem = sb_stemmer_stem(an->stemmer, (const sb_symbol *)word, (int)len);
+  if (!stem) return GPUIR_E_NOMEM;
+  stem_len = (size_t)sb_stemmer_length(an->stemmer);
+  if (!stem_len) { /* of "s" the stemmer `porter` leaves nothing */
+    stem = (const sb_symbol *)word;
+    stem_len = len;
+  }
+  if (stem_len > GPUIR_MAX_TERM) {
+    an->dropped++;
+    return GPUIR_OK;
+  }
+  if (e && stem_len <= GPUIR__STEM_CACHED) {
+    e->word_len = (uint8_t)len;
+    memcpy(e->word, word, len);
+    e->stem_len = (uint8_t)stem_len;
+    memcpy(e->stem, stem, stem_len);
+  }
+  return an->emit(an->sink, (const char *)stem, stem_len);
+}
+#endif
+
+static int gpuir__filter_token(gpuir__analyzer *an, const char *token, size_t len) {
+  uint64_t hash;
+  if (an->possessive && len > 2 && (token[len - 1] == 's' || token[len - 1] == 'S')) {
+    size_t n = gpuir__apostrophe_before(token, len - 1);
+    if (n && n + 1 < len) len -= n + 1;
+  }
+  hash = gpuir__word_hash(an, token, len);
+  if (an->stops.nslots && gpuir__stops_have(&an->stops, token, len, hash)) return GPUIR_OK;
+#ifdef GPUIR_WITH_STEMMER
+  if (an->stemmer) return gpuir__stem_token(an, token, len, hash);
+#endif
+  return an->emit(an->sink, token, len);
+}
+
+/* Takes a folded token of 1 to 255 bytes: drops a stop word, stems or emits another. */
+static inline int gpuir__put_token(gpuir__analyzer *an, const char *token, size_t len) {
+  return an->filtered ? gpuir__filter_token(an, token, len) : an->emit(an->sink, token, len);
+}
+
+static inline int gpuir__same_letter(char x, char y) {
+  const uint8_t a = (uint8_t)x, b = (uint8_t)y;
+  return a == b || ((a ^ b) == 0x20 && (uint8_t)((a | 0x20) - 'a') < 26);
+}
+
+/* Finds where a token of a caller's tokenizer stands: where it points to, if that is in the text; otherwise where its
+ * bytes come next, ASCII letters alike in both cases, not before the token before it; otherwise where that one stands.
+ * A token that goes on in a longer word of ASCII letters and digits takes all of it. The next 128 bytes are looked
+ * through, twice as many after each token that was not found, and in all not more than analysis would cost. */
+static void gpuir__custom_place(gpuir__analyzer *an, const char *token, size_t len) {
+  const uintptr_t from = (uintptr_t)an->text, given = (uintptr_t)token;
+  size_t i = an->at, n = 0, left = (size_t)gpuir__min64(an->reach, an->search);
+  if (given >= from && given - from <= an->text_len && len <= an->text_len - (given - from)) {
+    an->at = given - from;
+    an->end = an->at + len;
+    return;
+  }
+  for (; n < len && len <= an->text_len && i <= an->text_len - len && left; i++, left--) {
+    an->search--;
+    if (i == an->at && len == an->matched) continue; /* the same word again, most likely */
+    for (n = 0; n < len && gpuir__same_letter(token[n], an->text[i + n]); n++) {}
+  }
+  if (n < len) {
+    an->reach = (size_t)gpuir__min64(an->reach * 2, an->text_len);
+    return;
+  }
+  an->reach = GPUIR__PLACE_REACH;
+  an->matched = len;
+  an->at = i - 1;
+  an->end = an->at + len;
+  while (an->end < an->text_len && gpuir__fold_ascii[(uint8_t)an->text[an->end]] && (uint8_t)an->text[an->end] < 0x80)
+    an->end++;
+}
+
+/* Takes a token of a caller's tokenizer: a gpuir_token_fn whose sink is the analyzer. */
+static int gpuir__custom_token(void *analyzer, const char *token, size_t len) {
+  gpuir__analyzer *an = (gpuir__analyzer *)analyzer;
+  if (an->status || !len) return an->status;
+  if (an->places) gpuir__custom_place(an, token, len);
+  if (len > GPUIR_MAX_TERM) an->dropped++;
+  else an->status = gpuir__put_token(an, token, len);
+  return an->status;
+}
+
+/* Says whether the word text[start, ...), which is an "s", is what is left of a possessive. */
+static inline int gpuir__is_possessive(const gpuir__analyzer *an, const char *text, size_t start) {
+  size_t n;
+  if (!an->possessive || !an->word_end) return 0;
+  n = gpuir__apostrophe_before(text, start);
+  return n && an->word_end == start - n;
+}
+
+/* ---- unicode ------------------------------------------------------------------- */
+
+#ifdef GPUIR_WITH_UTF8PROC
+/* Classes of characters; a token is a run of one class. 1 to 7, for gpuir__analyzer.simple. */
+enum {
+  GPUIR__SEPARATOR = 1,
+  GPUIR__LETTER = 2, /* and numbers */
+  GPUIR__HAN = 3, /* a token each */
+  GPUIR__HIRAGANA = 4,
+  GPUIR__KATAKANA = 5,
+  GPUIR__PROLONGED = 6, /* continues kana, else begins Katakana */
+  GPUIR__EXTEND = 7 /* continues any token, begins none */
+};
+#define GPUIR__FOLDING (UTF8PROC_COMPAT | UTF8PROC_CASEFOLD | UTF8PROC_IGNORE | UTF8PROC_STABLE | UTF8PROC_COMPOSE)
+
+static int gpuir__char_class(uint32_t c) {
+  const utf8proc_property_t *p;
+  if (c < 0x80) return gpuir__fold_ascii[c] ? GPUIR__LETTER : GPUIR__SEPARATOR;
+  /* by range and not by category, so that ideographs newer than utf8proc are words, too */
+  if ((c >= 0x4e00 && c <= 0x9fff) || (c >= 0x3400 && c <= 0x4dbf) || (c >= 0xf900 && c <= 0xfaff) ||
+      (c >= 0x20000 && c <= 0x3fffd) || c == 0x3005 || c == 0x3007 || (c >= 0x3021 && c <= 0x3029) ||
+      (c >= 0x3038 && c <= 0x303b))
+    return GPUIR__HAN;
+  if (c == 0x30fc || c == 0xff70) return GPUIR__PROLONGED;
+  p = utf8proc_get_property((utf8proc_int32_t)c);
+  switch (p->category) {
+  case UTF8PROC_CATEGORY_LU:
+  case UTF8PROC_CATEGORY_LL:
+  case UTF8PROC_CATEGORY_LT:
+  case UTF8PROC_CATEGORY_LM:
+  case UTF8PROC_CATEGORY_LO:
+  case UTF8PROC_CATEGORY_ND:
+  case UTF8PROC_CATEGORY_NL:
+  case UTF8PROC_CATEGORY_NO: break;
+  case UTF8PROC_CATEGORY_MN:
+  case UTF8PROC_CATEGORY_MC:
+  case UTF8PROC_CATEGORY_ME: return GPUIR__EXTEND;
+  case UTF8PROC_CATEGORY_CF: /* soft hyphen, joiners; the zero width space is for separating */
+    return p->ignorable && c != 0x200b ? GPUIR__EXTEND : GPUIR__SEPARATOR;
+  default: return GPUIR__SEPARATOR;
+  }
+  if ((c >= 0x3041 && c <= 0x309f) || (c >= 0x1b001 && c <= 0x1b11f) || (c >= 0x1b150 && c <= 0x1b152))
+    return GPUIR__HIRAGANA;
+  if ((c >= 0x30a0 && c <= 0x30ff) || (c >= 0x31f0 && c <= 0x31ff) || (c >= 0xff66 && c <= 0xff9f) ||
+      (c >= 0x1aff0 && c <= 0x1b000) || (c >= 0x1b120 && c <= 0x1b122) || (c >= 0x1b164 && c <= 0x1b167))
+    return GPUIR__KATAKANA;
+  return GPUIR__LETTER;
+}
+
+/* Returns the class of a character, and in *folded the one character that it folds to when that does
+ * not depend on its neighbours, provided that they are such, too; otherwise 0. */
+static inline int gpuir__char_simple(gpuir__analyzer *an, uint32_t c, uint32_t *folded) {
+  if (c < 0x80) {
+    *folded = gpuir__fold_ascii[c];
+    return *folded ? GPUIR__LETTER : GPUIR__SEPARATOR;
+  }
+  if (c < 0x800) {
+    uint32_t v = an->simple[c];
+    if (GPUIR__UNLIKELY(!v)) {
+      utf8proc_int32_t to[8];
+      int boundary = 0, class_ = gpuir__char_class(c);
+      utf8proc_ssize_t n = 0;
+      if (class_ == GPUIR__LETTER)
+        n = utf8proc_decompose_char((utf8proc_int32_t)c, to, 8, (utf8proc_option_t)GPUIR__FOLDING, &boundary);
+      if (n >= 1 && n <= 8) n = utf8proc_normalize_utf32(to, n, (utf8proc_option_t)GPUIR__FOLDING);
+      v = (uint32_t)class_ << 13;
+      /* one letter that neither moves nor was made a part of the one before */
+      if (n == 1 && to[0] < 0x2000 && gpuir__char_class((uint32_t)to[0]) == GPUIR__LETTER &&
+          !utf8proc_get_property(to[0])->combining_class)
+        v |= (uint32_t)to[0];
+      an->simple[c] = (uint16_t)v;
+    }
+    *folded = v & 0x1fff;
+    return (int)(v >> 13);
+  }
+  *folded = c;
+  if (c >= 0x4e00 && c <= 0x9fff) return GPUIR__HAN;
+  if (c >= 0xac00 && c <= 0xd7a3) return GPUIR__LETTER; /* Hangul syllables; jamo after them are not simple */
+  if (c >= 0x3041 && c <= 0x3096) return GPUIR__HIRAGANA;
+  if (c >= 0x30a1 && c <= 0x30fa) return GPUIR__KATAKANA;
+  if (c == 0x30fc) return GPUIR__PROLONGED;
+  *folded = 0;
+  return gpuir__char_class(c);
+}
+
+/* Returns the class of the run of class `run` (0: none) that goes on or begins with a character of
+ * class `next`; *begins tells which. GPUIR__SEPARATOR: there is none any more. */
+static inline int gpuir__run_class(int run, int next, int *begins) {
+  *begins = 0;
+  if (next == GPUIR__EXTEND) return run ? run : GPUIR__SEPARATOR;
+  if (next == GPUIR__PROLONGED) {
+    if (run == GPUIR__HIRAGANA || run == GPUIR__KATAKANA) return run;
+    next = GPUIR__KATAKANA;
+  }
+  *begins = next != GPUIR__SEPARATOR && (next != run || next == GPUIR__HAN);
+  return next;
+}
+
+/* A token that is made of UTF-8 characters one by one; len over 255: too long. */
+typedef struct gpuir__utf8_word {
+  size_t len;
+  uint8_t bytes[GPUIR_MAX_TERM + 4];
+} gpuir__utf8_word;
+
+static inline void gpuir__utf8_word_put(gpuir__utf8_word *w, uint32_t c) {
+  uint8_t *to = w->bytes + w->len;
+  if (w->len > GPUIR_MAX_TERM) return;
+  if (c < 0x80) {
+    to[0] = (uint8_t)c;
+    w->len += 1;
+  } else if (c < 0x800) {
+    to[0] = (uint8_t)(0xc0 | c >> 6);
+    to[1] = (uint8_t)(0x80 | (c & 0x3f));
+    w->len += 2;
+  } else if (c < 0x10000) {
+    to[0] = (uint8_t)(0xe0 | c >> 12);
+    to[1] = (uint8_t)(0x80 | (c >> 6 & 0x3f));
+    to[2] = (uint8_t)(0x80 | (c & 0x3f));
+    w->len += 3;
+  } else {
+    to[0] = (uint8_t)(0xf0 | c >> 18);
+    to[1] = (uint8_t)(0x80 | (c >> 12 & 0x3f));
+    to[2] = (uint8_t)(0x80 | (c >> 6 & 0x3f));
+    to[3] = (uint8_t)(0x80 | (c & 0x3f));
+    w->len += 4;
+  }
+}
+
+static int gpuir__utf8_word_end(gpuir__analyzer *an, gpuir__utf8_word *w) {
+  size_t len = w->len;
+  w->len = 0;
+  if (len > GPUIR_MAX_TERM) an->dropped++;
+  else if (len) return gpuir__put_token(an, (const char *)w->bytes, len);
+  return GPUIR_OK;
+}
+
+/* Folds a word (valid UTF-8) with utf8proc, and splits it again where that has made separators. */
+static int gpuir__fold_word(gpuir__analyzer *an, const char *text, size_t start, size_t end) {
+  utf8proc_int32_t chars[512];
+  utf8proc_ssize_t i, n = -1;
+  gpuir__utf8_word w;
+  int run = 0, status;
+  /* No token of 255 bytes comes from more than 383 decomposed characters, and a word of more than
+   * 4096 bytes is junk of ignorable characters at best. */
+  if (end - start <= 4096)
+    n = utf8proc_decompose((const utf8proc_uint8_t *)text + start, (utf8proc_ssize_t)(end - start), chars, 512,
+        (utf8proc_option_t)GPUIR__FOLDING);
+  if (n >= 0 && n <= 512) n = utf8proc_normalize_utf32(chars, n, (utf8proc_option_t)GPUIR__FOLDING);
+  if (n < 0 || n > 512) {
+    an->dropped++;
+    return GPUIR_OK;
+  }
+  if (n == 1 && chars[0] == 's' && gpuir__is_possessive(an, text, start)) return GPUIR_OK;
+  w.len = 0;
+  for (i = 0; i < n; i++) {
+    int begins;
+    run = gpuir__run_class(run, gpuir__char_class((uint32_t)chars[i]), &begins);
+    if (begins || run == GPUIR__SEPARATOR) {
+      status = gpuir__utf8_word_end(an, &w);
+      if (status) return status;
+    }
+    if (run == GPUIR__SEPARATOR) run = 0;
+    else gpuir__utf8_word_put(&w, (uint32_t)chars[i]);
+  }
+  return gpuir__utf8_word_end(an, &w);
+}
+
+/* Emits the tokens of text[i, end), which holds no ASCII but letters and digits. */
+static int gpuir__scan_unicode(gpuir__analyzer *an, const char *text, size_t i, size_t end) {
+  const uint8_t *p = (const uint8_t *)text;
+  gpuir__utf8_word w; /* the run, folded, while it is made of simple characters */
+  size_t start = i, n;
+  int run = 0, simple = 1, status = GPUIR_OK;
+  w.len = 0;
+  for (;; i += n) {
+    uint32_t c = 0, folded = 0;
+    int begins = 0, before = run;
+    n = 1;
+    if (i < end) {
+      size_t got = gpuir__utf8_get(p + i, end - i, &c);
+      int class_ = got ? gpuir__char_simple(an, c, &folded) : GPUIR__SEPARATOR;
+      if (got) n = got;
+      run = gpuir__run_class(run, class_, &begins);
+    } else {
+      run = GPUIR__SEPARATOR;
+    }
+    if (begins || run == GPUIR__SEPARATOR) {
+      if (before) {
+        an->at = start;
+        an->end = i;
+        if (!simple) status = gpuir__fold_word(an, text, start, i);
+        else if (w.len != 1 || w.bytes[0] != 's' || !gpuir__is_possessive(an, text, start))
+          status = gpuir__utf8_word_end(an, &w);
+        if (status) return status;
+        an->word_end = i;
+      }
+      if (i >= end) return GPUIR_OK;
+      if (run == GPUIR__SEPARATOR) run = 0;
+      start = i;
+      simple = 1;
+      w.len = 0;
+    }
+    if (folded) gpuir__utf8_word_put(&w, folded);
+    else simple = 0;
+  }
+}
+#endif /* GPUIR_WITH_UTF8PROC */
+
+/* ---- ascii, and the ASCII words of unicode --------------------------------------- */
+
+/* Folds 64 bytes of text; bit i of the result: byte i belongs to a word. Bytes of `folded` that do
+ * not are undefined. *high becomes non-zero if a byte is not ASCII. */
+static inline uint64_t gpuir__classify64(const char *text, uint8_t *folded, int *high) {
+  uint64_t bits = 0;
+  int any = 0;
+  unsigned i;
+#if GPUIR__X86
+  /* SSE2, which every x86-64 has. Signed compares: x - 'a' + 128 - 256 < 26 - 128 is 'a' <= x < 'a' + 26. */
+  const __m128i case_bit = _mm_set1_epi8(0x20);
+  for (i = 0; i < 4; i++) {
+    __m128i v = gpuir__sse_load(text + 16 * i);
+    __m128i alpha =
+        _mm_cmplt_epi8(_mm_add_epi8(_mm_or_si128(v, case_bit), _mm_set1_epi8(0x80 - 'a')), _mm_set1_epi8(26 - 128));
+    __m128i digit = _mm_cmplt_epi8(_mm_add_epi8(v, _mm_set1_epi8(0x80 - '0')), _mm_set1_epi8(10 - 128));
+    gpuir__sse_store(folded + 16 * i, _mm_or_si128(v, _mm_and_si128(alpha, case_bit)));
+    bits |= (uint64_t)(uint32_t)_mm_movemask_epi8(_mm_or_si128(_mm_or_si128(alpha, digit), v)) << 16 * i;
+    any |= _mm_movemask_epi8(v);
+  }
+#else
+  for (i = 0; i < 64; i++) {
+    uint8_t c = gpuir__fold_ascii[(unsigned char)text[i]];
+    folded[i] = c;
+    bits |= (uint64_t)(c != 0) << i;
+    any |= c & 0x80;
+  }
+#endif
+  *high = any;
+  return bits;
+}
+
+static int gpuir__has_high(const char *text, size_t len) {
+  uint64_t any = 0;
+  for (; len >= 8; text += 8, len -= 8) any |= gpuir__load64(text);
+  for (; len; text++, len--) any |= (uint64_t)(unsigned char)*text;
+  return (any & 0x8080808080808080u) != 0;
+}
+
+/* Returns how many bytes the typographic separator has that text[0..n), n >= 1, begins with; 0: there is none. */
+static inline size_t gpuir__typography(const char *text, size_t n) {
+  const uint8_t *p = (const uint8_t *)text;
+  if (p[0] == 0xc2) return n > 1 && (p[1] == 0xa0 || p[1] == 0xab || p[1] == 0xbb) ? 2 : 0;
+  if (n < 3 || (p[0] != 0xe2 && p[0] != 0xe3) || (p[2] & 0xc0) != 0x80) return 0;
+  if (p[0] == 0xe3) return p[1] == 0x80 && p[2] == 0x80 ? 3 : 0;
+  if (p[1] == 0x81) return p[2] <= 0x9f ? 3 : 0; /* U+2040 to U+205F */
+  return p[1] == 0x80 && (p[2] <= 0x8b || (p[2] >= 0x90 && p[2] <= 0xa9) || p[2] >= 0xaf) ? 3 : 0;
+}
+
+/* Emits the token [start, end) of a run that is not ASCII. */
+static int gpuir__ascii_word(gpuir__analyzer *an, const char *text, size_t start, size_t end) {
+  char word[GPUIR_MAX_TERM];
+  const size_t len = end - start;
+  size_t i;
+  int status = GPUIR_OK;
+  an->at = start;
+  an->end = end;
+  if (len > GPUIR_MAX_TERM) {
+    an->dropped++;
+  } else {
+    for (i = 0; i < len; i++) word[i] = (char)gpuir__fold_ascii[(uint8_t)text[start + i]];
+    if (len != 1 || word[0] != 's' || !gpuir__is_possessive(an, text, start)) status = gpuir__put_token(an, word, len);
+  }
+  an->word_end = end;
+  return status;
+}
+
+/* Parts the run text[start, end), which is not ASCII, at its typography. */
+static int gpuir__scan_typography(gpuir__analyzer *an, const char *text, size_t start, size_t end) {
+  size_t i = start, n;
+  int status = GPUIR_OK;
+  while (i < end && !status) {
+    n = gpuir__typography(text + i, end - i);
+    if (n && start < i) status = gpuir__ascii_word(an, text, start, i);
+    i += n ? n : 1;
+    if (n) start = i;
+  }
+  return !status && start < end ? gpuir__ascii_word(an, text, start, end) : status;
+}
+
+/* Emits one run [start, end) of word bytes; `folded` are its bytes, if there are at most 255. `high` is 0
+ * when they are ASCII. */
+static inline int gpuir__scan_run(gpuir__analyzer *an, const char *text, size_t start, size_t end,
+    const uint8_t *folded, int high) {
+  size_t len = end - start;
+  int status = GPUIR_OK;
+  if (high && gpuir__has_high(text + start, len)) {
+#ifdef GPUIR_WITH_UTF8PROC
+    if (an->kind == GPUIR__UNICODE) return gpuir__scan_unicode(an, text, start, end);
+#endif
+    return gpuir__scan_typography(an, text, start, end);
+  }
+  an->at = start;
+  an->end = end;
+  if (GPUIR__UNLIKELY(len > GPUIR_MAX_TERM)) an->dropped++;
+  else if (len != 1 || *folded != 's' || !gpuir__is_possessive(an, text, start))
+    status = gpuir__put_token(an, (const char *)folded, len);
+  an->word_end = end;
+  return status;
+}
+
+/* Emits the tokens of a text, which is folded block by block into `room`, in front of which there is space for the
+ * start of a token that goes on from the block before. Tokens begin and end where the word bits change. */
+static int gpuir__scan(gpuir__analyzer *an, const char *text, size_t len) {
+  uint8_t room[256 + GPUIR__SCAN_BLOCK];
+  size_t base, start = SIZE_MAX; /* of the token in progress */
+  uint64_t before = 0; /* the word bit of the last byte seen */
+  int status, high, carried = 0; /* not ASCII: of this chunk; of the token in progress, before it */
+  an->word_end = 0;
+  for (base = 0; base < len; base += GPUIR__SCAN_BLOCK) {
+    size_t n = (size_t)gpuir__min64(len - base, GPUIR__SCAN_BLOCK), at;
+    for (at = 0; at < n; at += 64) {
+      uint64_t bits, edges;
+      if (n - at >= 64) {
+        bits = gpuir__classify64(text + base + at, room + 256 + at, &high);
+      } else {
+        char rest[64];
+        memset(rest, 0, sizeof rest);
+        memcpy(rest, text + base + at, n - at);
+        bits = gpuir__classify64(rest, room + 256 + at, &high);
+      }
+      edges = bits ^ (bits << 1 | before);
+      before = bits >> 63;
+      while (edges) {
+        size_t end;
+        if (start == SIZE_MAX) {
+          start = base + at + gpuir__ctz64(edges);
+          edges &= edges - 1;
+          if (!edges) break;
+        }
+        end = base + at + gpuir__ctz64(edges);
+        edges &= edges - 1;
+        status =
+            gpuir__scan_run(an, text, start, end, room + (end - start > 255 ? 0 : 256 + start - base), high | carried);
+        if (status) return status;
+        start = SIZE_MAX;
+        carried = 0;
+      }
+      if (start != SIZE_MAX) carried |= high;
+    }
+    if (start != SIZE_MAX && base + n - start <= 255) {
+      size_t k = base + n - start; /* the end of the block, or of the text */
+      memmove(room + 256 - k, room + 256 + n - k, k);
+    }
+  }
+  if (start == SIZE_MAX) return GPUIR_OK;
+  return gpuir__scan_run(an, text, start, len, room + (len - start > 255 ? 0 : 256 - (len - start)), carried);
+}
+
+/* Emits the tokens of a text. dropped (may be NULL) is increased for each token over 255 bytes.
+ * Returns 0, or the first other answer of emit or of the caller's tokenizer, or NOMEM. */
+static int gpuir__analyze(gpuir__analyzer *an, const char *text, size_t len, gpuir_token_fn emit, void *sink,
+    uint64_t *dropped) {
+  int status;
+  an->emit = emit;
+  an->sink = sink;
+  an->dropped = 0;
+  an->status = GPUIR_OK;
+  an->at = an->end = an->matched = 0;
+  an->text = text;
+  an->text_len = len;
+  an->search = len < SIZE_MAX / 64 ? len * 32 + 4096 : len;
+  an->reach = GPUIR__PLACE_REACH;
+  if (an->kind == GPUIR__CUSTOM) {
+    status = an->tokenize(an->tokenize_user, text, len, gpuir__custom_token, an);
+    if (an->status) status = an->status; /* even if the tokenizer has lost it */
+  } else {
+    status = gpuir__scan(an, text, len);
+  }
+  if (dropped) *dropped += an->dropped;
+  return status;
+}
+
+/* ---- specifications */
+
+/* Says whether a name is 1 to 64 bytes without white space or control characters, so that specifications are
+ * one line and messages can quote it. */
+static int gpuir__name_ok(const char *name, size_t len) {
+  size_t i;
+  if (!len || len > GPUIR__NAME_MAX) return 0;
+  for (i = 0; i < len; i++)
+    if ((unsigned char)name[i] <= ' ' || name[i] == 0x7f) return 0;
+  return 1;
+}
+
+static int gpuir__has_words(const char *words) {
+  while (gpuir__is_space(*words)) words++;
+  return *words != 0;
+}
+
+/* Writes the specification that is stored in the index, GPUIR__SPEC_MAX bytes at most with its NUL:
+ *   ("ascii" | "unicode" | "custom:" NAME) [" stem=" NAME] [" stop=" ("english" | "custom")]
+ * Errors: ARGUMENT. */
+static int gpuir__analyzer_spec(const gpuir_analyzer_desc *desc, char *spec, size_t cap, gpuir_error *err) {
+  const char *name = desc && desc->analyzer ? desc->analyzer : "ascii";
+  const char *stem = desc ? desc->stem : NULL, *stop = desc ? desc->stop : NULL;
+  int builtin = !strcmp(name, "ascii") || !strcmp(name, "unicode");
+  int custom = desc && desc->tokenize;
+  int words = desc && desc->stop_words && gpuir__has_words(desc->stop_words);
+  int n;
+  if (cap) spec[0] = 0;
+  if (custom && !desc->analyzer) return gpuir__refuse(err, "a tokenizer needs a name: set `analyzer`");
+  if (!gpuir__name_ok(name, strlen(name)))
+    return gpuir__refuse(err, "the analyzer's name must be 1 to %d bytes without white space", (int)GPUIR__NAME_MAX);
+  if (custom && builtin) return gpuir__refuse(err, "a tokenizer may not be called \"%s\", as a built-in one is", name);
+  if (!custom && !builtin) return gpuir__refuse(err, "unknown analyzer \"%s\" (there are ascii and unicode)", name);
+  if (stem && !gpuir__name_ok(stem, strlen(stem)))
+    return gpuir__refuse(err, "the stemmer's name must be 1 to %d bytes without white space", (int)GPUIR__NAME_MAX);
+  if (stop && desc->stop_words) return gpuir__refuse(err, "stop and stop_words exclude each other");
+  if (stop && strcmp(stop, "english"))
+    return gpuir__refuse(err, "unknown stop list \"%.64s\" (there is english)", stop);
+  n = snprintf(spec, cap, "%s%s%s%s%s", custom ? "custom:" : "", name, stem ? " stem=" : "", stem ? stem : "",
+      stop        ? " stop=english"
+          : words ? " stop=custom"
+                  : "");
+  if (n < 0 || (size_t)n >= cap) return gpuir__refuse(err, "analyzer specification too long");
+  return GPUIR_OK;
+}
+
+/* Returns the revision of the analyzer that a specification names, which an index has beside it: another one makes
+ * other terms of the same text. Revision 1 of ascii left typographic quotes, dashes and spaces within words. */
+static const char *gpuir__analyzer_revision(const char *spec) {
+  return !strncmp(spec, "ascii", 5) && (!spec[5] || spec[5] == ' ') ? "2" : "1";
+}
+
+GPUIR__NOINLINE void gpuir__analyzer_destroy(gpuir__analyzer *an) {
+  gpuir_allocator a;
+  if (!an) return;
+  a = an->a;
+#ifdef GPUIR_WITH_STEMMER
+  sb_stemmer_delete(an->stemmer);
+  gpuir__free(&a, an->cache, sizeof *an->cache << GPUIR__STEM_CACHE_BITS);
+#endif
+  gpuir__buf_free(&a, &an->stops.words);
+  gpuir__free(&a, an->stops.slots, an->stops.nslots * sizeof *an->stops.slots);
+  gpuir__free(&a, an, sizeof *an);
+}
+
+/* Makes the set of stop words from words parted by white space, each through the tokenizer. */
+static int gpuir__analyzer_set_stops(gpuir__analyzer *an, const char *words, gpuir_error *err) {
+  int status = GPUIR_OK;
+  if (!words) words = "";
+  an->filtered = an->possessive;
+  while (*words && !status) {
+    size_t n = 0;
+    while (gpuir__is_space(*words)) words++;
+    while (words[n] && !gpuir__is_space(words[n])) n++;
+    if (n) status = gpuir__analyze(an, words, n, gpuir__stops_add, an, NULL);
+    words += n;
+  }
+  if (status == GPUIR_E_NOMEM) return gpuir__fail_nomem(err);
+  if (status == GPUIR_E_LIMIT) return gpuir__fail(err, status, 0, "the list of stop words is too long, or contrived");
+  if (status) return gpuir__fail(err, status, 0, "the tokenizer fails on the stop words");
+  return GPUIR_OK;
+}
+
+/* What a specification says: "NAME" or "custom:NAME", then options " stem=NAME" and " stop=NAME". */
+typedef struct gpuir__spec {
+  int kind;
+  char stem[GPUIR__NAME_MAX + 1], stop[GPUIR__NAME_MAX + 1]; /* "": none */
+} gpuir__spec;
+
+/* Reads the analyzer's name, before the options. *end is what follows it. */
+static int gpuir__spec_name(const char *p, int has_tokenizer, int *kind, const char **end, gpuir_error *err) {
+  size_t n = strcspn(p, " ");
+  char name[GPUIR__NAME_MAX + 1];
+  *end = p + n;
+  *kind = -1;
+  if (n == 5 && !memcmp(p, "ascii", n)) *kind = GPUIR__ASCII;
+  if (n == 7 && !memcmp(p, "unicode", n)) *kind = GPUIR__UNICODE;
+  if (n >= 7 && !memcmp(p, "custom:", 7)) {
+    *kind = GPUIR__CUSTOM;
+    p += 7;
+    n -= 7;
+  }
+  if (!gpuir__name_ok(p, n)) return gpuir__fail(err, GPUIR_E_FORMAT, 0, "malformed analyzer specification");
+  memcpy(name, p, n);
+  name[n] = 0;
+  if (*kind < 0) return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "this build has no analyzer \"%s\"", name);
+  if (*kind == GPUIR__CUSTOM && !has_tokenizer)
+    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "the tokenizer \"%s\" must be given", name);
+#ifndef GPUIR_WITH_UTF8PROC
+  if (*kind == GPUIR__UNICODE)
+    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0,
+        "this build has no unicode analyzer (define GPUIR_WITH_UTF8PROC and link -lutf8proc)");
+#endif
+  return GPUIR_OK;
+}
+
+/* Reads a specification. FORMAT for a malformed one; UNSUPPORTED, in words, if this build or caller lacks something. */
+static int gpuir__spec_parse(const char *text, int has_tokenizer, gpuir__spec *spec, gpuir_error *err) {
+  const char *p;
+  size_t n;
+  int status = gpuir__spec_name(text, has_tokenizer, &spec->kind, &p, err);
+  if (status) return status;
+  spec->stem[0] = spec->stop[0] = 0;
+  for (; *p; p += n) {
+    char key[GPUIR__NAME_MAX + 1], *value;
+    size_t name_len;
+    p++; /* the space */
+    n = strcspn(p, " ");
+    name_len = strcspn(p, "= ");
+    if (name_len >= n || !gpuir__name_ok(p, name_len) || !gpuir__name_ok(p + name_len + 1, n - name_len - 1))
+      return gpuir__fail(err, GPUIR_E_FORMAT, 0, "malformed analyzer specification");
+    memcpy(key, p, name_len);
+    key[name_len] = 0;
+    if (!strcmp(key, "stem")) value = spec->stem;
+    else if (!strcmp(key, "stop")) value = spec->stop;
+    else return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "this build's analyzers have no option \"%s\"", key);
+    if (*value) return gpuir__fail(err, GPUIR_E_FORMAT, 0, "malformed analyzer specification");
+    memcpy(value, p + name_len + 1, n - name_len - 1);
+    value[n - name_len - 1] = 0;
+  }
+  if (*spec->stop && strcmp(spec->stop, "english") && strcmp(spec->stop, "custom"))
+    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "this build has no stop list \"%s\"", spec->stop);
+#ifndef GPUIR_WITH_STEMMER
+  if (*spec->stem)
+    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0,
+        "this build has no stemmer \"%s\" (define GPUIR_WITH_STEMMER and link -lstemmer)", spec->stem);
+#endif
+  return GPUIR_OK;
+}
+
+/* Makes an analyzer from a specification and the custom stop words ("" if none). UNSUPPORTED, in words, if this build
+ * or caller lacks something; FORMAT for a malformed specification; NOMEM; LIMIT for stop words that
+ * fit no table; or what the tokenizer returned for the stop words. */
+GPUIR__COLD static int gpuir__analyzer_create(const gpuir_allocator *allocator, const char *text,
+    const char *stop_words, gpuir_tokenize_fn tokenize, void *tokenize_user, gpuir__analyzer **analyzer,
+    gpuir_error *err) {
+  gpuir_allocator a = gpuir__allocator(allocator);
+  gpuir__analyzer *an;
+  gpuir__spec spec;
+  const char *stem = spec.stem;
+  int status = gpuir__spec_parse(text, tokenize != NULL, &spec, err);
+  *analyzer = NULL;
+  if (status) return status;
+  an = (gpuir__analyzer *)gpuir__alloc_zero(&a, sizeof *an);
+  if (!an) return gpuir__fail_nomem(err);
+  an->a = a;
+  an->kind = spec.kind;
+  an->tokenize = tokenize;
+  an->tokenize_user = tokenize_user;
+  an->possessive = !strcmp(stem, "porter") || !strcmp(stem, "english") || !strcmp(stem, "eng") || !strcmp(stem, "en");
+  if (*spec.stop)
+    status = gpuir__analyzer_set_stops(an, !strcmp(spec.stop, "custom") ? stop_words : gpuir__stop_english, err);
+#ifdef GPUIR_WITH_STEMMER
+  if (!status && *stem) {
+    an->stemmer = sb_stemmer_new(stem, NULL);
+    if (!an->stemmer) {
+      const char **known = sb_stemmer_list();
+      while (*known && strcmp(*known, stem)) known++;
+      status = *known ? gpuir__fail_nomem(err)
+                      : gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "libstemmer has no stemmer \"%s\"", stem);
+    }
+  }
+#endif
+  if (status) {
+    gpuir__analyzer_destroy(an);
+    return status;
+  }
+  an->filtered = an->possessive || an->stops.nslots || *stem;
+  *analyzer = an;
+  return GPUIR_OK;
+}
+
+/* Says whether terms are stems. */
+static int gpuir__analyzer_stems(const gpuir__analyzer *an) {
+#ifdef GPUIR_WITH_STEMMER
+  return an->stemmer != NULL;
+#else
+  (void)an;
+  return 0;
+#endif
+}
+
+/* ---- a pool of analyzers */
+
+/* Analyzers of one specification that are idle: they are costly to make, and each serves one thread at a time. */
+#define GPUIR__POOL 16
+typedef struct gpuir__pool {
+  gpuir_allocator a;
+  uint64_t refs; /* owners, counted atomically */
+  const char *spec, *stop_words; /* copies, behind the struct */
+  size_t size; /* of both together */
+  gpuir_tokenize_fn tokenize;
+  void *tokenize_user;
+  pthread_mutex_t mutex; /* guards what follows */
+  unsigned n;
+  gpuir__analyzer *idle[GPUIR__POOL];
+} gpuir__pool;
+
+/* Leaves the pool; NULL is allowed. The last owner releases it with its idle analyzers: all that were taken must have
+ * been given back. */
+static void gpuir__pool_close(gpuir__pool *pool) {
+  gpuir_allocator a;
+  if (!pool || __atomic_sub_fetch(&pool->refs, 1, __ATOMIC_ACQ_REL)) return;
+  a = pool->a;
+  while (pool->n) gpuir__analyzer_destroy(pool->idle[--pool->n]);
+  (void)pthread_mutex_destroy(&pool->mutex);
+  gpuir__free(&a, pool, pool->size);
+}
+
+/* Adds an owner to the pool. */
+static gpuir__pool *gpuir__pool_share(gpuir__pool *pool) {
+  (void)__atomic_add_fetch(&pool->refs, 1, __ATOMIC_RELAXED);
+  return pool;
+}
+
+/* Makes an empty pool with one owner. `spec` and `stop_words` are copied. */
+static int gpuir__pool_open(const gpuir_allocator *a, const char *spec, const char *stop_words,
+    gpuir_tokenize_fn tokenize, void *tokenize_user, gpuir__pool **out, gpuir_error *err) {
+  const size_t nspec = strlen(spec) + 1, nstop = strlen(stop_words) + 1, size = sizeof(gpuir__pool) + nspec + nstop;
+  gpuir__pool *pool = (gpuir__pool *)gpuir__alloc_zero(a, size);
+  if (!pool) return gpuir__fail_nomem(err);
+  if (pthread_mutex_init(&pool->mutex, NULL)) {
+    gpuir__free(a, pool, size);
+    return gpuir__fail_nomem(err);
+  }
+  pool->a = *a;
+  pool->refs = 1;
+  pool->size = size;
+  pool->spec = (const char *)memcpy(pool + 1, spec, nspec);
+  pool->stop_words = (const char *)memcpy((char *)(pool + 1) + nspec, stop_words, nstop);
+  pool->tokenize = tokenize;
+  pool->tokenize_user = tokenize_user;
+  *out = pool;
+  return GPUIR_OK;
+}
+
+/* Takes an idle analyzer, or makes one. */
+GPUIR__NOINLINE int gpuir__pool_take(gpuir__pool *pool, gpuir__analyzer **analyzer, gpuir_error *err) {
+  *analyzer = NULL;
+  gpuir__lock(&pool->mutex);
+  if (pool->n) *analyzer = pool->idle[--pool->n];
+  gpuir__unlock(&pool->mutex);
+  if (*analyzer) return GPUIR_OK;
+  return gpuir__analyzer_create(&pool->a, pool->spec, pool->stop_words, pool->tokenize, pool->tokenize_user, analyzer,
+      err);
+}
+
+/* Gives an analyzer back; one too many is destroyed. */
+static void gpuir__pool_give(gpuir__pool *pool, gpuir__analyzer *analyzer) {
+  gpuir__lock(&pool->mutex);
+  if (pool->n < GPUIR__POOL) {
+    pool->idle[pool->n++] = analyzer;
+    analyzer = NULL;
+  }
+  gpuir__unlock(&pool->mutex);
+  gpuir__analyzer_destroy(analyzer);
+}

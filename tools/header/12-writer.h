@@ -1,0 +1,1198 @@
+
+/* ========
+ * [12-writer]  index file: layout and writer
+ *
+ *   header (64 bytes) | section table (32 bytes each) | sections
+ *
+ * Each section starts 64-byte aligned and is followed by at least 64 bytes of zeros, so that
+ * decoders may read past its end. The header holds a checksum of the table, the table one of each
+ * section. A reader skips sections that it does not know, unless they are marked as required.
+ *
+ * Uses      [01-base], [10-encoder] (its batches).
+ * Start at  gpuir__writer_create, gpuir__writer_put_batch, gpuir__writer_finish.
+ * Tests     tests/unit/12_writer.c
+ * ======*/
+
+#define GPUIR__FORMAT 2u
+#define GPUIR__ALIGN 64u
+#define GPUIR__MAX_SECTIONS 256u
+#define GPUIR__MAX_DOCUMENTS 0xfffffffeu /* docIDs stay below GPUIR_END */
+#define GPUIR__REQUIRED 1u /* section flag */
+#define GPUIR__ORDER_MAX 63u /* bytes of an order's name */
+#define GPUIR__JOINED_MAX 256u /* bytes of a name that begins as its source's path ends */
+
+typedef struct gpuir__header {
+  uint8_t magic[8];
+  uint32_t format, sections;
+  uint64_t file_size;
+  uint64_t table_hash; /* XXH3 of the section table */
+  uint64_t zero[3];
+  uint64_t hash; /* XXH3 of the 56 bytes above */
+} gpuir__header;
+
+/* What the manifest of a live index begins with: see [25-folder]. */
+static const uint8_t gpuir__manifest_magic[8] = {'G', 'P', 'U', 'I', 'R', 'L', 0x0a, 0x1a};
+
+static const uint8_t gpuir__magic[8] = {'G', 'P', 'U', 'I', 'R', 0x0d, 0x0a, 0x1a};
+
+typedef struct gpuir__section {
+  uint32_t id, flags;
+  uint64_t offset, length;
+  uint64_t hash; /* XXH3 of its bytes */
+} gpuir__section;
+
+/* The sections, a row each, in the order of the file. From this table are made the ids GPUIR__S_*, the writer's spools
+ * GPUIR__W_* and its plan of the file, the reader's pointers, the sums of gpuir_index_get_info, and the offsets that
+ * gpuir_verify follows. The columns of a row are
+ *
+ *     id        the number in the file, never used again for another section
+ *     name      of GPUIR__S_<name> and GPUIR__W_<name>
+ *     presence  GPUIR__P_<presence>: when the writer writes it, and whether a reader must know it
+ *     batch     the buffer of gpuir__batch that the writer appends as it is; 0: the writer makes the bytes
+ *     item      the type of an item
+ *     items     GPUIR__N_<items>: how many items there must be
+ *     group     GPUIR__G_<group>: the sum of gpuir_index_info that its bytes belong to
+ *     field     the member of gpuir__segment that points to its items; 0: it is found by its id
+ *
+ * and the sections hold
+ *
+ *     STAT, META                  gpuir__stat; text, lines of key=value
+ *     TERMS                       the blocks of the dictionary: terms, sorted, and their records; see [11b-dictionary]
+ *     TERM_PAGES, TERM_STARTS     where its pages begin; where each block does, relative to its page
+ *     TERM_KEYS                   the nodes of its search tree
+ *     LONGS                       a gpuir__long a long list
+ *     LAST                        a block's last docID
+ *     DOCS_OFF, DOCS_WIDTH        where a block's docIDs start in the list, in the codec's unit; their width
+ *     FREQS_OFF, FREQS_WIDTH      the same of its frequencies
+ *     BOUNDS                      GPUIR__BLOCK_PAIRS pairs a block
+ *     SEEDS                       GPUIR__SEEDS items a list of over GPUIR__WHOLE postings
+ *     DOCIDS, FREQS               the streams of docIDs and of frequencies, the long lists first
+ *     LENGTHS                     a document's length in tokens
+ *     NAMES, NAME_START           the documents' names, or what is behind their stems; where each starts, and the end
+ *     ORIGINS                     where a document comes from: rows of columns, see gpuir__origin
+ *     SOURCES, SOURCE_START       the sources' paths; where each starts, and the end
+ *     TEXT, TEXT_START            the documents' text; where each starts, and the end
+ *     STEMS                       an item a source, see gpuir__join_name; absent if all are 0
+ *     POSITIONS, POS_OFF          the lists' positions; where each block's begin, in units of 4 bytes from the list's
+ *     HASHES                      a document's gpuir_doc.hash
+ *     SHARD, TERM_DFS             the collection that it is a part of; in how many of that one's documents a term is
+ *
+ * Sections of starts have numbers of as many whole bytes as the length of the section that they divide, at least 1.
+ *
+ * A section is added by a row at the end, and by code of the writer that puts its bytes in its spool. Its presence is
+ * HINT or a new one, so that indexes without it can be read. */
+/* clang-format off */
+#define GPUIR__SECTIONS(ROW, FROM, AT) \
+  ROW( 1, STAT,         ALWAYS,  0,                 gpuir__stat,   ONE,         NONE,       0) \
+  ROW( 2, META,         ALWAYS,  0,                 char,          ANY,         NONE,       0) \
+  ROW( 3, TERMS,        ALWAYS,  0,                 uint8_t,       ANY,         DICTIONARY, AT(terms.bytes)) \
+  ROW( 4, TERM_PAGES,   ALWAYS,  0,                 gpuir__dict_page, TERM_PAGES, DICTIONARY, AT(terms.pages)) \
+  ROW( 5, TERM_STARTS,  ALWAYS,  0,                 uint16_t,      TERM_BLOCKS, DICTIONARY, AT(terms.starts)) \
+  ROW( 6, TERM_KEYS,    ALWAYS,  0,                 uint64_t,      TERM_KEYS,   DICTIONARY, AT(terms.keys)) \
+  ROW( 8, LONGS,        ALWAYS,  0,                 gpuir__long,   LONGS,       DIRECTORY,  AT(lists.longs)) \
+  ROW( 9, LAST,         ALWAYS,  FROM(last),        uint32_t,      BLOCKS,      DIRECTORY,  AT(lists.last)) \
+  ROW(10, DOCS_OFF,     ALWAYS,  FROM(docs_off),    uint32_t,      BLOCKS,      DIRECTORY,  AT(lists.docs_off)) \
+  ROW(11, DOCS_WIDTH,   ALWAYS,  FROM(docs_width),  uint8_t,       BLOCKS,      DIRECTORY,  AT(lists.docs_width)) \
+  ROW(12, FREQS_OFF,    ALWAYS,  FROM(freqs_off),   uint32_t,      BLOCKS,      DIRECTORY,  AT(lists.freqs_off)) \
+  ROW(13, FREQS_WIDTH,  ALWAYS,  FROM(freqs_width), uint8_t,       BLOCKS,      DIRECTORY,  AT(lists.freqs_width)) \
+  ROW(14, BOUNDS,       ALWAYS,  FROM(bounds),      uint32_t,      BLOCKS,      DIRECTORY,  AT(lists.bounds)) \
+  ROW(15, SEEDS,        HINT,    FROM(seeds),       uint32_t,      ANY,         DIRECTORY,  AT(lists.seeds)) \
+  ROW(16, DOCIDS,       ALWAYS,  FROM(docs_long),   uint8_t,       ANY,         DOCIDS,     AT(lists.docids)) \
+  ROW(17, FREQS,        ALWAYS,  FROM(freqs_long),  uint8_t,       ANY,         FREQS,      AT(lists.freqs)) \
+  ROW(18, LENGTHS,      ALWAYS,  0,                 uint32_t,      DOCUMENTS,   DOCUMENTS,  AT(lengths)) \
+  ROW(19, NAMES,        ALWAYS,  0,                 char,          ANY,         DOCUMENTS,  0) \
+  ROW(20, NAME_START,   ALWAYS,  0,                 uint8_t,       DOC_ENDS,    DOCUMENTS,  0) \
+  ROW(21, ORIGINS,      ORIGINS, 0,                 uint8_t,       ANY,         DOCUMENTS,  0) \
+  ROW(22, SOURCES,      ORIGINS, 0,                 char,          ANY,         DOCUMENTS,  0) \
+  ROW(23, SOURCE_START, ORIGINS, 0,                 uint8_t,       SOURCE_ENDS, DOCUMENTS,  0) \
+  ROW(24, TEXT,         TEXT,    0,                 char,          ANY,         TEXT,       0) \
+  ROW(25, TEXT_START,   TEXT,    0,                 uint8_t,       DOC_ENDS,    TEXT,       0) \
+  ROW(26, STEMS,        STEMS,   0,                 uint32_t,      ANY,         DOCUMENTS,  0) \
+  ROW(27, POSITIONS,    POSITIONS, FROM(positions), uint8_t,       ANY,         POSITIONS,  AT(lists.positions)) \
+  ROW(28, POS_OFF,      POSITIONS, FROM(positions_off), uint32_t,  BLOCKS,      POSITIONS,  AT(lists.positions_off)) \
+  ROW(29, HASHES,       HASHES,  0,                 uint64_t,      DOCUMENTS,   DOCUMENTS,  0) \
+  ROW(30, SHARD,        SHARD,   0,                 gpuir__shard,  ONE,         NONE,       AT(shard)) \
+  ROW(31, TERM_DFS,     SHARD,   0,                 uint32_t,      TERMS,       DICTIONARY, AT(dfs))
+/* clang-format on */
+
+#define GPUIR__SECTION_ID(id, name, presence, batch, item, items, group, field) GPUIR__S_##name = (id),
+enum {
+  GPUIR__SECTIONS(GPUIR__SECTION_ID, , ) /* and behind the greatest: */
+  GPUIR__S_COUNT
+};
+
+/* When a section is written. The reader refuses an index that lacks one that is written always. */
+enum {
+  GPUIR__P_ALWAYS, /* required */
+  GPUIR__P_HINT, /* written always; a reader can do without it */
+  GPUIR__P_ORIGINS, /* when a document has a source; a reader can do without it */
+  GPUIR__P_HASHES, /* when a document's hash is known; a reader can do without it */
+  GPUIR__P_TEXT, /* when texts are stored, which the meta section says too; required */
+  GPUIR__P_STEMS, /* when a name is joined to a stem; required, as names are wrong without it */
+  GPUIR__P_POSITIONS, /* when positions were asked for; required */
+  GPUIR__P_SHARD, /* in a part of a collection, which tools/mpi/stamp.h writes; required, or scores are others */
+  GPUIR__P_COUNT
+};
+
+/* How many items a section has. */
+enum {
+  GPUIR__N_ANY, /* any number */
+  GPUIR__N_ONE, /* 1 */
+  GPUIR__N_TERM_PAGES, /* one a page of the dictionary, a block of it; GPUIR__DICT_FAN a node of its tree */
+  GPUIR__N_TERM_BLOCKS,
+  GPUIR__N_TERM_KEYS,
+  GPUIR__N_LONGS, /* one a list of over GPUIR__SHORT_MAX postings */
+  GPUIR__N_BLOCKS, /* one a block of such a list */
+  GPUIR__N_DOCUMENTS,
+  GPUIR__N_TERMS,
+  GPUIR__N_DOC_ENDS, /* offsets into the section of the row before: one a document, and the end */
+  GPUIR__N_SOURCE_ENDS /* the same, one a source */
+};
+
+/* The sums of sections' bytes in gpuir_index_info. */
+enum {
+  GPUIR__G_NONE,
+  GPUIR__G_DICTIONARY,
+  GPUIR__G_DIRECTORY,
+  GPUIR__G_DOCIDS,
+  GPUIR__G_FREQS,
+  GPUIR__G_DOCUMENTS,
+  GPUIR__G_TEXT,
+  GPUIR__G_POSITIONS,
+  GPUIR__G_COUNT
+};
+
+typedef struct gpuir__stat {
+  uint64_t documents, terms, postings, tokens;
+  uint64_t longs, blocks;
+  uint64_t inline_postings;
+  uint64_t docs_short, freqs_short; /* where the short lists start in the stream sections */
+  float k1, b;
+  uint64_t zero;
+} gpuir__stat;
+
+/* What a part of a collection knows of the whole. */
+typedef struct gpuir__shard {
+  uint64_t documents, tokens; /* of the collection */
+  uint64_t first; /* number of its first document there */
+  uint32_t number, shards;
+  uint64_t identity[2]; /* of the statistics */
+  uint64_t zero;
+} gpuir__shard;
+
+/* The columns of a row of the origins. The section begins with 8 bytes, the width of each column in bytes and zeros; a
+ * row a document follows. */
+enum {
+  GPUIR__O_SOURCE, /* index + 1; 0: none */
+  GPUIR__O_LINE, /* first_line */
+  GPUIR__O_LINES, /* last_line - first_line */
+  GPUIR__O_OFFSET,
+  GPUIR__O_BYTES,
+  GPUIR__O_COUNT
+};
+#define GPUIR__ORIGINS_HEAD 8u
+
+typedef struct gpuir__origin {
+  uint64_t of[GPUIR__O_COUNT];
+} gpuir__origin;
+
+/* Returns the bytes that numbers of at most `most` take. */
+static inline unsigned gpuir__number_width(uint64_t most) { return (gpuir__width64(most) + 7) / 8; }
+
+/* Returns the bytes that a number takes which divides a section of this length. */
+static inline unsigned gpuir__start_width(uint64_t length) { return length ? gpuir__number_width(length) : 1; }
+
+/* Loads a number of `width` <= 8 bytes; 8 are read. */
+static inline uint64_t gpuir__load_number(const uint8_t *p, unsigned width) {
+  return gpuir__load64(p) & (width < 8 ? gpuir__low_bits64(8 * width) : UINT64_MAX);
+}
+
+/* The lists' streams, and the directory of the long ones. */
+typedef struct gpuir__index_lists {
+  const gpuir__long *longs;
+  const uint32_t *last, *docs_off, *freqs_off;
+  const uint8_t *docs_width, *freqs_width;
+  const uint32_t *bounds;
+  const uint32_t *seeds; /* NULL: absent */
+  uint64_t nseeds; /* lists that have seeds */
+  const uint8_t *docids, *freqs;
+  const uint8_t *positions; /* NULL: absent */
+  const uint32_t *positions_off;
+} gpuir__index_lists;
+
+/* The keys of the meta section, in its order, each a member of gpuir__index_meta: KEY(name, named, alike); named: it is
+ * written also if it is empty; alike: all segments of an index have the same. */
+#define GPUIR__META(KEY) \
+  KEY(analyzer, 1, 1) \
+  KEY(analyzer_revision, 1, 1) \
+  KEY(stop_words, 1, 1) \
+  KEY(fields, 1, 1) \
+  KEY(codec, 1, 1) \
+  KEY(freq_codec, 1, 1) \
+  KEY(tool, 1, 0) \
+  KEY(description, 1, 0) \
+  KEY(filters, 0, 1) \
+  KEY(order, 0, 0) \
+  KEY(store, 0, 1) \
+  KEY(positions, 0, 1)
+#define GPUIR__META_MEMBER(name, named, alike) const char *name;
+#define GPUIR__META_KEY(name, named, alike) {#name, offsetof(gpuir__index_meta, name), named, alike},
+
+/* What the meta section says; "" where it says nothing. */
+typedef struct gpuir__index_meta {
+  char *text; /* NUL-terminated strings, pointed to below */
+  size_t text_size;
+  GPUIR__META(GPUIR__META_MEMBER)
+} gpuir__index_meta;
+
+static const struct {
+  const char *key;
+  size_t field;
+  int named, alike;
+} gpuir__meta_keys[] = {GPUIR__META(GPUIR__META_KEY)};
+#define GPUIR__META_KEYS (sizeof gpuir__meta_keys / sizeof gpuir__meta_keys[0])
+
+/* Returns what the meta section says for key i. */
+static const char **gpuir__meta_value(const gpuir__index_meta *meta, size_t i) {
+  return (const char **)(void *)((uint8_t *)(uintptr_t)meta + gpuir__meta_keys[i].field);
+}
+
+/* How queries become terms. */
+typedef struct gpuir__index_analysis {
+  gpuir_tokenize_fn tokenize;
+  void *tokenize_user;
+  gpuir__pool *pool; /* of analyzers */
+} gpuir__index_analysis;
+
+/* How many of a term's postings are of deleted documents. */
+typedef struct gpuir__log_count {
+  uint32_t id; /* of the term, plus 1; 0: a free entry */
+  uint32_t n; /* of the log's first n documents */
+  uint32_t deleted; /* postings */
+} gpuir__log_count;
+
+/* Documents deleted from a segment, in order of deletion. It only grows, and what is in it never moves: each snapshot
+ * has the first so many of it, see gpuir__deleted. */
+#define GPUIR__LOG_CHUNKS 26u
+typedef struct gpuir__log {
+  pthread_mutex_t mutex; /* guards all but what chunks point to */
+  uint32_t n;
+  uint32_t *chunk[GPUIR__LOG_CHUNKS]; /* [i] 64 << i docIDs, or NULL */
+  gpuir__log_count *counts; /* [mask + 1] by term; one that comes takes another's place. NULL: n is 0 */
+  uint32_t mask;
+  uint64_t decoded; /* blocks, to count postings; the tests look at it */
+} gpuir__log;
+
+/* One mapped file; docIDs count from 0 in it. */
+typedef struct gpuir__segment {
+  gpuir_allocator a;
+  uint64_t refs; /* snapshots that have it, counted atomically */
+  int simd; /* resolved level */
+  const uint8_t *map; /* the file's bytes */
+  uint64_t size;
+  int mapped; /* 0: the caller's memory */
+  char path[84]; /* its end, for messages */
+  const gpuir__section *table;
+  uint32_t nsections;
+  const gpuir__section *section[GPUIR__S_COUNT]; /* NULL: absent */
+  gpuir__stat stat;
+  gpuir__dict terms;
+  gpuir__index_lists lists;
+  const uint32_t *lengths; /* [docID] */
+  const gpuir__shard *shard; /* NULL: no part of a collection */
+  const uint32_t *dfs; /* [term] in how many documents of the collection it is; NULL: the same */
+  gpuir__index_meta meta;
+  uint64_t number; /* in a live index's folder; 0: a file by itself */
+  gpuir__log log;
+} gpuir__segment;
+
+/* The documents deleted from a segment, as snapshots share them. */
+typedef struct gpuir__deleted {
+  gpuir_allocator a;
+  uint64_t refs; /* snapshots that have them, counted atomically */
+  uint32_t n; /* the first n of the segment's log, n > 0 */
+  uint64_t tokens; /* their lengths */
+  uint64_t words;
+  uint64_t bits[1]; /* [words] a bit a document */
+} gpuir__deleted;
+
+/* A segment as a snapshot has it. */
+typedef struct gpuir__leaf {
+  gpuir__segment *seg;
+  gpuir__deleted *deleted; /* NULL: none */
+  uint32_t base; /* the snapshot's number of its first document */
+} gpuir__leaf;
+
+typedef struct gpuir__saturation gpuir__saturation; /* see [13b-snapshot] */
+typedef struct gpuir__calls gpuir__calls; /* see [24-execution] */
+
+/* An immutable snapshot: segments, whose documents follow one another, and what they come to together. */
+struct gpuir_index {
+  uint32_t layout; /* gpuir__index_layout(), the first member in every version */
+  gpuir_allocator a;
+  int simd; /* resolved level */
+  char path[84];
+  gpuir__leaf *leaves; /* [nleaves] at least one */
+  size_t nleaves;
+  gpuir__leaf only; /* leaves[0] of a snapshot of one segment */
+  gpuir_index *alone; /* [nleaves] each segment as an index of its own; NULL: this is one */
+  uint64_t documents, tokens; /* live ones */
+  uint64_t collection; /* documents that an idf counts: of a shard its collection's, otherwise the live ones */
+  uint64_t docids; /* the least number that no document has had */
+  uint64_t generation, content; /* of a live index's manifest; 0: not of one */
+  double average_length;
+  gpuir__norm norm; /* of the stored k1 and b */
+  gpuir__saturation *saturation; /* of the same, see gpuir__index_saturation; NULL until it is needed */
+  gpuir__index_analysis analysis;
+  const gpuir__calls *calls; /* what the CUDA backend calls; NULL: the index does not go there */
+};
+
+/* The CUDA backend has a copy of the implementation and reads structures that the program's copy made. Their first
+ * member is a number of the version and of the structures' shape, by which it refuses another header's. */
+#define GPUIR__LAYOUT(size, place, other) \
+  (((GPUIR_VERSION_NUMBER * 8191u + (uint32_t)(size)) * 8191u + (uint32_t)(place)) * 8191u + (uint32_t)(other))
+
+static inline uint32_t gpuir__index_layout(void) {
+  return GPUIR__LAYOUT(sizeof(gpuir_index) + sizeof(gpuir__segment), offsetof(gpuir__segment, lengths),
+      sizeof(gpuir__list));
+}
+
+/* A row of GPUIR__SECTIONS. */
+typedef struct gpuir__section_row {
+  uint32_t id, presence, items, group;
+  size_t item_size;
+  size_t batch; /* 1 + the buffer's offset in gpuir__batch, or 0 */
+  size_t field; /* the member's offset in gpuir__segment, or 0 */
+} gpuir__section_row;
+
+#define GPUIR__SECTION_FROM(buffer) (1 + offsetof(gpuir__batch, buffer))
+#define GPUIR__SECTION_AT(field) offsetof(gpuir__segment, field)
+#define GPUIR__SECTION_ROW(id, name, presence, batch, item, items, group, field) \
+  {id, GPUIR__P_##presence, GPUIR__N_##items, GPUIR__G_##group, sizeof(item), batch, field},
+static const gpuir__section_row gpuir__section_rows[] = {
+    GPUIR__SECTIONS(GPUIR__SECTION_ROW, GPUIR__SECTION_FROM, GPUIR__SECTION_AT)};
+#define GPUIR__SECTION_ROWS ((unsigned)(sizeof gpuir__section_rows / sizeof gpuir__section_rows[0]))
+
+/* ---- the writer */
+
+#define GPUIR__TMP_SOURCES 999u /* number of the temporary file that the table of sources may be */
+
+/* The spools, a temporary file each: one of each section, numbered by its row, with these exceptions. That of
+ * TERM_KEYS stays empty: the tree is made in place. The streams' sections have two: the short lists go behind all long
+ * ones. */
+#define GPUIR__SECTION_SPOOL(id, name, presence, batch, item, items, group, field) GPUIR__W_##name,
+enum {
+  GPUIR__SECTIONS(GPUIR__SECTION_SPOOL, , ) /* and of short lists: */
+  GPUIR__W_DOCIDS_SHORT,
+  GPUIR__W_FREQS_SHORT,
+  GPUIR__W_COUNT
+};
+
+/* The dictionary as far as it is written. */
+typedef struct gpuir__writer_terms {
+  gpuir__dict_terms block; /* terms that wait until they are a block */
+  uint64_t blocks;
+  gpuir__dict_form form;
+  gpuir__dict_page page, now; /* of the last block; of the next one */
+} gpuir__writer_terms;
+
+/* The source of the last document that had one. */
+typedef struct gpuir__recent {
+  gpuir__buf path;
+  uint32_t number, stem; /* from 1; 0: none */
+} gpuir__recent;
+
+/* Bytes on their way to the file, so that small sections go there together. */
+#define GPUIR__AHEAD ((size_t)1 << 18)
+typedef struct gpuir__ahead {
+  uint8_t *buf; /* GPUIR__AHEAD bytes */
+  uint64_t at; /* where its first byte goes */
+  size_t fill;
+} gpuir__ahead;
+
+typedef struct gpuir__writer {
+  gpuir_allocator a;
+  char *path, *tmp, *folder; /* PATH, or the target of the link that it is; PATH.tmp; the folder of both */
+  size_t path_size, tmp_size, folder_size;
+  int fd; /* of PATH.tmp, locked */
+  mode_t mode; /* of a new index: 0666 without the umask's bits */
+  int shared; /* other users may write the folder, and so replace the index */
+  int hostile; /* all users may make files in it */
+  int placed; /* `fd` is of the new file PATH itself, whose owner publishes it; PATH.tmp only names temporary files */
+  gpuir__spool spool[GPUIR__W_COUNT];
+  gpuir__stat stat;
+  gpuir__writer_terms terms;
+  uint64_t nlengths, nsources;
+  int has[GPUIR__P_COUNT]; /* whether sections of this presence are written */
+  gpuir__recent recent;
+  gpuir__origin origins; /* of each column, all ones of its numbers */
+  gpuir__area table; /* gpuir__source_slot, by hash */
+  uint64_t slots, most; /* of the table: a power of two, or 0; bytes that are not mapped */
+  void *lengths_map;
+  gpuir__ahead ahead;
+} gpuir__writer;
+
+/* A source that is stored: a path, and where in it names begin. */
+typedef struct gpuir__source_slot {
+  uint64_t start; /* in the paths */
+  uint32_t len, stem;
+  uint32_t number; /* from 1; 0: a free slot */
+  uint32_t hash;
+} gpuir__source_slot;
+
+/* Slots that a look-up reads from the hash on. A source that finds none of them free is stored, but not found again. */
+#define GPUIR__SOURCE_PROBES 256u
+
+GPUIR__COLD static void gpuir__writer_destroy(gpuir__writer *w) {
+  gpuir_allocator a;
+  unsigned i;
+  if (!w) return;
+  a = w->a;
+  if (w->lengths_map) (void)munmap(w->lengths_map, (size_t)w->nlengths * 4);
+  for (i = 0; i < GPUIR__W_COUNT; i++) gpuir__spool_close(&w->spool[i]);
+  if (w->fd >= 0) { /* finish closes it; so this build failed */
+    if (!w->placed && gpuir__is_file(w->fd, w->tmp) == 1) (void)unlink(w->tmp);
+    (void)close(w->fd);
+  }
+  gpuir__buf_free(&a, &w->recent.path);
+  gpuir__area_free(&a, &w->table);
+  gpuir__free(&a, w->path, w->path_size);
+  gpuir__free(&a, w->tmp, w->tmp_size);
+  gpuir__free(&a, w->folder, w->folder_size);
+  gpuir__free(&a, w, sizeof *w);
+}
+
+/* Locks the open file PATH.tmp. 0, BUSY if a build holds the lock, IO. */
+static int gpuir__writer_flock(const gpuir__writer *w, int fd, gpuir_error *err) {
+  if (!flock(fd, LOCK_EX | LOCK_NB)) return GPUIR_OK;
+  if (errno != EWOULDBLOCK) return gpuir__fail_errno(err, w->tmp, "cannot lock");
+  return gpuir__fail(err, GPUIR_E_BUSY, 0, "%s: another build of this index is running", gpuir__tail(w->path));
+}
+
+/* Removes the file PATH.tmp unless a build holds its lock. 0 also if the name has gone meanwhile. */
+static int gpuir__writer_remove_unlocked(const gpuir__writer *w, gpuir_error *err) {
+  const int fd = open(w->tmp, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  int status, same;
+  if (fd < 0) return errno == ENOENT || errno == ELOOP ? GPUIR_OK : gpuir__fail_errno(err, w->tmp, "cannot open");
+  status = gpuir__writer_flock(w, fd, err);
+  same = status ? 0 : gpuir__is_file(fd, w->tmp);
+  if (same < 0 || (same && unlink(w->tmp) && errno != ENOENT)) status = gpuir__fail_errno(err, w->tmp, "cannot remove");
+  (void)close(fd);
+  return status;
+}
+
+/* Removes what stands under PATH.tmp: what a killed build left, or what somebody else put there. Neither is written
+ * to, no link is followed, and the file of another user is left alone, as a build of that user may be running. */
+static int gpuir__writer_remove_leftover(const gpuir__writer *w, gpuir_error *err) {
+  struct stat st;
+  if (lstat(w->tmp, &st)) return errno == ENOENT ? GPUIR_OK : gpuir__fail_errno(err, w->tmp, "cannot stat");
+  if (!S_ISREG(st.st_mode)) { /* a link, a pipe ... */
+    if (unlink(w->tmp) && errno != ENOENT) return gpuir__fail_errno(err, w->tmp, "cannot remove");
+    return GPUIR_OK;
+  }
+  if (st.st_uid != geteuid())
+    return gpuir__fail(err, GPUIR_E_IO, 0, "%s: belongs to another user; remove it if no build is running",
+        gpuir__tail(w->tmp));
+  return gpuir__writer_remove_unlocked(w, err);
+}
+
+/* Makes and locks PATH.tmp. Another build may take the name between the two, so both are tried a few times. */
+static int gpuir__writer_lock(gpuir__writer *w, gpuir_error *err) {
+  unsigned tries;
+  for (tries = 0; tries < GPUIR__TRIES; tries++) {
+    int status = GPUIR_OK, same;
+    w->fd = open(w->tmp, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (w->fd < 0) {
+      if (errno != EEXIST) return gpuir__fail_errno(err, w->tmp, "cannot create");
+      status = gpuir__writer_remove_leftover(w, err);
+      if (status) return status;
+      continue;
+    }
+    status = gpuir__writer_flock(w, w->fd, err);
+    same = status ? 0 : gpuir__is_file(w->fd, w->tmp);
+    if (same < 0) status = gpuir__fail_errno(err, w->tmp, "cannot stat");
+    if (same == 1 || status == GPUIR_E_IO) return status; /* gpuir__writer_destroy removes the new file */
+    (void)close(w->fd);
+    w->fd = -1;
+    if (status) return status;
+  }
+  return gpuir__fail(err, GPUIR_E_BUSY, 0, "%s: others keep taking this name", gpuir__tail(w->tmp));
+}
+
+/* Fails if w->folder is that of a live index, whose files nobody else may replace. */
+static int gpuir__writer_check_folder(const gpuir__writer *w, gpuir_error *err) {
+  uint8_t magic[sizeof gpuir__manifest_magic];
+  size_t size;
+  char *name = gpuir__concat(&w->a, w->folder, strlen(w->folder), "/manifest", 9, &size);
+  int fd, status = GPUIR_OK;
+  if (!name) return gpuir__fail_nomem(err);
+  fd = open(name, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  if (fd >= 0 && !gpuir__pread_all(fd, magic, sizeof magic, 0) && !memcmp(magic, gpuir__manifest_magic, sizeof magic))
+    status = gpuir__refuse(err, "%s: lies in the folder of a live index", gpuir__tail(w->path));
+  if (fd >= 0) (void)close(fd);
+  gpuir__free(&w->a, name, size);
+  return status;
+}
+
+/* Refuses a device and a pipe, whose place renaming would take, and a folder, for which it fails after all the work. */
+static int gpuir__writer_check_path(const char *path, gpuir_error *err) {
+  struct stat st;
+  if (stat(path, &st) || S_ISREG(st.st_mode)) return GPUIR_OK;
+  return gpuir__fail(err, GPUIR_E_IO, 0, "%s: %s", gpuir__tail(path),
+      S_ISDIR(st.st_mode) ? "a folder, not a file" : "not a regular file");
+}
+
+/* Makes w->path the name of what a link at PATH leads to, so that the link stays when its target is replaced. The
+ * links of other users are not followed: they would choose the file that this process replaces. */
+static int gpuir__writer_follow(gpuir__writer *w, gpuir_error *err) {
+  char target[4096], *path;
+  unsigned hops;
+  for (hops = 0; hops < 40; hops++) { /* as many as Linux follows */
+    const char *slash = strrchr(w->path, '/');
+    struct stat st;
+    ssize_t n;
+    size_t size;
+    if (lstat(w->path, &st) || !S_ISLNK(st.st_mode)) return GPUIR_OK; /* what is wrong shows when it is opened */
+    if (st.st_uid != geteuid() && st.st_uid != 0)
+      return gpuir__fail(err, GPUIR_E_IO, 0, "%s: a link that another user made is not followed", gpuir__tail(w->path));
+    n = readlink(w->path, target, sizeof target);
+    if (n < 0) return gpuir__fail_errno(err, w->path, "cannot read the link");
+    if ((size_t)n == sizeof target)
+      return gpuir__fail(err, GPUIR_E_IO, 0, "%s: a link that is too long", gpuir__tail(w->path));
+    path = gpuir__concat(&w->a, w->path, slash && target[0] != '/' ? (size_t)(slash - w->path) + 1 : 0, target,
+        (size_t)n, &size);
+    if (!path) return gpuir__fail_nomem(err);
+    gpuir__free(&w->a, w->path, w->path_size);
+    w->path = path;
+    w->path_size = size;
+  }
+  return gpuir__fail(err, GPUIR_E_IO, 0, "%s: too many links", gpuir__tail(w->path));
+}
+
+/* Derives the names PATH.tmp and that of the folder, and looks who may write there: all users, or a group that is not
+ * the process's own. In a folder with the sticky bit nobody replaces the files of others. */
+static int gpuir__writer_name(gpuir__writer *w, const char *path, gpuir_error *err) {
+  const char *slash;
+  struct stat st;
+  int status;
+  w->path = gpuir__concat(&w->a, path, strlen(path), "", 0, &w->path_size);
+  if (!w->path) return gpuir__fail_nomem(err);
+  status = gpuir__writer_follow(w, err);
+  if (status) return status;
+  slash = strrchr(w->path, '/');
+  w->tmp = gpuir__concat(&w->a, w->path, strlen(w->path), ".tmp", 4, &w->tmp_size);
+  w->folder = slash ? gpuir__concat(&w->a, w->path, (size_t)(slash - w->path) + 1, "", 0, &w->folder_size)
+                    : gpuir__concat(&w->a, ".", 1, "", 0, &w->folder_size);
+  if (!w->tmp || !w->folder) return gpuir__fail_nomem(err);
+  if (!stat(w->folder, &st)) {
+    w->hostile = (st.st_mode & S_IWOTH) != 0;
+    w->shared = (w->hostile || (st.st_mode & S_IWGRP && st.st_gid != getegid())) && !(st.st_mode & 01000);
+  }
+  status = gpuir__writer_check_path(w->path, err);
+  return status ? status : gpuir__writer_check_folder(w, err);
+}
+
+/* Notes the mode that the folder and the umask give a new file, and hides PATH.tmp from others where an index that
+ * they may not read is being replaced. */
+static int gpuir__writer_hide(gpuir__writer *w, gpuir_error *err) {
+  struct stat st;
+  if (fstat(w->fd, &st)) return gpuir__fail_errno(err, w->tmp, "cannot stat");
+  w->mode = st.st_mode & 0777;
+  if (!stat(w->path, &st) && fchmod(w->fd, 0600)) return gpuir__fail_errno(err, w->tmp, "cannot change the mode");
+  return GPUIR_OK;
+}
+
+/* Gives PATH.tmp the mode, owner and group of the index that it replaces. In a folder where all users may make files,
+ * the index that another user put there is no example: it does not give the file away, nor let anybody do more. */
+static int gpuir__writer_keep_mode(gpuir__writer *w, gpuir_error *err) {
+  struct stat old;
+  mode_t mode = w->mode;
+  if (!stat(w->path, &old)) {
+    if (!w->hostile || old.st_uid == geteuid()) return gpuir__take_mode(w->fd, &old, w->tmp, err);
+    mode &= old.st_mode;
+  }
+  return fchmod(w->fd, mode) ? gpuir__fail_errno(err, w->tmp, "cannot change the mode") : GPUIR_OK;
+}
+
+/* Takes PATH, which is open as fd. */
+static int gpuir__writer_place(gpuir__writer *w, const char *path, int fd, gpuir_error *err) {
+  w->fd = fd;
+  w->placed = 1;
+  w->path = gpuir__concat(&w->a, path, strlen(path), "", 0, &w->path_size);
+  w->tmp = gpuir__concat(&w->a, path, strlen(path), ".tmp", 4, &w->tmp_size);
+  return w->path && w->tmp ? GPUIR_OK : gpuir__fail_nomem(err);
+}
+
+/* Locks PATH.tmp and opens the temporary files. `memory` bounds the buffers, in bytes. fd: -1, or that of PATH, a new
+ * file in a folder that the caller has locked; it is closed in any case. */
+GPUIR__COLD static int gpuir__writer_create(const gpuir_allocator *a, const char *path, uint64_t memory, int fd,
+    gpuir__writer **writer, gpuir_error *err) {
+  gpuir__writer *w = (gpuir__writer *)gpuir__alloc_zero(a, sizeof *w);
+  uint64_t each = gpuir__min64(gpuir__max64(memory / (GPUIR__W_COUNT + 1), 4096), 1u << 18);
+  unsigned i;
+  int status;
+  *writer = NULL;
+  if (!w) {
+    if (fd >= 0) (void)close(fd);
+    return gpuir__fail_nomem(err);
+  }
+  w->a = *a;
+  w->fd = -1;
+  w->most = each;
+  w->has[GPUIR__P_ALWAYS] = w->has[GPUIR__P_HINT] = 1;
+  for (i = 0; i < GPUIR__W_COUNT; i++) w->spool[i].fd = -1;
+  status = fd < 0 ? gpuir__writer_name(w, path, err) : gpuir__writer_place(w, path, fd, err);
+  if (!status && fd < 0) status = gpuir__writer_lock(w, err);
+  if (!status && fd < 0) status = gpuir__writer_hide(w, err);
+  for (i = 0; !status && i < GPUIR__W_COUNT; i++) gpuir__spool_open(a, &w->spool[i], w->tmp, i, (size_t)each);
+  if (status) gpuir__writer_destroy(w);
+  else *writer = w;
+  return status;
+}
+
+static int gpuir__writer_put64(gpuir__writer *w, unsigned spool, uint64_t v, gpuir_error *err) {
+  return gpuir__spool_put(&w->spool[spool], &v, sizeof v, err);
+}
+
+/* Returns 1 + the byte of the source's path, the first of a component, at which the document's name begins; 0: none. */
+static uint32_t gpuir__name_stem(const gpuir_doc_desc *doc) {
+  size_t n = doc->source_len, i;
+  if (!doc->name_len || doc->name_len > GPUIR__JOINED_MAX || n >= UINT32_MAX) return 0;
+  for (i = n > doc->name_len ? n - doc->name_len : 0; i < n; i++)
+    if ((!i || doc->source[i - 1] == '/') && !memcmp(doc->source + i, doc->name, n - i)) return (uint32_t)i + 1;
+  return 0;
+}
+
+/* Puts a source into the first free slot from its hash on, if there is one. */
+static void gpuir__source_put(gpuir__source_slot *slots, uint64_t nslots, const gpuir__source_slot *source) {
+  unsigned probe;
+  for (probe = 0; probe < GPUIR__SOURCE_PROBES; probe++) {
+    gpuir__source_slot *slot = &slots[(source->hash + probe) & (nslots - 1)];
+    if (slot->number) continue;
+    *slot = *source;
+    return;
+  }
+}
+
+/* Makes the table of sources twice as large. */
+static int gpuir__writer_grow_table(gpuir__writer *w, gpuir_error *err) {
+  const gpuir__source_slot *old = (const gpuir__source_slot *)(const void *)w->table.data;
+  uint64_t n = w->slots ? 2 * w->slots : 1024, i;
+  gpuir__area area = {NULL, 0, 0};
+  int status = gpuir__area_need(&w->a, &area, n * sizeof *old, w->most, w->tmp, GPUIR__TMP_SOURCES, err);
+  if (status) return status;
+  memset(area.data, 0, (size_t)n * sizeof *old);
+  for (i = 0; i < w->slots; i++)
+    if (old[i].number) gpuir__source_put((gpuir__source_slot *)(void *)area.data, n, &old[i]);
+  gpuir__area_free(&w->a, &w->table);
+  w->table = area;
+  w->slots = n;
+  return GPUIR_OK;
+}
+
+/* Looks a source up; *number becomes its number, or 0 if it is not stored yet. */
+static int gpuir__writer_find_source(const gpuir__writer *w, const char *path, const gpuir__source_slot *source,
+    uint32_t *number, gpuir_error *err) {
+  const gpuir__source_slot *slots = (const gpuir__source_slot *)(const void *)w->table.data;
+  unsigned probe;
+  *number = 0;
+  for (probe = 0; w->slots && probe < GPUIR__SOURCE_PROBES; probe++) {
+    const gpuir__source_slot *slot = &slots[(source->hash + probe) & (w->slots - 1)];
+    int same, status;
+    if (!slot->number) break;
+    if (slot->hash != source->hash || slot->len != source->len || slot->stem != source->stem) continue;
+    status = gpuir__spool_has(&w->spool[GPUIR__W_SOURCES], path, source->len, slot->start, &same, err);
+    if (status) return status;
+    if (!same) continue;
+    *number = slot->number;
+    break;
+  }
+  return GPUIR_OK;
+}
+
+/* Stores a source under the next number. */
+static int gpuir__writer_add_source(gpuir__writer *w, const char *path, gpuir__source_slot *source, gpuir_error *err) {
+  int status = GPUIR_OK;
+  if (w->nsources == GPUIR__MAX_DOCUMENTS) return gpuir__fail(err, GPUIR_E_LIMIT, 0, "too many source files");
+  if (w->nsources >= w->slots - w->slots / 3) status = gpuir__writer_grow_table(w, err);
+  source->start = w->spool[GPUIR__W_SOURCES].len;
+  source->number = (uint32_t)++w->nsources;
+  if (!status) status = gpuir__writer_put64(w, GPUIR__W_SOURCE_START, source->start, err);
+  if (!status) status = gpuir__spool_put(&w->spool[GPUIR__W_SOURCES], path, source->len, err);
+  if (!status) status = gpuir__spool_put(&w->spool[GPUIR__W_STEMS], &source->stem, 4, err);
+  if (status) return status;
+  gpuir__source_put((gpuir__source_slot *)(void *)w->table.data, w->slots, source);
+  if (source->stem) w->has[GPUIR__P_STEMS] = 1;
+  return GPUIR_OK;
+}
+
+/* Makes the document's source, with this stem, the last one. */
+static int gpuir__writer_source(gpuir__writer *w, const gpuir_doc_desc *doc, uint32_t stem, gpuir_error *err) {
+  gpuir__source_slot source;
+  uint32_t number;
+  int status;
+  if (w->recent.number && w->recent.stem == stem && w->recent.path.len == doc->source_len &&
+      !memcmp(w->recent.path.data, doc->source, doc->source_len))
+    return GPUIR_OK;
+  if (doc->source_len >= UINT32_MAX) return gpuir__fail(err, GPUIR_E_LIMIT, 0, "a source's path of 4 GiB or more");
+  memset(&source, 0, sizeof source);
+  source.len = (uint32_t)doc->source_len;
+  source.stem = stem;
+  source.hash = (uint32_t)gpuir__hash(doc->source, doc->source_len, 0) + stem;
+  status = gpuir__writer_find_source(w, doc->source, &source, &number, err);
+  if (!status && !number) {
+    status = gpuir__writer_add_source(w, doc->source, &source, err);
+    number = source.number;
+  }
+  if (status) return status;
+  w->recent.path.len = 0;
+  w->recent.number = number;
+  w->recent.stem = stem;
+  return gpuir__buf_put(&w->a, &w->recent.path, doc->source, doc->source_len) ? gpuir__fail_nomem(err) : GPUIR_OK;
+}
+
+/* Appends the document's name without the bytes that its stem holds. */
+static int gpuir__writer_put_name(gpuir__writer *w, const gpuir_doc_desc *doc, uint32_t stem, gpuir_error *err) {
+  size_t skip = stem ? doc->source_len - (stem - 1) : 0;
+  int status = gpuir__writer_put64(w, GPUIR__W_NAME_START, w->spool[GPUIR__W_NAMES].len, err);
+  if (status || doc->name_len == skip) return status;
+  return gpuir__spool_put(&w->spool[GPUIR__W_NAMES], doc->name + skip, doc->name_len - skip, err);
+}
+
+/* Appends where the document comes from. */
+static int gpuir__writer_put_origin(gpuir__writer *w, const gpuir_doc_desc *doc, uint32_t stem, gpuir_error *err) {
+  gpuir__origin origin;
+  unsigned i;
+  memset(&origin, 0, sizeof origin);
+  if (doc->source_len) {
+    int status = gpuir__writer_source(w, doc, stem, err);
+    if (status) return status;
+    origin.of[GPUIR__O_SOURCE] = w->recent.number;
+    origin.of[GPUIR__O_LINE] = doc->first_line;
+    origin.of[GPUIR__O_LINES] = (uint32_t)(doc->last_line - doc->first_line);
+    origin.of[GPUIR__O_OFFSET] = doc->source_offset;
+    origin.of[GPUIR__O_BYTES] = doc->source_bytes;
+    for (i = 0; i < GPUIR__O_COUNT; i++) w->origins.of[i] |= origin.of[i];
+    w->has[GPUIR__P_ORIGINS] = 1;
+  }
+  return gpuir__spool_put(&w->spool[GPUIR__W_ORIGINS], &origin, sizeof origin, err);
+}
+
+/* Appends the document's hash: that of its text, if that is what stands in the source. */
+static int gpuir__writer_put_hash(gpuir__writer *w, const gpuir_doc_desc *doc, const char *text, size_t text_len,
+    gpuir_error *err) {
+  const int is_text = !doc->source_len || !(doc->source_offset || doc->source_bytes) || doc->source_bytes == text_len;
+  const uint64_t hash = is_text && text_len ? gpuir__hash(text, text_len, 0) : doc->hash;
+  if (hash) w->has[GPUIR__P_HASHES] = 1;
+  return gpuir__writer_put64(w, GPUIR__W_HASHES, hash, err);
+}
+
+/* Appends the next document. Its text is stored if the index has texts; NULL stands for "". */
+static int gpuir__writer_put_doc(gpuir__writer *w, const gpuir_doc_desc *doc, const char *text, size_t text_len,
+    gpuir_error *err) {
+  uint32_t stem = gpuir__name_stem(doc);
+  int status;
+  if (w->stat.documents >= GPUIR__MAX_DOCUMENTS)
+    return gpuir__fail(err, GPUIR_E_LIMIT, 0, "%s: more than 2^32-2 documents", gpuir__tail(w->path));
+  w->stat.documents++;
+  status = gpuir__writer_put_name(w, doc, stem, err);
+  if (!status) status = gpuir__writer_put_origin(w, doc, stem, err);
+  if (!status) status = gpuir__writer_put_hash(w, doc, text, text ? text_len : 0, err);
+  if (status || !w->has[GPUIR__P_TEXT]) return status;
+  status = gpuir__writer_put64(w, GPUIR__W_TEXT_START, w->spool[GPUIR__W_TEXT].len, err);
+  return status || !text ? status : gpuir__spool_put(&w->spool[GPUIR__W_TEXT], text, text_len, err);
+}
+
+/* Appends lengths of documents in docID order, any number at a time. */
+static int gpuir__writer_put_lengths(gpuir__writer *w, const uint32_t *lengths, size_t n, gpuir_error *err) {
+  size_t i;
+  for (i = 0; i < n; i++) w->stat.tokens += lengths[i];
+  w->nlengths += n;
+  return gpuir__spool_put(&w->spool[GPUIR__W_LENGTHS], lengths, n * 4, err);
+}
+
+/* Maps all lengths, after the last one was put. They are valid until the writer is destroyed. */
+static int gpuir__writer_lengths(gpuir__writer *w, const uint32_t **lengths, uint64_t *ndocs, uint64_t *tokens,
+    gpuir_error *err) {
+  static const uint32_t none[1] = {0};
+  const gpuir__spool *spool = &w->spool[GPUIR__W_LENGTHS];
+  int status = gpuir__spool_flush(&w->spool[GPUIR__W_LENGTHS], err);
+  if (status) return status;
+  if (w->nlengths != w->stat.documents)
+    return gpuir__refuse(err, "%s: a document without a length", gpuir__tail(w->path));
+  if (w->nlengths > SIZE_MAX / 4) return gpuir__fail_nomem(err);
+  if (spool->fd >= 0 && w->nlengths && !w->lengths_map) {
+    void *map = mmap(NULL, (size_t)w->nlengths * 4, PROT_READ, MAP_SHARED, spool->fd, 0);
+    if (map == MAP_FAILED) return gpuir__fail_errno(err, w->tmp, "cannot map the lengths");
+    w->lengths_map = map;
+  }
+  *lengths = w->lengths_map ? (const uint32_t *)w->lengths_map
+      : w->nlengths         ? (const uint32_t *)(const void *)spool->buf
+                            : none;
+  *ndocs = w->stat.documents;
+  *tokens = w->stat.tokens;
+  return GPUIR_OK;
+}
+
+/* Writes the terms that wait as a block. */
+static int gpuir__writer_put_block(gpuir__writer *w, gpuir_error *err) {
+  gpuir__writer_terms *t = &w->terms;
+  uint8_t out[GPUIR__DICT_MOST + 8];
+  uint16_t start;
+  size_t n;
+  int status = GPUIR_OK;
+  if (t->blocks++ % GPUIR__DICT_PAGE == 0) {
+    t->page = t->now;
+    status = gpuir__spool_put(&w->spool[GPUIR__W_TERM_PAGES], &t->page, sizeof t->page, err);
+  }
+  start = (uint16_t)(t->now.start - t->page.start);
+  n = gpuir__dict_encode(&t->block, &t->form, &t->page, &t->now, out);
+  t->block.n = 0;
+  t->block.fill = 0;
+  if (!status) status = gpuir__spool_put(&w->spool[GPUIR__W_TERM_STARTS], &start, sizeof start, err);
+  return status ? status : gpuir__spool_put(&w->spool[GPUIR__W_TERMS], out, n, err);
+}
+
+/* Appends a batch's terms and records. */
+static int gpuir__writer_put_terms(gpuir__writer *w, const gpuir__batch *batch, gpuir_error *err) {
+  const uint8_t *term = batch->terms.data;
+  uint64_t i;
+  int status = GPUIR_OK;
+  w->terms.form = gpuir__dict_form_of(w->stat.documents, w->has[GPUIR__P_POSITIONS]);
+  for (i = 0; i < batch->nterms && !status; i++) {
+    const size_t len = batch->term_lens.data[i];
+    gpuir__record r;
+    memcpy(&r, batch->records.data + i * sizeof r, sizeof r);
+    w->stat.inline_postings += r.df == 1;
+    if (r.positions_len >> GPUIR__DICT_POSITIONS_BITS)
+      return gpuir__fail(err, GPUIR_E_LIMIT, 0, "%s: a term's positions take 256 TiB or more", gpuir__tail(w->path));
+    gpuir__dict_add(&w->terms.block, term, len, &r);
+    if (w->terms.block.n == GPUIR__DICT_BLOCK) status = gpuir__writer_put_block(w, err);
+    term += len;
+  }
+  return status;
+}
+
+/* Appends extents, whose offsets in the batch become offsets in the file. */
+static int gpuir__writer_put_extents(gpuir__writer *w, const gpuir__batch *batch, gpuir_error *err) {
+  uint64_t nlongs = batch->longs.len / sizeof(gpuir__long), i;
+  int status = GPUIR_OK;
+  for (i = 0; i < nlongs && !status; i++) {
+    gpuir__long x;
+    memcpy(&x, batch->longs.data + i * sizeof x, sizeof x);
+    x.docs += w->spool[GPUIR__W_DOCIDS].len;
+    x.freqs += w->spool[GPUIR__W_FREQS].len;
+    x.first_block += (uint32_t)w->stat.blocks;
+    if (x.seeds) x.seeds += (uint32_t)(w->spool[GPUIR__W_SEEDS].len / (4 * GPUIR__SEEDS));
+    status = gpuir__spool_put(&w->spool[GPUIR__W_LONGS], &x, sizeof x, err);
+  }
+  return status;
+}
+
+/* Appends the buffers of a batch that go to the file as they are. */
+static int gpuir__writer_put_buffers(gpuir__writer *w, const gpuir__batch *batch, gpuir_error *err) {
+  unsigned i;
+  int status = GPUIR_OK;
+  for (i = 0; i < GPUIR__SECTION_ROWS && !status; i++) {
+    const size_t at = gpuir__section_rows[i].batch;
+    const gpuir__buf *buf = (const gpuir__buf *)(const void *)((const uint8_t *)batch + (at ? at - 1 : 0));
+    if (at) status = gpuir__spool_put(&w->spool[i], buf->data, buf->len, err);
+  }
+  if (!status)
+    status = gpuir__spool_put(&w->spool[GPUIR__W_DOCIDS_SHORT], batch->docs_short.data, batch->docs_short.len, err);
+  if (!status)
+    status = gpuir__spool_put(&w->spool[GPUIR__W_FREQS_SHORT], batch->freqs_short.data, batch->freqs_short.len, err);
+  return status;
+}
+
+/* Appends encoded lists; batches come in ascending order of terms. */
+static int gpuir__writer_put_batch(gpuir__writer *w, const gpuir__batch *batch, gpuir_error *err) {
+  int status;
+  if (w->stat.terms + batch->nterms >= UINT32_MAX)
+    return gpuir__fail(err, GPUIR_E_LIMIT, 0, "%s: more than 2^32-2 terms", gpuir__tail(w->path));
+  if (w->stat.blocks + batch->last.len / 4 > UINT32_MAX)
+    return gpuir__fail(err, GPUIR_E_LIMIT, 0, "%s: more than 2^32-1 blocks of postings", gpuir__tail(w->path));
+  status = gpuir__writer_put_terms(w, batch, err);
+  if (!status) status = gpuir__writer_put_extents(w, batch, err);
+  if (!status) status = gpuir__writer_put_buffers(w, batch, err);
+  w->stat.terms += batch->nterms;
+  w->stat.postings += batch->postings;
+  w->stat.longs += batch->longs.len / sizeof(gpuir__long);
+  w->stat.blocks += batch->last.len / 4;
+  return status;
+}
+
+/* Appends a line key=value of the meta section; line breaks in the value become blanks. */
+static int gpuir__meta_put(const gpuir_allocator *a, gpuir__buf *out, const char *key, const char *value) {
+  size_t n = strlen(value), i;
+  uint8_t *p;
+  if (gpuir__buf_put(a, out, key, strlen(key)) || gpuir__buf_put(a, out, "=", 1)) return GPUIR_E_NOMEM;
+  p = gpuir__buf_room(a, out, n + 1);
+  if (!p) return GPUIR_E_NOMEM;
+  for (i = 0; i < n; i++) p[i] = value[i] == '\n' || value[i] == '\r' ? (uint8_t)' ' : (uint8_t)value[i];
+  p[n] = '\n';
+  out->len += n + 1;
+  return GPUIR_OK;
+}
+
+#define GPUIR__FIELDS "text:1" /* the fields of a document and their weights: all that there is */
+
+/* Writes the text of the meta section. */
+static int gpuir__meta_text(const gpuir_allocator *a, const gpuir__index_meta *meta, gpuir__buf *out) {
+  size_t i;
+  int status = GPUIR_OK;
+  for (i = 0; i < GPUIR__META_KEYS && !status; i++) {
+    const char *value = *gpuir__meta_value(meta, i);
+    if (gpuir__meta_keys[i].named || *value) status = gpuir__meta_put(a, out, gpuir__meta_keys[i].key, value);
+  }
+  return status;
+}
+
+/* Returns the spool of the short lists that a section ends with, or NULL. */
+static gpuir__spool *gpuir__writer_short_lists(gpuir__writer *w, uint32_t id) {
+  if (id == GPUIR__S_DOCIDS) return &w->spool[GPUIR__W_DOCIDS_SHORT];
+  return id == GPUIR__S_FREQS ? &w->spool[GPUIR__W_FREQS_SHORT] : NULL;
+}
+
+/* Returns the number of columns of a spool of numbers, and fills their widths in the file in bytes; 0: its bytes go to
+ * the file as they are. */
+static unsigned gpuir__writer_columns(const gpuir__writer *w, unsigned row, uint8_t width[GPUIR__O_COUNT]) {
+  const gpuir__section_row *r = &gpuir__section_rows[row];
+  unsigned i;
+  memset(width, 0, GPUIR__O_COUNT);
+  if (r->items == GPUIR__N_DOC_ENDS || r->items == GPUIR__N_SOURCE_ENDS) {
+    width[0] = (uint8_t)gpuir__start_width(w->spool[row - 1].len);
+    return 1;
+  }
+  if (r->id != GPUIR__S_ORIGINS) return 0;
+  for (i = 0; i < GPUIR__O_COUNT; i++) width[i] = (uint8_t)gpuir__number_width(w->origins.of[i]);
+  return GPUIR__O_COUNT;
+}
+
+/* Returns the bytes of a section. */
+static uint64_t gpuir__writer_length(gpuir__writer *w, unsigned row) {
+  const uint32_t id = gpuir__section_rows[row].id;
+  const gpuir__spool *more = gpuir__writer_short_lists(w, id);
+  uint8_t width[GPUIR__O_COUNT];
+  const unsigned columns = gpuir__writer_columns(w, row, width);
+  unsigned i, bytes = 0; /* of a row */
+  if (id == GPUIR__S_TERM_KEYS) return gpuir__dict_nodes(w->stat.terms) * sizeof(uint64_t) * GPUIR__DICT_FAN;
+  if (!columns) return w->spool[row].len + (more ? more->len : 0);
+  for (i = 0; i < columns; i++) bytes += width[i];
+  return (id == GPUIR__S_ORIGINS ? GPUIR__ORIGINS_HEAD : 0) + w->spool[row].len / (8 * columns) * bytes;
+}
+
+/* Lists the sections that the file has, in its order: rows[i] is the number of the i-th one's row and spool. Returns
+ * how many there are. *size becomes that of the file. */
+static unsigned gpuir__writer_plan(gpuir__writer *w, gpuir__section table[GPUIR__S_COUNT],
+    unsigned rows[GPUIR__S_COUNT], uint64_t *size) {
+  unsigned n = 0, i;
+  uint64_t at;
+  for (i = 0; i < GPUIR__SECTION_ROWS; i++)
+    if (w->has[gpuir__section_rows[i].presence]) rows[n++] = i;
+  at = sizeof(gpuir__header) + n * sizeof *table;
+  for (i = 0; i < n; i++) {
+    const gpuir__section_row *row = &gpuir__section_rows[rows[i]];
+    const int required = row->presence == GPUIR__P_ALWAYS || row->presence >= GPUIR__P_TEXT;
+    at = (at + GPUIR__ALIGN - 1) & ~(uint64_t)(GPUIR__ALIGN - 1);
+    table[i].id = row->id;
+    table[i].flags = required ? GPUIR__REQUIRED : 0;
+    table[i].offset = at;
+    table[i].length = gpuir__writer_length(w, rows[i]);
+    at += table[i].length + GPUIR__ALIGN;
+  }
+  *size = at;
+  return n;
+}
+
+/* Writes the bytes that are on their way. */
+static int gpuir__writer_flush(gpuir__writer *w, gpuir_error *err) {
+  gpuir__ahead *x = &w->ahead;
+  if (x->fill && gpuir__pwrite_all(w->fd, x->buf, x->fill, x->at))
+    return gpuir__fail_errno(err, w->tmp, "cannot write");
+  x->fill = 0;
+  return GPUIR_OK;
+}
+
+/* Writes n bytes at `offset`, sooner or later. What lies between two sections is zeros. */
+static int gpuir__writer_put(gpuir__writer *w, const void *bytes, size_t n, uint64_t offset, gpuir_error *err) {
+  gpuir__ahead *x = &w->ahead;
+  size_t gap;
+  if (x->fill && (offset < x->at + x->fill || offset + n > x->at + GPUIR__AHEAD)) {
+    int status = gpuir__writer_flush(w, err);
+    if (status) return status;
+  }
+  if (n >= GPUIR__AHEAD)
+    return gpuir__pwrite_all(w->fd, bytes, n, offset) ? gpuir__fail_errno(err, w->tmp, "cannot write") : GPUIR_OK;
+  if (!x->fill) x->at = offset;
+  gap = (size_t)(offset - x->at) - x->fill;
+  memset(x->buf + x->fill, 0, gap);
+  memcpy(x->buf + x->fill + gap, bytes, n);
+  x->fill += gap + n;
+  return GPUIR_OK;
+}
+
+/* Where the next bytes of a section go, and the checksum of those before. */
+typedef struct gpuir__sink {
+  uint64_t offset; /* in PATH.tmp */
+  XXH3_state_t *hash;
+} gpuir__sink;
+
+static int gpuir__writer_out(gpuir__writer *w, gpuir__sink *to, const void *bytes, size_t n, gpuir_error *err) {
+  int status = gpuir__writer_put(w, bytes, n, to->offset, err);
+  (void)XXH3_64bits_update(to->hash, bytes, n);
+  to->offset += n;
+  return status;
+}
+
+/* Packs n bytes of rows of 64-bit numbers in place; returns the bytes that they then take. */
+static size_t gpuir__pack_rows(uint8_t *rows, size_t n, unsigned columns, const uint8_t *width) {
+  uint8_t *to = rows;
+  size_t i;
+  unsigned column = 0;
+  for (i = 0; i < n; i += 8) {
+    const uint64_t v = gpuir__load64(rows + i);
+    memcpy(to, &v, width[column]);
+    to += width[column];
+    column = column + 1 < columns ? column + 1 : 0;
+  }
+  return (size_t)(to - rows);
+}
+
+/* Copies a spool of bytes, or of rows of `columns` numbers that are to be packed. */
+static int gpuir__writer_copy(gpuir__writer *w, gpuir__spool *s, unsigned columns, const uint8_t *width,
+    gpuir__sink *to, uint8_t *buf, size_t cap, gpuir_error *err) {
+  const size_t most = columns ? cap - cap % (8 * columns) : cap;
+  uint64_t at;
+  int status = GPUIR_OK;
+  for (at = 0; at < s->len && !status; at += most) {
+    size_t n = (size_t)gpuir__min64(most, s->len - at);
+    status = gpuir__spool_get(s, buf, n, at, err);
+    if (status) break;
+    if (columns) n = gpuir__pack_rows(buf, n, columns, width);
+    status = gpuir__writer_out(w, to, buf, n, err);
+  }
+  return status;
+}
+
+/* Makes the dictionary's tree in place, in a mapping of PATH.tmp (whose blocks are allocated and which has the rest of
+ * the dictionary). `table` is the entry of the section of the tree, behind those of the other three. */
+static int gpuir__writer_tree(gpuir__writer *w, gpuir__section *table, gpuir_error *err) {
+  const uint64_t from = table[-3].offset & ~(uint64_t)65535, end = table->offset + table->length;
+  const gpuir__section *terms = table - 3, *pages = table - 2, *starts = table - 1;
+  gpuir__dict d;
+  uint64_t *keys, node;
+  uint8_t *map;
+  unsigned depth;
+  int status = gpuir__writer_flush(w, err);
+  if (status) return status;
+  table->hash = gpuir__hash(NULL, 0, 0);
+  gpuir__dict_shape(&d, w->stat.terms);
+  if (!d.levels) return GPUIR_OK;
+  map = (uint8_t *)mmap(NULL, (size_t)(end - from), PROT_READ | PROT_WRITE, MAP_SHARED, w->fd, (off_t)from);
+  if (map == (uint8_t *)MAP_FAILED) return gpuir__fail_errno(err, w->tmp, "cannot map the dictionary");
+  d.bytes = map + (terms->offset - from);
+  d.size = terms->length;
+  d.pages = (const gpuir__dict_page *)(const void *)(map + (pages->offset - from));
+  d.starts = (const uint16_t *)(const void *)(map + (starts->offset - from));
+  d.keys = keys = (uint64_t *)(void *)(map + (table->offset - from));
+  for (depth = 0; depth < d.levels; depth++)
+    for (node = 0; node < d.level[depth]; node++, keys += GPUIR__DICT_FAN) gpuir__dict_node(&d, depth, node, keys);
+  table->hash = gpuir__hash(d.keys, (size_t)table->length, 0);
+  (void)munmap(map, (size_t)(end - from));
+  return GPUIR_OK;
+}
+
+/* Writes the section whose row and spool is number `row`, and notes its checksum. */
+static int gpuir__writer_section(gpuir__writer *w, unsigned row, gpuir__section *entry, uint8_t *buf, size_t cap,
+    gpuir_error *err) {
+  gpuir__spool *more = gpuir__writer_short_lists(w, entry->id);
+  gpuir__sink to = {entry->offset, NULL};
+  uint8_t width[GPUIR__ORIGINS_HEAD] = {0};
+  const unsigned columns = gpuir__writer_columns(w, row, width);
+  int status = GPUIR_OK;
+  if (entry->id == GPUIR__S_TERM_KEYS) return gpuir__writer_tree(w, entry, err);
+  to.hash = XXH3_createState();
+  if (!to.hash) return gpuir__fail_nomem(err);
+  (void)XXH3_64bits_reset(to.hash);
+  if (entry->id == GPUIR__S_ORIGINS) status = gpuir__writer_out(w, &to, width, sizeof width, err);
+  if (!status) status = gpuir__writer_copy(w, &w->spool[row], columns, width, &to, buf, cap, err);
+  if (!status && more) status = gpuir__writer_copy(w, more, 0, NULL, &to, buf, cap, err);
+  entry->hash = XXH3_64bits_digest(to.hash);
+  (void)XXH3_freeState(to.hash);
+  return status;
+}
+
+/* Puts the finished PATH.tmp in PATH's place, so that it survives a loss of power. */
+static int gpuir__writer_publish(gpuir__writer *w, gpuir_error *err) {
+  int same, status = w->placed ? GPUIR_OK : gpuir__writer_keep_mode(w, err);
+  if (status) return status;
+  if (w->placed) {
+    status = close(w->fd) && errno != EINTR ? gpuir__fail_errno(err, w->path, "cannot close") : GPUIR_OK;
+    w->fd = -1;
+    return status;
+  }
+  if (fsync(w->fd)) return gpuir__fail_errno(err, w->tmp, "cannot sync");
+  same = gpuir__is_file(w->fd, w->tmp);
+  if (same < 0) return gpuir__fail_errno(err, w->tmp, "cannot stat");
+  if (!same) return gpuir__fail(err, GPUIR_E_BUSY, 0, "%s: replaced while it was written", gpuir__tail(w->tmp));
+  if (rename(w->tmp, w->path)) return gpuir__fail_errno(err, w->path, "cannot rename the finished index");
+  (void)close(w->fd);
+  w->fd = -1;
+  if (!gpuir__sync_folder(w->folder)) return GPUIR_OK;
+  return gpuir__fail_errno(err, w->path, "the new index is in place, but may not survive a power loss");
+}
+
+/* Completes what is derived from all documents and terms. `text` is that of the meta section. */
+static int gpuir__writer_close_lists(gpuir__writer *w, const gpuir__buf *text, gpuir_error *err) {
+  int status = w->terms.block.n ? gpuir__writer_put_block(w, err) : GPUIR_OK;
+  if (!status) status = gpuir__writer_put64(w, GPUIR__W_NAME_START, w->spool[GPUIR__W_NAMES].len, err);
+  if (!status) status = gpuir__writer_put64(w, GPUIR__W_SOURCE_START, w->spool[GPUIR__W_SOURCES].len, err);
+  if (!status) status = gpuir__writer_put64(w, GPUIR__W_TEXT_START, w->spool[GPUIR__W_TEXT].len, err);
+  w->stat.docs_short = w->spool[GPUIR__W_DOCIDS].len;
+  w->stat.freqs_short = w->spool[GPUIR__W_FREQS].len;
+  if (!status) status = gpuir__spool_put(&w->spool[GPUIR__W_STAT], &w->stat, sizeof w->stat, err);
+  return status ? status : gpuir__spool_put(&w->spool[GPUIR__W_META], text->data, text->len, err);
+}
+
+/* Writes the header and the section table of a file of this size, and puts the file in its place. */
+GPUIR__COLD static int gpuir__writer_head(gpuir__writer *w, const gpuir__section *table, unsigned n, uint64_t size,
+    gpuir_error *err) {
+  gpuir__header header;
+  int status;
+  memset(&header, 0, sizeof header);
+  memcpy(header.magic, gpuir__magic, sizeof header.magic);
+  header.format = GPUIR__FORMAT;
+  header.sections = n;
+  header.file_size = size;
+  header.table_hash = gpuir__hash(table, n * sizeof table[0], 0);
+  header.hash = gpuir__hash(&header, offsetof(gpuir__header, hash), 0);
+  status = gpuir__writer_put(w, &header, sizeof header, 0, err);
+  if (!status) status = gpuir__writer_put(w, table, n * sizeof table[0], sizeof header, err);
+  if (!status) status = gpuir__writer_flush(w, err);
+  return status ? status : gpuir__writer_publish(w, err);
+}
+
+/* Lays the sections out, writes them, and puts the file in its place. */
+static int gpuir__writer_finish(gpuir__writer *w, const gpuir__index_meta *meta, uint64_t *file_bytes,
+    gpuir_error *err) {
+  enum { CAP = 1 << 18 };
+  gpuir__section table[GPUIR__S_COUNT];
+  unsigned rows[GPUIR__S_COUNT], n = 0, i;
+  gpuir__buf text = {NULL, 0, 0};
+  uint8_t *buf = (uint8_t *)gpuir__alloc(&w->a, CAP);
+  uint64_t at = 0;
+  int status;
+  w->ahead.buf = (uint8_t *)gpuir__alloc(&w->a, GPUIR__AHEAD);
+  status = buf && w->ahead.buf && !gpuir__meta_text(&w->a, meta, &text) ? GPUIR_OK : gpuir__fail_nomem(err);
+  if (!status) status = gpuir__writer_close_lists(w, &text, err);
+  if (!status) n = gpuir__writer_plan(w, table, rows, &at);
+  if (!status && gpuir__allocate(w->fd, at)) status = gpuir__fail_errno(err, w->tmp, "cannot allocate the index file");
+  for (i = 0; i < n && !status; i++) status = gpuir__writer_section(w, rows[i], &table[i], buf, CAP, err);
+  if (!status) status = gpuir__writer_head(w, table, n, at, err);
+  *file_bytes = at;
+  gpuir__free(&w->a, buf, CAP);
+  gpuir__free(&w->a, w->ahead.buf, GPUIR__AHEAD);
+  gpuir__buf_free(&w->a, &text);
+  return status;
+}

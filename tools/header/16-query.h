@@ -1,0 +1,724 @@
+
+/* ========
+ * [16-query]  query: from text to weighted terms
+ *
+ * A query's text is words, phrases and prefixes, each of which becomes one term or more. What is scored as one is
+ * called a term here, also a phrase, or all terms that a prefix stands for.
+ *
+ * Uses      [09-postings] (weights), [11-analysis], [13b-snapshot].
+ * Start at  gpuir_query_parse.
+ * Tests     tests/unit/16_query.c
+ * ======*/
+
+#ifndef GPUIR__PREFIX_TERMS
+#define GPUIR__PREFIX_TERMS (unsigned)GPUIR_MAX_PREFIX_TERMS
+#endif
+#ifndef GPUIR__PREFIX_POSTINGS
+#define GPUIR__PREFIX_POSTINGS GPUIR_MAX_PREFIX_POSTINGS
+#endif
+
+enum { GPUIR__WORD, GPUIR__PHRASE, GPUIR__PREFIX };
+
+/* What is weighed and scored as one: a word's term, a phrase, or all terms that a prefix stands for. Also a term of a
+ * phrase, which has no weight of its own. */
+typedef struct gpuir__query_term {
+  uint32_t q;
+  uint32_t df; /* 0: no live document holds the term, which is then unknown; a phrase's or prefix's: see its look-up */
+  int negated;
+  float idf, weight;
+  uint8_t kind; /* GPUIR__WORD ... */
+  uint8_t len; /* of the text: a term's, or a prefix without its '*' */
+  uint16_t tokens, first; /* of a phrase: its tokens, and where they begin among those of all phrases */
+  uint16_t members; /* of a prefix: the terms that it stands for */
+  uint32_t name, name_len; /* of a phrase or prefix: how it is written, in gpuir_query.names */
+  char text[GPUIR_MAX_TERM];
+} gpuir__query_term;
+
+/* What a query has numbers of in each leaf: its terms; the members of its phrases; where its prefixes end. */
+enum {
+  GPUIR__ID_TERMS = 0,
+  GPUIR__ID_MEMBERS = GPUIR_MAX_TERMS,
+  GPUIR__ID_ENDS = 2 * GPUIR_MAX_TERMS,
+  GPUIR__IDS = 3 * GPUIR_MAX_TERMS
+};
+
+/* What only queries with phrases have. */
+typedef struct gpuir__query_phrases {
+  unsigned nmembers, ntokens; /* distinct terms of phrases; tokens of all phrases */
+  gpuir__query_term members[GPUIR_MAX_TERMS];
+  uint8_t tokens[(GPUIR_MAX_TERMS + 1) * GPUIR_MAX_TERMS]; /* each phrase's tokens: numbers of members */
+} gpuir__query_phrases;
+
+struct gpuir_query {
+  const gpuir_index *ix;
+  gpuir_allocator a;
+  int mode, no_operators;
+  float k1, b;
+  int stored_bm25; /* k1 and b are the index's */
+  gpuir__norm norm;
+  unsigned n, npositive, nunknown; /* terms; positive ones come first; unknown positive ones */
+  unsigned nphrases, nprefixes; /* of the terms */
+  unsigned distinct; /* terms, those of phrases included */
+  gpuir__query_phrases *phrases; /* NULL: none */
+  size_t size; /* of this and the ids behind it */
+  uint32_t *ids; /* [leaf * GPUIR__IDS + number], see gpuir__query_id */
+  gpuir__record *records; /* [leaf * nrecords + slot], see gpuir__query_record */
+  unsigned nrecords; /* terms and members of phrases */
+  gpuir__buf names; /* see gpuir__query_term.name */
+  gpuir__query_term terms[GPUIR_MAX_TERMS];
+};
+
+/* Returns the number that a term of the query has in a leaf; GPUIR__NO_TERM where it is not in it, or unknown. Of a
+ * prefix it is the first term's. */
+static inline uint32_t gpuir__query_id(const gpuir_query *q, size_t leaf, unsigned term) {
+  return q->ids[leaf * GPUIR__IDS + GPUIR__ID_TERMS + term];
+}
+/* Returns that of a member of the query's phrases, and the number behind a prefix's last term in a leaf. */
+static inline uint32_t gpuir__query_member_id(const gpuir_query *q, size_t leaf, unsigned member) {
+  return q->ids[leaf * GPUIR__IDS + GPUIR__ID_MEMBERS + member];
+}
+static inline uint32_t gpuir__query_end(const gpuir_query *q, size_t leaf, unsigned term) {
+  return q->ids[leaf * GPUIR__IDS + GPUIR__ID_ENDS + term];
+}
+
+/* Returns the record, in a leaf, of the term of the query (number: from GPUIR__ID_TERMS on) or of the member of its
+ * phrases (from GPUIR__ID_MEMBERS on) that has this number. The df is 0 if the leaf lacks the term, and of prefixes. */
+static inline gpuir__record *gpuir__query_record(const gpuir_query *q, size_t leaf, unsigned number) {
+  const unsigned slot = number < GPUIR__ID_MEMBERS ? number : q->n + number - GPUIR__ID_MEMBERS;
+  return &q->records[leaf * q->nrecords + slot];
+}
+
+/* ---- from text to terms */
+
+/* Where the tokens of one word, prefix or phrase go. */
+typedef struct gpuir__word {
+  gpuir_query *query;
+  gpuir__analyzer *analyzer;
+  int negated;
+  unsigned tokens; /* so far */
+  uint64_t dropped; /* by the analyzer, when the last token came */
+  uint8_t len; /* of a prefix the last token, of a phrase the first, which wait for the next one */
+  char text[GPUIR_MAX_TERM];
+} gpuir__word;
+
+static int gpuir__token_is(const gpuir__query_term *t, const char *token, size_t len) {
+  return t->len == len && !memcmp(t->text, token, len);
+}
+
+/* Counts a distinct term, unless it is among the first `nterms` words or the first `nmembers` members of phrases. TERMS
+ * where there are too many. */
+static int gpuir__query_distinct(gpuir_query *q, unsigned nterms, unsigned nmembers, const char *token, size_t len) {
+  unsigned i;
+  for (i = 0; i < nterms; i++)
+    if (q->terms[i].kind == GPUIR__WORD && gpuir__token_is(&q->terms[i], token, len)) return GPUIR_OK;
+  for (i = 0; i < nmembers; i++)
+    if (gpuir__token_is(&q->phrases->members[i], token, len)) return GPUIR_OK;
+  return ++q->distinct > GPUIR_MAX_TERMS ? GPUIR_E_TERMS : GPUIR_OK;
+}
+
+static void gpuir__query_term_make(gpuir__query_term *t, int kind, int negated, const char *token, size_t len) {
+  memset(t, 0, sizeof *t);
+  t->q = 1;
+  t->kind = (uint8_t)kind;
+  t->negated = negated;
+  t->len = (uint8_t)len;
+  memcpy(t->text, token, len);
+}
+
+/* Adds a word's term or a prefix, or counts one that is there once more. */
+static int gpuir__query_add(gpuir_query *q, int kind, int negated, const char *token, size_t len) {
+  unsigned i;
+  for (i = 0; i < q->n; i++) {
+    gpuir__query_term *t = &q->terms[i];
+    if (t->kind == kind && t->negated == negated && gpuir__token_is(t, token, len)) {
+      if (t->q < UINT32_MAX) t->q++;
+      return GPUIR_OK;
+    }
+  }
+  if (q->n == GPUIR_MAX_TERMS) return GPUIR_E_TERMS;
+  gpuir__query_term_make(&q->terms[q->n++], kind, negated, token, len);
+  q->nprefixes += kind == GPUIR__PREFIX;
+  return gpuir__query_distinct(q, 0, q->phrases && kind == GPUIR__WORD ? q->phrases->nmembers : 0, token, len);
+}
+
+/* Takes a token of a word. */
+static int gpuir__word_token(void *sink, const char *token, size_t len) {
+  const gpuir__word *word = (const gpuir__word *)sink;
+  return gpuir__query_add(word->query, GPUIR__WORD, word->negated, token, len);
+}
+
+/* Adds the waiting token of a word that ends in a prefix: not the last one, and so an ordinary token. */
+static int gpuir__prefix_flush(gpuir__word *word) {
+  const gpuir__analyzer *an = word->analyzer;
+  const size_t len = word->len;
+  word->len = 0;
+  if (!len ||
+      (an->stops.nslots && gpuir__stops_have(&an->stops, word->text, len, gpuir__word_hash(an, word->text, len))))
+    return GPUIR_OK;
+  return gpuir__word_token(word, word->text, len);
+}
+
+/* Takes a token of a word that ends in a prefix, neither stopped nor stemmed. */
+static int gpuir__prefix_token(void *sink, const char *token, size_t len) {
+  gpuir__word *word = (gpuir__word *)sink;
+  const int status = gpuir__prefix_flush(word);
+  word->dropped = word->analyzer->dropped;
+  word->len = (uint8_t)len;
+  memcpy(word->text, token, len);
+  return status;
+}
+
+/* Adds a word whose last token is a prefix. */
+static int gpuir__query_prefix(gpuir__word *word, const char *text, size_t len) {
+  gpuir__analyzer *an = word->analyzer;
+  const int filtered = an->filtered;
+  int status;
+  an->filtered = 0;
+  status = gpuir__analyze(an, text, len, gpuir__prefix_token, word, NULL);
+  an->filtered = filtered;
+  if (status || !word->len) return status;
+  if (word->dropped < an->dropped) return gpuir__prefix_flush(word); /* the last one was too long */
+  return gpuir__query_add(word->query, GPUIR__PREFIX, word->negated, word->text, word->len);
+}
+
+/* Adds a member of phrases, or finds it; *member becomes its number. */
+static int gpuir__query_member(gpuir_query *q, const char *token, size_t len, uint8_t *member) {
+  gpuir__query_phrases *p = q->phrases;
+  unsigned i;
+  for (i = 0; i < p->nmembers && !gpuir__token_is(&p->members[i], token, len); i++) {}
+  *member = (uint8_t)i;
+  if (i < p->nmembers) return GPUIR_OK;
+  if (i == GPUIR_MAX_TERMS) return GPUIR_E_TERMS;
+  gpuir__query_term_make(&p->members[p->nmembers++], GPUIR__WORD, 0, token, len);
+  return gpuir__query_distinct(q, q->n, 0, token, len);
+}
+
+/* Makes room for phrases. */
+static int gpuir__query_phrases_make(gpuir_query *q) {
+  if (q->phrases) return GPUIR_OK;
+  q->phrases = (gpuir__query_phrases *)gpuir__alloc(&q->a, sizeof *q->phrases);
+  if (!q->phrases) return GPUIR_E_NOMEM;
+  q->phrases->nmembers = q->phrases->ntokens = 0;
+  return GPUIR_OK;
+}
+
+/* Takes a token of a phrase. The first waits: alone, it is a word. */
+static int gpuir__phrase_token(void *sink, const char *token, size_t len) {
+  gpuir__word *word = (gpuir__word *)sink;
+  gpuir_query *q = word->query;
+  uint8_t *tokens;
+  int status;
+  if (!word->tokens++) {
+    word->len = (uint8_t)len;
+    memcpy(word->text, token, len);
+    return GPUIR_OK;
+  }
+  if (word->tokens > GPUIR_MAX_TERMS) return GPUIR_E_TERMS;
+  status = gpuir__query_phrases_make(q);
+  if (status) return status;
+  tokens = q->phrases->tokens + q->phrases->ntokens;
+  if (word->tokens == 2) status = gpuir__query_member(q, word->text, word->len, &tokens[0]);
+  return status ? status : gpuir__query_member(q, token, len, &tokens[word->tokens - 1]);
+}
+
+/* Adds the phrase whose tokens stand behind those of the others, or counts one that is there once more. */
+static int gpuir__query_phrase(gpuir__word *word) {
+  gpuir_query *q = word->query;
+  gpuir__query_phrases *p = q->phrases;
+  gpuir__query_term *t;
+  unsigned i;
+  if (word->tokens == 1) return gpuir__word_token(word, word->text, word->len);
+  if (!word->tokens) return GPUIR_OK;
+  for (i = 0; i < q->n; i++) {
+    t = &q->terms[i];
+    if (t->kind == GPUIR__PHRASE && t->negated == word->negated && t->tokens == word->tokens &&
+        !memcmp(p->tokens + t->first, p->tokens + p->ntokens, word->tokens)) {
+      if (t->q < UINT32_MAX) t->q++;
+      return GPUIR_OK;
+    }
+  }
+  if (q->n == GPUIR_MAX_TERMS) return GPUIR_E_TERMS;
+  t = &q->terms[q->n++];
+  gpuir__query_term_make(t, GPUIR__PHRASE, word->negated, "", 0);
+  t->tokens = (uint16_t)word->tokens;
+  t->first = (uint16_t)p->ntokens;
+  p->ntokens += word->tokens;
+  q->nphrases++;
+  return GPUIR_OK;
+}
+
+/* Says whether a '*' behind this byte makes a prefix: an ASCII letter or digit, or a part of another character. */
+static inline int gpuir__is_letter(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c & 0x80);
+}
+
+/* Says why the words could not become terms. */
+static int gpuir__query_words_fail(int status, gpuir_error *err) {
+  if (status == GPUIR_E_TERMS)
+    return gpuir__fail(err, status, 0, "more than %d distinct terms in the query, or tokens in a phrase",
+        GPUIR_MAX_TERMS);
+  return status ? gpuir__fail(err, status, 0, "%s", gpuir_strerror(status)) : GPUIR_OK;
+}
+
+/* Adds the phrase that the text between two quotes is. */
+static int gpuir__query_quoted(gpuir__word *word, const char *text, size_t len, gpuir_error *err) {
+  int status = gpuir__analyze(word->analyzer, text, len, gpuir__phrase_token, word, NULL);
+  if (!status && word->tokens > 1 && !word->query->ix->leaves[0].seg->lists.positions)
+    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "%s: built without positions: no phrase can be found",
+        word->query->ix->path);
+  return gpuir__query_words_fail(status ? status : gpuir__query_phrase(word), err);
+}
+
+/* Adds a word, or a prefix. */
+static int gpuir__query_word(gpuir__word *word, const char *text, size_t len, gpuir_error *err) {
+  const gpuir_query *q = word->query;
+  if (q->no_operators || len < 2 || text[len - 1] != '*' || !gpuir__is_letter(text[len - 2]))
+    return gpuir__query_words_fail(gpuir__analyze(word->analyzer, text, len, gpuir__word_token, word, NULL), err);
+  if (gpuir__analyzer_stems(word->analyzer))
+    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "%s: its terms are stems: no prefix can be found", q->ix->path);
+  return gpuir__query_words_fail(gpuir__query_prefix(word, text, len - 1), err);
+}
+
+/* Cuts the text into words and phrases, and these into terms. */
+static int gpuir__query_words(gpuir_query *q, gpuir__analyzer *analyzer, const char *text, size_t len,
+    gpuir_error *err) {
+  size_t i = 0;
+  int status = GPUIR_OK;
+  while (!status) {
+    const char *end;
+    gpuir__word word;
+    while (i < len && gpuir__is_space(text[i])) i++;
+    if (i == len) break;
+    memset(&word, 0, offsetof(gpuir__word, text));
+    word.query = q;
+    word.analyzer = analyzer;
+    word.negated = !q->no_operators && text[i] == '-';
+    i += (size_t)word.negated;
+    if (!q->no_operators && i < len && text[i] == '"') {
+      end = (const char *)memchr(text + i + 1, '"', len - i - 1);
+      if (!end)
+        return gpuir__fail(err, GPUIR_E_QUERY, i, "the quote at byte %lu of the query is not closed", (unsigned long)i);
+      status = gpuir__query_quoted(&word, text + i + 1, (size_t)(end - text) - i - 1, err);
+      i = (size_t)(end - text) + 1;
+    } else {
+      size_t start = i;
+      while (i < len && !gpuir__is_space(text[i])) i++;
+      status = gpuir__query_word(&word, text + start, i - start, err);
+    }
+  }
+  return status;
+}
+
+/* ---- from terms to numbers and weights */
+
+/* Puts the positive terms first: a stable partition. */
+static void gpuir__query_part(gpuir_query *q) {
+  unsigned i, j;
+  for (i = 0; i < q->n; i++) {
+    gpuir__query_term t = q->terms[i];
+    if (t.negated) continue;
+    for (j = i; j > q->npositive; j--) q->terms[j] = q->terms[j - 1];
+    q->terms[q->npositive++] = t;
+  }
+}
+
+/* Counts the live documents of leaf number `leaf`, or the documents of its collection, that hold term `id`, and
+ * fills in the term's record. */
+static int gpuir__query_df(const gpuir_index *ix, size_t leaf, uint64_t id, const gpuir__query_term *t,
+    gpuir__record *r, uint32_t *df, gpuir_error *err) {
+  const gpuir__segment *seg = ix->leaves[leaf].seg;
+  const int status = gpuir__leaf_df(&ix->leaves[leaf], id, r, df);
+  if (!status) {
+    *df = gpuir__segment_df(seg, id, *df);
+    return GPUIR_OK;
+  }
+  return gpuir__fail(err, status, 0, "%s: cannot count the documents of \"%.*s\": %s", seg->path,
+      t->len < 32 ? (int)t->len : 32, t->text, gpuir__list_why(seg, id, status));
+}
+
+/* Finds the words and the members of phrases in all segments, many at a time. */
+static void gpuir__query_find(const gpuir_query *q) {
+  const unsigned nmembers = q->phrases ? q->phrases->nmembers : 0;
+  gpuir__looks looks;
+  unsigned i;
+  size_t leaf;
+  looks.n = 0;
+  for (i = 0; i < q->n + nmembers; i++) {
+    const gpuir__query_term *t = i < q->n ? &q->terms[i] : &q->phrases->members[i - q->n];
+    const unsigned number = i < q->n ? GPUIR__ID_TERMS + i : GPUIR__ID_MEMBERS + i - q->n;
+    for (leaf = 0; leaf < q->ix->nleaves && t->kind == GPUIR__WORD; leaf++)
+      gpuir__looks_add(&looks, q->ix->leaves[leaf].seg, t->text, t->len, &q->ids[leaf * GPUIR__IDS + number]);
+  }
+  gpuir__looks_end(&looks);
+}
+
+/* Sums the live documents of a term that was found in some segments. One that no live document holds is unknown: it
+ * has no number anywhere. `number` is where its numbers are. */
+static int gpuir__query_look_up(gpuir_query *q, gpuir__query_term *t, unsigned number, gpuir_error *err) {
+  const gpuir_index *ix = q->ix;
+  uint64_t df = 0;
+  size_t i;
+  int status;
+  for (i = 0; i < ix->nleaves; i++) {
+    uint32_t *found = &q->ids[i * GPUIR__IDS + number], held;
+    if (*found == GPUIR__NO_TERM) continue;
+    status = gpuir__query_df(ix, i, *found, t, gpuir__query_record(q, i, number), &held, err);
+    if (status) return status;
+    if (!held) {
+      *found = GPUIR__NO_TERM;
+      gpuir__query_record(q, i, number)->df = 0;
+    }
+    df += held;
+  }
+  t->df = (uint32_t)gpuir__min64(df, ix->collection);
+  return GPUIR_OK;
+}
+
+/* Sums up what a phrase's tokens weigh; its df becomes the least of its terms', which no more documents can have. */
+static void gpuir__query_phrase_look_up(const gpuir_query *q, gpuir__query_term *t) {
+  double idf = 0;
+  unsigned i;
+  t->df = UINT32_MAX;
+  for (i = 0; i < t->tokens; i++) {
+    const gpuir__query_term *member = &q->phrases->members[q->phrases->tokens[t->first + i]];
+    t->df = gpuir__min32(t->df, member->df);
+    idf += (double)member->idf;
+  }
+  t->idf = (float)idf;
+}
+
+/* Finds the numbers [*first, *end) of a segment's terms that begin with a prefix. */
+static void gpuir__prefix_range(const gpuir__segment *seg, const gpuir__query_term *t, uint32_t *first, uint32_t *end) {
+  char behind[GPUIR_MAX_TERM];
+  size_t n = t->len;
+  memcpy(behind, t->text, n);
+  while (n && (uint8_t)behind[n - 1] == 255) n--;
+  if (n) behind[n - 1] = (char)((uint8_t)behind[n - 1] + 1);
+  *first = (uint32_t)gpuir__term_lower_bound(seg, t->text, t->len);
+  *end = (uint32_t)(n ? gpuir__term_lower_bound(seg, behind, n) : seg->stat.terms);
+}
+
+/* A prefix's terms in one segment on the way. */
+typedef struct gpuir__prefix_leaf {
+  uint32_t at, end;
+  size_t len;
+  uint8_t term[GPUIR_MAX_TERM + 1]; /* number `at` */
+} gpuir__prefix_leaf;
+
+/* Begins a walk over a prefix's terms. */
+static void gpuir__prefix_open(const gpuir_index *ix, const gpuir__query_term *t, gpuir__prefix_leaf *leaves) {
+  size_t i;
+  for (i = 0; i < ix->nleaves; i++) {
+    gpuir__prefix_leaf *l = &leaves[i];
+    gpuir__prefix_range(ix->leaves[i].seg, t, &l->at, &l->end);
+    if (l->at < l->end) l->len = gpuir__term_get(ix->leaves[i].seg, l->at, l->term);
+  }
+}
+
+/* Finds the next term of a prefix, the least of all segments', and counts the live documents that hold it; *more
+ * becomes 0 if there is none. Segments' terms come in the same order. */
+static int gpuir__prefix_next(const gpuir_index *ix, const gpuir__query_term *t, gpuir__prefix_leaf *leaves,
+    gpuir__prefix_leaf *found, uint64_t *df, int *more, gpuir_error *err) {
+  const gpuir__prefix_leaf *least = NULL;
+  gpuir__record r;
+  uint32_t held;
+  size_t i;
+  int status = GPUIR_OK;
+  *df = 0;
+  for (i = 0; i < ix->nleaves; i++) {
+    gpuir__prefix_leaf *l = &leaves[i];
+    if (l->at < l->end && (!least || gpuir__compare_bytes(l->term, l->len, least->term, least->len) < 0)) least = l;
+  }
+  *more = least != NULL;
+  if (!least) return GPUIR_OK;
+  *found = *least;
+  for (i = 0; i < ix->nleaves && !status; i++) {
+    gpuir__prefix_leaf *l = &leaves[i];
+    if (l->at >= l->end || gpuir__compare_bytes(l->term, l->len, found->term, found->len) != 0) continue;
+    status = gpuir__query_df(ix, i, l->at, t, &r, &held, err);
+    *df += held;
+    if (++l->at < l->end) l->len = gpuir__term_get(ix->leaves[i].seg, l->at, l->term);
+  }
+  return status;
+}
+
+/* Counts the terms of live documents that a prefix stands for; its df becomes the greatest of theirs. LIMIT where they,
+ * or their postings, are too many. */
+static int gpuir__prefix_count(const gpuir_index *ix, gpuir__query_term *t, gpuir__prefix_leaf *leaves,
+    gpuir_error *err) {
+  gpuir__prefix_leaf found;
+  uint64_t postings = 0, df, greatest = 0;
+  int more = 1;
+  while (more) {
+    const int status = gpuir__prefix_next(ix, t, leaves, &found, &df, &more, err);
+    if (status) return status;
+    if (!df) continue;
+    postings += df;
+    greatest = gpuir__max64(greatest, df);
+    if (++t->members > GPUIR__PREFIX_TERMS)
+      return gpuir__fail(err, GPUIR_E_LIMIT, 0, "\"%.*s*\" stands for more than %u terms", t->len < 64 ? t->len : 64,
+          t->text, GPUIR__PREFIX_TERMS);
+    if (postings > GPUIR__PREFIX_POSTINGS)
+      return gpuir__fail(err, GPUIR_E_LIMIT, 0, "\"%.*s*\" stands for terms of more than 2^24 postings",
+          t->len < 64 ? t->len : 64, t->text);
+  }
+  t->df = (uint32_t)gpuir__min64(greatest, ix->collection);
+  return GPUIR_OK;
+}
+
+/* Looks a prefix up in each segment. */
+static int gpuir__query_prefix_look_up(gpuir_query *q, unsigned term, gpuir_error *err) {
+  const gpuir_index *ix = q->ix;
+  gpuir__query_term *t = &q->terms[term];
+  const size_t size = ix->nleaves * sizeof(gpuir__prefix_leaf);
+  gpuir__prefix_leaf *leaves = (gpuir__prefix_leaf *)gpuir__alloc(&q->a, size);
+  size_t i;
+  int status;
+  if (!leaves) return gpuir__fail_nomem(err);
+  gpuir__prefix_open(ix, t, leaves);
+  for (i = 0; i < ix->nleaves; i++) {
+    const gpuir__prefix_leaf *l = &leaves[i];
+    uint32_t *ids = q->ids + i * GPUIR__IDS;
+    ids[GPUIR__ID_TERMS + term] = l->at < l->end ? l->at : GPUIR__NO_TERM;
+    ids[GPUIR__ID_ENDS + term] = l->end;
+  }
+  status = gpuir__prefix_count(ix, t, leaves, err);
+  gpuir__free(&q->a, leaves, size);
+  t->idf = gpuir__idf(ix->collection, t->df);
+  return status;
+}
+
+/* Looks all terms up. */
+static int gpuir__query_look_all_up(gpuir_query *q, gpuir_error *err) {
+  unsigned i;
+  int status = GPUIR_OK;
+  q->nrecords = q->n + (q->phrases ? q->phrases->nmembers : 0);
+  q->records = (gpuir__record *)gpuir__alloc_zero(&q->a, q->nrecords * q->ix->nleaves * sizeof *q->records);
+  if (!q->records) return gpuir__fail_nomem(err);
+  gpuir__query_find(q);
+  for (i = 0; q->phrases && i < q->phrases->nmembers && !status; i++) {
+    gpuir__query_term *t = &q->phrases->members[i];
+    status = gpuir__query_look_up(q, t, GPUIR__ID_MEMBERS + i, err);
+    t->idf = gpuir__idf(q->ix->collection, t->df);
+  }
+  for (i = 0; i < q->n && !status; i++) {
+    gpuir__query_term *t = &q->terms[i];
+    if (t->kind == GPUIR__PREFIX) {
+      status = gpuir__query_prefix_look_up(q, i, err);
+    } else if (t->kind == GPUIR__PHRASE) {
+      gpuir__query_phrase_look_up(q, t);
+    } else {
+      status = gpuir__query_look_up(q, t, GPUIR__ID_TERMS + i, err);
+      t->idf = gpuir__idf(q->ix->collection, t->df);
+    }
+  }
+  return status;
+}
+
+/* Writes how phrases and prefixes are written: "a phrase", prefi*. */
+static int gpuir__query_name(gpuir_query *q) {
+  unsigned i, j;
+  int status = GPUIR_OK;
+  for (i = 0; i < q->n && !status; i++) {
+    gpuir__query_term *t = &q->terms[i];
+    t->name = (uint32_t)q->names.len;
+    if (t->kind == GPUIR__PREFIX) {
+      status = gpuir__buf_put(&q->a, &q->names, t->text, t->len) || gpuir__buf_put(&q->a, &q->names, "*", 1);
+    } else if (t->kind == GPUIR__PHRASE) {
+      for (j = 0; j < t->tokens && !status; j++) {
+        const gpuir__query_term *member = &q->phrases->members[q->phrases->tokens[t->first + j]];
+        status = gpuir__buf_put(&q->a, &q->names, j ? " " : "\"", 1) ||
+            gpuir__buf_put(&q->a, &q->names, member->text, member->len);
+      }
+      status = status || gpuir__buf_put(&q->a, &q->names, "\"", 1);
+    }
+    t->name_len = (uint32_t)(q->names.len - t->name);
+  }
+  return status;
+}
+
+/* Returns how a term is written, and its length. */
+static const char *gpuir__query_term_name(const gpuir_query *q, const gpuir__query_term *t, size_t *len) {
+  *len = t->kind == GPUIR__WORD ? t->len : t->name_len;
+  return t->kind == GPUIR__WORD ? t->text : (const char *)q->names.data + t->name;
+}
+
+/* Weighs the terms by their idf. */
+static int gpuir__query_weigh(gpuir_query *q, gpuir_error *err) {
+  uint64_t sum = 0;
+  unsigned i;
+  q->nunknown = 0;
+  for (i = 0; i < q->n; i++) {
+    gpuir__query_term *t = &q->terms[i];
+    uint64_t w;
+    size_t len;
+    const char *name = gpuir__query_term_name(q, t, &len);
+    if (!t->df) {
+      q->nunknown += !t->negated;
+      t->idf = 0;
+      continue;
+    }
+    if (t->negated) continue;
+    t->weight = gpuir__weight(t->idf, q->k1);
+    if (!(t->weight < 2147483648.0f))
+      return gpuir__fail(err, GPUIR_E_RANGE, 0, "the weight of \"%.*s\" exceeds a score's range: lower k1",
+          len < 64 ? (int)len : 64, name);
+    w = (uint64_t)ceilf(t->weight);
+    sum += (uint64_t)t->q * (w + (w >> 21) + 2);
+    if (sum >> 32)
+      return gpuir__fail(err, GPUIR_E_RANGE, 0, "the sum of weights exceeds a score's range: lower k1 or repeat less");
+  }
+  return GPUIR_OK;
+}
+
+/* Looks the terms up and weighs them. */
+static int gpuir__query_resolve(gpuir_query *q, gpuir_error *err) {
+  int status;
+  gpuir__query_part(q);
+  if (!q->npositive) return gpuir__fail(err, GPUIR_E_QUERY, 0, "the query has no positive term");
+  if (gpuir__query_name(q)) return gpuir__fail_nomem(err);
+  status = gpuir__query_look_all_up(q, err);
+  return status ? status : gpuir__query_weigh(q, err);
+}
+
+/* ---- what a shard is told of terms */
+
+/* Returns term number i of those whose df a query's weights come from: the members of its phrases, then its terms; NULL
+ * behind the last. */
+static gpuir__query_term *gpuir__query_counted(gpuir_query *q, size_t i) {
+  const size_t nmembers = q->phrases ? q->phrases->nmembers : 0;
+  if (i < nmembers) return &q->phrases->members[i];
+  return i - nmembers < q->n ? &q->terms[i - nmembers] : NULL;
+}
+
+GPUIR_API size_t gpuir_query_dfs(const gpuir_query *q, uint32_t *dfs, size_t cap) {
+  size_t n, i;
+  if (!q) return 0;
+  n = (q->phrases ? q->phrases->nmembers : 0) + (size_t)q->n;
+  for (i = 0; dfs && i < n && i < cap; i++) {
+    const gpuir__query_term *t = gpuir__query_counted((gpuir_query *)(uintptr_t)q, i);
+    dfs[i] = t->kind == GPUIR__PHRASE ? 0 : t->df;
+  }
+  return n;
+}
+
+GPUIR_API int gpuir_query_weigh(gpuir_query *q, const uint32_t *dfs, size_t n, gpuir_error *err) {
+  size_t i;
+  if (!q || !dfs || n != gpuir_query_dfs(q, NULL, 0))
+    return gpuir__refuse(err, "gpuir_query_weigh: NULL argument, or another number of terms than the query's");
+  for (i = 0; i < n; i++) {
+    gpuir__query_term *t = gpuir__query_counted(q, i);
+    if (t->kind == GPUIR__PHRASE) { /* its members stand before all terms */
+      gpuir__query_phrase_look_up(q, t);
+    } else {
+      t->df = (uint32_t)gpuir__min64(dfs[i], q->ix->collection);
+      t->idf = gpuir__idf(q->ix->collection, t->df);
+    }
+  }
+  return gpuir__query_weigh(q, err);
+}
+
+GPUIR_API int gpuir_query_prefix(const gpuir_query *q, size_t i, gpuir_term_fn emit, void *user, gpuir_error *err) {
+  const gpuir__query_term *t = q && emit ? gpuir__query_counted((gpuir_query *)(uintptr_t)q, i) : NULL;
+  gpuir__prefix_leaf *leaves, found;
+  size_t size;
+  int status = GPUIR_OK, more = 1;
+  if (!q || !emit) return gpuir__refuse(err, "gpuir_query_prefix: NULL argument");
+  if (!t) return gpuir__fail(err, GPUIR_E_NOT_FOUND, 0, "the query has no such term");
+  if (t->kind != GPUIR__PREFIX) return GPUIR_OK;
+  size = q->ix->nleaves * sizeof *leaves;
+  leaves = (gpuir__prefix_leaf *)gpuir__alloc(&q->a, size);
+  if (!leaves) return gpuir__fail_nomem(err);
+  gpuir__prefix_open(q->ix, t, leaves);
+  while (!status) {
+    uint64_t df;
+    status = gpuir__prefix_next(q->ix, t, leaves, &found, &df, &more, err);
+    if (!more) break;
+    if (!status && df) status = emit(user, (const char *)found.term, found.len, (uint32_t)df);
+  }
+  gpuir__free(&q->a, leaves, size);
+  return status;
+}
+
+/* Returns how many positive terms of a query a leaf has no list of. */
+static inline unsigned gpuir__query_absent(const gpuir_query *q, size_t leaf) {
+  unsigned i, n = 0;
+  for (i = 0; i < q->npositive; i++) n += gpuir__query_id(q, leaf, i) == GPUIR__NO_TERM;
+  return n;
+}
+
+GPUIR_API void gpuir_query_destroy(gpuir_query *query) {
+  if (query) {
+    gpuir_allocator a = query->a;
+    gpuir__buf_free(&a, &query->names);
+    gpuir__free(&a, query->phrases, sizeof *query->phrases);
+    gpuir__free(&a, query->records, query->nrecords * query->ix->nleaves * sizeof *query->records);
+    gpuir__free(&a, query, query->size);
+  }
+}
+
+static int gpuir__query_describe(gpuir_query *q, const gpuir_query_desc *desc, gpuir_error *err) {
+  const gpuir__stat *stored = &q->ix->leaves[0].seg->stat;
+  q->k1 = stored->k1;
+  q->b = stored->b;
+  if (desc) {
+    if (desc->mode < GPUIR_AND || desc->mode > GPUIR_ANDOR)
+      return gpuir__refuse(err, "unknown query mode %d", desc->mode);
+    q->mode = desc->mode;
+    q->no_operators = desc->no_operators;
+    if (desc->custom_bm25) {
+      q->k1 = desc->k1;
+      q->b = desc->b;
+    }
+  }
+  if (!(q->k1 >= 0 && q->k1 <= 1000)) return gpuir__fail(err, GPUIR_E_RANGE, 0, "k1 lies outside [0, 1000]");
+  if (!(q->b >= 0 && q->b <= 1)) return gpuir__fail(err, GPUIR_E_RANGE, 0, "b lies outside [0, 1]");
+  q->stored_bm25 = q->k1 <= stored->k1 && q->k1 >= stored->k1 && q->b <= stored->b && q->b >= stored->b;
+  q->norm = gpuir__norm_make(q->k1, q->b, q->ix->average_length);
+  return GPUIR_OK;
+}
+
+/* Moves a query to memory for as many terms as it has, so that thousands of queries take few cache lines each; the
+ * query stays where it is if there is no memory. */
+static gpuir_query *gpuir__query_fit(gpuir_query *q) {
+  const size_t head = (offsetof(gpuir_query, terms) + q->n * sizeof q->terms[0] + 7) & ~(size_t)7,
+               ids = q->size - sizeof *q;
+  gpuir_query *fit = (gpuir_query *)gpuir__alloc(&q->a, head + ids);
+  if (!fit) return q;
+  memcpy((void *)fit, q, offsetof(gpuir_query, terms) + q->n * sizeof q->terms[0]);
+  fit->ids = (uint32_t *)(void *)((char *)fit + head);
+  fit->size = head + ids;
+  memcpy(fit->ids, q->ids, ids);
+  gpuir__free(&q->a, q, q->size);
+  return fit;
+}
+
+GPUIR_API int gpuir_query_parse(const gpuir_index *ix, const gpuir_query_desc *desc, const char *text, size_t len,
+    gpuir_query **query, gpuir_error *err) {
+  gpuir__analyzer *analyzer;
+  gpuir_query *q;
+  size_t size;
+  int status;
+  if (query) *query = NULL;
+  if (!ix || !query || (!text && len)) return gpuir__refuse(err, "gpuir_query_parse: NULL argument");
+  status = gpuir__pool_take(ix->analysis.pool, &analyzer, err);
+  if (status) return status;
+  size = sizeof *q + ix->nleaves * GPUIR__IDS * sizeof *q->ids;
+  q = (gpuir_query *)gpuir__alloc(&ix->a, size);
+  if (q) {
+    memset(q, 0, offsetof(gpuir_query, terms));
+    q->ix = ix;
+    q->a = ix->a;
+    q->size = size;
+    q->ids = (uint32_t *)(void *)(q + 1);
+    status = gpuir__query_describe(q, desc, err);
+    if (!status) status = gpuir__query_words(q, analyzer, text, len, err);
+    if (!status) status = gpuir__query_resolve(q, err);
+  } else {
+    status = gpuir__fail_nomem(err);
+  }
+  gpuir__pool_give(ix->analysis.pool, analyzer);
+  if (status) gpuir_query_destroy(q);
+  else *query = gpuir__query_fit(q);
+  return status;
+}

@@ -1,0 +1,659 @@
+
+/* ========
+ * [20-engine]  the evaluators' common state: kernels, tiles of accumulators, cursors, deadlines
+ *
+ * An evaluator fills the engine's top-k with the best documents of a query. What each of them works on:
+ *
+ *     [21-and]         decoded blocks of the shortest list (the driver), looked up in the other lists
+ *     [22-or]          docID tiles, whose bounds come from the block directories; blocks are decoded as needed
+ *     [23-exhaustive]  docID tiles and cursors: every posting, no bound; the reference that the others must equal
+ *     count of OR      windows of bits and cursors, in [23-exhaustive]
+ *
+ * Uses      [13-reader], [16-query], [17-topk], [18-lookup]; [19-methods] if a method was asked for.
+ * Start at  gpuir__engine, gpuir__engine_open; gpuir__search_of_level (kernels); gpuir__tile.
+ * Tests     tests/unit/20_engine.c
+ * ======*/
+
+/* ---- filters of candidates */
+
+static uint32_t gpuir__keep_scalar(const uint32_t *docs, const uint32_t *values, uint32_t n, uint32_t threshold,
+    uint32_t *to, uint32_t *to_values) {
+  uint32_t i, kept = 0;
+  for (i = 0; i < n; i++) {
+    const uint32_t value = values[i];
+    to[kept] = docs[i];
+    to_values[kept] = value;
+    kept += value >= threshold;
+  }
+  return kept;
+}
+
+#if GPUIR__X86
+GPUIR__AVX512 static uint32_t gpuir__keep_avx512(const uint32_t *docs, const uint32_t *values, uint32_t n,
+    uint32_t threshold, uint32_t *to, uint32_t *to_values) {
+  const __m512i limit = _mm512_set1_epi32((int)threshold);
+  uint32_t i, kept = 0;
+  for (i = 0; i < n; i += 16) {
+    __mmask16 live = (__mmask16)(n - i >= 16 ? 0xffff : (1u << (n - i)) - 1);
+    __m512i d = _mm512_maskz_loadu_epi32(live, docs + i), v = _mm512_maskz_loadu_epi32(live, values + i);
+    uint32_t over = gpuir__mask_bits(_mm512_mask_cmpge_epu32_mask(live, v, limit));
+    gpuir__compress_avx512(to + kept, over, d);
+    gpuir__compress_avx512(to_values + kept, over, v);
+    kept += (uint32_t)__builtin_popcount(over);
+  }
+  return kept;
+}
+#endif
+
+/* Computes the least frequency, less one, with which a posting can contribute `threshold` (q included) in a document
+ * not shorter than any of the block: c >= x asks for W tf / (tf + K) >= x but for roundings, so for tf >= x K / (W -
+ * x). */
+static uint32_t gpuir__least_frequency(const gpuir__scorer *s, uint32_t pairs, uint32_t threshold) {
+  uint32_t code = pairs >> 16 ? pairs >> 24 : pairs >> 8 & 255; /* the last pair has the shortest length */
+  double k = (double)gpuir__norm_of(s->norm.a, s->norm.b, gpuir__code_value(code)), w = (double)s->weight;
+  double x = ((double)threshold / s->q - 1) * (1 - 1e-6), tf;
+  if (!(x > 0)) return 0;
+  if (!(w > x)) return UINT32_MAX;
+  tf = x * k / (w - x) * (1 - 1e-6);
+  return tf < (double)GPUIR__CAP ? (uint32_t)ceil(tf) - (tf > 0) : GPUIR__CAP - 1;
+}
+
+/* ---- tiles: accumulators for a range of documents */
+
+/* A tile has 2^GPUIR__TILE_SHIFT documents, or more in an index so large that there would be over GPUIR__MAX_TILES. */
+#ifndef GPUIR__TILE_SHIFT
+#define GPUIR__TILE_SHIFT 13u
+#endif
+#ifndef GPUIR__MAX_TILES
+#define GPUIR__MAX_TILES 65536u
+#endif
+/* Documents of a tile that share a flag in touched[]: their accumulators are one vector. */
+#define GPUIR__TOUCH 16u
+
+/* The accumulators of a tile's documents, and the candidates that were collected from them. Arrays of candidates have
+ * room for the tile's documents, a block and a vector. */
+typedef struct gpuir__tile {
+  uint32_t shift; /* the tile has 2^shift documents */
+  uint32_t *scores; /* [document of the tile] its accumulator: what was added up so far; 0 between tiles */
+  uint8_t *touched; /* [GPUIR__TOUCH documents] 1 if one of their accumulators may not be 0 */
+  uint32_t *candidates; /* docIDs */
+  uint32_t *sums; /* [candidate] its score as far as it is known */
+  uint32_t *found; /* of one look-up: the candidates found */
+  uint32_t *from; /* [found] its index among the candidates */
+  uint32_t *where; /* [found] its index in the list */
+  uint32_t *freqs; /* [found or candidate] its frequency, less one */
+  uint32_t *values; /* [found] its contribution */
+} gpuir__tile;
+
+/* Return a tile's first and last docID. */
+static inline uint32_t gpuir__tile_low(const gpuir__tile *t, uint32_t tile) { return tile << t->shift; }
+static inline uint32_t gpuir__tile_high(const gpuir__tile *t, uint32_t tile) {
+  return gpuir__tile_low(t, tile) + ((1u << t->shift) - 1);
+}
+
+/* Adds the contributions of n postings to their documents' accumulators. */
+static void gpuir__tile_add(gpuir__tile *t, const uint32_t *docs, const uint32_t *values, uint32_t n) {
+  uint32_t *scores = t->scores, mask = (1u << t->shift) - 1, i;
+  uint8_t *touched = t->touched;
+  for (i = 0; i < n; i++) {
+    uint32_t at = docs[i] & mask;
+    scores[at] += values[i];
+    touched[at / GPUIR__TOUCH] = 1;
+  }
+}
+
+static uint32_t gpuir__collect_scalar(gpuir__tile *t, uint32_t low, uint32_t threshold) {
+  uint32_t groups = (1u << t->shift) / GPUIR__TOUCH, group, i, n = 0;
+  for (group = 0; group < groups; group++) {
+    uint32_t first = group * GPUIR__TOUCH;
+    if (!t->touched[group]) continue;
+    for (i = first; i < first + GPUIR__TOUCH; i++) {
+      t->candidates[n] = low + i;
+      t->sums[n] = t->scores[i];
+      n += t->scores[i] >= threshold;
+      t->scores[i] = 0;
+    }
+    t->touched[group] = 0;
+  }
+  return n;
+}
+
+#if GPUIR__X86
+/* Returns a bit for each number of a vector that is not below that of the other. */
+GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__avx2_reach(__m256i v, __m256i limit) {
+  return (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(_mm256_cmpeq_epi32(_mm256_max_epu32(v, limit), v)));
+}
+
+GPUIR__AVX2 static uint32_t gpuir__collect_avx2(gpuir__tile *t, uint32_t low, uint32_t threshold) {
+  const __m256i limit = _mm256_set1_epi32((int)threshold), zero = _mm256_setzero_si256();
+  uint32_t groups = (1u << t->shift) / GPUIR__TOUCH, group, n = 0;
+  for (group = 0; group < groups; group += 32) {
+    const __m256i untouched = _mm256_cmpeq_epi8(gpuir__avx2_load(t->touched + group), zero);
+    uint32_t touched = ~(uint32_t)_mm256_movemask_epi8(untouched);
+    gpuir__avx2_store(t->touched + group, zero);
+    for (; touched; touched &= touched - 1) {
+      const uint32_t at = (group + gpuir__ctz64(touched)) * GPUIR__TOUCH;
+      uint32_t *v = t->scores + at, over = gpuir__avx2_reach(gpuir__avx2_load(v), limit);
+      over |= gpuir__avx2_reach(gpuir__avx2_load(v + 8), limit) << 8;
+      for (; over; over &= over - 1, n++) {
+        t->candidates[n] = low + at + gpuir__ctz64(over);
+        t->sums[n] = v[gpuir__ctz64(over)];
+      }
+      gpuir__avx2_store(v, zero);
+      gpuir__avx2_store(v + 8, zero);
+    }
+  }
+  return n;
+}
+
+GPUIR__AVX512 static uint32_t gpuir__collect_avx512(gpuir__tile *t, uint32_t low, uint32_t threshold) {
+  const __m512i limit = _mm512_set1_epi32((int)threshold), iota = gpuir__avx512_iota(), zero = _mm512_setzero_si512();
+  uint32_t groups = (1u << t->shift) / GPUIR__TOUCH, group, n = 0;
+  for (group = 0; group < groups; group += 64) {
+    __m512i flags = _mm512_loadu_si512(t->touched + group);
+    uint64_t touched = _mm512_test_epi8_mask(flags, flags);
+    _mm512_storeu_si512(t->touched + group, zero);
+    for (; touched; touched &= touched - 1) {
+      uint32_t at = (group + gpuir__ctz64(touched)) * GPUIR__TOUCH, over;
+      __m512i v = _mm512_loadu_si512(t->scores + at);
+      over = gpuir__mask_bits(_mm512_cmpge_epu32_mask(v, limit));
+      gpuir__compress_avx512(t->candidates + n, over, _mm512_add_epi32(iota, _mm512_set1_epi32((int)(low + at))));
+      gpuir__compress_avx512(t->sums + n, over, v);
+      _mm512_storeu_si512(t->scores + at, zero);
+      n += (uint32_t)__builtin_popcount(over);
+    }
+  }
+  return n;
+}
+#endif
+
+/* ---- the evaluators' kernels */
+
+typedef struct gpuir__search_kernels {
+  /* Copies those of n documents whose values reach the threshold, or moves them to the front of the same arrays;
+   * returns their number. */
+  uint32_t (*keep)(const uint32_t *docs, const uint32_t *values, uint32_t n, uint32_t threshold, uint32_t *to,
+      uint32_t *to_values);
+  /* Moves the documents whose accumulators reach the threshold from the tile that begins at docID `low` to candidates[]
+   * and sums[], and clears all accumulators; returns the number of candidates. */
+  uint32_t (*collect)(gpuir__tile *t, uint32_t low, uint32_t threshold);
+} gpuir__search_kernels;
+
+/* By SIMD level less GPUIR_SIMD_SCALAR. Where a level has no kernel of its own, vectors gained nothing. */
+static const gpuir__search_kernels gpuir__search_of_level[3] = {
+    {gpuir__keep_scalar, gpuir__collect_scalar},
+#if GPUIR__X86
+    {gpuir__keep_scalar, gpuir__collect_avx2},
+    {gpuir__keep_avx512, gpuir__collect_avx512},
+#endif
+};
+
+/* ---- the engine */
+
+/* Blocks that are decoded between two looks at the deadline: at 1 to 5 us each, less than a millisecond. */
+#define GPUIR__LOOK_BLOCKS 64u
+
+/* What ends a search, beside the searcher's timeout. A flag that is not 0 stops it; NULL: there is none. */
+typedef struct gpuir__limits {
+  const int *cancel; /* the searcher's */
+  const int *query_cancel; /* the query's, in a batch */
+  uint64_t query_deadline; /* the query's, in a batch, as gpuir__now tells time, in ns; 0: none */
+  uint32_t *threshold; /* of the query, see gpuir_batch_desc.thresholds; NULL: none */
+} gpuir__limits;
+
+/* A query that several engines evaluate together, each with cursors and a top-k of its own: the one that was asked, its
+ * owner, and those that help. Each takes parts of a leaf that nobody has taken, in ascending order: blocks of the
+ * driver, or tiles. What was found is put together behind each part, which gives the threshold of all. A helper may
+ * come late and leave early. */
+typedef struct gpuir__share {
+  gpuir__atomic64 at; /* leaf << 32 | its first part that nobody has taken */
+  gpuir__atomic64 threshold; /* the greatest threshold_key that an engine had */
+  int open, dry; /* read and written atomically. Engines may join; nothing is left that they could take */
+  const gpuir__atomic64 *backlog; /* more than `patience`, and helpers take nothing more */
+  uint64_t patience; /* read and written atomically; 0: the search is not heavy */
+  uint64_t ripe; /* when the owner calls `ripened`, as gpuir__now tells time; 0: never */
+  unsigned helpers, most; /* engines that help now; at most */
+  int status; /* what stopped a helper within a part; 0: nothing */
+  uint64_t helped; /* ns that helpers have worked */
+  const gpuir_query *query;
+  size_t k;
+  int mode; /* GPUIR_AND or GPUIR_OR */
+  uint64_t deadline;
+  gpuir__limits limits; /* of the owner's search, as the deadline */
+  gpuir__topk found; /* by all, but for what each has found in the part that it has in hand */
+  pthread_mutex_t lock; /* of all but what is atomic */
+  pthread_cond_t left; /* no engine helps any more */
+  void (*opened)(struct gpuir__share *share); /* tells those who could help */
+  void (*ripened)(struct gpuir__share *share); /* it runs for long */
+  void *user;
+} gpuir__share;
+
+/* What an engine needs of some queries only. */
+typedef struct gpuir__engine_rare {
+  gpuir__share *share; /* NULL: it evaluates alone */
+  uint32_t taken, leaf_number; /* the end of the parts that it has taken, and their leaf */
+  int helps, left; /* it is not the owner; it takes nothing more */
+  int counts; /* it counts: neither frequencies nor bounds are read */
+  size_t next; /* the leaf that it turns to behind this one */
+  gpuir__saturation *saturation; /* of other k1 and b than the index's; NULL: none was needed */
+  gpuir__buf *made; /* [term of the query] memory of a list made of others; NULL: none was needed */
+  gpuir__buf sums, places; /* scratch memory, see [21b-phrases] */
+  uint32_t chunks; /* of positions, since the last look at the deadline */
+  unsigned cursor_of[GPUIR_MAX_TERMS]; /* [term of the query] its cursor; GPUIR__NO_TERM: none in this leaf */
+} gpuir__engine_rare;
+
+/* What one thread needs to evaluate queries: scratch memory, which grows, and what stops it. */
+typedef struct gpuir__engine {
+  gpuir_allocator a;
+  gpuir_index *ix;
+  gpuir__leaf leaf; /* a copy of the one that is evaluated */
+  int evaluator; /* GPUIR_EVAL_ */
+#ifndef GPUIR_NO_LAB
+  const gpuir__method *intersection; /* NULL: the engine's own, [18-lookup] */
+  gpuir__prepared *prepared; /* one a cursor, if a method is asked for */
+#endif
+  const gpuir__search_kernels *kernels; /* of the index's SIMD level */
+  const gpuir__lookup_kernels *lookups;
+  gpuir__score_kernel score;
+  uint64_t timeout_ns; /* of each search from its start; 0: none */
+  uint64_t deadline; /* of the running search, as gpuir__now tells time, in ns; 0: none */
+  gpuir__limits limits;
+  uint32_t worked; /* blocks decoded since the last look at the deadline */
+  int stopped; /* the status that ends the running search; 0: it goes on */
+  gpuir_searcher_info info;
+  gpuir_error error;
+  const gpuir__saturation *saturation; /* of the query's k1 and b */
+  gpuir__engine_rare rare;
+  gpuir__cursor *cursors; /* ncursors of the query's known terms, positive ones first */
+  gpuir__operand *operands; /* one a cursor, for look-ups */
+  unsigned ncursors, cap; /* opened; allocated */
+  gpuir__topk top;
+  gpuir__buf scratch; /* arrays of one search, carved by gpuir__carve */
+  size_t carved; /* bytes of scratch in use */
+} gpuir__engine;
+
+/* Closes the lists of the last query. */
+static void gpuir__engine_reset(gpuir__engine *e) {
+  unsigned i;
+  for (i = 0; i < e->ncursors; i++) {
+    e->info.blocks_decoded += e->cursors[i].decoded;
+    gpuir__list_close(&e->a, &e->cursors[i].list);
+#ifndef GPUIR_NO_LAB
+    if (e->prepared) gpuir__prepared_free(&e->a, &e->prepared[i]);
+#endif
+  }
+  e->ncursors = 0;
+}
+
+static void gpuir__engine_free_cursors(gpuir__engine *e) {
+  gpuir__engine_reset(e);
+  gpuir__free(&e->a, e->cursors, e->cap * sizeof *e->cursors);
+  gpuir__free(&e->a, e->operands, e->cap * sizeof *e->operands);
+  e->cursors = NULL;
+  e->operands = NULL;
+#ifndef GPUIR_NO_LAB
+  gpuir__free(&e->a, e->prepared, e->cap * sizeof *e->prepared);
+  e->prepared = NULL;
+#endif
+  e->cap = 0;
+}
+
+GPUIR__COLD static void gpuir__engine_free(gpuir__engine *e) {
+  unsigned i;
+  gpuir__engine_free_cursors(e);
+  gpuir__free(&e->a, e->rare.saturation, sizeof *e->rare.saturation);
+  for (i = 0; e->rare.made && i < GPUIR_MAX_TERMS; i++) gpuir__buf_free(&e->a, &e->rare.made[i]);
+  gpuir__free(&e->a, e->rare.made, GPUIR_MAX_TERMS * sizeof *e->rare.made);
+  gpuir__buf_free(&e->a, &e->rare.sums);
+  gpuir__buf_free(&e->a, &e->rare.places);
+  if (e->top.heap) (void)e->a.resize(e->a.user, e->top.heap, e->top.cap * 8, 0);
+  gpuir__buf_free(&e->a, &e->scratch);
+}
+
+/* Fills the engine's error; returns its code. */
+static int gpuir__engine_fail(gpuir__engine *e, int code, const char *what) {
+  return gpuir__fail(&e->error, code, 0, "%s", what);
+}
+
+/* Tells those who search other parts of a collection the least score of the best k here, or learns a greater one from
+ * them. A document with just that score stays: which of equal scores ranks first is decided by docIDs, and those of
+ * other parts are not known here. */
+static void gpuir__engine_threshold(gpuir__engine *e) {
+  uint32_t *const shared = e->limits.threshold;
+  uint32_t greatest = gpuir__peek(shared);
+  const uint32_t own = e->top.n && e->top.n == e->top.k ? (uint32_t)(e->top.heap[0] >> 32) : 0;
+  while (
+      own > greatest && !__atomic_compare_exchange_n(shared, &greatest, own, 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}
+  if (greatest && ((uint64_t)greatest << 32) - 1 > e->top.threshold_key)
+    e->top.threshold_key = ((uint64_t)greatest << 32) - 1;
+}
+
+/* Starts the top-k for the best k hits whose score is at least `threshold`, or what is known of other parts. */
+static int gpuir__engine_top(gpuir__engine *e, size_t k, uint32_t threshold) {
+  const int status = gpuir__topk_start(&e->a, &e->top, k, threshold);
+  if (!status && e->limits.threshold) gpuir__engine_threshold(e);
+  return status;
+}
+
+/* Looks whether the search has to stop: 0, DEADLINE or CANCELLED. */
+static int gpuir__engine_look(gpuir__engine *e) {
+  if (e->limits.threshold) gpuir__engine_threshold(e);
+  if ((e->limits.cancel && gpuir__peek(e->limits.cancel)) ||
+      (e->limits.query_cancel && gpuir__peek(e->limits.query_cancel)))
+    e->stopped = gpuir__engine_fail(e, GPUIR_E_CANCELLED, "the search was cancelled");
+  else if (e->deadline && gpuir__now() > e->deadline)
+    e->stopped = gpuir__engine_fail(e, GPUIR_E_DEADLINE, "the search exceeded its time limit");
+  return e->stopped;
+}
+
+/* Counts decoded blocks and looks after each GPUIR__LOOK_BLOCKS of them whether the search has to stop. */
+static inline int gpuir__engine_worked(gpuir__engine *e, uint64_t blocks) {
+  if (GPUIR__LIKELY(e->worked + blocks < GPUIR__LOOK_BLOCKS)) {
+    e->worked += (uint32_t)blocks;
+    return e->stopped;
+  }
+  e->worked = 0;
+  return gpuir__engine_look(e);
+}
+
+/* Hands over what an engine has found. The lock is held. */
+static void gpuir__share_give(gpuir__engine *e, gpuir__share *s) {
+  size_t i;
+  for (i = 0; i < e->top.n; i++) gpuir__topk_push(&s->found, e->top.heap[i]);
+  e->top.n = 0;
+}
+
+/* Hands over what was found, so that the threshold is that of all engines' best k, and learns this threshold. */
+static void gpuir__share_threshold(gpuir__engine *e, gpuir__share *s) {
+  uint64_t own = e->top.threshold_key, greatest = gpuir__peek(&s->threshold);
+  if (e->top.n) {
+    gpuir__lock(&s->lock);
+    gpuir__share_give(e, s);
+    own = gpuir__max64(own, s->found.threshold_key);
+    gpuir__unlock(&s->lock);
+  }
+  while (own > greatest &&
+      !__atomic_compare_exchange_n(&s->threshold, &greatest, own, 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}
+  e->top.threshold_key = gpuir__max64(own, greatest);
+}
+
+/* Takes up to `most` parts of the n that the leaf has, few at first, when others' finds raise the threshold most;
+ * returns the first, or n if there is none for this engine. */
+static uint32_t gpuir__share_take(gpuir__engine *e, uint32_t n, uint32_t most) {
+  gpuir__share *s = e->rare.share;
+  uint64_t at = __atomic_load_n(&s->at, __ATOMIC_ACQUIRE), end;
+  uint32_t first, size = gpuir__min32(n / 32 + 1, most);
+  if (!e->rare.helps && s->ripe && gpuir__now() >= s->ripe) {
+    s->ripe = 0;
+    s->ripened(s);
+  }
+  if (e->rare.helps &&
+      (e->rare.left || gpuir__peek(s->backlog) > gpuir__peek(&s->patience) || !gpuir__peek(&s->open))) {
+    e->rare.left = 1;
+    return n;
+  }
+  gpuir__share_threshold(e, s);
+  do { /* an engine turns to a leaf only when all of those before are taken */
+    if (at >> 32 > e->rare.leaf_number) return n;
+    first = at >> 32 < e->rare.leaf_number ? 0 : (uint32_t)at;
+    if (first >= n) return n;
+    end = gpuir__min64((uint64_t)first + gpuir__min32(size, first / 4 + 1), n);
+  } while (!__atomic_compare_exchange_n(&s->at, &at, (uint64_t)e->rare.leaf_number << 32 | end, 0, __ATOMIC_ACQ_REL,
+      __ATOMIC_ACQUIRE));
+  e->rare.taken = (uint32_t)end;
+  return first;
+}
+
+/* Returns the first part of the leaf's n, from `next` on, that this engine is to evaluate: alone it is the next one; n
+ * if there is none. Parts are taken up to `most` at a time. */
+static inline uint32_t gpuir__engine_part(gpuir__engine *e, uint32_t next, uint32_t n, uint32_t most) {
+  if (GPUIR__LIKELY(!e->rare.share)) return next;
+  if (next >= e->rare.taken) return gpuir__share_take(e, n, most);
+  gpuir__share_threshold(e, e->rare.share);
+  return next;
+}
+
+/* Blocks, and tiles, that are taken at a time at most: they take some tenths of a millisecond. */
+#define GPUIR__TAKEN_BLOCKS 64u
+#define GPUIR__TAKEN_TILES 8u
+
+/* Looks up candidates as gpuir__lookup does, and counts the blocks that were decoded for it. */
+static uint32_t gpuir__engine_lookup(gpuir__engine *e, gpuir__operand *o, const gpuir__pass *p) {
+  const uint64_t before = o->cursor->decoded;
+  const uint32_t found = gpuir__lookup(o, p);
+  (void)gpuir__engine_worked(e, o->cursor->decoded - before);
+  return found;
+}
+
+/* Takes n items of 4 bytes from the scratch memory, which must have been reserved. */
+static uint32_t *gpuir__carve(gpuir__engine *e, size_t n) {
+  uint32_t *p = (uint32_t *)(void *)(e->scratch.data + e->carved);
+  e->carved += ((n + 15) & ~(size_t)15) * 4; /* whole cache lines */
+  return p;
+}
+
+/* Makes room for `arrays` arrays of n items in all. Earlier carvings are gone. */
+static int gpuir__reserve(gpuir__engine *e, size_t n, size_t arrays) {
+  e->scratch.len = 0;
+  if (n > SIZE_MAX / 8 || !gpuir__buf_room(&e->a, &e->scratch, (n + 16 * arrays) * 4 + 64))
+    return gpuir__engine_fail(e, GPUIR_E_NOMEM, "out of memory");
+  e->carved = (64 - (uintptr_t)e->scratch.data % 64) % 64; /* vectors that cross cache lines take twice as long */
+  return GPUIR_OK;
+}
+
+/* Makes room for the cursors of a query of n terms. */
+static int gpuir__engine_grow(gpuir__engine *e, unsigned n) {
+  int complete;
+  gpuir__engine_free_cursors(e);
+  e->cap = n;
+  e->cursors = (gpuir__cursor *)gpuir__alloc(&e->a, n * sizeof *e->cursors);
+  e->operands = (gpuir__operand *)gpuir__alloc(&e->a, n * sizeof *e->operands);
+  complete = e->cursors && e->operands;
+#ifndef GPUIR_NO_LAB
+  if (e->intersection) {
+    e->prepared = (gpuir__prepared *)gpuir__alloc_zero(&e->a, n * sizeof *e->prepared);
+    complete = complete && e->prepared;
+  }
+#endif
+  if (complete) return GPUIR_OK;
+  gpuir__engine_free_cursors(e);
+  return gpuir__engine_fail(e, GPUIR_E_NOMEM, "out of memory");
+}
+
+/* Opens the list of a term that the engine's leaf has, with this number in the query, behind the cursors that are open;
+ * gpuir__engine_add is due. */
+static int gpuir__engine_open_list(gpuir__engine *e, const gpuir_query *q, size_t leaf, unsigned number,
+    const gpuir__query_term *t) {
+  const gpuir__record *r = gpuir__query_record(q, leaf, number);
+  const uint32_t *id = &q->ids[leaf * GPUIR__IDS + number]; /* read where it must be: it is seldom in the cache */
+  gpuir__list *l = &e->cursors[e->ncursors].list;
+  const int status = r->df ? gpuir__list_open_record(e->leaf.seg, &e->a, r, l)
+                           : gpuir__list_open(e->leaf.seg, &e->a, *id, l); /* the only term of a prefix */
+  if (!status) return GPUIR_OK;
+  return gpuir__fail(&e->error, status, 0, "%s: cannot open the list of \"%.*s\": %s", e->leaf.seg->path,
+      t->len < 32 ? (int)t->len : 32, t->text, gpuir__list_why(e->leaf.seg, *id, status));
+}
+
+/* Makes a cursor and an operand of the list that stands behind the open cursors, with the weight of a term. */
+static void gpuir__engine_add(gpuir__engine *e, const gpuir_query *q, const gpuir__query_term *t) {
+  gpuir__cursor *c = &e->cursors[e->ncursors];
+  gpuir__operand_init(&e->operands[e->ncursors], c, e->lookups);
+#ifndef GPUIR_NO_LAB
+  if (e->prepared) memset(&e->prepared[e->ncursors], 0, sizeof *e->prepared);
+#endif
+  e->ncursors++;
+  e->info.blocks_total += c->list.nblocks;
+  c->scorer.lengths = e->leaf.seg->lengths;
+  c->scorer.norm = q->norm;
+  c->scorer.weight = t->weight;
+  c->scorer.q = t->q;
+  c->scorer.score = e->score;
+  c->bound =
+      t->negated || e->rare.counts ? 0 : gpuir__bound(t->weight, gpuir__list_saturation(e->saturation, &c->list), t->q);
+  gpuir__cursor_reset(c);
+}
+
+/* Chooses the table of saturations: the index's, or one of the query's own k1 and b. 0 or NOMEM. */
+static int gpuir__engine_saturate(gpuir__engine *e, const gpuir_query *q) {
+  if (q->stored_bm25) {
+    e->saturation = gpuir__index_saturation(e->ix);
+  } else {
+    gpuir__saturation **own = &e->rare.saturation;
+    if (!*own) {
+      *own = (gpuir__saturation *)gpuir__alloc(&e->a, sizeof **own);
+      if (*own) (*own)->valid = 0;
+    }
+    e->saturation = *own;
+    if (*own) gpuir__saturation_prepare(*own, q->norm);
+  }
+  return e->saturation ? GPUIR_OK : gpuir__engine_fail(e, GPUIR_E_NOMEM, "out of memory");
+}
+
+/* Prefetches what the query's lists in a leaf are opened from; `start`: what these begin with, once that has come. */
+GPUIR__INLINE void gpuir__engine_prefetch(const gpuir__engine *e, const gpuir_query *q, size_t leaf, int start) {
+  const gpuir__segment *seg;
+  unsigned i;
+  if (leaf >= e->ix->nleaves) return;
+  seg = e->ix->leaves[leaf].seg;
+  for (i = 0; i < q->nrecords; i++) {
+    if (start) gpuir__list_prefetch_start(seg, &q->records[leaf * q->nrecords + i], e->rare.counts);
+    else gpuir__list_prefetch(seg, &q->records[leaf * q->nrecords + i]);
+  }
+}
+
+/* Prefetches, of several leaves, what all lists are opened from, and what those of the first one begin with. To be
+ * inlined, as what it calls. */
+GPUIR__INLINE void gpuir__engine_announce(const gpuir__engine *e, const gpuir_query *q) {
+  size_t leaf;
+  if (e->ix->nleaves < 2) return;
+  for (leaf = 0; leaf < e->ix->nleaves; leaf++) gpuir__engine_prefetch(e, q, leaf, 0);
+  gpuir__engine_prefetch(e, q, 0, 1);
+}
+
+/* Turns to a leaf with room for n cursors, of which none is open. 0 or NOMEM. */
+static int gpuir__engine_turn(gpuir__engine *e, const gpuir_query *q, size_t leaf, unsigned n) {
+  int status;
+  gpuir__engine_reset(e);
+  e->leaf = e->ix->leaves[leaf];
+  gpuir__engine_prefetch(e, q, e->rare.next, 1); /* it arrives while this leaf is evaluated */
+  status = e->cap < n ? gpuir__engine_grow(e, n) : GPUIR_OK;
+  return status ? status : gpuir__engine_saturate(e, q);
+}
+
+/* Opens a cursor on each word of the query that the engine's leaf has, positive ones first (in the query's order),
+ * behind those that are open; *npositive is their number. */
+static int gpuir__engine_open_words(gpuir__engine *e, const gpuir_query *q, size_t leaf, unsigned *npositive) {
+  unsigned i;
+  int status = GPUIR_OK;
+  *npositive = 0;
+  for (i = 0; i < q->n && !status; i++) {
+    const int held = gpuir__query_record(q, leaf, i)->df > 0;
+    e->rare.cursor_of[i] = held ? e->ncursors : GPUIR__NO_TERM;
+    if (!held) continue;
+    status = gpuir__engine_open_list(e, q, leaf, GPUIR__ID_TERMS + i, &q->terms[i]);
+    if (status) break;
+    gpuir__engine_add(e, q, &q->terms[i]);
+    *npositive += !q->terms[i].negated;
+  }
+  return status;
+}
+
+/* Turns to a leaf and opens its words' cursors. For queries without phrases and prefixes: see gpuir__terms_open. */
+static int gpuir__engine_open(gpuir__engine *e, const gpuir_query *q, size_t leaf, unsigned *npositive) {
+  const int status = gpuir__engine_turn(e, q, leaf, q->n);
+  *npositive = 0;
+  return status ? status : gpuir__engine_open_words(e, q, leaf, npositive);
+}
+
+/* Returns a score that at least k documents reach by this term alone, as far as the index has it stored; else 0. It is
+ * stored for the idf and the lengths of one segment alone. */
+static uint32_t gpuir__stored_seed(const gpuir__cursor *c, const gpuir_query *q, size_t k) {
+  unsigned s = 0;
+  if (!q->stored_bm25 || !c->list.seeds || !gpuir__only(q->ix)) return 0;
+  while (s < GPUIR__SEEDS && gpuir__seed_ranks[s] < k) s++;
+  return s < GPUIR__SEEDS ? c->scorer.q * c->list.seeds[s] : 0;
+}
+
+/* Bounds the contribution of a block's postings. */
+static inline uint32_t gpuir__block_bound(const gpuir__engine *e, const gpuir__cursor *c, uint32_t block) {
+  float s = gpuir__block_saturation(e->saturation, c->list.bounds[block]);
+  return gpuir__bound(c->scorer.weight, s, c->scorer.q);
+}
+
+/* Writes the indices of the candidates that a negated list does not hold to kept[0..p->m); returns their number. */
+static uint32_t gpuir__engine_absent(gpuir__engine *e, gpuir__operand *o, const gpuir__pass *p, uint32_t *kept) {
+  const uint32_t found = gpuir__engine_lookup(e, o, p);
+  uint32_t i, j = 0, n = 0;
+  for (i = 0; i < p->m; i++) {
+    if (j < found && p->from[j] == i) j++;
+    else kept[n++] = i;
+  }
+  return n;
+}
+
+/* ---- what an engine does with a tile */
+
+/* Reserves `more` items in that many further arrays, and lays out those of a tile of 2^shift documents. */
+static int gpuir__tile_reserve(gpuir__engine *e, gpuir__tile *t, uint32_t shift, size_t more, size_t arrays) {
+  const size_t size = (size_t)1 << shift;
+  const size_t room = size + GPUIR__BLOCK_ROOM + 16; /* whole blocks and vectors may be written at the end */
+  int status = gpuir__reserve(e, size + size / 64 + 7 * room + more, 9 + arrays);
+  if (status) return status;
+  t->shift = shift;
+  t->scores = gpuir__carve(e, size);
+  t->touched = (uint8_t *)(void *)gpuir__carve(e, size / 64);
+  t->candidates = gpuir__carve(e, room);
+  t->sums = gpuir__carve(e, room);
+  t->from = gpuir__carve(e, room);
+  t->where = gpuir__carve(e, room);
+  t->found = gpuir__carve(e, room);
+  t->freqs = gpuir__carve(e, room);
+  t->values = gpuir__carve(e, room);
+  memset(t->scores, 0, size * 4);
+  memset(t->touched, 0, (size / GPUIR__TOUCH + 63) & ~(size_t)63); /* vectors read whole cache lines */
+  return GPUIR_OK;
+}
+
+/* Makes the pass that looks n candidates up in a list, from block `from` on. */
+static gpuir__pass gpuir__tile_pass(gpuir__tile *t, gpuir__operand *list, uint32_t from, uint32_t n) {
+  gpuir__pass p;
+  gpuir__pad(t->candidates + n);
+  p.candidates = t->candidates;
+  p.m = n;
+  p.docs = t->found;
+  p.from = t->from;
+  p.where = t->where;
+  p.spare = t->values;
+  list->at = from * GPUIR__BLOCK;
+  return p;
+}
+
+/* Drops those of n candidates of a tile that negated lists hold, the cursors from npositive on; returns how many
+ * stay. */
+static uint32_t gpuir__tile_exclude(gpuir__engine *e, gpuir__tile *t, unsigned npositive, uint32_t tile, uint32_t n) {
+  uint32_t i, *kept = t->freqs;
+  unsigned j;
+  for (j = npositive; j < e->ncursors && n; j++) {
+    gpuir__operand *list = &e->operands[j];
+    const uint32_t from = gpuir__list_find_block(&list->cursor->list, 0, gpuir__tile_low(t, tile));
+    const gpuir__pass p = gpuir__tile_pass(t, list, from, n);
+    n = gpuir__engine_absent(e, list, &p, kept);
+    for (i = 0; i < n; i++) {
+      t->candidates[i] = t->candidates[kept[i]];
+      t->sums[i] = t->sums[kept[i]];
+    }
+  }
+  return n;
+}
+
+/* Offers those of n candidates that are not deleted to the top-k. In a damaged file some may lie behind the last
+ * document. */
+static void gpuir__tile_offer(gpuir__engine *e, const gpuir__tile *t, uint32_t n) {
+  const uint64_t documents = e->leaf.seg->stat.documents;
+  const gpuir__deleted *deleted = e->leaf.deleted;
+  const uint32_t base = e->leaf.base;
+  uint32_t i;
+  for (i = 0; i < n; i++)
+    if (t->candidates[i] < documents)
+      gpuir__topk_push_live(&e->top, gpuir__key(t->sums[i], t->candidates[i] + base), deleted, t->candidates[i]);
+}
