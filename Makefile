@@ -17,6 +17,15 @@ CLANG    ?= clang#      for the fuzzers
 JOBS     ?= $(shell nproc 2>/dev/null || echo 2)
 COMMIT   ?= $(if $(wildcard .git),$(shell git describe --always --dirty --exclude='*' 2>/dev/null))# in measurements
 
+# gpuir.h and gpuir_cuda.cu are made from their rooms before anything reads them. Where it is not known which side was
+# edited, make stops here.
+ROOMS_STAMP = $(B)/header.stamp
+ifeq ($(filter join split clean help,$(MAKECMDGOALS)),)
+ifneq ($(shell tools/scripts/rooms.sh header $(ROOMS_STAMP) >&2 && echo made),made)
+$(error stopped before anything was built)
+endif
+endif
+
 WARNINGS = -Wall -Wextra -Wpedantic -Wconversion -Wshadow
 VERSION := $(shell sed -n 's/^\#define GPUIR_VERSION_\(MAJOR\|MINOR\|PATCH\) //p' gpuir.h | paste -sd.)
 SO_MAJOR = $(firstword $(subst ., ,$(VERSION)))
@@ -79,7 +88,7 @@ LIBRARIES     = $(B)/libgpuir.a $(B)/$(SO)
 COMMANDS      = $(B)/gpuir $(if $(HAVE_FUSE),$(B)/gpuirfs)
 MAN_PAGES     = $(wildcard tools/man/*.1 fuse/*.1)
 HEADER        = gpuir.h tools/lab/gpuir_methods.h# which gpuir.h includes
-C_SOURCES     = gpuir.h gpuir_cuda.cu $(wildcard tools/*/*.[ch] tools/*/*.cu fuse/*.[ch] tests/*/*.[ch] tests/gpu/*.cu \
+C_SOURCES     = $(wildcard tools/*/*.[ch] tools/*/*.cu tools/cuda/*.cuh fuse/*.[ch] tests/*/*.[ch] tests/gpu/*.cu \
                 examples/*.c examples/*.cc)
 SCRIPTS       = .ci/run tests/run $(wildcard tools/scripts/*.sh examples/*.sh tests/*/*.sh)
 
@@ -96,7 +105,7 @@ SHARED  = $(patsubst -g,-g1,$(patsubst -O3,-O2,$(CFLAGS)))
 
 # ---- targets -----------------------------------------------------------------------------------------------------
 
-.PHONY: help all commands demo check test test-long test-programs unit-tests fuzzers compile-cuda bench install \
+.PHONY: header join split help all commands demo check test test-long test-programs unit-tests fuzzers compile-cuda bench install \
         install-strip uninstall format lint sanitize fuzz coverage clean synth figures report gpu test-gpu \
         sanitize-gpu bench-gpu mpi \
         FORCE
@@ -115,6 +124,8 @@ help:
 	@echo 'make figures    draw the charts and copy the figures of the READMEs from the logs again'
 	@echo 'make report     write build/report.html: the papers and what was measured'
 	@echo 'make install    to $$(DESTDIR)$$(PREFIX); install-strip without symbols; uninstall removes the same files'
+	@echo 'make header     gpuir.h from tools/header, gpuir_cuda.cu from tools/cuda, as each make does first; join: whatever'
+	@echo '                they hold; split: what was edited in them goes to the rooms'
 	@echo 'make format     lay out the sources with clang-format'
 	@echo 'make lint       clang-format, clang-tidy, shellcheck and mandoc find nothing'
 	@echo 'make sanitize   the tests under ASan + UBSan and under TSan, some under valgrind'
@@ -139,6 +150,12 @@ all: $(LIBRARIES) $(B)/gpuir.pc $(COMMANDS) $(EXAMPLES)
 	$(if $(HAVE_CXX),,@echo 'note: no C++ compiler ($(CXX)) was found: the example in C++ is not built')
 
 commands: $(COMMANDS)
+
+# It is done by the time that make reads this.
+header: ;
+
+join split:
+	$(Q)tools/scripts/rooms.sh $@ $(ROOMS_STAMP)
 
 # What is missing is installed first, so the makes that follow look at the machine anew.
 demo:
@@ -455,6 +472,7 @@ report: $(B)/gpuir
 
 format:
 	$(Q)clang-format -i $(C_SOURCES)
+	$(Q)tools/scripts/rooms.sh header $(ROOMS_STAMP)
 
 lint: $(B)/libgpuir.c
 	$(Q)tools/scripts/setup.sh dev

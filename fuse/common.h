@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../gpuir.h"
+#include "gpuir.h"
 
 #define NAME_LIMIT 255 /* bytes of one path component */
 

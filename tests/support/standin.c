@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../gpuir.h"
+#include "gpuir.h"
 
 struct gpuir_cuda {
   gpuir_index *index;

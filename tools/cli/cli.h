@@ -19,7 +19,7 @@
 #define _POSIX_C_SOURCE 200809L
 #endif
 
-#include "../../gpuir.h"
+#include "gpuir.h"
 #include "../common/passages.h"
 
 #include <signal.h>

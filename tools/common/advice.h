@@ -4,7 +4,7 @@
 #ifndef GPUIR_ADVICE_H
 #define GPUIR_ADVICE_H
 
-#include "../../gpuir.h"
+#include "gpuir.h"
 
 /* Finds the first word of a query's text, outside of phrases, that is an operator in other engines: AND, OR, NOT, NEAR,
  * && and ||, +word, field:word, word~2, word^2. Returns it with its *word_len bytes, or NULL. */

@@ -8,7 +8,7 @@
 #ifndef GPUIR_PASSAGES_H
 #define GPUIR_PASSAGES_H
 
-#include "../../gpuir.h"
+#include "gpuir.h"
 
 #include "text.h"
 

@@ -10,7 +10,7 @@
 #ifndef GPUIR_SOURCE_H
 #define GPUIR_SOURCE_H
 
-#include "../../gpuir.h"
+#include "gpuir.h"
 
 #include <sys/stat.h>
 #include <sys/types.h>

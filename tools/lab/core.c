@@ -6,7 +6,7 @@
  */
 #define GPUIR_IMPLEMENTATION
 #define GPUIR_STATIC
-#include "../../gpuir.h"
+#include "gpuir.h"
 
 #include "isect.h"
 #include "lab.h"

@@ -2,7 +2,7 @@
 #ifndef GPUIR_LAB_FLIGHT_H
 #define GPUIR_LAB_FLIGHT_H
 
-#include "../../gpuir.h"
+#include "gpuir.h"
 
 /* A batch, in flight or not; arrays have room for the greatest one. */
 typedef struct load_flight {

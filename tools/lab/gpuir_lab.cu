@@ -22,7 +22,7 @@
  * counted, as these were of the arithmetic on values only: in a decoder for any list all lanes take a header apart,
  * with addresses and offsets of 64 bits, look for the block's list, and write 512 bytes. Bytes were predicted rightly.
  */
-#include "../../gpuir_cuda.cu"
+#include "gpuir_cuda.cu"
 
 #include "gpuir_lab.h"
 

@@ -6,7 +6,7 @@
 #ifndef GPUIR_CUDA_LAB_H
 #define GPUIR_CUDA_LAB_H
 
-#include "../../gpuir.h"
+#include "gpuir.h"
 
 #ifdef __cplusplus
 extern "C" {

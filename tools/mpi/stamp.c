@@ -3,7 +3,7 @@
  */
 #define GPUIR_IMPLEMENTATION
 #define GPUIR_STATIC
-#include "../../gpuir.h"
+#include "gpuir.h"
 
 #include "mpi.h"
 #include "stamp.h"

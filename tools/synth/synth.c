@@ -4,7 +4,7 @@
 #ifndef _POSIX_C_SOURCE
 #define _POSIX_C_SOURCE 200809L
 #endif
-#include "../../gpuir.h"
+#include "gpuir.h"
 
 #include "synth.h"
 
