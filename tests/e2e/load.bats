@@ -67,6 +67,19 @@ fails() {
   grep -q '^capacity inter 0$' out
 }
 
+@test "the highest rate that holds a deadline is found with one seed, and tried with five" {
+  gpuir lab load --queries 500 --threads 1 --deadline 20 --hold -o . inter "$index" "$queries" >out
+  grep -q '^held inter [0-9.e+]* \[[0-9.e+]*, [0-9.e+]*\]$' out
+  [ "$(rows load-hold load-inter.tsv)" = 5 ]
+  # the mean of the five lies in its interval, which lies in their range
+  awk -F '\t' '$1 == "load-hold" { s += $4 / 5; if (!n++ || $4 < a) a = $4; if ($4 > b) b = $4 }
+    $1 == "ding-fig7-held" { m = $4; lo = $6; hi = $7; n += $8 }
+    END { e = 1e-5 * b; exit !(n == 10 && m - s <= e && s - m <= e && a - e <= lo && lo <= m + e && m <= hi + e && hi <= b + e) }
+  ' load-inter.tsv
+  fails 2 "--hold needs --deadline" --hold inter "$index" "$queries"
+  fails 2 "--hold looks for the rate itself" --hold --deadline 5 --rate 100 inter "$index" "$queries"
+}
+
 @test "tasks of FGQP are counted: twice the postings, half the tasks" {
   local skip
   for skip in 128 256; do

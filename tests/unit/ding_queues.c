@@ -218,6 +218,26 @@ static void stealing(void **state) {
   }
 }
 
+/* Jobs that one heap gave out leave the others, too, though those are never looked at: all are urgent here, and go in the
+ * order in which they came. */
+static void taken_elsewhere(void **state) {
+  ding_rules r = rules_of(DING_PARALLEL);
+  static int job[20000];
+  double c;
+  int why;
+  (void)state;
+  ding_queues *q = ding_open(&r);
+  for (int i = 0; i < 20000; i++) {
+    const double cost[DING_SIDES] = {10 + (double)below(5), 100};
+    ding_add(q, &job[i], cost, (uint64_t)i);
+    if (i >= 100) assert_ptr_equal(ding_take(q, DING_CPU, (uint64_t)i + 1000000, &c, &why), &job[i - 100]);
+    if (i >= 100) assert_int_equal(why, DING_URGENT);
+  }
+  assert_int_equal(ding_waiting(q), 100);
+  assert_true(q->own[DING_CPU].cap <= 1024 && q->steal[DING_CPU].cap <= 1024);
+  ding_close(q);
+}
+
 /* The side for which more work waits gets a higher threshold. */
 static void thresholds(void **state) {
   const double cost[DING_SIDES] = {1000, 10};
@@ -234,6 +254,6 @@ static void thresholds(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(histories), cmocka_unit_test(stealing),
-      cmocka_unit_test(thresholds)};
+      cmocka_unit_test(taken_elsewhere), cmocka_unit_test(thresholds)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -54,15 +54,28 @@ static int before(const entry *a, const entry *b) {
   return a->item < b->item;
 }
 
-static void heap_push(heap *h, double key, size_t number) {
-  const entry e = {key, number};
+/* Puts an entry where it belongs; there is room. */
+static void heap_put(heap *h, entry e) {
   size_t i = h->n++;
-  if (h->n > h->cap) {
-    h->cap = h->cap ? 2 * h->cap : 256;
-    h->at = (entry *)cli_resize(h->at, h->cap, sizeof *h->at);
-  }
   for (; i && before(&e, &h->at[(i - 1) / 2]); i = (i - 1) / 2) h->at[i] = h->at[(i - 1) / 2];
   h->at[i] = e;
+}
+
+/* A full heap drops the jobs that were taken by another heap before it grows: otherwise it would keep all that ever
+ * came while its own first jobs are never looked at, as when every job is urgent. */
+static void heap_push(ding_queues *q, heap *h, double key, size_t number) {
+  const entry e = {key, number};
+  if (h->n == h->cap) {
+    const size_t n = h->n;
+    h->n = 0;
+    for (size_t i = 0; i < n; i++)
+      if (q->items[h->at[i].item].job) heap_put(h, h->at[i]);
+    if (h->n >= h->cap / 2) {
+      h->cap = h->cap ? 2 * h->cap : 256;
+      h->at = (entry *)cli_resize(h->at, h->cap, sizeof *h->at);
+    }
+  }
+  heap_put(h, e);
 }
 
 static void heap_drop(heap *h) {
@@ -165,15 +178,15 @@ void ding_add(ding_queues *q, void *job, const double cost[DING_SIDES], uint64_t
   }
   x->group = group_of(q, cost);
   q->waiting++;
-  heap_push(&q->prefer[better_side(q, x)], (double)due, number);
+  heap_push(q, &q->prefer[better_side(q, x)], (double)due, number);
   if (x->group == NOWHERE) {
-    heap_push(&q->middle, (double)due, number);
+    heap_push(q, &q->middle, (double)due, number);
     return;
   }
   x->key = key_of(q, x, q->n);
   q->load[x->group] += cost[x->group];
-  heap_push(&q->own[x->group], x->key, number);
-  heap_push(&q->steal[x->group], cost[!x->group] / cost[x->group], number);
+  heap_push(q, &q->own[x->group], x->key, number);
+  heap_push(q, &q->steal[x->group], cost[!x->group] / cost[x->group], number);
 }
 
 /* ---- jobs go -------------------------------------------------------------------------------------------------- */
@@ -190,18 +203,26 @@ static void *hand_out(ding_queues *q, item *x, unsigned side, int how, double *c
   return job;
 }
 
+/* Adds to `ahead` the costs of the jobs that stand before x in its owner's queue, from place i of the heap down, until
+ * that is more than `enough`. What is below a job in a heap comes after it, so nothing behind x is looked at: a server
+ * that may not steal asks at each arrival, under the lock, and with a walk over the whole queue a long queue would be
+ * answered the more slowly the longer it is. */
+static double add_ahead(const ding_queues *q, const item *x, size_t i, double ahead, double enough) {
+  const heap *own = &q->own[x->group];
+  if (i >= own->n || own->at[i].key > x->key || ahead > enough) return ahead;
+  const item *other = &q->items[own->at[i].item];
+  if (other->job && other != x) ahead += other->cost[x->group];
+  ahead = add_ahead(q, x, 2 * i + 1, ahead, enough);
+  return add_ahead(q, x, 2 * i + 2, ahead, enough);
+}
+
 /* Whether the owner of a job would begin and end it before another side had done it: what its servers do, half of which
  * is done on the average, and what stands before the job in its queue takes longer than that, or not. */
 static int owner_is_sooner(const ding_queues *q, const item *x, unsigned thief) {
   const unsigned owner = x->group;
   const double servers = q->rules.servers[owner], enough = (x->cost[thief] - x->cost[owner]) * servers;
-  double ahead = q->running[owner] < q->rules.servers[owner] ? 0 : q->busy[owner] / 2;
-  if (servers < 1) return 0;
-  for (size_t i = 0; i < q->own[owner].n && ahead <= enough; i++) {
-    const item *other = &q->items[q->own[owner].at[i].item];
-    if (other->job && other != x && other->key <= x->key) ahead += other->cost[owner];
-  }
-  return ahead <= enough;
+  const double now = q->running[owner] < q->rules.servers[owner] ? 0 : q->busy[owner] / 2;
+  return servers >= 1 && add_ahead(q, x, 0, now, enough) <= enough;
 }
 
 static void *take_serialized(ding_queues *q, unsigned side, double *cost, int *why) {

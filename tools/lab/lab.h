@@ -41,6 +41,11 @@ lab_spread lab_inverse(lab_spread s, double amount);
 /* Adds `by` times another thing, by >= 0: least to least, median to median, most to most. */
 void lab_spread_add(lab_spread *sum, const lab_spread *s, double by);
 
+/* Returns the mean of values[0..n), n >= 1, as `median`, and as `least` and `most` the ends of its 95 % bootstrap
+ * interval (Efron 1979, by percentiles): where 95 of 100 means of n values lie that are drawn from these with
+ * replacement. The draws are the same each time. */
+lab_spread lab_bootstrap(const double *values, size_t n);
+
 typedef struct lab_item {
   char *figure, *series, *x, *unit;
   lab_spread y;

@@ -6,6 +6,7 @@
 #include "scheduler.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +17,10 @@
 #define CAPACITY_EXACT 0.01 /* of it the highest rate is known to */
 #define MOST_QUERIES 200000
 #define VALID_TRIES 3u
+#define HOLD_DEADLINES 10.0 /* that a run lasts where a deadline is to hold: a queue that grows then reaches it */
+#define HOLD_STEP 1.05 /* from rate to rate */
+#define HOLD_SEEDS 5u
+#define HOLD_MORE 3 /* steps beyond the first three, as long as all hold, or none */
 #define TAIL_QUERIES 100000u /* below, no percentile of 99.9 */
 
 const lab_figure load_figures[] = {{"load-latency", "Latency from when a query is due, by the rate of arrivals",
@@ -30,6 +35,10 @@ const lab_figure load_figures[] = {{"load-latency", "Latency from when a query i
         NULL},
     {"load-capacity", "Queries a second by the p99 that is allowed", "milliseconds", "queries a second", LAB_POINTS, 0,
         NULL},
+    {"load-hold", "Highest rate without a missed deadline and without a queue that grows, by seed", "seed",
+        "queries a second", LAB_POINTS, 0, NULL},
+    {"ding-fig7-held", "Highest rate that held: no query missed its deadline, no queue grew (Ding 2009, Fig. 7)",
+        "mode", "queries a second", LAB_BARS, 0, NULL},
     {"ding-fig7", "Delay by the rate of arrivals, on CPU and GPU (Ding 2009, Fig. 7)", "queries a second",
         "milliseconds", LAB_LINES, LAB_LOG_Y, "cpu/mean,gpu/mean,serialized/mean,parallel/mean,parallel/p99"},
     {"ding-9-shares", "Who answered, and why (Ding 2009, section 9)", "queries a second", "percent of the queries",
@@ -81,7 +90,9 @@ typedef struct load {
   uint64_t n, k, threads, stall_ms;
   load_stall stall;
   load_tasks tasks;
-  int mode, mix, closed, lost; /* lost: the device, which then is left to the system */
+  int mode, mix, closed, hold,
+      lost; /* hold: the highest rate is looked for at which the deadline holds; lost: the device,
+                                      * which then is left to the system */
   float deadline_ms, p99_ms; /* p99_ms: the highest rate is looked for at which p99 is at most that; 0: it is not */
   double most; /* queries a second that were answered when all were submitted at once */
   gpuir_hit *hits; /* of all queries */
@@ -245,7 +256,7 @@ static void report_run(load *l, const load_run *run, const load_result *x) {
     lab_row_at(&l->report, kind < LOAD_KINDS ? "load-kind" : "load-latency", name, rate, load_mean(h) / 1e6, "ms");
     snprintf(what, sizeof what, "%s%s%s", variant, slash, kind_names[kind]);
     label(rate, run->seed, what, name, sizeof name);
-    for (unsigned b = 0; b < LOAD_BUCKETS; b++)
+    for (unsigned b = 0; b < LOAD_BUCKETS && !l->hold; b++) /* there are too many runs */
       if (h->counts[b])
         lab_row_at(&l->report, "load-histogram", name, (double)load_bucket_end(b), (double)h->counts[b], "queries");
   }
@@ -329,9 +340,10 @@ static unsigned threads_of(const load *l) {
 }
 
 /* How many queries a run measures. Where the highest rate is looked for these are at least those of a second, or
- * MOST_QUERIES, and at low rates those of two, so that no run takes long. */
+ * MOST_QUERIES, and at low rates those of two, so that no run takes long; or those of ten deadlines. */
 static size_t queries_of(const load *l, double rate) {
   const double n = (double)l->n;
+  if (l->hold && rate > 0) return (size_t)ceil(rate * HOLD_DEADLINES * (double)l->deadline_ms / 1e3) + 1;
   if (l->p99_ms <= 0 || rate <= 0) return (size_t)n;
   if (rate > n) return (size_t)(rate < MOST_QUERIES ? rate : n > MOST_QUERIES ? n : MOST_QUERIES);
   return (size_t)(2 * rate > n ? n : 2 * rate > 1000 ? 2 * rate : n < 1000 ? n : 1000);
@@ -364,6 +376,7 @@ static int run_once(load *l, double rate, uint64_t seed, FILE *raw, load_result 
   run.n = queries_of(l, rate);
   run.warm = (size_t)(rate * WARM_SECONDS > 0.1 * (double)run.n ? rate * WARM_SECONDS : 0.1 * (double)run.n);
   if (l->p99_ms > 0 && run.warm > WARM_MOST) run.warm = WARM_MOST;
+  if (l->hold && rate > 0) run.warm = run.n / (size_t)HOLD_DEADLINES; /* a deadline's */
   run.offset = seed * 7919;
   run.raw = raw;
   memset(&desc, 0, sizeof desc);
@@ -424,44 +437,112 @@ static int check_numbers(const char *option, const char *list) {
   return got ? cli_misuse("lab", "%s: '%s' is no list of positive numbers", option, list) : CLI_OK;
 }
 
+/* What the highest rate is looked for under: the p99 that is allowed or the deadline, ms. */
+static double limit_ms(const load *l) { return l->hold ? (double)l->deadline_ms : (double)l->p99_ms; }
+
 /* A run of a rate; one that is not valid, which says nothing of the policy, is tried again with other seeds. Exit
  * code. */
 static int run_valid(load *l, double rate, uint64_t seed, FILE *raw, load_result *x) {
   int code = run_once(l, rate, seed, raw, x);
   for (unsigned i = 1; i < VALID_TRIES && code == CLI_OK && x->late && !x->saturated; i++) {
     const double p99 = (double)load_percentile(&x->latency[LOAD_KINDS], 99) - (double)x->lateness;
-    if (p99 > (double)l->p99_ms * 1e6) break; /* it does not hold even without what the generator was late */
+    if (p99 > limit_ms(l) * 1e6) break; /* it does not hold even without what the generator was late */
     load_result_free(x);
     code = run_once(l, rate, seed + i * 1000, raw, x);
   }
   return code;
 }
 
-/* Finds the highest rate at which p99 is as low as is asked for, by halving what lies between one that is and one that
- * is not. What is answered when all is submitted at once says where to begin; the bound above is tried, and raised
- * while it holds. No rate that is low beside that is tried: 0 then. Exit code. */
-static int find_capacity(load *l, FILE *raw) {
-  double good = 0, bad = 1.2 * l->most, p99 = 0;
+/* Runs a rate, and says whether it holds: the queue does not grow, and the p99 is as low as is allowed or no query
+ * misses its deadline. Exit code. */
+static int try_rate(load *l, double rate, uint64_t seed, FILE *raw, int *holds, double *p99) {
+  load_result x;
+  const int code = run_valid(l, rate, seed, raw, &x);
+  if (code != CLI_OK) return code;
+  *p99 = (double)load_percentile(&x.latency[LOAD_KINDS], 99) / 1e6;
+  *holds = !x.saturated && !x.late && (l->hold ? !x.missed : *p99 <= limit_ms(l));
+  load_result_free(&x);
+  return CLI_OK;
+}
+
+/* A rate that holds, one that does not, and the p99 of the former, ms. */
+typedef struct bounds {
+  double good, bad, p99;
+} bounds;
+
+/* Finds the highest rate that holds, by halving what lies between one that does and one that does not, until that is
+ * no more than a part `exact` of it. What is answered when all is submitted at once says where to begin; the bound above
+ * is tried, and raised while it holds. No rate that is low beside that is tried: 0 then. Exit code. */
+static int find_bounds(load *l, double exact, FILE *raw, bounds *b) {
   int code = CLI_OK, tried = 0;
-  for (unsigned i = 0; i < CAPACITY_STEPS && code == CLI_OK && (!tried || bad - good > CAPACITY_EXACT * bad); i++) {
-    const double rate = good > 0 && !tried ? bad : (good + bad) / 2;
+  memset(b, 0, sizeof *b);
+  b->bad = 1.2 * l->most;
+  for (unsigned i = 0; i < CAPACITY_STEPS && code == CLI_OK && (!tried || b->bad - b->good > exact * b->bad); i++) {
+    const double rate = b->good > 0 && !tried ? b->bad : (b->good + b->bad) / 2;
+    double p99 = 0;
+    int holds = 0;
     if (rate < CAPACITY_LEAST * l->most) break;
-    load_result x;
-    code = run_valid(l, rate, i + 1, raw, &x);
+    code = try_rate(l, rate, i + 1, raw, &holds, &p99);
     if (code != CLI_OK) break;
-    const double got = (double)load_percentile(&x.latency[LOAD_KINDS], 99) / 1e6;
-    const int holds = !x.saturated && !x.late && got <= (double)l->p99_ms;
-    load_result_free(&x);
     if (!holds) tried = 1;
-    if (holds) p99 = got;
-    *(holds ? &good : &bad) = rate;
-    if (good >= bad) bad *= 1.3;
+    if (holds) b->p99 = p99;
+    *(holds ? &b->good : &b->bad) = rate;
+    if (b->good >= b->bad) b->bad *= 1.3;
+  }
+  return code;
+}
+
+/* The highest rate at a p99. Exit code. */
+static int find_capacity(load *l, FILE *raw) {
+  bounds b;
+  const int code = find_bounds(l, CAPACITY_EXACT, raw, &b);
+  if (code != CLI_OK) return code;
+  lab_row_at(&l->report, "load-capacity", name_of(l), (double)l->p99_ms, b.good, "queries/s");
+  lab_note(&l->report, "capacity", "%.6g queries/s at p99 of at most %.6g ms (%.4g), not at %.6g", b.good,
+      (double)l->p99_ms, b.p99, b.bad);
+  printf("capacity %s %.6g\n", name_of(l), b.good);
+  cli_flush();
+  return CLI_OK;
+}
+
+/* Finds the highest rate that holds with a seed: of three about `rate`, one step apart, and of those above as long as
+ * the one before holds, or below as long as none does. 0: none. Exit code. */
+static int climb(load *l, double rate, uint64_t seed, FILE *raw, double *held) {
+  double p99;
+  int code = CLI_OK, holds = 0;
+  *held = 0;
+  for (int step = -1; step <= 1 + HOLD_MORE && (step <= 1 || holds) && code == CLI_OK; step++) {
+    const double at = rate * pow(HOLD_STEP, step);
+    code = try_rate(l, at, seed, raw, &holds, &p99);
+    if (holds) *held = at;
+  }
+  for (int step = -2; step >= -1 - HOLD_MORE && !(*held > 0) && code == CLI_OK; step--) {
+    code = try_rate(l, rate * pow(HOLD_STEP, step), seed, raw, &holds, &p99);
+    if (holds) *held = rate * pow(HOLD_STEP, step);
+  }
+  return code;
+}
+
+/* The highest rate at which the deadline holds: by halving with one seed, then about that with others. Exit code. */
+static int find_held(load *l, FILE *raw) {
+  const char *slash = strchr(name_of(l), '/');
+  double held[HOLD_SEEDS];
+  bounds b;
+  int code = find_bounds(l, HOLD_STEP - 1, raw, &b);
+  for (unsigned i = 0; i < HOLD_SEEDS && code == CLI_OK; i++) {
+    held[i] = 0;
+    if (b.good > 0) code = climb(l, b.good, 101 + i, raw, &held[i]);
+    lab_row_at(&l->report, "load-hold", name_of(l), 101 + i, held[i], "queries/s");
   }
   if (code != CLI_OK) return code;
-  lab_row_at(&l->report, "load-capacity", name_of(l), (double)l->p99_ms, good, "queries/s");
-  lab_note(&l->report, "capacity", "%.6g queries/s at p99 of at most %.6g ms (%.4g), not at %.6g", good,
-      (double)l->p99_ms, p99, bad);
-  printf("capacity %s %.6g\n", name_of(l), good);
+  const lab_spread mean = lab_bootstrap(held, HOLD_SEEDS);
+  lab_row_of(&l->report, "ding-fig7-held", "held", slash ? slash + 1 : name_of(l), mean, "queries/s");
+  lab_note(&l->report, "held",
+      "%s: %.6g queries/s, the mean of the highest rates that %u seeds hold, 95 %% bootstrap interval over the seeds "
+      "%.6g to %.6g; runs of %.0f deadlines of %.6g ms behind one that warms up, rates in steps of %.0f %%",
+      name_of(l), mean.median, HOLD_SEEDS, mean.least, mean.most, HOLD_DEADLINES, (double)l->deadline_ms,
+      100 * (HOLD_STEP - 1));
+  printf("held %s %.6g [%.6g, %.6g]\n", name_of(l), mean.median, mean.least, mean.most);
   cli_flush();
   return CLI_OK;
 }
@@ -474,7 +555,7 @@ static int sweep(load *l, FILE *raw) {
   int code = CLI_OK;
   printf("%-12s %10s %10s %9s %9s %9s %9s %6s\n", "policy", "wanted", "answered", "mean ms", "p50", "p99", "p99 long",
       "missed");
-  if (!l->rates || l->p99_ms > 0) {
+  if (!l->rates || l->p99_ms > 0 || l->hold) {
     const uint64_t deadline = l->setup.deadline_ns;
     if (!l->closed) l->setup.deadline_ns = 0; /* of rates: most queries wait long when all come at once */
     code = run_once(l, 0, 1, NULL, &x);
@@ -483,6 +564,7 @@ static int sweep(load *l, FILE *raw) {
     load_result_free(&x);
     lab_note(&l->report, "most", "%.6g queries/s when all are submitted at once", l->most);
   }
+  if (code == CLI_OK && l->hold) return find_held(l, raw);
   if (code == CLI_OK && l->p99_ms > 0) return find_capacity(l, raw);
   for (size_t i = 0; code == CLI_OK && !l->closed && number_at(list, i, &rate) == 1; i++)
     for (size_t j = 0; code == CLI_OK && number_at(l->seeds, j, &seed) == 1; j++) {
@@ -584,7 +666,8 @@ static void note_facts(load *l, const char *queries, int argc, char **argv) {
       "backlog at the end over that at half time by 5 %% of the queries, or answered at less than 0.98 "
       "of the "
       "rate at which they came");
-  lab_note(&l->report, "valid", "the generator's lateness at p99 is at most max(20 us, 5 %% of the p99 latency)");
+  lab_note(&l->report, "valid", "the generator's lateness at p99 is at most max(%.6g us, 5 %% of the p99 latency)",
+      (double)l->setup.allowed_late_ns / 1e3);
   lab_note_machine(&l->report);
   note_device(l);
   for (int i = 0; i < argc; i++) {
@@ -681,7 +764,8 @@ enum {
   O_DEVICE_TIME,
   O_STALL,
   O_P99,
-  O_SERIAL
+  O_SERIAL,
+  O_HOLD
 };
 
 /* Takes the microseconds of a batch and of a query in it. */
@@ -711,6 +795,7 @@ static int take_option(load *l, const cli_args *a, int opt) {
   case O_MIX: l->mix = 1; return CLI_OK;
   case O_RAW: l->raw = a->value; return CLI_OK;
   case O_CLOSED: l->closed = 1; return CLI_OK;
+  case O_HOLD: l->hold = 1; return CLI_OK;
   case O_SOCKET: l->setup.socket = a->value; return CLI_OK;
   case O_BACKEND: return cli_choice(a, "cpu|gpu|auto", &l->setup.backend);
   case O_STAND_IN: l->setup.device = 1; return CLI_OK;
@@ -727,7 +812,7 @@ int load_command(int argc, char **argv) {
       {O_SEED, "seed", 0, 1}, {O_DEADLINE, "deadline", 0, 1}, {O_MIX, "mix", 0, 0}, {O_RAW, "raw", 0, 1},
       {O_CLOSED, "closed", 0, 0}, {O_SOCKET, "socket", 0, 1}, {O_BACKEND, "backend", 0, 1},
       {O_STAND_IN, "stand-in", 0, 0}, {O_DEVICE_TIME, "device-time", 0, 1}, {O_STALL, "stall", 0, 1},
-      {O_P99, "p99", 0, 1}, {O_SERIAL, "serial", 0, 0}, {0, NULL, 0, 0}};
+      {O_P99, "p99", 0, 1}, {O_SERIAL, "serial", 0, 0}, {O_HOLD, "hold", 0, 0}, {0, NULL, 0, 0}};
   cli_args a;
   load l;
   int opt, code = CLI_OK;
@@ -743,6 +828,9 @@ int load_command(int argc, char **argv) {
   if (code == CLI_OK && a.noperands != 3)
     code =
         cli_misuse("lab", a.noperands < 3 ? "load needs POLICY, INDEX and QUERIES" : "one POLICY, INDEX and QUERIES");
+  if (code == CLI_OK && l.hold && !(l.deadline_ms > 0)) code = cli_misuse("lab", "--hold needs --deadline");
+  if (code == CLI_OK && l.hold && (l.p99_ms > 0 || l.closed || l.rates))
+    code = cli_misuse("lab", "--hold looks for the rate itself: not with --p99, --rate, --closed or --serial");
   if (code == CLI_OK) code = take_policy(&l, a.operands[0]);
   if (code == CLI_OK) {
     cli_catch_signals();
@@ -750,6 +838,7 @@ int load_command(int argc, char **argv) {
     l.setup.k = (size_t)l.k;
     l.setup.threads = l.threads;
     l.setup.deadline_ns = (uint64_t)((double)l.deadline_ms * 1e6);
+    l.setup.allowed_late_ns = l.hold ? l.setup.deadline_ns / 100 : 20000;
     l.setup.stall_ns = l.stall_ms * 1000000;
     l.setup.stall = &l.stall;
     l.setup.tasks = &l.tasks;

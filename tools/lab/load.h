@@ -91,6 +91,8 @@ typedef struct load_setup {
   load_tasks *tasks; /* filled by FGQP */
   const char *socket; /* of a server; NULL: one is started */
   uint64_t deadline_ns; /* of a query, from when it is due; 0: none */
+  uint64_t allowed_late_ns; /* of the generator at p99 in a run that is valid; or 5 % of the latency's, if that is more.
+                             * Where a deadline is to hold, a part of it: what is late counts as latency anyway */
   const struct load_scheduler *scheduler; /* of the policy; NULL: it is not one of those */
   void *scheduling; /* its settings */
   int serial; /* a query is submitted when the one before it is answered */

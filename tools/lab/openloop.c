@@ -196,7 +196,7 @@ static void add_up(const load_setup *s, const load_run *r, const load_job *jobs,
     seen[j->query] = 1;
     load_record(late, j->pushed - t->due);
     count_stalled(s, t, result);
-    if (t->status == GPUIR_E_DEADLINE) result->missed++;
+    if (t->status == GPUIR_E_DEADLINE || (!t->status && s->deadline_ns && latency > s->deadline_ns)) result->missed++;
     else if (t->status) result->failed++;
     else if (!is_right(s, j)) result->wrong++;
     load_record(&result->latency[s->queries[j->query].kind], latency);
@@ -214,7 +214,8 @@ static void add_up(const load_setup *s, const load_run *r, const load_job *jobs,
   result->backlog_end = backlog_at(r, jobs, end);
   result->lateness = load_percentile(late, 99);
   const double allowed = 0.05 * (double)load_percentile(&result->latency[LOAD_KINDS], 99);
-  result->late = r->rate > 0 && (double)result->lateness > (allowed > 20000 ? allowed : 20000);
+  const double least = (double)s->allowed_late_ns;
+  result->late = r->rate > 0 && (double)result->lateness > (allowed > least ? allowed : least);
   result->saturated = r->rate > 0 &&
       ((double)result->backlog_end > (double)result->backlog_half + 0.05 * (double)r->n ||
           result->achieved < 0.98 * offered);

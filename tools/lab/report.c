@@ -48,6 +48,31 @@ void lab_spread_add(lab_spread *sum, const lab_spread *s, double by) {
   if (!sum->n || s->n < sum->n) sum->n = s->n;
 }
 
+#define RESAMPLES 2000u
+#define MOST_DRAWS 40000000u /* in all: samples of many values have narrow intervals, and fewer resamples do */
+#define LEAST_RESAMPLES 200u
+
+lab_spread lab_bootstrap(const double *values, size_t n) {
+  const size_t fit = n > MOST_DRAWS / RESAMPLES ? MOST_DRAWS / n : RESAMPLES;
+  const size_t times = fit < LEAST_RESAMPLES ? LEAST_RESAMPLES : fit;
+  double *mean = (double *)cli_resize(NULL, times, sizeof *mean);
+  uint64_t state = 1;
+  lab_spread s;
+  for (size_t t = 0; t < times; t++) {
+    mean[t] = 0;
+    for (size_t i = 0; i < n; i++) mean[t] += values[(cli_random(&state) >> 32) * n >> 32];
+    mean[t] /= (double)n;
+  }
+  qsort(mean, times, sizeof *mean, compare_double);
+  s.least = mean[times * 25 / 1000];
+  s.most = mean[times - 1 - times * 25 / 1000];
+  s.median = 0;
+  for (size_t i = 0; i < n; i++) s.median += values[i] / (double)n;
+  s.n = n;
+  free(mean);
+  return s;
+}
+
 /* ---- notes and rows ------------------------------------------------------------------------------ */
 
 /* The folder and those above it. */
