@@ -929,6 +929,11 @@ END
   fails 1 "gpuir: nowhere: No such file" gpuir query --topics nowhere "$toy"
 }
 
+@test "topics without end are refused before they fill the memory" {
+  (ulimit -v 600000 && fails 1 "/dev/zero: queries of more than 67,108,864 bytes" \
+    timeout 20 gpuir query --topics /dev/zero "$toy")
+}
+
 @test "--trec has the defaults of a run; topics are TSV, JSON lines and TREC" {
   seq 1500 | sed 's/$/ all/' >f
   gpuir index -q --lines f -o x

@@ -29,6 +29,32 @@ def start(*options, path=index):
     return subprocess.Popen(['gpuir', 'serve', *options, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                             stderr=subprocess.PIPE)
 
+def wait_for_socket():
+    for _ in range(2000):
+        try:
+            return socket.socket(socket.AF_UNIX).connect('socket')
+        except OSError:
+            time.sleep(0.01)
+    raise AssertionError('there is no socket')
+
+def serve_clock(times):
+    """A server for which time goes by so many times as fast."""
+    env = dict(os.environ, LD_PRELOAD=os.getcwd() + '/clock.so', CLOCK_TIMES=str(times))
+    server = subprocess.Popen(['gpuir', 'serve', '--socket', 'socket', '--threads', '1', index], env=env,
+                              stderr=subprocess.PIPE)
+    wait_for_socket()
+    return server
+
+def client():
+    s = socket.socket(socket.AF_UNIX)
+    s.settimeout(20)
+    s.connect('socket')
+    return s
+
+def ask(s):
+    s.sendall(b'TOP_10\twolf\n')
+    return s.recv(10)
+
 def answers(requests, *options):
     r = subprocess.run(['gpuir', 'serve', *options, index], input=requests, capture_output=True, text=True)
     assert r.returncode == 0 and not r.stderr, r
@@ -329,6 +355,182 @@ time.sleep(0.5)  # enough for a million calls
 server.send_signal(signal.SIGTERM)
 try:
     assert server.wait(20) == 143
+finally:
+    server.kill()
+EOF
+}
+
+# A preloaded library under which the clock of programs goes N times as fast.
+fast_clock() {
+  cat >clock.c <<'END'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <time.h>
+int clock_gettime(clockid_t id, struct timespec *t) {
+  static int (*real)(clockid_t, struct timespec *);
+  static uint64_t times;
+  if (!times) times = (uint64_t)atoi(getenv("CLOCK_TIMES"));
+  if (!real) *(void **)&real = dlsym(RTLD_NEXT, "clock_gettime");
+  const int status = real(id, t);
+  if (id != CLOCK_MONOTONIC) return status;
+  const uint64_t now = times * ((uint64_t)t->tv_sec * 1000000000 + (uint64_t)t->tv_nsec);
+  t->tv_sec = (time_t)(now / 1000000000);
+  t->tv_nsec = (long)(now % 1000000000);
+  return status;
+}
+END
+  cc -std=gnu99 -shared -fPIC -o clock.so clock.c -ldl
+}
+
+@test "the client that is idle for longest makes room for one that waits, and nobody else has to go" {
+  fast_clock || skip "nothing can be preloaded here"
+  python3 - <<'EOF'
+from serving import *
+server = serve_clock(20)  # idle clients stay for half a second
+try:
+    first = [client() for _ in range(128)]  # as many as one user may have
+    busy = first[40]
+    order = list(range(128))
+    random.Random(5).shuffle(order)
+    begun = time.monotonic()
+    for i in order: assert ask(first[i]) == b'1\n', 'it is not served'
+    late = [client() for _ in range(3)]
+    for c in late: c.sendall(b'COUNT\twolf\n')
+    while select.select(late, [], [], 0)[0] != late:  # it asks all the time, and so it is not idle
+        assert ask(busy) == b'1\n'
+        assert time.monotonic() - begun < 20
+    assert time.monotonic() - begun > 0.5, 'they were not idle for ten seconds'
+    closed = [i for i in order if first[i] is not busy and select.select([first[i]], [], [], 0)[0]]
+    assert closed == [i for i in order if first[i] is not busy][:3], (closed, order[:5])
+    assert all(first[i].recv(10) == b'' for i in closed)
+    time.sleep(1.5)  # nobody waits: thirty seconds are not too long
+    assert not select.select([first[i] for i in order if i not in closed], [], [], 0)[0]
+finally:
+    server.kill()
+EOF
+}
+
+@test "one user's clients leave half of the places to the others" {
+  [ "$(id -u)" = 0 ] || skip "not root: there is no other user"
+  python3 - <<'EOF'
+from serving import *
+server = start('--socket', 'socket')
+try:
+    wait_for_socket()
+    os.chmod('socket', 0o666)
+    many = [client() for _ in range(128)]  # that are served
+    for c in many: assert ask(c) == b'1\n'
+    many += [client() for _ in range(64)]  # that wait
+    over = client()
+    assert over.recv(10) == b'', 'it is not told that it will not be served'
+    folder = os.open('.', os.O_PATH)
+    child = os.fork()
+    if not child:  # to whom nothing but the socket is open
+        os.fchdir(folder)
+        os.setuid(65534)
+        os._exit(ask(client()) != b'1\n')
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0, 'another user is kept out'
+    many[128].close()  # it leaves while it waits
+    many[129].sendall(b'TOP_10\twolf\n')
+    assert not select.select([many[129]], [], [], 0.3)[0]
+    many[5].close()
+    assert many[129].recv(10) == b'1\n', 'the first that waits does not get the place'
+finally:
+    server.kill()
+EOF
+}
+
+@test "a client that takes no answers for half a minute is closed; one that takes some is not" {
+  fast_clock || skip "nothing can be preloaded here"
+  python3 - <<'EOF'
+from serving import *
+server = serve_clock(20)
+try:
+    stuck, slow = client(), client()
+    def fill(c):
+        while select.select([], [c], [], 0.1)[1]:
+            try: c.send(b'TOP_10\twolf\n' * 1000)
+            except BlockingIOError: time.sleep(0.01)
+    for c in (stuck, slow):
+        c.setblocking(False)
+        fill(c)
+    for _ in range(20):  # longer than the other may take
+        assert select.select([slow], [], [], 5)[0] and len(slow.recv(4000)) > 1
+        fill(slow)
+    end = time.monotonic() + 20
+    while time.monotonic() < end:  # what was written for it, and then its end
+        select.select([stuck], [], [], 1)
+        try: part = stuck.recv(1 << 20)
+        except BlockingIOError: continue
+        except ConnectionError: break
+        if not part: break
+    else:
+        raise AssertionError('it is still served')
+    assert len(slow.recv(20000)) > 1
+    server.send_signal(signal.SIGTERM)
+    assert server.wait(20) == 143
+    told = server.stderr.read()
+    assert b'1 took no answers for too long' in told, told
+finally:
+    server.kill()
+EOF
+}
+
+@test "clients that vanish do not fill the log: one line a minute counts them" {
+  fast_clock || skip "nothing can be preloaded here"
+  python3 - <<'EOF'
+from serving import *
+server = serve_clock(60)
+def vanish(n):
+    for _ in range(n):
+        c = client()
+        c.sendall(b'TOP_1000\twolf dog\n' * 3000)
+        c.close()
+try:
+    long = client()
+    try: long.sendall(b'a' * (2 << 20))
+    except OSError: pass
+    vanish(50)
+    time.sleep(2.5)  # two minutes and a half
+    vanish(20)
+    time.sleep(1)
+    server.send_signal(signal.SIGTERM)
+    assert server.wait(20) == 143
+    lines = server.stderr.read().decode().splitlines()
+    assert 2 <= len(lines) <= 5, lines
+    assert all(line.startswith('gpuir: clients: ') for line in lines), lines
+    text = ' '.join(lines)
+    assert sum(map(int, re.findall(r'(\d+) went before they had their answers', text))) == 70, lines
+    assert '1 sent what cannot be read (a line has more than 1,048,576 bytes)' in text, lines
+finally:
+    server.kill()
+EOF
+}
+
+@test "it serves with descriptors beyond those that select() can take" {
+  cat >no_select.c <<'END'
+#include <signal.h>
+#include <sys/select.h>
+#include <unistd.h>
+int pselect(int n, fd_set *r, fd_set *w, fd_set *e, const struct timespec *t, const sigset_t *s) {
+  (void)n, (void)r, (void)w, (void)e, (void)t, (void)s;
+  _exit(99);
+}
+int select(int n, fd_set *r, fd_set *w, fd_set *e, struct timeval *t) { return pselect(n, r, w, e, NULL, NULL) + !t; }
+END
+  cc -std=gnu99 -shared -fPIC -o no_select.so no_select.c || skip "nothing can be preloaded here"
+  ulimit -n 1300 || skip "no 1,300 descriptors here"
+  python3 - <<'EOF'
+from serving import *
+for _ in range(1100): os.set_inheritable(os.open('/dev/null', os.O_RDONLY), True)
+server = subprocess.Popen(['env', 'LD_PRELOAD=' + os.getcwd() + '/no_select.so', 'gpuir', 'serve', '--socket', 'socket',
+                           index], close_fds=False)
+try:
+    wait_for_socket()
+    assert [ask(client()) for _ in range(3)] == [b'1\n'] * 3
+    assert server.poll() is None
 finally:
     server.kill()
 EOF

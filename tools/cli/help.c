@@ -395,7 +395,7 @@ static const char help_serve[] =
     "  query that has words with and words without a plus.\n"
     "\n"
     "  --stdio            one client: standard input and output\n"
-    "  --socket PATH      clients of a Unix socket, until a signal comes\n"
+    "  --socket PATH      clients of a Unix socket (256; of one user 128), until a signal comes\n"
     "  --threads N        that answer (all processors)\n"
     "  --policy NAME      auto (default): long queries get several threads, or the device; inter: one\n"
     "  --backend NAME     cpu (default); gpu, or auto, if there is one: batches of long queries\n"

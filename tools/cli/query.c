@@ -14,6 +14,7 @@
 /* Hits that a batch may hold at most (8 bytes each), and its queries. */
 #define BATCH_HITS ((size_t)1 << 22)
 #define BATCH_QUERIES ((size_t)1024)
+#define TOPICS_BYTES ((size_t)64 << 20) /* of a file of queries, all of which are in memory at once */
 
 /* ---- opening ---------------------------------------------------------------------------------- */
 
@@ -213,15 +214,16 @@ int cli_queries_read(cli_queries *qs, const char *path, int ids) {
   int fd = strcmp(path, "-") ? open(path, O_RDONLY) : STDIN_FILENO, r = CLI_OK;
   uint64_t lines;
   cli_reader reader;
-  char *text = NULL;
+  char *text = NULL, most[27];
   size_t len = 0;
   if (fd < 0) {
     cli_error("%s: %s", path, strerror(errno));
     return CLI_FAIL;
   }
-  cli_reader_open(&reader, fd, CLI_MAX_PIECE);
+  cli_reader_open(&reader, fd, TOPICS_BYTES);
   if (cli_reader_lines(&reader, UINT64_MAX, &text, &len, &lines) < 0) {
-    cli_error("%s: %s", path, strerror(errno));
+    if (errno == EFBIG) cli_error("%s: queries of more than %s bytes", path, cli_grouped(TOPICS_BYTES, most));
+    else cli_error("%s: %s", path, strerror(errno));
     r = CLI_FAIL;
   } else if (len) {
     const char *end = text + len;

@@ -5,20 +5,8 @@
  */
 #include "serve.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/select.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
-
-#define CLIENTS 64 /* of a socket at a time; further ones wait */
 
 static int is_space(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\f' || c == '\v'; }
 
@@ -97,199 +85,6 @@ int serve_parse(const char *line, size_t len, serve_request *request) {
   return parse_query(tab + 1, len - (size_t)(tab + 1 - line), request);
 }
 
-/* ---- a socket ------------------------------------------------------------------------------------------------ */
-
-/* A client of a socket, or a free place. */
-typedef struct client {
-  const server *s;
-  struct listener *of;
-  int fd; /* -1: the place is free */
-  int done, joinable; /* under the listener's lock */
-  pthread_t thread;
-} client;
-
-typedef struct listener {
-  int fd;
-  const char *path;
-  struct stat made; /* what `path` names since this server made it */
-  client clients[CLIENTS];
-  pthread_mutex_t lock;
-  int wake[2]; /* a pipe: a byte in it says that a client is gone */
-} listener;
-
-static void *client_run(void *argument) {
-  client *c = (client *)argument;
-  const char byte = 0;
-  (void)serve_stream(c->s, c->fd, c->fd); /* a client that fails does not end the server */
-  pthread_mutex_lock(&c->of->lock);
-  close(c->fd);
-  c->fd = -1;
-  c->done = 1;
-  pthread_mutex_unlock(&c->of->lock);
-  (void)!write(c->of->wake[1], &byte, 1);
-  return NULL;
-}
-
-/* Gives the places of clients that are gone back. Returns a free one, or NULL. */
-static client *client_place(listener *l) {
-  client *place = NULL;
-  for (size_t i = 0; i < CLIENTS; i++) {
-    client *c = &l->clients[i];
-    pthread_mutex_lock(&l->lock);
-    const int done = c->done;
-    pthread_mutex_unlock(&l->lock);
-    if (done) pthread_join(c->thread, NULL);
-    if (done) c->joinable = c->done = 0;
-    if (!c->joinable) place = c;
-  }
-  return place;
-}
-
-/* Takes a client on. Where there is no descriptor for it, it waits, and this thread sleeps before it looks again. */
-static void client_start(listener *l, const server *s, client *c) {
-  const struct timespec moment = {0, 100000000};
-  c->fd = accept(l->fd, NULL, NULL);
-  c->s = s;
-  c->of = l;
-  if (c->fd < 0) {
-    if (errno != ECONNABORTED) (void)nanosleep(&moment, NULL);
-    return;
-  }
-  const int failed = pthread_create(&c->thread, NULL, client_run, c);
-  c->joinable = !failed;
-  if (!failed) return;
-  cli_error("a client cannot be served: %s", strerror(failed));
-  close(c->fd);
-  c->fd = -1;
-}
-
-/* Ends all clients. */
-static void clients_end(listener *l) {
-  for (size_t i = 0; i < CLIENTS; i++) {
-    client *c = &l->clients[i];
-    pthread_mutex_lock(&l->lock);
-    if (c->fd >= 0) shutdown(c->fd, SHUT_RDWR);
-    pthread_mutex_unlock(&l->lock);
-    if (c->joinable) pthread_join(c->thread, NULL);
-  }
-}
-
-/* Serves clients until a signal comes. All threads leave signals to this one, which takes them while it waits. */
-static int serve_clients(listener *l, const server *s) {
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  while (!cli_signal) {
-    client *place = client_place(l);
-    char bytes[64];
-    fd_set set;
-    FD_ZERO(&set);
-    FD_SET(l->wake[0], &set);
-    if (place) FD_SET(l->fd, &set);
-    if (pselect((l->fd > l->wake[0] ? l->fd : l->wake[0]) + 1, &set, NULL, NULL, NULL, &before) <= 0) continue;
-    if (FD_ISSET(l->wake[0], &set)) (void)!read(l->wake[0], bytes, sizeof bytes);
-    if (FD_ISSET(l->fd, &set)) client_start(l, s, place);
-    pthread_sigmask(SIG_SETMASK, &before, NULL); /* pselect lets no signal in while a client waits */
-    pthread_sigmask(SIG_SETMASK, &all, NULL);
-  }
-  clients_end(l);
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
-  return 128 + (int)cli_signal;
-}
-
-/* Takes the lock of the folder of `path` for a moment, as servers do before they look at what another left there.
- * Returns its descriptor, or -1 where the folder cannot be read, or somebody else keeps the lock for a second. */
-static int lock_folder(const char *path) {
-  const struct timespec moment = {0, 10000000};
-  const char *slash = strrchr(path, '/');
-  char *folder = slash ? cli_copy(path, (size_t)(slash - path) + 1) : cli_copy(".", 1);
-  const int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  int tries = 100;
-  free(folder);
-  while (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB)) {
-    if (errno != EWOULDBLOCK || cli_signal || !--tries) {
-      close(fd);
-      return -1;
-    }
-    (void)nanosleep(&moment, NULL);
-  }
-  return fd;
-}
-
-/* Returns whether `at` names a socket to which nobody listens: a server was killed. */
-static int is_left(const struct sockaddr_un *at) {
-  struct stat st;
-  if (lstat(at->sun_path, &st) || !S_ISSOCK(st.st_mode)) return 0;
-  const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
-  const int flags = fd < 0 ? -1 : fcntl(fd, F_GETFL);
-  int left = 0;
-  if (flags >= 0 && !fcntl(fd, F_SETFL, flags | O_NONBLOCK))
-    left = connect(fd, (const struct sockaddr *)at, sizeof *at) && errno == ECONNREFUSED;
-  if (fd >= 0) close(fd);
-  return left;
-}
-
-/* Gives the socket its name, in place of one that a killed server left. 0, or -1 with errno. */
-static int take_name(const listener *l, const struct sockaddr_un *at) {
-  const struct sockaddr *name = (const struct sockaddr *)at;
-  const int lock = lock_folder(l->path);
-  int failed = bind(l->fd, name, sizeof *at), cause = errno;
-  if (failed && cause == EADDRINUSE && lock >= 0 && is_left(at) && !unlink(at->sun_path)) {
-    failed = bind(l->fd, name, sizeof *at);
-    cause = errno;
-  }
-  if (!failed) {
-    failed = listen(l->fd, CLIENTS);
-    cause = errno;
-  }
-  if (lock >= 0) close(lock);
-  errno = cause;
-  return failed;
-}
-
-/* Makes the socket. 0, or -1 with errno. */
-static int listen_at(listener *l) {
-  struct sockaddr_un at;
-  memset(&at, 0, sizeof at);
-  at.sun_family = AF_UNIX;
-  if (strlen(l->path) >= sizeof at.sun_path) {
-    errno = ENAMETOOLONG;
-    return -1;
-  }
-  memcpy(at.sun_path, l->path, strlen(l->path));
-  l->fd = socket(AF_UNIX, SOCK_STREAM, 0);
-  if (l->fd < 0 || pipe(l->wake)) return -1;
-  return take_name(l, &at) ? -1 : lstat(l->path, &l->made);
-}
-
-/* Removes the socket, unless another took its name. */
-static void remove_name(const listener *l) {
-  struct stat st;
-  if (!lstat(l->path, &st) && st.st_dev == l->made.st_dev && st.st_ino == l->made.st_ino) (void)unlink(l->path);
-}
-
-static int serve_socket(const server *s, const char *path) {
-  listener *l = (listener *)cli_resize(NULL, 1, sizeof *l);
-  int code = CLI_FAIL;
-  memset(l, 0, sizeof *l);
-  l->path = path;
-  l->fd = l->wake[0] = l->wake[1] = -1;
-  for (size_t i = 0; i < CLIENTS; i++) l->clients[i].fd = -1;
-  pthread_mutex_init(&l->lock, NULL);
-  if (listen_at(l)) {
-    cli_error("%s: %s", path, strerror(errno));
-  } else {
-    code = serve_clients(l, s);
-    remove_name(l);
-  }
-  if (l->fd >= 0) close(l->fd);
-  for (int i = 0; i < 2; i++)
-    if (l->wake[i] >= 0) close(l->wake[i]);
-  pthread_mutex_destroy(&l->lock);
-  free(l);
-  return code;
-}
-
 /* ---- the command ------------------------------------------------------------------------------------------ */
 
 enum { O_STDIO = 2, O_SOCKET, O_THREADS, O_POLICY, O_BACKEND, O_DEVICES, O_PARTITION, O_DEADLINE, O_WINDOW };
@@ -336,14 +131,14 @@ static int serve(server *s, const serve_options *o) {
   memset(&err, 0, sizeof err);
   desc.threads = (unsigned)o->threads;
   desc.policy = policies[o->policy];
-  desc.queue = s->window * (o->socket ? CLIENTS : 1);
+  desc.queue = s->window * (o->socket ? SERVE_CLIENTS : 1);
   desc.attach = gpu.cuda ? cli_gpu_attach_pool : NULL;
   desc.attach_user = &gpu;
   const int status = gpuir_pool_create(s->index, &desc, &s->pool, &err);
   if (status) {
     code = cli_fail(s->name, status, &err);
   } else {
-    code = o->socket ? serve_socket(s, o->socket) : serve_stream(s, STDIN_FILENO, STDOUT_FILENO);
+    code = o->socket ? serve_socket(s, o->socket) : serve_stream(s, STDIN_FILENO, STDOUT_FILENO, NULL);
     lost = tell_lost(s->pool);
     gpuir_pool_destroy(s->pool);
   }

@@ -17,6 +17,7 @@
 
 #define AT_ONCE_NS 50000 /* a query that is likely to take less is answered by the reading thread */
 #define LOOK_MS 100 /* between two looks at whether a client that takes no answers is still to be waited for */
+#define STALL_NS 30000000000u /* a client of a socket that takes no answers for so long is closed */
 
 struct stream;
 
@@ -33,6 +34,7 @@ typedef struct job {
 
 typedef struct stream {
   const server *s;
+  serve_client *client; /* NULL: the only one */
   int out;
   int wake[2]; /* a pipe: a byte in it ends the reading */
   cli_reader in;
@@ -48,6 +50,28 @@ typedef struct stream {
 
 static job *job_at(const stream *st, uint64_t number) { return &st->jobs[number % st->s->window]; }
 
+/* ---- a client that gets lost ---------------------------------------------------------------------------- */
+
+/* Says why the stream ends, or leaves that to the socket that the client came from. Its first cause counts; the lock is
+ * not held. */
+static void stream_lost(stream *st, int reason, const char *what, const char *cause) {
+  serve_client *c = st->client;
+  if (!c) {
+    cli_error("%s: %s", what, cause);
+    return;
+  }
+  pthread_mutex_lock(&st->lock);
+  if (!c->reason) (void)snprintf(c->cause, sizeof c->cause, "%s", cause);
+  if (!c->reason) c->reason = reason;
+  pthread_mutex_unlock(&st->lock);
+}
+
+/* Notes since when the client is idle: it waits for no answer. The lock is held. */
+static void note_idle(stream *st) {
+  const uint64_t since = st->asked == st->written ? cli_nanoseconds() : 0;
+  if (st->client) __atomic_store_n(&st->client->idle_since, since, __ATOMIC_RELAXED);
+}
+
 /* ---- answers ------------------------------------------------------------------------------------------ */
 
 /* Whether the stream ends before its input does. */
@@ -55,7 +79,7 @@ static int is_cancelled(const stream *st) { return __atomic_load_n(&st->cancel, 
 
 /* Appends the answer of a request. GPUIR_E_UNSUPPORTED, _TERMS and _RANGE: it has none here. -1: the index cannot be
  * read, which is told if `tell`. */
-static int put_answer(const stream *st, job *j, cli_buf *text, int tell) {
+static int put_answer(stream *st, job *j, cli_buf *text, int tell) {
   char number[32];
   int status = j->task.status;
   gpuir_query_destroy(j->query);
@@ -71,17 +95,25 @@ static int put_answer(const stream *st, job *j, cli_buf *text, int tell) {
   case GPUIR_E_DEADLINE: cli_buf_text(text, "DEADLINE\n"); return 0;
   default: break;
   }
-  if (tell && !is_cancelled(st)) (void)cli_fail(st->s->name, status, &j->error);
+  if (!tell || is_cancelled(st)) return -1;
+  if (st->client) stream_lost(st, SERVE_FAILED, "", j->error.msg[0] ? j->error.msg : gpuir_strerror(status));
+  else (void)cli_fail(st->s->name, status, &j->error);
   return -1;
 }
 
-/* Waits until the client takes answers. 0; -1: errno, EINTR where they are to be written no longer. */
+/* Waits until the client takes answers. 0; -1: errno, EINTR where they are to be written no longer, ETIMEDOUT where it
+ * took none for too long. */
 static int wait_to_write(const stream *st) {
   struct pollfd fd = {st->out, POLLOUT, 0};
+  const uint64_t begun = cli_nanoseconds();
   int n = 0;
   while (n == 0 || (n < 0 && errno == EINTR)) {
     if (cli_signal || is_cancelled(st)) {
       errno = EINTR;
+      return -1;
+    }
+    if (st->client && cli_nanoseconds() - begun > STALL_NS) {
+      errno = ETIMEDOUT;
       return -1;
     }
     n = poll(&fd, 1, LOOK_MS);
@@ -119,7 +151,9 @@ static int write_answers(stream *st, uint64_t first, uint64_t n, cli_buf *text) 
   for (uint64_t i = first; i < first + n; i++) bad |= put_answer(st, job_at(st, i), text, !bad);
   if (is_cancelled(st)) return -1;
   if (write_all(st, text->p, text->n)) {
-    if (!cli_signal && !is_cancelled(st)) cli_error("the client does not take answers: %s", strerror(errno));
+    if (!cli_signal && !is_cancelled(st))
+      stream_lost(st, errno == ETIMEDOUT ? SERVE_STALLED : SERVE_GONE, "the client does not take answers",
+          errno == ETIMEDOUT ? "" : strerror(errno));
     bad = -1;
   }
   return bad;
@@ -149,6 +183,7 @@ static void *stream_write(void *argument) {
     pthread_mutex_lock(&st->lock);
     if (bad) stream_fail(st);
     st->written += n;
+    note_idle(st);
     pthread_cond_signal(&st->freed);
   }
   pthread_mutex_unlock(&st->lock);
@@ -217,6 +252,7 @@ static void stream_take(stream *st, const char *line, size_t len, cli_buf *text)
   while (st->asked - st->written == st->s->window) pthread_cond_wait(&st->freed, &st->lock);
   const int alone = st->asked == st->written;
   job *j = job_at(st, st->asked);
+  if (st->client) __atomic_store_n(&st->client->idle_since, 0, __ATOMIC_RELAXED);
   pthread_mutex_unlock(&st->lock);
   job_make(st, j, line, len);
   const int here = j->query && is_for_here(st, j, alone);
@@ -227,6 +263,7 @@ static void stream_take(stream *st, const char *line, size_t len, cli_buf *text)
   j->answered = known;
   st->asked++;
   if (known && alone) st->written++;
+  note_idle(st);
   if (known && !alone) pthread_cond_signal(&st->answered);
   if (bad) stream_fail(st);
   pthread_mutex_unlock(&st->lock);
@@ -246,7 +283,8 @@ static int stream_read(stream *st) {
   if (cli_signal) {
     code = 128 + (int)cli_signal;
   } else if (got < 0 && errno != ECANCELED) {
-    cli_error("a request cannot be read: %s", cli_reader_why(&st->in, why));
+    stream_lost(st, errno == ECONNRESET ? SERVE_GONE : SERVE_UNREADABLE, "a request cannot be read",
+        cli_reader_why(&st->in, why));
     code = CLI_FAIL;
   }
   cli_buf_free(&text);
@@ -277,11 +315,12 @@ static int start_writer(stream *st) {
   return failed;
 }
 
-int serve_stream(const server *s, int in, int out) {
+int serve_stream(const server *s, int in, int out, serve_client *client) {
   stream *st = (stream *)cli_resize(NULL, 1, sizeof *st);
   int code = CLI_OK, cause = 0;
   memset(st, 0, sizeof *st);
   st->s = s;
+  st->client = client;
   st->out = out;
   st->wake[0] = st->wake[1] = -1;
   pthread_mutex_init(&st->lock, NULL);
@@ -293,7 +332,7 @@ int serve_stream(const server *s, int in, int out) {
   else if (pipe(st->wake)) cause = errno;
   else cause = start_writer(st);
   if (cause) {
-    cli_error("a client cannot be served: %s", strerror(cause));
+    stream_lost(st, SERVE_FAILED, "a client cannot be served", strerror(cause));
     stream_free(st);
     return CLI_FAIL;
   }
