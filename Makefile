@@ -121,7 +121,7 @@ help:
 	@echo 'make mpi        build/gpuir-mpi, which builds and searches an index in parts over MPI (mpicc); build/scale'
 	@echo 'make synth      build/synth, which generates indexes of web shape and queries for them (tools/synth)'
 	@echo 'make bench      latency and throughput on an index (BENCH_INDEX=FILE, BENCH_FLAGS=...)'
-	@echo 'make figures    draw the charts and copy the figures of the READMEs from the logs again'
+	@echo 'make figures    draw charts, judge claims and copy the figures of the READMEs from the logs again'
 	@echo 'make report     write build/report.html: the papers and what was measured'
 	@echo 'make install    to $$(DESTDIR)$$(PREFIX); install-strip without symbols; uninstall removes the same files'
 	@echo 'make header     gpuir.h from tools/header, gpuir_cuda.cu from tools/cuda, as each make does first; join: whatever'
@@ -453,19 +453,23 @@ bench: commands
 	$(Q)test -e $(BENCH_INDEX) || $(B)/gpuir index -q --tsv --store tests/data/wordnet.tsv -o $(BENCH_INDEX)
 	$(Q)$(B)/gpuir bench --tsv $(B)/bench.tsv $(BENCH_FLAGS) $(BENCH_INDEX)
 
-# Draws the committed charts again from the logs beside them, and copies figures from logs into the READMEs.
+# The logs of the laboratory: folders and files that claims.c knows.
+LAB_LOGS = $(addprefix tools/results/,lab-web lab-dict lab lab-pagerank lab-ao lab-ao-large schedulers schedulers-more \
+  tatikonda-large) $(wildcard tools/results/tatikonda*.tsv)
+
+# Draws the committed charts again from the logs beside them, judges the claims by the logs, and copies figures and
+# verdicts into the READMEs.
 figures: $(B)/gpuir
 	$(Q)for picture in $(wildcard tools/results/*.svg tools/results/*/*.svg); do \
 	  $(B)/gpuir lab plot --figures "$$(basename "$$picture" .svg)" "$$(dirname "$$picture")" || exit 1; done
+	$(Q)$(B)/gpuir lab report -o tools/results/verdicts.tsv $(LAB_LOGS)
+	$(Q)tools/scripts/figures.py
 	$(Q)tools/scripts/quote.py README.md .github/SECURITY.md tools/README.md tools/mpi/SCALE.md \
 	  $(wildcard tools/*/README.md)
 
 # One page of the papers' claims and all committed charts of the laboratory.
-OTHER_LOGS = $(filter-out $(addprefix tools/results/,lab-web/ lab-dict/ lab/ lab-pagerank/ schedulers-more/), \
-  $(sort $(wildcard tools/results/*/ tools/results/schedulers-more/*.tsv tools/results/tatikonda*.tsv)))
 report: $(B)/gpuir
-	$(Q)$(B)/gpuir lab report -o $(B)/report.html Web=tools/results/lab-web Dictionary=tools/results/lab-dict \
-	  Linux=tools/results/lab Linux-PageRank=tools/results/lab-pagerank $(OTHER_LOGS)
+	$(Q)$(B)/gpuir lab report -o $(B)/report.html $(LAB_LOGS)
 	@echo $(B)/report.html
 
 # ---- checking ----------------------------------------------------------------------------------------------------

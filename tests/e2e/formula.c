@@ -39,26 +39,69 @@ static plot_point never[] = {{1, 0, 100, 100, 100}, {16, 0, 100, 100, 100}};
 static plot_point apart[] = {{3, 0, 1, 1, 1}};
 static plot_series lines[] = {{"slow", slow, 5, 5}, {"fast/GPU", fast, 4, 4}, {"never", never, 2, 2},
     {"apart", apart, 1, 1}};
+static plot_point rates[] = {{10, 0, 1, 1, 1}, {20, 0, 1, 1, 1}}, failed[] = {{30, 0, 9, 9, 9}, {40, 0, 9, 9, 9}};
+static plot_point wide[] = {{1, 0, 10, 8, 13}, {2, 0, 10, 10, 10}};
+static plot_series more[] = {{"rates", rates, 2, 2}, {"rates/saturated", failed, 2, 2}, {"wide", wide, 2, 2}};
 static plot_point cpu[] = {{0, 0, 1234567, 0, 0}, {0, 1, 0.5, 0, 0}};
 static plot_point gpu[] = {{0, 0, 5, 0, 0}, {0, 2, 7, 0, 0}};
 static plot_series bars[] = {{"CPU", cpu, 2, 2}, {"GPU", gpu, 2, 2}};
 static const char *places[] = {"pfd-list:0", "[1K,2K)", "lrc:256,0"};
 
 static plot_chart charts[] = {{{"curves", "", "", "", LAB_LINES, 0, NULL}, lines, 4, NULL, 0, NULL, 0},
-    {{"bars-a", "", "", "", LAB_BARS, 0, NULL}, bars, 2, places, 3, NULL, 0}};
-static const formula_scope scope = {charts, 2, "none,bars-*"};
+    {{"bars-a", "", "", "", LAB_BARS, 0, NULL}, bars, 2, places, 3, NULL, 0},
+    {{"spread", "", "", "", LAB_LINES, 0, NULL}, more, 3, NULL, 0, NULL, 0}};
+static const formula_scope scope = {charts, 3, "none,bars-*", "curves,bars-*"};
+static const formula_scope once = {charts, 3, "curves,spread", "none"}; /* whose values were measured, not counted */
 static int wrong;
 
 static void number(const char *formula, double expected) {
-  double v = 0;
+  formula_interval v = {0, 0, 0};
   size_t at = formula_value(&scope, formula, &v);
-  if (!at && (isnan(expected) ? isnan(v) : !(v < expected) && !(v > expected))) return;
-  printf("%s: %.17g, mistake at %zu; expected: %.17g\n", formula, v, at, expected);
+  if (!at && (isnan(expected) ? isnan(v.y) : !(v.y < expected) && !(v.y > expected))) return;
+  printf("%s: %.17g, mistake at %zu; expected: %.17g\n", formula, v.y, at, expected);
   wrong = 1;
 }
 
+static int apart_by(double a, double b) { return isinf(b) ? !isinf(a) : !(fabs(a - b) < 1e-9); }
+
+static void bounds(const char *formula, double y, double lo, double hi) {
+  formula_interval v = {0, 0, 0};
+  size_t at = formula_value(&once, formula, &v);
+  if (!at && !apart_by(v.y, y) && !apart_by(v.lo, lo) && !apart_by(v.hi, hi)) return;
+  printf("%s: %.17g (%.17g to %.17g), mistake at %zu; expected: %.17g (%.17g to %.17g)\n", formula, v.y, v.lo, v.hi, at,
+      y, lo, hi);
+  wrong = 1;
+}
+
+/* Of a value that was measured once 12 % either way, of one that was repeated its least and greatest, and what comes of
+ * that by arithmetic and comparison. */
+static void intervals(void) {
+  bounds("[wide@1]", 10, 8, 13);
+  bounds("[wide@2]", 10, 8.8, 11.2);
+  bounds("0 - [wide@2]", -10, -11.2, -8.8);
+  bounds("[wide@1] + 2 * [wide@2]", 30, 25.6, 35.4);
+  bounds("[wide@1] - [wide@2]", 0, -3.2, 4.2);
+  bounds("[wide@1] / [wide@2]", 1, 8 / 11.2, 13 / 8.8);
+  bounds("sum([wide@*])", 20, 16.8, 24.2);
+  bounds("min([wide@*])", 10, 8, 11.2);
+  bounds("max([wide@*])", 10, 8.8, 13);
+  bounds("reach([rates])", 20, 20, 30);
+  bounds("reach([rates/saturated])", 40, 40, INFINITY);
+  bounds("[wide@1] > 7", 1, 1, 1);
+  bounds("[wide@1] > 8", 1, 0, 1); /* the least is no more than that */
+  bounds("[wide@1] >= 8", 1, 1, 1);
+  bounds("[wide@1] > 9", 1, 0, 1);
+  bounds("[wide@1] > 11", 0, 0, 1);
+  bounds("[wide@1] > 13", 0, 0, 0);
+  bounds("[wide@1] < 13", 1, 0, 1);
+  bounds("[wide@1] <= 13", 1, 1, 1);
+  bounds("[wide@1] > 9 & [wide@1] > 13", 0, 0, 0);
+  bounds("[wide@1] > 9 & [wide@2] > 1", 1, 0, 1);
+  bounds("below([fast/GPU], [slow])", 8, 2, 8); /* at 2 and 4, 12 % may turn it */
+}
+
 static void mistake(const char *formula, size_t expected) {
-  double v = 0;
+  formula_interval v = {0, 0, 0};
   size_t at = formula_value(&scope, formula, &v);
   if (at == expected) return;
   printf("%s: mistake at %zu; expected: %zu\n", formula, at, expected);
@@ -131,6 +174,7 @@ static void texts(void) {
 
 int main(void) {
   numbers();
+  intervals();
   mistakes();
   texts();
   return wrong;

@@ -126,6 +126,14 @@ make test" ]
   python3 tools/scripts/quote.py "$BATS_TEST_TMPDIR/x/a.md"
   python3 tools/scripts/quote.py --check "$BATS_TEST_TMPDIR/x/a.md"
   run ! grep -q '^7.00' "$BATS_TEST_TMPDIR/x/a.md"
+  # so is a verdict, and an interval
+  sed 's/| ✗ did not hold |/| ✓ held |/' tools/lab/README.md >"$BATS_TEST_TMPDIR/x/b.md"
+  run python3 tools/scripts/quote.py --check "$BATS_TEST_TMPDIR/x/b.md"
+  [ "$status" -eq 1 ]
+  [[ $output == *'the block of ding is not that of verdicts.tsv'* ]]
+  sed 's/\(([0-9.]* to \)[0-9.]*)<!--tatikonda/\10)<!--tatikonda/' tools/lab/README.md >"$BATS_TEST_TMPDIR/x/c.md"
+  run python3 tools/scripts/quote.py --check "$BATS_TEST_TMPDIR/x/c.md"
+  [ "$status" -eq 1 ]
 }
 
 @test "the first page is two screens" {

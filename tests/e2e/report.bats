@@ -49,8 +49,7 @@ END
 }
 
 @test "the committed logs make one well-formed file that refers to nothing outside" {
-  gpuir lab report Web="$root/tools/results/lab-web" Dictionary="$root/tools/results/lab-dict" \
-    Linux="$root/tools/results/lab" -o report.html
+  gpuir lab report "$root"/tools/results/lab-{web,dict} "$root/tools/results/lab" -o report.html
   python3 - "$root/tools/lab/claims.c" <<'END'
 import html.parser, re, sys
 page = open("report.html", encoding="utf-8").read()
@@ -101,28 +100,118 @@ for place, _ in places:
     assert drawn != missing, (place, drawn, missing)
 for place in "ding-fig3 ding-table2 ao-fig1 ao-table3 griffin-fig8 qs-fig14".split():
     assert place in reader.drawn, place
-claims = set(re.findall(r'^    \{"([\w.-]+)",\s*"', table[table.index("claims_claims[]"):], re.M))
+claims = set(re.findall(r'^    \{"([\w.-]+)/[\w-]+",\s*"', table[table.index("claims_claims[]"):], re.M))
 assert {place for place, _ in places if not place.endswith(("drawings", "table6"))} == claims, claims
 END
 }
 
-@test "claims are judged by the values, collection by collection" {
+@test "claims are judged by the values, log by log" {
   sizes small 0.5 0.9 1.0 0.8 0.79 0.78
   sizes large 0.9 0.8 0.7 0.6 0.5 0.4
   gpuir lab report A=small B=./large/ -o report.html
-  [ "$(plain report.html smaller.than.every)" = "1 The paper Rice codes are smaller than every PForDelta. Here \
-✓ A bytes a docID: rice 0.500, smallest rice 0.500 ✗ B bytes a docID: rice 0.900, smallest pfd-list:4 0.400 \
+  [ "$(plain report.html smaller.than.every)" = "1 The paper Rice codes are smaller than every PForDelta. Here: \
+held in part ✓ A bytes a docID: rice 0.500, smallest rice 0.500 ✗ B bytes a docID: rice 0.900, smallest pfd-list:4 0.400 \
 $(plain report.html smaller.than.every | grep -o 'Why.*')" ]
   [[ $(plain report.html 'Without recursion') == '1 '*'✓ A pfd 0.900, pfd-list at level 0 1.000, at level 1 0.800 ✗ B'* ]]
   [[ $(plain report.html 'More levels') == '1 '*'✓ A'*'✗ B'* ]]
   gpuir lab report small -o report.html
-  [[ $(plain report.html smaller.than.every) == '0 '*'✓ small'* ]]
+  [[ $(plain report.html smaller.than.every) == '0 '*'✓ small/codecs'* ]]
   gpuir lab report large -o report.html
-  [[ $(plain report.html smaller.than.every) == '2 '*'✗ large'* ]]
+  [[ $(plain report.html smaller.than.every) == '2 '*'✗ large/codecs'* ]]
   # a value that the test needs is missing, so it is not judged, and what is known is shown
   sed -i '/pfd-list:0/d' small/codecs.tsv
   gpuir lab report small -o report.html
-  [[ $(plain report.html 'Without recursion') == '3 '*'– small pfd 0.900, pfd-list at level 0 -, at level 1 0.800'* ]]
+  [[ $(plain report.html 'Without recursion') == '4 '*'– small/codecs pfd 0.900, pfd-list at level 0 -, at level 1 0.800'* ]]
+}
+
+# rates FILE GPU CORE [GPU-LEAST GPU-MOST]: of Ding's Figure 4, on short lists
+rates() {
+  { printf 'figure\tseries\tx\ty\tunit\tmin\tmax\tn\n'
+    printf 'ding-fig4\tpfd-list/GPU\t64\t%s\tM/s\t%s\t%s\t3\n' "$2" "${4:-$2}" "${5:-$2}"
+    printf 'ding-fig4\tpfd-list\t64\t%s\tM/s\t%s\t%s\t3\n' "$3" "$3" "$3"; } >"$1"
+}
+
+# verdict LOG CLAIM: of all logs that decide
+verdict() {
+  gpuir lab report -o v.tsv "$1"
+  awk -F '\t' -v c="$2" '$1 == c { print $6; exit }' v.tsv
+}
+
+@test "a claim whose interval crosses its threshold is open; one log that fails it outweighs one that is open" {
+  mkdir logs
+  rates logs/a.tsv 50 100
+  [ "$(verdict logs ding-fig4/short)" = held ]
+  rates logs/a.tsv 90 100 # each was measured once, 12 % either way
+  [ "$(verdict logs ding-fig4/short)" = open ]
+  rates logs/a.tsv 80 100 40 87.9
+  [ "$(verdict logs ding-fig4/short)" = held ]
+  rates logs/a.tsv 80 100 40 88.1
+  [ "$(verdict logs ding-fig4/short)" = open ]
+  rates logs/a.tsv 150 100
+  [ "$(verdict logs ding-fig4/short)" = 'did not hold' ]
+  rates logs/b.tsv 90 100
+  [ "$(verdict logs ding-fig4/short)" = 'did not hold' ]
+  rates logs/a.tsv 50 100
+  [ "$(verdict logs ding-fig4/short)" = open ]
+  rates logs/c.tsv 150 100
+  [ "$(verdict logs ding-fig4/short)" = 'held in part' ]
+}
+
+@test "a formula is over one file: rates of two runs are not mixed" {
+  mkdir logs
+  local at
+  for at in 'a parallel 900' 'a gpu 500' 'a cpu 300' 'b parallel 100'; do
+    read -r file series x <<<"$at"
+    [ -f "logs/$file.tsv" ] || printf '# plot\tding-fig7\tlines\t\tt\tx\ty\t\nfigure\tseries\tx\ty\tunit\n' >"logs/$file.tsv"
+    printf 'ding-fig7\t%s/mean\t%s\t1\tms\n' "$series" "$x" >>"logs/$file.tsv"
+    printf 'ding-fig7\t%s/mean/saturated\t%s\t1\tms\n' "$series" "$((x * 21 / 20))" >>"logs/$file.tsv"
+  done
+  [ "$(verdict logs ding-fig7/both)" = held ]
+  printf 'ding-fig7\tcpu/mean\t500\t1\tms\nding-fig7\tgpu/mean\t500\t1\tms\n' >>logs/b.tsv
+  [ "$(verdict logs ding-fig7/both)" = 'held in part' ]
+  sed -i 's|parallel/mean\t900|parallel/mean\t830|' logs/a.tsv # the steps between rates are larger than what it gains
+  rm logs/b.tsv
+  [ "$(verdict logs ding-fig7/both)" = open ]
+}
+
+@test "logs that a claim names decide it, if they are there" {
+  mkdir -p results/schedulers-more
+  cp "$root/tools/results/schedulers-more/"ding-{part,web-57}.tsv results/schedulers-more
+  [ "$(verdict results/schedulers-more ding-fig7/memory)" = 'did not hold' ] # 30 %; the other log has 100
+  mv results mine
+  [ "$(verdict mine/schedulers-more ding-fig7/memory)" = 'held in part' ]
+}
+
+@test "verdicts.tsv and figures.tsv are what the committed logs give, and a changed digit shows in them" {
+  cp -r "$root/tools/results" .
+  logs() { # as LAB_LOGS of the Makefile
+    sed -n '/^LAB_LOGS/,/^$/p' "$root/Makefile" | grep -o '\blab[a-z-]*\|schedulers[a-z-]*\|tatikonda-large' | sort -u |
+      sed 's|^|results/|'
+    echo results/tatikonda*.tsv
+  }
+  # shellcheck disable=SC2046 # names without blanks
+  gpuir lab report -o v.tsv $(logs)
+  cmp v.tsv results/verdicts.tsv
+  RESULTS=results python3 "$root/tools/scripts/figures.py" --check
+  # a digit that decides
+  grep -q $'^ding-fig3/rice\t.*\tdid not hold\tlab/codecs' results/verdicts.tsv
+  sed -i '/^ding-fig3\tsize\trice\t/s/0\.8/0.1/g' results/lab/codecs.tsv
+  # shellcheck disable=SC2046
+  gpuir lab report -o v.tsv $(logs)
+  grep -q $'^ding-fig3/rice\t.*\theld in part\tlab/codecs' v.tsv
+  # any other digit
+  sed -i '0,/^griffin-fig7\t/s/^\(griffin-fig7\t[^\t]*\t[^\t]*\t\)/\19/' results/lab-web/search.tsv
+  run env RESULTS=results python3 "$root/tools/scripts/figures.py" --check
+  [ "$status" -eq 1 ]
+  [[ $output == *'only in the logs: griffin-fig7'* && $output == *'only in the logs: ding-fig3'* ]]
+}
+
+@test "every log of the laboratory has a label in words" {
+  # shellcheck disable=SC2046
+  gpuir lab report -o v.html $(sed -n '/^LAB_LOGS/,/^$/p' "$root/Makefile" |
+    grep -o '\blab[a-z-]*\|schedulers[a-z-]*\|tatikonda-large' | sort -u | sed "s|^|$root/tools/results/|") \
+    "$root"/tools/results/tatikonda*.tsv
+  run ! grep -E '<summary>(lab|schedulers|tatikonda)[a-z-]*(/[a-z0-9-]+)?( <code>|</summary>)' v.html
 }
 
 @test "heads of logs are quoted as text, and other charts stand behind those of the papers" {
@@ -137,49 +226,26 @@ $(plain report.html smaller.than.every | grep -o 'Why.*')" ]
   sed -n '/id="other"/,/id="logs"/p' report.html | grep -q '<h3>other</h3>'
 }
 
-@test "files of one collection that have a figure in common make one chart of it, unless their series are the same" {
-  mkdir load
-  printf '# plot\tgriffin-fig14\tbars\t\tLatency\tterms\tms\t\nfigure\tseries\tx\ty\tunit\n' |
-    tee load/a.tsv load/b.tsv >load/c.tsv
-  printf 'griffin-fig14\tGriffin/transfer\t%s\t%s\tms\n' 2 5 3 10 >>load/a.tsv
-  printf 'griffin-fig14\tCPU/transfer\t%s\t%s\tms\n' 3 40 '>6' 50 >>load/b.tsv
-  printf 'griffin-fig14\tGriffin-GPU/transfer\t%s\t%s\tms\n' 3 13 >>load/c.tsv
-  gpuir lab report load -o report.html
-  [ "$(grep -c '<svg' report.html)" -eq 1 ]
-  [[ $(plain report.html '10 times as fast') == '0 '*'✓ load ms of 3 terms, lists sent for each query: Griffin 10.0, CPU 40.0, GPU 13.0;'* ]]
-  python3 - <<'END'
-import html, re
-page = open("report.html", encoding="utf-8").read()
-rows = re.findall(r"<tr>(.*?)</tr>", page[page.index('class="values"'):page.index("</figure>")])
-cells = [[html.unescape(c) for c in re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row)] for row in rows]
-assert cells == [["terms", "Griffin/transfer", "CPU/transfer", "Griffin-GPU/transfer"], ["2", "5", "", ""],
-    ["3", "10", "40", "13"], [">6", "", "50", ""]], cells
-END
-  cp load/a.tsv load/d.tsv # the same series: a chart of its own, with the names of the files
-  gpuir lab report load -o report.html
-  [ "$(grep -c '<svg' report.html)" -eq 2 ]
-  grep -q '<figcaption class="dim"><code>a.tsv</code>' report.html
-  grep -q '<figcaption class="dim"><code>d.tsv</code>' report.html
-}
-
 @test "the folder build/lab is the default, and the same logs give the same bytes" {
   sizes build/lab 0.5 0.9 1.0 0.8 0.79 0.78
   prints '' gpuir lab report -o a.html
-  prints '' gpuir lab report lab=build/lab -o b.html
+  prints '' gpuir lab report build/lab/ -o b.html
   cmp a.html b.html
-  prints '' gpuir lab report lab=build/lab/codecs.tsv -o b.html # a file alone
+  prints '' gpuir lab report build/lab/codecs.tsv -o b.html # a file alone
   cmp a.html b.html
-  prints '' gpuir lab report build/lab/codecs.tsv -o b.html
-  grep -q '<dt>codecs.tsv, <code>codecs.tsv</code></dt>' b.html
+  prints '' gpuir lab report 'A <b>=build/lab/codecs.tsv' -o b.html
+  grep -q '<summary>A &lt;b&gt; <code>lab/codecs.tsv</code></summary>' b.html
 }
 
 # ---- what is refused ------------------------------------------------------------------------------------------------
 
 @test "misuse, missing and damaged files are refused" {
   sizes logs 0.5 0.9 1.0 0.8 0.79 0.78
-  fails 2 '-o FILE.html is missing' gpuir lab report logs
+  : >no.txt
+  fails 2 '-o FILE.html or -o FILE.tsv is missing' gpuir lab report logs
   fails 2 '--sample' gpuir lab report --sample 3 -o report.html logs
   fails 1 'none: No such file' gpuir lab report none -o report.html
+  fails 1 'no.txt: the name does not end in .tsv' gpuir lab report no.txt -o report.html
   mkdir empty
   fails 1 'empty: no TSV files' gpuir lab report logs empty -o report.html
   fails 1 'none/report.html: No such file' gpuir lab report logs -o none/report.html

@@ -318,6 +318,17 @@ static int write_svg(const char *dir, const char *id, const cli_buf *svg) {
   return bad ? CLI_FAIL : CLI_OK;
 }
 
+static int compare_x(const void *x, const void *y) {
+  const plot_point *a = (const plot_point *)x, *b = (const plot_point *)y;
+  return (a->x > b->x) - (a->x < b->x);
+}
+
+/* Lines go from left to right, in whatever order a search for the highest rate came to its points. */
+static void sort_lines(plot_chart *c) {
+  for (size_t i = 0; c->figure.shape == LAB_LINES && i < c->nseries; i++)
+    qsort(c->series[i].point, c->series[i].n, sizeof *c->series[i].point, compare_x);
+}
+
 /* Where charts go. */
 typedef struct drain {
   plot_sink *sink;
@@ -341,6 +352,7 @@ static int draw(const table *t, const picker *k, const lab_figure *figure, const
     cli_error("%s: no values for %s", t->path, figure->id);
     code = CLI_FAIL;
   }
+  sort_lines(&c);
   if (code == CLI_OK) code = to->sink(to->user, &c);
   plot_chart_free(&c);
   return code;
