@@ -16,6 +16,7 @@
 #include "tools/cli/util.c"
 #define place source_place /* input.c has its own */
 #define read_text source_read_text
+#include "tools/common/open.c"
 #include "tools/common/source.c"
 #undef place
 #undef read_text

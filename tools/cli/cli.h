@@ -372,6 +372,8 @@ void cli_input_exclude(cli_input *in, const char *output);
 /* Reads one operand: a file, a folder or "-". 0, or the value that ended the reading: CLI_FAIL
  * after a message, or what add returned; a signal is left in cli_signal. */
 int cli_input_read(cli_input *in, const char *operand);
+/* The same of an operand that is open already, by open_named; the descriptor stays open. */
+int cli_input_read_open(cli_input *in, const char *operand, int fd, const struct stat *st);
 void cli_input_free(cli_input *in);
 /* Computes XXH3 of an open file's bytes, from the first one on; 0 if that fails. */
 uint64_t cli_hash_file(int fd);

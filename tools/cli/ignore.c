@@ -1,7 +1,8 @@
 /* ignore.c - the patterns of .gitignore files: which files of a folder are left out (gitignore(5)). */
 #include "cli.h"
 
-#include <fcntl.h>
+#include "../common/open.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -95,10 +96,10 @@ void cli_ignore_read(cli_ignore *g, const cli_ignore *up, const char *name, int 
   memset(g, 0, sizeof *g);
   g->up = up;
   g->name = name;
-  const int fd = openat(folder, ".gitignore", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
   struct stat st;
-  if (fd < 0) return;
-  if (!fstat(fd, &st) && S_ISREG(st.st_mode) && (size_t)st.st_size <= IGNORE_MOST) {
+  int fd;
+  if (open_entry(folder, ".gitignore", 0, NULL, &fd, &st)) return;
+  if (S_ISREG(st.st_mode) && (size_t)st.st_size <= IGNORE_MOST) {
     size_t len = 0;
     g->text = (char *)cli_resize(NULL, (size_t)st.st_size + 1, 1);
     while (len < (size_t)st.st_size && (n = read(fd, g->text + len, (size_t)st.st_size - len)) > 0) len += (size_t)n;

@@ -5,11 +5,13 @@
  */
 #include "cli.h"
 
+#include "../common/open.h"
 #include "../common/source.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -565,13 +567,11 @@ static int is_output(const cli_input *in, const struct stat *st) {
   return 0;
 }
 
-/* Says that a file or folder cannot be read, and why: errno. What a follower has of it stays, unless it has gone
- * meanwhile. */
-static int unreadable(cli_input *in, const char *name, const char *path, int named) {
-  const int error = errno;
+/* Says that a file or folder cannot be read, and why. What a follower has of it stays, unless it has gone meanwhile. */
+static int unreadable(cli_input *in, const char *name, const char *path, int named, int error) {
   if (in->follower && !named && (error == ENOENT || error == ENOTDIR)) return 0;
   in->failed++;
-  cli_error("%s: %s", name, strerror(error));
+  cli_error("%s: %s", name, error == ESTALE ? "it was replaced again and again while it was read" : strerror(error));
   if (in->follower) {
     char *source = cli_input_source(in, path);
     in->follower->unread(in->user, source);
@@ -580,156 +580,194 @@ static int unreadable(cli_input *in, const char *name, const char *path, int nam
   return named ? CLI_FAIL : 0;
 }
 
-/* A file within a folder (named 0) or of the command line (named 1). */
-static int read_file(cli_input *in, const char *name, const char *path, int named) {
-  struct stat st;
-  int fd, r;
-  /* What was a file a moment ago may be a FIFO now: do not wait for its writer. */
-  fd = open(path, named ? O_RDONLY | O_CLOEXEC : O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0 || fstat(fd, &st)) {
-    r = unreadable(in, name, path, named);
-    if (fd >= 0) close(fd);
-    return r;
-  }
-  if (is_output(in, &st)) {
-    if (named) cli_error("%s: it is the index to be written", name);
-    r = named ? CLI_FAIL : 0;
-  } else {
-    uint64_t failed = in->failed;
-    r = read_open_file(in, fd, name, path, &st, named);
-    if (named && !r && in->failed > failed) r = CLI_FAIL; /* half a file is not what was asked for */
-  }
-  close(fd);
-  return r;
+/* Reads an open file of a folder (named 0) or of the command line (named 1). */
+static int read_file(cli_input *in, int fd, const struct stat *st, const char *name, const char *path, int named) {
+  const uint64_t failed = in->failed;
+  const int r = read_open_file(in, fd, name, path, st, named);
+  return named && !r && in->failed > failed ? CLI_FAIL : r; /* half a file is not what was asked for */
 }
+
+/* ---- the walk ---- */
+
+#define HELD 64u /* folders that are open at a time */
+#define TRIES 8u /* to open an entry that is replaced meanwhile */
+
+/* A folder that is being read. */
+typedef struct level {
+  struct level *up; /* the folder that it is in; NULL: it was named */
+  const char *name; /* in there */
+  open_listed is;
+  int fd; /* -1: closed, while folders far below are read */
+  cli_ignore ignore;
+} level;
 
 typedef struct entry {
-  char *name; /* a folder's ends with '/', which is how its contents sort among the others */
+  char *name;
+  int folder;
+  open_listed is;
 } entry;
 
+/* In the order of paths: a folder's name ends with '/', which is how its contents sort among the others. */
 static int by_name(const void *a, const void *b) {
-  const unsigned char *p = (const unsigned char *)((const entry *)a)->name;
-  const unsigned char *q = (const unsigned char *)((const entry *)b)->name;
+  const entry *x = (const entry *)a, *y = (const entry *)b;
+  const unsigned char *p = (const unsigned char *)x->name, *q = (const unsigned char *)y->name;
   while (*p && *p == *q) p++, q++;
-  return *p < *q ? -1 : *p > *q;
+  return (*p ? *p : x->folder ? '/' : 0) - (*q ? *q : y->folder ? '/' : 0);
 }
 
-typedef struct ancestor {
-  const struct ancestor *up;
-  dev_t dev;
-  ino_t ino;
-  cli_ignore ignore;
-} ancestor;
-
 /* Joins folder and entry. The folder "." is left out of names. */
-static char *join(const char *folder, const char *name, size_t n) {
+static char *join(const char *folder, const char *name) {
   cli_buf b = {NULL, 0, 0};
   cli_buf_text(&b, folder);
   if (b.n && b.p[b.n - 1] != '/') cli_buf_char(&b, '/');
-  cli_buf_add(&b, name, n);
-  cli_buf_char(&b, 0);
+  cli_buf_add(&b, name, strlen(name) + 1);
   return b.p;
 }
 
-/* The entries of an open folder that are to be read, in byte order. 0; -1: errno. */
-static int list_folder(cli_input *in, DIR *dir, const char *path, const cli_ignore *ignore, entry **entries,
-    size_t *count) {
-  entry *list = NULL;
-  size_t n = 0, cap = 0;
-  struct dirent *d;
+/* Opens a folder anew that was closed for a while: it must be the one that it was. The named one stays open: from there
+ * the way down is found again, whatever has been renamed above it. One far above is closed in turn. 0, or errno. */
+static int hold(const cli_input *in, level *l) {
   struct stat st;
-  while (errno = 0, (d = readdir(dir)) != NULL) {
-    size_t len = strlen(d->d_name);
+  level *far = l;
+  int rc = 0;
+  if (l->fd < 0) rc = hold(in, l->up);
+  if (l->fd < 0 && !rc) rc = open_entry(l->up->fd, l->name, in->follow, &l->is, &l->fd, &st);
+  for (unsigned n = 1; far && n < HELD; n++) far = far->up;
+  if (!rc && far && far->up && far->fd >= 0) {
+    (void)close(far->fd);
+    far->fd = -1;
+  }
+  return rc;
+}
+
+/* Looks at an entry of an open folder. 1 if it is to be read; 0 if not, which is counted; -1: errno. */
+static int look_at(cli_input *in, const level *here, entry *e) {
+  struct stat st;
+  if (fstatat(here->fd, e->name, &st, AT_SYMLINK_NOFOLLOW)) return -1;
+  if (S_ISLNK(st.st_mode) && !in->follow) return in->links_skipped++, 0;
+  if (S_ISLNK(st.st_mode) && fstatat(here->fd, e->name, &st, 0)) return -1;
+  if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) return in->special_skipped++, 0;
+  e->folder = S_ISDIR(st.st_mode);
+  if (cli_ignored(&here->ignore, e->name, e->folder)) return in->ignored++, 0;
+  e->is.device = st.st_dev;
+  e->is.inode = st.st_ino;
+  return 1;
+}
+
+/* The entries of an open folder that are to be read, in byte order. 0, or errno. */
+static int list_folder(cli_input *in, const level *here, const char *path, entry **entries, size_t *count) {
+  entry *list = NULL, e;
+  size_t n = 0, cap = 0;
+  const struct dirent *d;
+  const int fd = fcntl(here->fd, F_DUPFD_CLOEXEC, 0);
+  DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+  int error = dir ? 0 : errno;
+  if (!dir && fd >= 0) (void)close(fd);
+  while (dir && (errno = 0, (d = readdir(dir)) != NULL)) {
     if (!strcmp(d->d_name, ".") || !strcmp(d->d_name, "..")) continue;
     if (d->d_name[0] == '.' && !in->hidden) {
       in->hidden_skipped++;
       continue;
     }
-    int bad = fstatat(dirfd(dir), d->d_name, &st, AT_SYMLINK_NOFOLLOW);
-    if (!bad && S_ISLNK(st.st_mode)) {
-      if (!in->follow) {
-        in->links_skipped++;
-        continue;
-      }
-      bad = fstatat(dirfd(dir), d->d_name, &st, 0);
-    }
-    if (bad) {
-      char *p = join(path, d->d_name, len);
-      (void)unreadable(in, p, p, 0);
+    e.name = cli_copy(d->d_name, strlen(d->d_name));
+    const int wanted = look_at(in, here, &e);
+    if (wanted < 0) {
+      const int why = errno;
+      char *p = join(path, e.name);
+      (void)unreadable(in, p, p, 0, why);
       free(p);
-      continue;
     }
-    if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) {
-      in->special_skipped++;
-      continue;
+    if (wanted > 0) {
+      if (n == cap) list = (entry *)cli_resize(list, cap = cap ? cap * 2 : 64, sizeof *list);
+      list[n++] = e;
+    } else {
+      free(e.name);
     }
-    if (cli_ignored(ignore, d->d_name, S_ISDIR(st.st_mode))) {
-      in->ignored++;
-      continue;
-    }
-    if (n == cap) list = (entry *)cli_resize(list, cap = cap ? cap * 2 : 64, sizeof *list);
-    list[n].name = (char *)cli_resize(NULL, len + 2, 1);
-    memcpy(list[n].name, d->d_name, len);
-    list[n].name[len] = S_ISDIR(st.st_mode) ? '/' : 0;
-    list[n++].name[len + 1] = 0;
   }
-  int error = errno;
+  if (dir) error = errno;
+  if (dir) (void)closedir(dir);
   if (n) qsort(list, n, sizeof *list, by_name);
   *entries = list;
   *count = n;
-  errno = error;
-  return error ? -1 : 0;
+  return error;
 }
 
-static int read_folder(cli_input *in, const char *name, const char *path, int named, const ancestor *up) {
+/* Opens an entry as it was listed. If another file is there by now, as after an editor has saved it, that one is looked
+ * at and opened. 1; 0: it is not to be read any more, which is counted; -1: errno. */
+static int open_listed_entry(cli_input *in, level *here, entry *e, int *fd, struct stat *st) {
+  int rc = hold(in, here);
+  if (rc) return errno = rc, -1;
+  rc = open_entry(here->fd, e->name, in->follow, &e->is, fd, st);
+  for (unsigned n = 1; n < TRIES && (rc == ESTALE || rc == EINVAL || rc == ENXIO || rc == ELOOP); n++) {
+    const int wanted = look_at(in, here, e);
+    if (wanted <= 0) return wanted;
+    rc = open_entry(here->fd, e->name, in->follow, &e->is, fd, st);
+  }
+  errno = rc == EINVAL || rc == ENXIO || rc == ELOOP ? ESTALE : rc;
+  return rc ? -1 : 1;
+}
+
+static int read_folder(cli_input *in, level *here, const char *name, const char *path, int named);
+
+/* Reads an entry, and what is in it. */
+static int read_entry(cli_input *in, level *here, entry *e, const char *name, const char *path) {
+  struct stat st;
+  level below;
+  int fd = -1, r = 0, opened = -1;
+  errno = ENAMETOOLONG; /* of what has no path nothing could be shown */
+  if (strlen(path) < PATH_MAX) opened = open_listed_entry(in, here, e, &fd, &st);
+  if (opened < 0) return unreadable(in, name, path, 0, errno);
+  if (!opened) return 0;
+  if (is_output(in, &st) || !S_ISDIR(st.st_mode)) {
+    if (!is_output(in, &st)) r = read_file(in, fd, &st, name, path, 0);
+    (void)close(fd);
+    return r;
+  }
+  memset(&below, 0, sizeof below);
+  below.up = here;
+  below.name = e->name;
+  below.is = e->is;
+  below.fd = fd;
+  r = read_folder(in, &below, name, path, 0);
+  if (below.fd >= 0) (void)close(below.fd);
+  return r;
+}
+
+/* Returns whether a folder is one that it lies in: a link leads back. */
+static int is_circle(const level *here) {
+  for (const level *l = here->up; l; l = l->up)
+    if (l->is.device == here->is.device && l->is.inode == here->is.inode) return 1;
+  return 0;
+}
+
+/* Reads what is in an open folder. */
+static int read_folder(cli_input *in, level *here, const char *name, const char *path, int named) {
   entry *list;
   size_t n;
-  struct stat st;
-  ancestor here;
   int r = 0;
-  DIR *dir = opendir(path);
-  if (!dir) return unreadable(in, path, path, named);
-  if (fstat(dirfd(dir), &st)) {
-    closedir(dir);
-    return unreadable(in, path, path, named);
-  }
-  if (is_output(in, &st)) {
-    if (named) cli_error("%s: it is the index to be written", name);
-    closedir(dir);
-    return named ? CLI_FAIL : 0;
-  }
-  here.up = up;
-  here.dev = st.st_dev;
-  here.ino = st.st_ino;
-  for (const ancestor *a = up; a; a = a->up) {
-    if (a->dev != here.dev || a->ino != here.ino) continue;
+  if (is_circle(here)) {
     cli_error("%s: skipped: a link to a folder above it", path);
-    closedir(dir);
     in->links_skipped++;
     return 0;
   }
-  memset(&here.ignore, 0, sizeof here.ignore);
   if (!in->no_ignore) {
     const char *slash = strrchr(path, '/');
-    cli_ignore_read(&here.ignore, up ? &up->ignore : NULL, slash ? slash + 1 : path, dirfd(dir));
+    cli_ignore_read(&here->ignore, here->up ? &here->up->ignore : NULL, slash ? slash + 1 : path, here->fd);
   }
-  if (list_folder(in, dir, path, &here.ignore, &list, &n)) r = unreadable(in, path, path, named);
-  closedir(dir);
+  const int error = list_folder(in, here, path, &list, &n);
+  if (error) r = unreadable(in, path, path, named, error);
   for (size_t i = 0; i < n; i++) {
-    size_t len = strlen(list[i].name);
     if (!r && cli_signal) r = CLI_FAIL;
     if (!r) {
-      int folder = list[i].name[len - 1] == '/';
-      char *sub_name = join(name, list[i].name, len - (size_t)folder);
-      char *sub_path = join(path, list[i].name, len - (size_t)folder);
-      r = folder ? read_folder(in, sub_name, sub_path, 0, &here) : read_file(in, sub_name, sub_path, 0);
+      char *sub_name = join(name, list[i].name), *sub_path = join(path, list[i].name);
+      r = read_entry(in, here, &list[i], sub_name, sub_path);
       free(sub_name);
       free(sub_path);
     }
     free(list[i].name);
   }
   free(list);
-  cli_ignore_free(&here.ignore);
+  cli_ignore_free(&here->ignore);
   return r;
 }
 
@@ -779,23 +817,37 @@ void cli_input_exclude(cli_input *in, const char *output) {
   }
 }
 
+int cli_input_read_open(cli_input *in, const char *operand, int fd, const struct stat *st) {
+  level top;
+  if (is_output(in, st)) {
+    cli_error("%s: it is the index to be written", operand);
+    return CLI_FAIL;
+  }
+  if (!S_ISDIR(st->st_mode)) return read_file(in, fd, st, operand, operand, 1);
+  memset(&top, 0, sizeof top);
+  top.is.device = st->st_dev;
+  top.is.inode = st->st_ino;
+  top.fd = fd;
+  size_t n = strlen(operand);
+  while (n > 1 && operand[n - 1] == '/') n--;
+  char *name = cli_copy(operand, n);
+  const int r = read_folder(in, &top, strcmp(name, ".") ? name : "", operand, 1);
+  free(name);
+  return r;
+}
+
 int cli_input_read(cli_input *in, const char *operand) {
   struct stat st;
+  int fd;
   if (!strcmp(operand, "-")) {
     uint64_t failed = in->failed;
     int r = read_open_file(in, STDIN_FILENO, "-", NULL, NULL, 1);
     return !r && in->failed > failed ? CLI_FAIL : r;
   }
-  if (stat(operand, &st)) {
-    cli_error("%s: %s", operand, strerror(errno));
-    return CLI_FAIL;
-  }
-  if (!S_ISDIR(st.st_mode)) return read_file(in, operand, operand, 1);
-  size_t n = strlen(operand);
-  while (n > 1 && operand[n - 1] == '/') n--;
-  char *name = cli_copy(operand, n);
-  int r = read_folder(in, strcmp(name, ".") ? name : "", operand, 1, NULL);
-  free(name);
+  const int error = open_named(operand, &fd, &st);
+  if (error) return unreadable(in, operand, operand, 1, error);
+  const int r = cli_input_read_open(in, operand, fd, &st);
+  (void)close(fd);
   return r;
 }
 

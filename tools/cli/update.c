@@ -7,6 +7,8 @@
  */
 #include "cli.h"
 
+#include "../common/open.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -206,12 +208,14 @@ static int scan_operand(scan *s, const char *operand) {
   struct stat st;
   char *top = cli_input_path(&s->in, operand);
   char *source = cli_input_source(&s->in, operand);
-  int code = CLI_OK;
-  if (!stat(operand, &st)) {
-    code = cli_input_read(&s->in, operand);
-  } else if ((errno != ENOENT && errno != ENOTDIR) ||
+  int fd, code = CLI_OK;
+  const int error = open_named(operand, &fd, &st);
+  if (!error) {
+    code = cli_input_read_open(&s->in, operand, fd, &st);
+    (void)close(fd);
+  } else if ((error != ENOENT && error != ENOTDIR) ||
       (!cli_files_find(&s->files, source) && (!s->live->patient || has_below(s, top)))) {
-    cli_error("%s: %s", operand, strerror(errno));
+    cli_error("%s: %s", operand, strerror(error));
     code = CLI_FAIL;
   }
   if (!code && cli_signal) code = CLI_FAIL;

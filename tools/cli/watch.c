@@ -10,6 +10,8 @@
 #define _GNU_SOURCE /* ppoll */
 #include "cli.h"
 
+#include "../common/open.h"
+
 #include <errno.h>
 #include <string.h>
 
@@ -55,16 +57,14 @@ typedef struct watching {
 
 /* ---- folders ---- */
 
-/* Watches a folder and those in it. CLI_OK; CLI_FAIL after a message. A folder that cannot be opened is left to the
- * update, which says so. */
-static int watch_folder(watching *w, int parent, const char *name, unsigned depth) {
+/* Watches an open folder and those in it, and closes it. CLI_OK; CLI_FAIL after a message. A folder that cannot be
+ * opened is left to the update, which says so. */
+static int watch_folder(watching *w, int fd, const struct stat *is, const char *name, unsigned depth) {
   char path[64];
   struct stat st;
   struct dirent *d;
-  int code = CLI_OK;
-  const int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return CLI_OK;
-  if (fstat(fd, &st) || (st.st_dev == w->dev && st.st_ino == w->ino) || depth == DEEPEST) {
+  int code = CLI_OK, below;
+  if (!S_ISDIR(is->st_mode) || (is->st_dev == w->dev && is->st_ino == w->ino) || depth == DEEPEST) {
     (void)close(fd);
     return CLI_OK;
   }
@@ -84,7 +84,8 @@ static int watch_folder(watching *w, int parent, const char *name, unsigned dept
   while (!code && !cli_signal && (d = readdir(dir)) != NULL) {
     if (!strcmp(d->d_name, ".") || !strcmp(d->d_name, "..") || (d->d_name[0] == '.' && !w->hidden)) continue;
     if (fstatat(fd, d->d_name, &st, w->follow ? 0 : AT_SYMLINK_NOFOLLOW) || !S_ISDIR(st.st_mode)) continue;
-    code = watch_folder(w, fd, d->d_name, depth + 1);
+    if (open_entry(fd, d->d_name, w->follow, NULL, &below, &st)) continue;
+    code = watch_folder(w, below, &st, d->d_name, depth + 1);
   }
   (void)closedir(dir);
   return code;
@@ -93,7 +94,11 @@ static int watch_folder(watching *w, int parent, const char *name, unsigned dept
 /* Watches what an operand names: a folder with those in it; or the folder of a file, which may come and go. */
 static int watch_operand(watching *w, const char *operand) {
   struct stat st;
-  if (!stat(operand, &st) && S_ISDIR(st.st_mode)) return watch_folder(w, AT_FDCWD, operand, 0);
+  int fd;
+  if (!open_named(operand, &fd, &st)) {
+    if (S_ISDIR(st.st_mode)) return watch_folder(w, fd, &st, operand, 0);
+    (void)close(fd);
+  }
   const char *slash = strrchr(operand, '/');
   char *folder = slash ? cli_copy(operand, (size_t)(slash - operand) + 1) : cli_copy(".", 1);
   int code = CLI_OK;

@@ -5,6 +5,7 @@
 #ifndef _FILE_OFFSET_BITS
 #define _FILE_OFFSET_BITS 64
 #endif
+#include "open.h"
 #include "source.h"
 
 #include <errno.h>
@@ -287,13 +288,16 @@ static int walk_step(walk *w) {
 }
 
 /* Opens what the walk has come to for reading: that very file, whatever its name stands for by now. */
-static int walk_open(const walk *w, int *fd) {
+static int walk_open(const walk *w, int *fd, struct stat *st) {
   char self[64];
+  int rc;
   if (w->at.type != S_IFREG) return EINVAL;
   snprintf(self, sizeof self, "/proc/self/fd/%d", w->fd);
-  do *fd = open(self, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-  while (*fd < 0 && errno == EINTR);
-  return *fd < 0 ? errno : 0;
+  rc = open_entry(AT_FDCWD, self, 1, NULL, fd, st);
+  if (rc == 0 && S_ISREG(st->st_mode)) return 0;
+  if (rc == 0) close(*fd);
+  *fd = -1;
+  return rc ? rc : EINVAL;
 }
 
 int source_open(const char *path, dev_t mount, int *fd, struct stat *st) {
@@ -308,14 +312,8 @@ int source_open(const char *path, dev_t mount, int *fd, struct stat *st) {
   memcpy(w.rest, path + strspn(path, "/"), n + 1 - strspn(path, "/"));
   rc = walk_start(&w);
   while (rc == 0 && w.rest[0]) rc = walk_step(&w);
-  if (rc == 0) rc = walk_open(&w, fd);
+  if (rc == 0) rc = walk_open(&w, fd, st);
   walk_end(&w);
-  if (rc == 0 && fstat(*fd, st) != 0) rc = errno;
-  if (rc == 0 && !S_ISREG(st->st_mode)) rc = EINVAL;
-  if (rc && *fd >= 0) {
-    close(*fd);
-    *fd = -1;
-  }
   return rc;
 }
 
