@@ -267,7 +267,7 @@ static void check_rounds(const lists *l, const queries *qs, const char *codec) {
     desc.room = room;
     desc.queries = qs->n;
     desc.terms = (uint32_t)(16 * qs->n);
-    desc.sent = desc.coded = sent;
+    desc.coded = sent;
     if (gpuir_cuda_lab_open(&desc, &lab, &err)) {
       printf("# %s\n", err.msg);
       report(0, "open for steps", codec);
@@ -289,8 +289,19 @@ static void check_rounds(const lists *l, const queries *qs, const char *codec) {
       report(!status && !memcmp(counts, qs->counts, qs->n * 4) && !memcmp(docs, qs->docs, qs->total * 4),
           "batch by a part of the device in", codec);
     }
-    for (q = 0; q < qs->n; want += qs->counts[q++])
-      for (m = 0; m < 3; m++)
+    if (sent) {
+      gpuir_cuda_lab_close(lab);
+      desc.sent = 1;
+      if (gpuir_cuda_lab_open(&desc, &lab, &err)) {
+        printf("# %s\n", err.msg);
+        report(0, "open for rounds", codec);
+        continue;
+      }
+      status = gpuir_cuda_lab_batch(lab, of, qs->start, qs->n, &way, counts, docs, room, &parts, &err);
+      report(status == GPUIR_E_ARGUMENT, "no batch of lists that are sent in", codec);
+    }
+    for (q = 0; q < qs->n; want += qs->counts[q++]) /* "skip" first: what it does not send is on no device then */
+      for (m = 2; m >= 0; m--)
         ok[m] = ok[m] &&
             rounds_right(lab, l, of + qs->start[q], qs->start[q + 1] - qs->start[q], methods[m], want, qs->counts[q],
                 docs, &err);

@@ -6,8 +6,9 @@
  * up in the other lists of its query, a thread a docID, and what is found is compacted and fetched. While a batch runs,
  * the next one is collected. A batch is also closed when its first query has waited for long enough.
  *
- * The paper's answer is the documents; here cores score and rank them as well, so that hits can be compared, and the
- * time of that is told apart. Thread 0 of the pool drives the device, the others are those cores.
+ * The paper's answer is the documents: answer=documents. By default cores score and rank them as well, so that hits can
+ * be compared, and the time of that is told apart; it then bounds how many queries a second are answered. Thread 0 of
+ * the pool drives the device, the others are those cores.
  */
 #include "probe.h"
 #include "scheduler.h"
@@ -23,6 +24,7 @@
 typedef struct tally {
   uint64_t batches, queries, full, postings; /* full: closed by the threshold */
   double collect, plan, send, run, fetch, rank;
+  double *ms; /* of each batch, on the device and for it; [batches] */
 } tally;
 
 #define MOST_VARIANTS 24u /* thresholds, and methods */
@@ -34,6 +36,7 @@ typedef struct settings {
   const char *method; /* this variant's */
   unsigned confined; /* the same */
   size_t nthresholds, nmethods, nprocessors;
+  int documents; /* the answer is the documents, which cores do not rank */
   load_lists lists;
   gpuir_cuda_lab *lab; /* NULL: a processor stands for the device */
   tally tally;
@@ -55,6 +58,7 @@ typedef struct found {
 
 typedef struct ao {
   gpuir_pool *pool;
+  const load_setup *setup;
   settings *set;
   batch filling, *ready; /* ready: closed, [nready] in order */
   size_t nready, capready;
@@ -235,7 +239,9 @@ static void hand_on_all(ao *a, const batch *b, int status) {
 static void add_parts(ao *a, const batch *b, double plan_ns, const gpuir_cuda_lab_parts *parts, uint64_t since) {
   tally *t = &a->set->tally;
   pthread_mutex_lock(&a->lock);
-  t->batches++;
+  if ((t->batches & (t->batches - 1)) == 0)
+    t->ms = (double *)cli_resize(t->ms, t->batches ? 2 * (size_t)t->batches : 1, sizeof *t->ms);
+  t->ms[t->batches++] = plan_ns / 1e6 + parts->plan + parts->send + parts->run + parts->fetch;
   t->queries += b->n;
   t->postings += b->postings;
   t->collect += (double)(since - b->since);
@@ -279,6 +285,22 @@ static int overdue(const gpuir_task *t) {
   return t->deadline && cli_nanoseconds() > t->deadline ? GPUIR_E_DEADLINE : GPUIR_OK;
 }
 
+static int compare_docs(const void *x, const void *y) {
+  const uint32_t a = *(const uint32_t *)x, b = *(const uint32_t *)y;
+  return (a > b) - (a < b);
+}
+
+/* Answers with documents that nobody ranks. The best ones are known, and must be among them, and no more documents may
+ * be there where the best ones are all; the query then gets these for its hits, else one too many. */
+static void take_documents(const ao *a, const found *f) {
+  const load_query *q = &a->setup->queries[query_of(f->task)];
+  int right = f->n >= q->n && (f->n == q->n || q->n == f->task->k);
+  for (size_t i = 0; i < q->n && right; i++)
+    right = bsearch(&q->hits[i].docid, f->docs, f->n, sizeof *f->docs, compare_docs) != NULL;
+  if (right) memcpy(f->task->hits, q->hits, q->n * sizeof *q->hits);
+  f->task->count = q->n + !right;
+}
+
 /* Ranks a query; one that the device failed on is intersected here. */
 static void rank(ao *a, found *f) {
   const lab_and *and_ = a->set->lists.ands[query_of(f->task)];
@@ -290,7 +312,8 @@ static void rank(ao *a, found *f) {
     load_decode(and_, 0, f->docs);
     for (unsigned i = 1; i < and_->n; i++) f->n = load_filter(and_, i, f->docs, f->n);
   }
-  if (!status) f->task->count = load_rank(and_, f->docs, f->n, f->task->k, f->task->hits);
+  if (!status && a->set->documents) take_documents(a, f);
+  else if (!status) f->task->count = load_rank(and_, f->docs, f->n, f->task->k, f->task->hits);
   free(f->docs);
   pthread_mutex_lock(&a->lock);
   a->set->tally.rank += (double)(cli_nanoseconds() - since);
@@ -340,7 +363,9 @@ static int ao_create(gpuir_pool *pool, void **state, gpuir_error *err) {
   ao *a = (ao *)cli_resize(NULL, 1, sizeof *a);
   memset(a, 0, sizeof *a);
   a->pool = pool;
+  a->setup = setup;
   a->set = set;
+  free(a->set->tally.ms);
   memset(&a->set->tally, 0, sizeof a->set->tally);
   pthread_mutex_init(&a->lock, NULL);
   pthread_condattr_init(&clock);
@@ -409,6 +434,7 @@ static int ao_param(void *settings_, const char *p) {
     s->codec = cli_copy(p + 6, strlen(p + 6));
     return 0;
   }
+  if (load_choice(p, "answer", "hits|documents", &s->documents)) return 0;
   if (load_numbers(p, "processors", 0, 4096, s->processors, MOST_VARIANTS, &s->nprocessors)) return 0;
   return load_number(p, "wait", 0.001, 1e6, &s->wait_ms) ? 0 : -1;
 }
@@ -448,8 +474,9 @@ static int ao_prepare(load_setup *setup, lab_report *report) {
   settings *s = (settings *)setup->scheduling;
   lab_note(report, "ao",
       "a batch closes at a sum of its shortest lists or after %.6g ms; lists %s; a core drives the "
-      "device, %llu rank",
-      s->wait_ms, s->codec ? s->codec : "as arrays", (unsigned long long)setup->threads);
+      "device, %llu %s; ao-response has the mean over the batches and its 95 %% bootstrap interval",
+      s->wait_ms, s->codec ? s->codec : "as arrays", (unsigned long long)setup->threads,
+      s->documents ? "compare the documents and do not rank them" : "rank");
   const int code = load_lists_read(setup, 1, &s->lists);
   if (code != CLI_OK || !setup->gpu.cuda || !s->lists.n) return code;
   const lab_gpu_size size = largest(setup, s);
@@ -469,8 +496,12 @@ static void ao_tell(const load_setup *setup, lab_report *report, const load_run 
   if (!(run->rate > 0) && s->confined && s->lab && t->run > 0) {
     lab_row_at(report, "ao-fig9a", name, s->confined, (double)t->postings / t->run, "billion docIDs/s");
   } else if (!(run->rate > 0)) { /* collecting takes what generating does then */
-    lab_row_at(report, "ao-throughput", name, s->threshold, x->achieved, "queries/s");
-    lab_row_at(report, "ao-response", name, s->threshold, device / n / 1e6, "ms");
+    char answer[112];
+    snprintf(answer, sizeof answer, "%s%s", name, s->documents ? "/documents" : "");
+    lab_row_at(report, "ao-throughput", answer, s->threshold, x->achieved, "queries/s");
+    if (t->batches)
+      lab_row_of_at(report, "ao-response", name, s->threshold, lab_bootstrap(t->ms, (size_t)t->batches), "ms");
+    lab_row_at(report, "ao-batch", name, s->threshold, (double)t->postings / n, "docIDs");
     if (device > 0) lab_row_at(report, "ao-fig9b", name, s->threshold, 100 * t->run / device, "percent");
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
       if (!(parts[i].ns > 0)) continue;
@@ -498,10 +529,12 @@ static void ao_free(void *settings_) {
   load_lists_free(&s->lists);
   forget_methods(s);
   free(s->codec);
+  free(s->tally.ms);
   free(s);
 }
 
 static const gpuir_policy policy = {"ao", ao_create, ao_submit, ao_work, ao_stop, ao_destroy};
 
-const load_scheduler load_ao = {&policy, "c=N,..., wait=MS, method=NAME,..., codec=NAME, processors=N,...", 1, ao_make,
-    ao_param, ao_threads, ao_device, ao_prepare, ao_vary, ao_tell, ao_free};
+const load_scheduler load_ao = {&policy,
+    "c=N,..., wait=MS, method=NAME,..., codec=NAME, processors=N,..., answer=hits|documents", 1, ao_make, ao_param,
+    ao_threads, ao_device, ao_prepare, ao_vary, ao_tell, ao_free};

@@ -62,6 +62,8 @@ int lab_gpu_find(lab *l) {
         "by events; "
         "those of whole searches are by the clock",
         info.device, driver, info.runtime_version / 1000, info.runtime_version % 1000 / 10);
+    if (l->cold)
+      lab_note(&l->report, "cold", "twice as many bytes as the device's cache has are written before each of its runs");
     return CLI_OK;
   }
   if (l->backend == CLI_BACKEND_GPU) return cli_fail("--backend gpu", status, &err);
@@ -93,6 +95,7 @@ int lab_gpu_open(const lab_codec *codec, const lab_list *const *list, size_t n, 
   desc.queries = size->queries;
   desc.terms = (uint32_t)size->terms;
   desc.coded = codec != NULL;
+  desc.cold = size->cold;
   int status = gpuir_cuda_lab_open(&desc, gpu, &err);
   free((void *)docs);
   free(lengths);
@@ -136,6 +139,7 @@ int lab_gpu_decode(const lab *l, const lab_codec *codec, const lab_list *lists, 
   uint64_t longest = 0, blocks = 0;
   memset(t, 0, sizeof *t);
   memset(&size, 0, sizeof size);
+  size.cold = l->cold;
   for (size_t i = 0; i < n; i++) {
     list[i] = &lists[i];
     if (lists[i].n > longest) longest = lists[i].n;

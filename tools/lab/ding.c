@@ -34,7 +34,7 @@ typedef struct settings {
   ding_learning learning;
   ding_costs *costs;
   double streams, batch, train, passes, memory; /* memory: MiB of the device for lists; 0: as many as there are */
-  int scale, modes[4]; /* modes: of the variants */
+  int scale, paper, modes[4]; /* paper: the device goes by the paper's methods; modes: of the variants */
   size_t nmodes;
   /* Of a run, under its lock. */
   tally side[DING_SIDES];
@@ -300,11 +300,12 @@ static int ding_param(void *settings_, const char *p) {
   if (!strcmp(p, "adaptive")) return r->adaptive = 1, 0;
   const int known = load_choices(p, "mode", "parallel|cpu|gpu|serialized", s->modes, &s->nmodes) ||
       load_choice(p, "steal", "fair|plain", &r->plain) || load_choice(p, "scale", "log|linear", &s->scale) ||
-      load_number(p, "theta", 0, 10, &r->theta) || load_number(p, "urgent", 0, 1, &r->urgent) ||
-      load_number(p, "cost", 0, 1000, &r->weight[0]) || load_number(p, "slack", 0, 1000, &r->weight[1]) ||
-      load_number(p, "affinity", 0, 1000, &r->weight[2]) || load_number(p, "streams", 1, 64, &s->streams) ||
-      load_number(p, "batch", 1, 65536, &s->batch) || load_number(p, "train", 1, 1e6, &s->train) ||
-      load_number(p, "passes", 1, 99, &s->passes) || load_number(p, "memory", 1, 1e6, &s->memory);
+      load_choice(p, "gpu", "engine|pmf3+tree", &s->paper) || load_number(p, "theta", 0, 10, &r->theta) ||
+      load_number(p, "urgent", 0, 1, &r->urgent) || load_number(p, "cost", 0, 1000, &r->weight[0]) ||
+      load_number(p, "slack", 0, 1000, &r->weight[1]) || load_number(p, "affinity", 0, 1000, &r->weight[2]) ||
+      load_number(p, "streams", 1, 64, &s->streams) || load_number(p, "batch", 1, 65536, &s->batch) ||
+      load_number(p, "train", 1, 1e6, &s->train) || load_number(p, "passes", 1, 99, &s->passes) ||
+      load_number(p, "memory", 1, 1e6, &s->memory);
   return known ? 0 : -1;
 }
 
@@ -353,6 +354,8 @@ static int ding_prepare(load_setup *setup, lab_report *report) {
   settings *s = (settings *)setup->scheduling;
   ding_rules *r = &s->rules;
   r->deadline = setup->deadline_ns ? (double)setup->deadline_ns : USUAL_DEADLINE;
+  setup->intersection = s->paper ? "pmf3" : NULL;
+  setup->ranking = s->paper ? "tree" : NULL;
   s->learning.train = (size_t)s->train;
   s->learning.passes = (unsigned)s->passes;
   s->learning.linear = s->scale;
@@ -363,10 +366,11 @@ static int ding_prepare(load_setup *setup, lab_report *report) {
   lab_note(report, "ding",
       "theta %.3g%s, steals %s; a deadline of %.6g ms, urgent after %.3g of it; an own "
       "queue goes by %.3g cost + %.3g slack + %.3g affinity; %u cores, %u streams of batches of %.0f, whose drivers "
-      "spin; costs learned from %.0f queries, medians of %.0f, all processors at work, %s",
+      "spin; costs learned from %.0f queries, medians of %.0f, all processors at work, %s; the GPU answers by %s",
       r->theta, r->adaptive ? " at first, adaptive" : "", r->plain ? "always" : "unless the owner is sooner",
       r->deadline / 1e6, r->urgent, r->weight[0], r->weight[1], r->weight[2], s->learning.servers[DING_CPU],
-      s->learning.servers[DING_GPU], s->batch, s->train, s->passes, s->scale ? "as they are" : "as logarithms");
+      s->learning.servers[DING_GPU], s->batch, s->train, s->passes, s->scale ? "as they are" : "as logarithms",
+      s->paper ? "Parallel Merge Find and a tree of maxima, as the paper's does" : "the library's engine");
   return ding_learn(setup, &s->learning, report, &s->costs);
 }
 
@@ -436,5 +440,5 @@ static const gpuir_policy policy = {"ding", ding_create, ding_submit, ding_work,
 
 const load_scheduler load_ding = {&policy,
     "mode=parallel|cpu|gpu|serialized,..., theta=X, adaptive, steal=fair|plain, urgent=X, cost=X, slack=X, affinity=X, "
-    "streams=N, batch=N, train=N, passes=N, scale=log|linear, memory=MiB",
+    "streams=N, batch=N, train=N, passes=N, scale=log|linear, memory=MiB, gpu=engine|pmf3+tree",
     0, ding_make, ding_param, ding_threads, ding_device, ding_prepare, ding_vary, ding_tell, ding_free};

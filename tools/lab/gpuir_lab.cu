@@ -603,6 +603,35 @@ static __global__ void __launch_bounds__(GCL_THREADS) gcl_block_search(const __g
   }
 }
 
+/* Marks the blocks of a round's list that may hold candidates of the only query: a binary search over the skip pointers
+ * for each candidate, as the search that follows does it (Griffin, section 3.1.2). */
+static __global__ void __launch_bounds__(GCL_THREADS)
+    gcl_mark_blocks(const __grid_constant__ gcl_batch b, uint32_t round, int cand, uint8_t *marks) {
+  const gcl_query q = b.queries[0];
+  const gcl_list &l = b.all[b.lists[q.first + round]];
+  const uint32_t m = b.count[0], step = gridDim.x * GCL_THREADS;
+  uint32_t i;
+  for (i = blockIdx.x * GCL_THREADS + threadIdx.x; i < m; i += step) {
+    const uint32_t block = gpuir__lower_bound(l.s.last, 0, l.nblocks, b.cand[cand][q.base + i]);
+    if (block < l.nblocks) marks[block] = 1;
+  }
+}
+
+/* Fetches the marked blocks from pinned memory of the host, a warp a block: the others never cross the bus. image: what
+ * lies in the host's memory where slab lies in the device's. */
+static __global__ void __launch_bounds__(GCL_THREADS) gcl_pull_blocks(const __grid_constant__ gcl_batch b,
+    uint32_t round, const uint8_t *marks, const uint8_t *image, uint8_t *slab) {
+  const gcl_list &l = b.all[b.lists[b.queries[0].first + round]];
+  const uint64_t base = (uint64_t)(l.s.bytes - slab);
+  uint32_t block = blockIdx.x * GCL_WARPS + threadIdx.x / 32;
+  for (; block < l.nblocks; block += gridDim.x * GCL_WARPS) {
+    uint64_t at = (base + l.s.offset[block]) & ~(uint64_t)15;
+    const uint64_t end = base + (block + 1 < l.nblocks ? l.s.offset[block + 1] : l.s.len);
+    if (!marks[block]) continue;
+    for (at += gc_lane() * 16; at < end; at += 32 * 16) *(uint4 *)(slab + at) = *(const uint4 *)(image + at);
+  }
+}
+
 /* Decodes a round's lists to memory, where MergePath is going to need them; start: blocks of the queries before.
  * Counted for 128 docIDs: bp128 623 instructions, ef 478; 3.3 bytes a docID written. */
 template <int CODEC>
@@ -1421,6 +1450,9 @@ struct gpuir_cuda_lab {
   int coded; /* as gpuir_cuda_lab_desc.coded */
   uint8_t *image; /* their bytes, pinned; NULL: rounds do not send them */
   uint64_t *image_at; /* where each list begins there, and the end */
+  uint8_t *marks; /* device: of each block of a round's list, whether it is sent; NULL: rounds send whole lists */
+  void *cold; /* device: written over before each timed run; NULL: it is not */
+  size_t cold_size;
   struct gcl_steps *steps; /* of batches and rounds; NULL until the first one */
   struct gcl_guards *guards; /* of multiprocessors that runs may not have; NULL until the first ones */
   int all_processors;
@@ -1728,8 +1760,12 @@ static int gcl_upload(gpuir_cuda_lab *lab, const gcl_image *m, uint32_t copies, 
 static int gcl_keep(gpuir_cuda_lab *lab, const gcl_image *m, gpuir_error *err) {
   const size_t n = lab->r.nlists;
   size_t i;
-  GC_TRY(cudaMallocHost((void **)&lab->image, m->bytes.len + 1), "allocating pinned memory");
+  uint32_t blocks = 1;
+  int status;
+  GC_TRY(cudaMallocHost((void **)&lab->image, m->bytes.len + 16), "allocating pinned memory");
   memcpy(lab->image, m->bytes.data, m->bytes.len);
+  memset(lab->image + m->bytes.len, 0, 16); /* blocks are fetched in pieces of 16 bytes */
+  GC_TRY(cudaMemset(lab->slab, 0, m->bytes.len), "clearing memory"); /* what a round does not send is not there */
   lab->image_at = (uint64_t *)gpuir__alloc(&lab->r.a, (n + 1) * sizeof *lab->image_at);
   if (!lab->image_at) return gpuir__fail_nomem(err);
   for (i = 0; i < n; i++) {
@@ -1738,7 +1774,18 @@ static int gcl_keep(gpuir_cuda_lab *lab, const gcl_image *m, gpuir_error *err) {
     lab->image_at[i] = (uint64_t)(lab->r.n[i] < GPUIR__BLOCK ? (uintptr_t)l.s.bytes : (uintptr_t)l.s.offset);
   }
   lab->image_at[n] = m->bytes.len;
-  return GPUIR_OK;
+  if (lab->r.codec != GPUIR__ID_EF) return GPUIR_OK; /* blocks of many others do not stand alone */
+  for (i = 0; i < n; i++) blocks = gpuir__max32(blocks, (lab->r.n[i] + GPUIR__BLOCK - 1) / GPUIR__BLOCK);
+  status = gcl_device_alloc(&lab->r, blocks, (void **)&lab->marks, err);
+  return status;
+}
+
+/* Makes the memory by which timed runs begin with a cold cache. */
+static int gcl_chill(gpuir_cuda_lab *lab, gpuir_error *err) {
+  int size = 0;
+  GC_TRY(cudaDeviceGetAttribute(&size, cudaDevAttrL2CacheSize, lab->r.device), "looking at the device");
+  lab->cold_size = 2 * (size_t)size;
+  return gcl_device_alloc(&lab->r, lab->cold_size, &lab->cold, err);
 }
 
 /* What searching a list needs beside its codec, as [19-methods] of gpuir.h prepares it: tables of buckets, and lines of
@@ -1995,6 +2042,7 @@ static int gcl_open(gpuir_cuda_lab *lab, const gpuir_cuda_lab_desc *desc, gcl_im
     lab->start[i + 1] = lab->start[i] + (r->n[i % r->nlists] + GPUIR__BLOCK - 1) / GPUIR__BLOCK;
   if (!status) status = gcl_upload(lab, m, copies, docs, err);
   if (!status && desc->sent) status = gcl_keep(lab, m, err);
+  if (!status && desc->cold) status = gcl_chill(lab, err);
   if (!status) status = gcl_upload_where(lab, err);
   if (!status) status = gcl_device_alloc(r, r->room * 4, (void **)&r->out, err);
   if (!status) status = gcl_device_alloc(r, 64, (void **)&lab->sums, err);
@@ -2119,6 +2167,7 @@ static int gcl_time(gpuir_cuda_lab *lab, unsigned repeat, double *ms, const Work
   repeat = repeat < 1 ? 1 : repeat > GCL_REPEAT ? GCL_REPEAT : repeat;
   for (i = 0; i < repeat; i++) {
     int status;
+    if (lab->cold) GC_TRY(cudaMemsetAsync(lab->cold, (int)i, lab->cold_size, lab->r.stream), "clearing the cache");
     GC_TRY(cudaEventRecord(lab->before, lab->r.stream), "timing");
     status = work();
     if (status) return status;
@@ -3379,13 +3428,43 @@ static __global__ void gcl_tell(const uint32_t *count, unsigned long long *told,
   __threadfence_system();
 }
 
-/* Sends a list of the query, if lists are sent. */
-static int gcl_send_list(gpuir_cuda_lab *lab, uint32_t round, gpuir_error *err) {
+/* Returns the list of a round. */
+static uint32_t gcl_list_of(const gpuir_cuda_lab *lab, uint32_t round) {
   const uint32_t *sorted = (const uint32_t *)(const void *)((const gcl_query *)(const void *)lab->r.plan + 1);
+  return sorted[round];
+}
+
+/* Returns whether a round needs some blocks of its list: it goes by skip pointers, and these stand alone. */
+static bool gcl_needs_blocks(const gpuir_cuda_lab *lab, uint32_t round) {
+  const gcl_steps *s = lab->steps;
+  const uint32_t n = lab->r.n[gcl_list_of(lab, round)];
+  if (!lab->marks || !round || n < GPUIR__BLOCK || s->run.how == GCL_MERGEPATH) return false;
+  return s->run.how != GCL_GRIFFIN || !((float)n < lab->r.batch.crossover * (float)s->left);
+}
+
+/* Sends a list's skip pointers, and fetches the blocks in which they say that candidates may be. */
+static int gcl_send_blocks(gpuir_cuda_lab *lab, uint32_t round, gpuir_error *err) {
+  gcl_runner *r = &lab->r;
+  const uint32_t list = gcl_list_of(lab, round), blocks = (r->n[list] + GPUIR__BLOCK - 1) / GPUIR__BLOCK;
+  const uint64_t at = lab->image_at[list];
+  GC_TRY(cudaMemcpyAsync(lab->slab + at, lab->image + at, (size_t)blocks * 9, cudaMemcpyHostToDevice, r->stream),
+      "sending skip pointers");
+  GC_TRY(cudaMemsetAsync(lab->marks, 0, blocks, r->stream), "clearing marks");
+  gcl_mark_blocks<<<gcl_grid(r, lab->steps->left, GCL_THREADS), GCL_THREADS, 0, r->stream>>>(r->batch, round,
+      lab->steps->run.side, lab->marks);
+  gcl_pull_blocks<<<gcl_grid(r, blocks, GCL_WARPS), GCL_THREADS, 0, r->stream>>>(r->batch, round, lab->marks,
+      lab->image, lab->slab);
+  GC_TRY(cudaGetLastError(), "sending blocks");
+  return GPUIR_OK;
+}
+
+/* Sends a list of the query, if lists are sent: all of it, or what the round needs. */
+static int gcl_send_list(gpuir_cuda_lab *lab, uint32_t round, gpuir_error *err) {
   uint64_t at, end;
   if (!lab->image) return GPUIR_OK;
-  at = lab->image_at[sorted[round]];
-  end = lab->image_at[sorted[round] + 1];
+  if (gcl_needs_blocks(lab, round)) return gcl_send_blocks(lab, round, err);
+  at = lab->image_at[gcl_list_of(lab, round)];
+  end = lab->image_at[gcl_list_of(lab, round) + 1];
   GC_TRY(cudaMemcpyAsync(lab->slab + at, lab->image + at, end - at, cudaMemcpyHostToDevice, lab->r.stream),
       "sending a list");
   return GPUIR_OK;
@@ -3500,6 +3579,12 @@ static int gcl_find_thesis(const gpuir_cuda_lab *lab, size_t first, size_t n, co
     if (lab->bytes[i % lab->r.nlists] * 8 > lab->r.room)
       return gpuir__fail(err, GPUIR_E_LIMIT, 0, "the list's bits are more than the lab's room");
   return GPUIR_OK;
+}
+
+/* Refuses a lab whose lists are on the device in rounds alone. */
+static int gcl_refuse_sent(const gpuir_cuda_lab *lab, gpuir_error *err) {
+  return lab->image ? gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "the lab's lists are sent, which rounds alone do")
+                    : GPUIR_OK;
 }
 
 /* Compares what was decoded with the lists as they were given. */
@@ -3655,6 +3740,8 @@ int gpuir_cuda_lab_decode(gpuir_cuda_lab *lab, size_t first, size_t n, const cha
   memset(&r, 0, sizeof r);
   if (!lab || first > lab->r.all || n > lab->r.all - first || !n)
     return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_cuda_lab_decode: no such lists");
+  status = gcl_refuse_sent(lab, err);
+  if (status) return status;
   if (thesis) status = gcl_find_thesis(lab, first, n, how, &way, err);
   if (status) return status;
   blocks = lab->start[first + n] - lab->start[first];
@@ -3718,7 +3805,8 @@ int gpuir_cuda_lab_intersect(gpuir_cuda_lab *lab, const uint32_t *lists, const u
   memset(&run, 0, sizeof run);
   if (!lab || !lab->r.queries || !lists || !start || !nq || !way || !way->method)
     return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_cuda_lab_intersect: nothing to do, or no room for queries");
-  status = gcl_choose_way(lab, way, &run, err);
+  status = gcl_refuse_sent(lab, err);
+  if (!status) status = gcl_choose_way(lab, way, &run, err);
   if (status) return status;
   GC_TRY(cudaSetDevice(lab->r.device), "choosing the device");
   lab->r.batch.crossover = run.how == GCL_MERGEPATH ? 1e30f : way->crossover > 0 ? (float)way->crossover : 128.0f;
@@ -3751,7 +3839,8 @@ int gpuir_cuda_lab_batch(gpuir_cuda_lab *lab, const uint32_t *lists, const uint3
   memset(&run, 0, sizeof run);
   if (!lab || !lab->r.queries || !lists || !start || !nq || !way || !way->method || !counts || !docids || !parts)
     return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_cuda_lab_batch: nothing to do, or no room for queries");
-  status = gcl_choose_way(lab, way, &run, err);
+  status = gcl_refuse_sent(lab, err);
+  if (!status) status = gcl_choose_way(lab, way, &run, err);
   if (status) return status;
   GC_TRY(cudaSetDevice(lab->r.device), "choosing the device");
   status = gcl_steps_open(lab, gpuir__max64(gpuir__max64(room, nq + 1), lab->r.room), err);

@@ -7,6 +7,7 @@
  */
 #include "load.h"
 #include "flight.h"
+#include "gpuir_lab.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -116,7 +117,10 @@ int load_attach(void *setup, gpuir_searcher *searcher, gpuir_error *err) {
   memset(s, 0, sizeof *s);
   s->setup = (const load_setup *)setup;
   int status = gpuir_searcher_create(s->setup->index, NULL, &s->inner, err);
-  if (!status && s->setup->gpu.cuda) status = cli_gpu_attach_pool((void *)(uintptr_t)&s->setup->gpu, s->inner, err);
+  if (!status && s->setup->gpu.cuda && s->setup->intersection)
+    status = gpuir_cuda_lab_attach(s->inner, s->setup->gpu.cuda, s->setup->intersection, s->setup->ranking, 0, err);
+  else if (!status && s->setup->gpu.cuda)
+    status = cli_gpu_attach_pool((void *)(uintptr_t)&s->setup->gpu, s->inner, err);
   memset(&b, 0, sizeof b);
   b.version = GPUIR_BACKEND_VERSION;
   b.name = "seam";

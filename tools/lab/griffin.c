@@ -8,6 +8,8 @@
  *
  * Several modes and ratios, parted by commas, run one after the other.
  *
+ * What is compared are two lists, so queries of one word, for which the paper has no rule, are not asked.
+ *
  * The threads of the pool are cores, and behind them drivers, one a stream. A driver looks at the count of what is left
  * where the device writes it, decides, and begins the next query as soon as it has handed one over: what a core gets
  * is a query with its candidates and the lists that are left. Cores rank all queries, as the paper's do; scores of
@@ -34,8 +36,8 @@ static const char *const send_names[] = {"resident", "transfer"};
 
 /* What came of a run; under the policy's lock. */
 typedef struct tally {
-  uint64_t class_n[CLASSES], begun[2], moved, rounds, rounds_moved, near_; /* begun: on the CPU, on the GPU */
-  double class_ns[CLASSES], hand_over_ns;
+  uint64_t begun[2], moved, rounds, rounds_moved, near_; /* begun: on the CPU, on the GPU */
+  double hand_over_ns;
 } tally;
 
 typedef struct settings {
@@ -46,6 +48,7 @@ typedef struct settings {
   load_lists lists;
   gpuir_cuda_lab **labs; /* [streams] NULL: processors stand for the device */
   tally tally;
+  load_histogram *latency; /* [CLASSES] of a run, by the terms of a query; the same */
 } settings;
 
 /* A query, or the rest of one. */
@@ -148,8 +151,7 @@ static void complete(griffin *g, work *w, int status) {
   free(w->docs);
   free(w->hits);
   pthread_mutex_lock(&g->lock);
-  g->set->tally.class_n[class_]++;
-  g->set->tally.class_ns[class_] += (double)(cli_nanoseconds() - w->task->due);
+  load_record(&g->set->latency[class_], cli_nanoseconds() - w->task->due);
   pthread_mutex_unlock(&g->lock);
   gpuir_pool_complete(g->pool, w->task, status);
 }
@@ -318,6 +320,7 @@ static int griffin_create(gpuir_pool *pool, void **state, gpuir_error *err) {
   g->set = (settings *)setup->scheduling;
   g->cuda = g->set->scored ? NULL : setup->gpu.cuda;
   memset(&g->set->tally, 0, sizeof g->set->tally);
+  memset(g->set->latency, 0, CLASSES * sizeof *g->set->latency);
   g->cores = (unsigned)setup->threads;
   g->streams = g->driving = gpuir_pool_threads(pool) - g->cores;
   pthread_mutex_init(&g->lock, NULL);
@@ -334,6 +337,7 @@ static void *griffin_make(void) {
   s->ratios[0] = USUAL_RATIO;
   s->nmodes = s->nratios = 1;
   s->streams = 1;
+  s->latency = (load_histogram *)cli_resize(NULL, CLASSES, sizeof *s->latency);
   return s;
 }
 
@@ -389,8 +393,11 @@ static int griffin_prepare(load_setup *setup, lab_report *report) {
   lab_note(report, "griffin",
       "lists %s, from the GPU to the CPU at a ratio of %.6g%s, %.0f streams, whose drivers spin; what ends on the GPU "
       "is "
-      "scored by %s",
-      send_names[s->sent], s->ratios[0], s->nratios > 1 ? " and others" : "", s->streams,
+      "scored by %s; queries have two lists or more, as the rule compares two",
+      s->sent ? "sent for each query, whole for MergePath, and for a search by skip pointers these and the blocks that "
+                "may hold candidates"
+              : "resident",
+      s->ratios[0], s->nratios > 1 ? " and others" : "", s->streams,
       s->scored ? "a core" : "it, with frequencies and lengths that are resident");
   memset(&size, 0, sizeof size);
   size.room = s->lists.longest + 2 * (uint64_t)LAB_BLOCK;
@@ -405,6 +412,16 @@ static int griffin_prepare(load_setup *setup, lab_report *report) {
   return code;
 }
 
+/* Milliseconds. Queries of one client do not wait for each other, so their 95 % interval is told. */
+static lab_spread latency_of(const load_run *run, const load_histogram *h, double percent) {
+  lab_spread s = lab_scaled(load_interval(h, percent), 1e-6);
+  if (run->rate > 0) {
+    s.least = s.most = s.median;
+    s.n = 1;
+  }
+  return s;
+}
+
 /* Figures 14 and 15: of one client, or under a rate of arrivals, which is then in the name of the series. */
 static void tell_latencies(const settings *s, lab_report *report, const load_run *run, const load_result *x) {
   static const double percent[] = {80, 90, 95, 99, 99.9};
@@ -415,13 +432,13 @@ static void tell_latencies(const settings *s, lab_report *report, const load_run
   if (run->rate > 0) snprintf(name + n + m, sizeof name - (size_t)(n + m), "@%.6g", run->rate);
   for (unsigned k = 1; k < CLASSES; k++) {
     snprintf(at, sizeof at, k < CLASSES - 1 ? "%u" : ">%u", k < CLASSES - 1 ? k : k - 1);
-    if (s->tally.class_n[k])
-      lab_row(report, "griffin-fig14", name, at, s->tally.class_ns[k] / (double)s->tally.class_n[k] / 1e6, "ms");
+    if (s->latency[k].n) lab_row_of(report, "griffin-fig14", name, at, latency_of(run, &s->latency[k], -1), "ms");
   }
+  lab_row_of(report, "griffin-fig14", name, "all", latency_of(run, all, -1), "ms");
   for (size_t i = 0; i < sizeof percent / sizeof *percent; i++) {
     if (percent[i] > 99 && all->n < TAIL) continue;
     snprintf(at, sizeof at, "%.6g", percent[i]);
-    lab_row(report, "griffin-fig15", name, at, (double)load_percentile(all, percent[i]) / 1e6, "ms");
+    lab_row_of(report, "griffin-fig15", name, at, latency_of(run, all, percent[i]), "ms");
   }
 }
 
@@ -448,6 +465,7 @@ static void griffin_free(void *settings_) {
   for (unsigned i = 0; s->labs && i < (unsigned)s->streams; i++) gpuir_cuda_lab_close(s->labs[i]);
   free((void *)s->labs);
   load_lists_free(&s->lists);
+  free(s->latency);
   free(s);
 }
 
@@ -457,5 +475,5 @@ static const gpuir_policy policy = {"griffin", griffin_create, griffin_submit, g
 const load_scheduler load_griffin = {&policy,
     "mode=griffin|gpu|cpu,..., lists=resident|transfer, scores=device|core, ratio=X,..., "
     "streams=N",
-    1, griffin_make, griffin_param, griffin_threads, griffin_device, griffin_prepare, griffin_vary, griffin_tell,
+    2, griffin_make, griffin_param, griffin_threads, griffin_device, griffin_prepare, griffin_vary, griffin_tell,
     griffin_free};

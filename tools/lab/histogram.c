@@ -2,6 +2,7 @@
 #include "load.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 static unsigned bucket_of(uint64_t v) {
   const unsigned shift = 53 - (unsigned)__builtin_clzll(v | 2047);
@@ -35,3 +36,32 @@ uint64_t load_percentile(const load_histogram *h, double percent) {
 }
 
 double load_mean(const load_histogram *h) { return h->n ? h->sum / (double)h->n : 0; }
+
+/* Returns the percentile of a rank, from 1 on. */
+static double value_at(const load_histogram *h, double rank) {
+  const double n = (double)h->n;
+  return (double)load_percentile(h, 100 * (rank < 1 ? 1 : rank > n ? n : rank) / n);
+}
+
+/* The mean over each value, as its bucket has it. */
+static lab_spread mean_interval(const load_histogram *h) {
+  double *values = (double *)cli_resize(NULL, (size_t)h->n, sizeof *values);
+  size_t n = 0;
+  for (unsigned i = 0; i < LOAD_BUCKETS; i++)
+    for (uint64_t j = 0; j < h->counts[i]; j++) values[n++] = (double)load_bucket_end(i);
+  lab_spread s = lab_bootstrap(values, n);
+  s = lab_scaled(s, s.median > 0 ? load_mean(h) / s.median : 1);
+  free(values);
+  return s;
+}
+
+lab_spread load_interval(const load_histogram *h, double percent) {
+  const double n = (double)h->n, p = percent / 100, spread = 1.96 * sqrt(n * p * (1 - p));
+  lab_spread s = {0, 0, 0, h->n};
+  if (!h->n) return s;
+  if (percent < 0) return mean_interval(h);
+  s.least = value_at(h, floor(n * p - spread));
+  s.median = (double)load_percentile(h, percent);
+  s.most = value_at(h, ceil(n * p + spread));
+  return s;
+}

@@ -540,7 +540,19 @@ static void lab_free(lab *l) {
   if (l->lock >= 0) close(l->lock);
 }
 
-enum { O_OUTPUT = 2, O_SAMPLE, O_PAIRS, O_QUERIES, O_SEED, O_REPEAT, O_CODECS, O_METHODS, O_FIGURES, O_BACKEND };
+enum {
+  O_OUTPUT = 2,
+  O_SAMPLE,
+  O_PAIRS,
+  O_QUERIES,
+  O_SEED,
+  O_REPEAT,
+  O_CODECS,
+  O_METHODS,
+  O_FIGURES,
+  O_BACKEND,
+  O_COLD
+};
 
 static int take_option(lab *l, const cli_args *a, int opt, const char **dir) {
   switch (opt) {
@@ -554,6 +566,7 @@ static int take_option(lab *l, const cli_args *a, int opt, const char **dir) {
   case O_METHODS: l->methods = a->value; return check_names(a->name, a->value, known_method, NULL);
   case O_FIGURES: l->figures = a->value; return CLI_OK;
   case O_BACKEND: return cli_choice(a, "cpu|gpu|auto", &l->backend);
+  case O_COLD: l->cold = 1; return CLI_OK;
   default: return opt == CLI_HELP ? CLI_HELP : CLI_USAGE;
   }
 }
@@ -572,7 +585,7 @@ int cli_lab(int argc, char **argv) {
   static const cli_option options[] = {{O_OUTPUT, "output", 'o', 1}, {O_SAMPLE, "sample", 0, 1},
       {O_PAIRS, "pairs", 0, 1}, {O_QUERIES, "queries", 0, 1}, {O_SEED, "seed", 0, 1}, {O_REPEAT, "repeat", 0, 1},
       {O_CODECS, "codecs", 0, 1}, {O_METHODS, "methods", 0, 1}, {O_FIGURES, "figures", 0, 1},
-      {O_BACKEND, "backend", 0, 1}, {0, NULL, 0, 0}};
+      {O_BACKEND, "backend", 0, 1}, {O_COLD, "cold", 0, 0}, {0, NULL, 0, 0}};
   const size_t n = sizeof experiments / sizeof *experiments;
   const char *dir = "build/lab";
   cli_args a;

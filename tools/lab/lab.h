@@ -234,6 +234,7 @@ typedef struct lab {
   double hertz; /* the processor's clock, measured */
   int backend; /* CLI_BACKEND_ */
   int gpu; /* there is a device, which is measured too */
+  int cold; /* its cache is written over before each run */
   int lock; /* a file that is locked while the device is measured, or -1 */
 } lab;
 
@@ -284,6 +285,7 @@ typedef struct lab_gpu_size { /* as in gpuir_cuda_lab_desc */
   uint32_t copies;
   uint64_t room;
   size_t queries, terms;
+  int cold;
 } lab_gpu_size;
 
 /* Lays lists out on the device, coded as well (NULL: as whatever codec). Exit code. */

@@ -20,7 +20,7 @@
 #define HOLD_DEADLINES 10.0 /* that a run lasts where a deadline is to hold: a queue that grows then reaches it */
 #define HOLD_STEP 1.05 /* from rate to rate */
 #define HOLD_SEEDS 5u
-#define HOLD_MORE 3 /* steps beyond the first three, as long as all hold, or none */
+#define HOLD_MORE 3 /* steps beyond the rates one step below and above, at most */
 #define TAIL_QUERIES 100000u /* below, no percentile of 99.9 */
 
 const lab_figure load_figures[] = {{"load-latency", "Latency from when a query is due, by the rate of arrivals",
@@ -65,10 +65,12 @@ const lab_figure load_figures[] = {{"load-latency", "Latency from when a query i
         "CPU*,Griffin-GPU*,Griffin/*"},
     {"griffin-moves", "Queries that begin on the GPU, and that move to the CPU; intersections below the ratio",
         "queries a second", "percent", LAB_LINES, 0, NULL},
-    {"ao-throughput", "Whole logs by the threshold of a batch (Ao 2011, Fig. 5), ranked", "docIDs", "queries a second",
-        LAB_LINES, LAB_LOG_X, NULL},
+    {"ao-throughput", "Whole logs by the threshold of a batch (Ao 2011, Fig. 5), ranked or with documents alone",
+        "docIDs", "queries a second", LAB_LINES, LAB_LOG_X, NULL},
     {"ao-response", "Response time of a batch by its threshold (Ao 2011, Fig. 6): CPU, transfers and kernels", "docIDs",
         "milliseconds", LAB_LINES, LAB_LOG_X | LAB_LOG_Y, NULL},
+    {"ao-batch", "DocIDs of the shortest lists of a batch by its threshold, the mean", "docIDs", "docIDs", LAB_LINES,
+        LAB_LOG_X | LAB_LOG_Y, NULL},
     {"ao-parts", "Parts of that time", "docIDs", "milliseconds", LAB_LINES, LAB_LOG_X | LAB_LOG_Y, NULL},
     {"ao-fig9a", "Speed of kernels by the multiprocessors that they may have (Ao 2011, Fig. 9a)", "multiprocessors",
         "billion docIDs of shortest lists a second", LAB_LINES, LAB_LOG_X | LAB_LOG_Y, NULL},
@@ -166,8 +168,11 @@ static void parse_queries(load *l) {
     gpuir_query_desc desc;
     memset(&desc, 0, sizeof desc);
     desc.mode = q.mode;
-    const int bad = ((load_policy(s->policy) || (s->scheduler && s->scheduler->conjunctions)) && !is_conjunction(&q)) ||
-        gpuir_query_parse(s->index, &desc, q.text, q.len, &q.query, NULL);
+    const unsigned least = s->scheduler ? s->scheduler->conjunctions : load_policy(s->policy) != NULL;
+    const int bad = (least && !is_conjunction(&q)) ||
+        gpuir_query_parse(s->index, &desc, q.text, q.len, &q.query, NULL) ||
+        (least > 1 && gpuir_query_dfs(q.query, NULL, 0) < least);
+    if (bad) gpuir_query_destroy(q.query);
     if (bad) free(q.text);
     else s->queries[n++] = q;
   }
@@ -505,13 +510,13 @@ static int find_capacity(load *l, FILE *raw) {
   return CLI_OK;
 }
 
-/* Finds the highest rate that holds with a seed: of three about `rate`, one step apart, and of those above as long as
- * the one before holds, or below as long as none does. 0: none. Exit code. */
+/* Finds the highest rate that holds with a seed: from one step below `rate` upwards until one does not hold, or
+ * downwards until one does. 0: none. Exit code. */
 static int climb(load *l, double rate, uint64_t seed, FILE *raw, double *held) {
   double p99;
   int code = CLI_OK, holds = 0;
   *held = 0;
-  for (int step = -1; step <= 1 + HOLD_MORE && (step <= 1 || holds) && code == CLI_OK; step++) {
+  for (int step = -1; step <= 1 + HOLD_MORE && (step < 0 || holds) && code == CLI_OK; step++) {
     const double at = rate * pow(HOLD_STEP, step);
     code = try_rate(l, at, seed, raw, &holds, &p99);
     if (holds) *held = at;

@@ -33,6 +33,10 @@ void load_record(load_histogram *h, uint64_t ns);
 /* The greatest value that counts as equal to that below which `percent` of the values lie; 0 if there is none. */
 uint64_t load_percentile(const load_histogram *h, double percent);
 double load_mean(const load_histogram *h);
+/* Returns the mean, if percent is below 0, or a percentile, as `median`, and as `least` and `most` the ends of its 95 %
+ * interval over queries that do not depend on each other: of the mean by lab_bootstrap, of a percentile by the ranks
+ * between which it lies, to which its bootstrap comes. */
+lab_spread load_interval(const load_histogram *h, double percent);
 /* The greatest value of a bucket. */
 uint64_t load_bucket_end(unsigned bucket);
 
@@ -89,6 +93,7 @@ typedef struct load_setup {
   uint64_t stall_ns; /* the device answers nothing for so long, once in a run; 0: never */
   load_stall *stall;
   load_tasks *tasks; /* filled by FGQP */
+  const char *intersection, *ranking; /* by which the device answers, see gpuir_cuda_lab_attach; NULL: by the engine */
   const char *socket; /* of a server; NULL: one is started */
   uint64_t deadline_ns; /* of a query, from when it is due; 0: none */
   uint64_t allowed_late_ns; /* of the generator at p99 in a run that is valid; or 5 % of the latency's, if that is more.

@@ -14,7 +14,7 @@
 typedef struct load_scheduler {
   const gpuir_policy *policy;
   const char *parameters; /* for a message */
-  int conjunctions; /* 1: it answers conjunctions of words alone */
+  unsigned conjunctions; /* 0: it answers all queries; else conjunctions alone, of so many words or more */
   void *(*make)(void); /* its settings: load_setup.scheduling */
   /* Takes a parameter, "name=value" or "name". 0; -1: it has no such one. */
   int (*take)(void *settings, const char *parameter);
