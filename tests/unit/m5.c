@@ -113,6 +113,23 @@ static void pieces(void **state) {
   m5_free(t);
 }
 
+/* A leaf's line ends soon behind its own examples, though others have greater values. */
+static void lines(void **state) {
+  const double far_[2] = {10, 1e6};
+  m5_desc d = desc_of(2);
+  (void)state;
+  for (size_t i = 0; i < 300; i++) {
+    x[i * 2] = below(100);
+    x[i * 2 + 1] = below(100);
+    y[i] = x[i * 2] < 50 ? 7 + x[i * 2 + 1] / 100 : 700 + x[i * 2 + 1];
+  }
+  d.smoothing = -1;
+  m5_tree *t = m5_grow(&d, x, y, 300);
+  assert_non_null(t);
+  assert_true(m5_predict(t, far_) < 9.1);
+  m5_free(t);
+}
+
 /* What a tree says stays within what it has seen, for any example; smoothing draws leaves together. */
 static void bounds(void **state) {
   const double far_[2][2] = {{1e12, -1e12}, {NAN, 0}};
@@ -160,6 +177,6 @@ static void same(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(splits), cmocka_unit_test(line), cmocka_unit_test(pieces),
-      cmocka_unit_test(bounds), cmocka_unit_test(same)};
+      cmocka_unit_test(lines), cmocka_unit_test(bounds), cmocka_unit_test(same)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,6 +21,7 @@ typedef struct node {
   m5_split split;
   size_t n, left, right; /* left 0: a leaf */
   linear model;
+  double least, most; /* what the model may say */
 } node;
 
 struct m5_tree {
@@ -245,6 +246,19 @@ static size_t part_rows(const m5_tree *t, const examples *e, size_t from, size_t
   return left - from;
 }
 
+/* Bounds what a node's model says to the values of its examples, and beyond these by as much as they are apart, as
+ * Quinlan's Cubist bounds what a rule says: a leaf has few examples, and its line, far from them, says anything. */
+static void bound_model(node *p, const examples *e, size_t from, size_t n) {
+  double least = e->y[e->rows[from]], most = least;
+  for (size_t i = from; i < from + n; i++) {
+    const double y = e->y[e->rows[i]];
+    least = y < least ? y : least;
+    most = y > most ? y : most;
+  }
+  p->least = least - (most - least);
+  p->most = most + (most - least);
+}
+
 /* Grows the subtree of the examples rows[from .. from + n), and prunes it. *error is what it errs. The number of its
  * root, SIZE_MAX without memory. */
 static size_t grow(m5_tree *t, const examples *e, size_t from, size_t n, double *error) {
@@ -254,6 +268,7 @@ static size_t grow(m5_tree *t, const examples *e, size_t from, size_t n, double 
   if (at == SIZE_MAX) return at;
   t->nodes[at].n = n;
   t->nodes[at].model = choose_model(t, e, from, n, &own);
+  bound_model(&t->nodes[at], e, from, n);
   *error = own;
   if (rows_deviation(e, from, n) <= t->desc.stop * t->deviation) return at;
   if (m5_find_split(&t->desc, e->x, e->y, e->rows + from, n, &split)) return SIZE_MAX;
@@ -308,7 +323,8 @@ void m5_free(m5_tree *t) {
 
 static double smoothed(const m5_tree *t, size_t at, const double *x) {
   const node *p = &t->nodes[at];
-  const double own = model_value(&p->model, x, t->desc.features);
+  double own = model_value(&p->model, x, t->desc.features);
+  own = !(own > p->least) ? p->least : own < p->most ? own : p->most;
   if (!p->left) return own;
   const size_t child = x[p->split.feature] > p->split.at ? p->right : p->left;
   const double below = smoothed(t, child, x), n = (double)t->nodes[child].n;
