@@ -19,7 +19,7 @@ COMMIT   ?= $(if $(wildcard .git),$(shell git describe --always --dirty --exclud
 
 # gpuir.h and gpuir_cuda.cu are made from their rooms before anything reads them. Where it is not known which side was
 # edited, make stops here.
-ROOMS_STAMP = $(B)/header.stamp
+ROOMS_STAMP = build/header.stamp# whatever B is: it tells of the tree
 ifeq ($(filter join split clean help,$(MAKECMDGOALS)),)
 ifneq ($(shell tools/scripts/rooms.sh header $(ROOMS_STAMP) >&2 && echo made),made)
 $(error stopped before anything was built)
@@ -85,6 +85,14 @@ EXAMPLES      = $(patsubst %.c,$(B)/%,$(wildcard examples/*.c)) \
                 $(if $(HAVE_CXX),$(patsubst %.cc,$(B)/%,$(wildcard examples/*.cc)))
 SO            = libgpuir.so.$(VERSION)
 LIBRARIES     = $(B)/libgpuir.a $(B)/$(SO)
+HEADER_ROOMS  = $(wildcard tools/header/*.h)
+ROOM_OBJECTS  = $(patsubst tools/header/%.h,$(B)/rooms/%.o,$(filter-out tools/header/00%,$(HEADER_ROOMS)))
+# What programs link: the library, or with DEV=1 the one of rooms.
+LIBRARY       = $(if $(DEV),$(B)/libgpuir_rooms.so,$(B)/libgpuir.a)
+comma         = ,
+LINK_LIBRARY  = $(if $(DEV),-Wl$(comma)-rpath$(comma)$(abspath $(B))) $(if $(DEV),-L$(B) -lgpuir_rooms,$(LIBRARY))
+# Prerequisites: a shared library only has to be there.
+NEEDS_LIBRARY = $(if $(DEV),,$(LIBRARY)) | $(LIBRARY)
 COMMANDS      = $(B)/gpuir $(if $(HAVE_FUSE),$(B)/gpuirfs)
 MAN_PAGES     = $(wildcard tools/man/*.1 fuse/*.1)
 HEADER        = gpuir.h tools/lab/gpuir_methods.h# which gpuir.h includes
@@ -97,7 +105,14 @@ say = $(if $(V),@:,@printf '  %-5s %s\n' $(1) '$(2)')
 # Starts a make of its own for several jobs, unless the caller gave a number of jobs already.
 PARALLEL = $(MAKE) --no-print-directory $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(JOBS))
 
-COMPILE = $(CC) -std=c99 $(WARNINGS) $(CPPFLAGS) $(DEFINES) $(CFLAGS) -I. -MMD -MP
+# DEV=1 builds from the rooms, for those who work on them: an object a room, all in one shared library, at -O1. A room
+# that is touched is compiled alone, and no program is linked anew. What ships is the single file at -O3.
+DEV ?=
+
+C99     = $(CC) -std=c99 $(WARNINGS) $(CPPFLAGS) $(DEFINES)
+COMPILE = $(C99) $(if $(DEV),$(SOONER),$(CFLAGS)) -I$(B)/include -I. -MMD -MP
+# Takes gpuir.h itself, the single file.
+COMPILE_WHOLE = $(C99) $(CFLAGS) -I. -MMD -MP
 # Programs that run once: what is saved in compiling is more than is lost in running them. -g1 has the lines.
 SOONER  = $(patsubst -g,-g1,$(patsubst -O3,-O1,$(patsubst -O2,-O1,$(CFLAGS))))
 # What all tests of private functions run.
@@ -105,7 +120,7 @@ SHARED  = $(patsubst -g,-g1,$(patsubst -O3,-O2,$(CFLAGS)))
 
 # ---- targets -----------------------------------------------------------------------------------------------------
 
-.PHONY: header join split help all commands demo check test test-long test-programs unit-tests fuzzers compile-cuda bench install \
+.PHONY: header join split dev help all commands demo check test test-long test-programs unit-tests fuzzers compile-cuda bench install \
         install-strip uninstall format lint sanitize fuzz coverage clean synth figures report gpu test-gpu \
         sanitize-gpu bench-gpu mpi \
         FORCE
@@ -115,6 +130,7 @@ SHARED  = $(patsubst -g,-g1,$(patsubst -O3,-O2,$(CFLAGS)))
 help:
 	@echo 'make all        build/gpuir, build/gpuirfs, the libraries and the examples'
 	@echo 'make demo       install what is missing, build, index some text, mount it and query it'
+	@echo 'make dev        build/dev: the command and the unit tests, an object a room, for those who work on gpuir'
 	@echo 'make check      the unit tests and the quick ones of the command: within a minute, once they are built'
 	@echo 'make test       the same set-up, then every test that needs no GPU'
 	@echo 'make test-long  every test in its long form'
@@ -163,10 +179,13 @@ demo:
 	$(Q)+$(PARALLEL) commands
 	$(Q)tools/scripts/demo.sh
 
+dev:
+	$(Q)+$(PARALLEL) DEV=1 B=$(B)/dev commands unit-tests $(B)/dev/tests/fuzz/commands
+
 check:
 	$(Q)tools/scripts/setup.sh test
-	$(Q)+$(PARALLEL) commands unit-tests $(B)/tests/fuzz/commands
-	$(Q)tests/run -q -j $(JOBS)
+	$(Q)+$(PARALLEL) dev
+	$(Q)tests/run -q -j $(JOBS) -b $(B)/dev
 
 test:
 	$(Q)tools/scripts/setup.sh test
@@ -195,8 +214,9 @@ synth: $(B)/synth
 
 # ---- library -----------------------------------------------------------------------------------------------------
 
-# Holds the compiler and its flags: when they change, everything is built anew.
-$(B)/flags: FORCE
+# Holds the compiler and its flags: when they change, everything is built anew. All that is compiled waits for it, and so
+# for the header.
+$(B)/flags: FORCE | $(B)/include/gpuir.h
 	@mkdir -p $(@D)
 	@echo '$(CC) $(CXX) $(WARNINGS) $(CPPFLAGS) $(DEFINES) $(CFLAGS) $(CXXFLAGS) $(LDFLAGS)' | cmp -s - $@ || \
 	  echo '$(CC) $(CXX) $(WARNINGS) $(CPPFLAGS) $(DEFINES) $(CFLAGS) $(CXXFLAGS) $(LDFLAGS)' >$@
@@ -212,7 +232,7 @@ $(B)/libgpuir.c: Makefile
 
 $(B)/libgpuir.o: $(B)/libgpuir.c $(B)/flags
 	$(call say,CC,$@)
-	$(Q)$(COMPILE) -fPIC -c -o $@ $<
+	$(Q)$(COMPILE_WHOLE) -fPIC -c -o $@ $<
 
 $(B)/libgpuir.a: $(B)/libgpuir.o
 	$(call say,AR,$@)
@@ -222,6 +242,26 @@ $(B)/$(SO): $(B)/libgpuir.o
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libgpuir.so.$(SO_MAJOR) -Wl,-z,defs -o $@ $< $(LIBS)
 	$(Q)ln -sf $(SO) $(B)/libgpuir.so.$(SO_MAJOR) && ln -sf $(SO) $(B)/libgpuir.so
+
+# The interface, and the implementation, each line with its room. Both files are left alone where they stay the same.
+$(B)/include/gpuir.h $(B)/include/gpuir_rooms.h &: tools/scripts/include.awk $(HEADER_ROOMS)
+	@mkdir -p $(@D)
+	$(Q)LC_ALL=C awk -v to=$(@D) -f $^
+
+# One room's functions, with declarations of all others: made anew where the room or any declaration changed.
+$(B)/rooms/%.c: tools/header/%.h $(B)/private/private.h
+	@mkdir -p $(@D)
+	$(Q)LC_ALL=C awk -v room=$< -f tests/support/private.awk $(HEADER_ROOMS) >$@
+
+.SECONDARY: $(ROOM_OBJECTS:.o=.c)
+
+$(B)/rooms/%.o: $(B)/rooms/%.c $(B)/flags
+	$(call say,CC,$@)
+	$(Q)$(COMPILE) -fPIC -c -o $@ $<
+
+$(B)/libgpuir_rooms.so: $(ROOM_OBJECTS)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(@F) -Wl,-Bsymbolic -Wl,-z,defs -o $@ $^ $(LIBS)
 
 $(B)/gpuir.pc: tools/scripts/gpuir.pc.in FORCE
 	@mkdir -p $(@D)
@@ -282,7 +322,7 @@ $(B)/tests/gpu/bench_lab: $(B)/gpuir_lab.o tools/lab/gpuir_lab.h
 $(B)/tests/gpu/bench_cuda $(B)/tests/gpu/bench_lab: $(B)/commit
 $(B)/tests/gpu/bench_cuda $(B)/tests/gpu/bench_lab: \
   KNOWN = $(if $(strip $(COMMIT)),-DGPUIR_COMMIT='"$(strip $(COMMIT))"')
-$(GPU_TESTS): $(B)/tests/gpu/%: tests/gpu/%.c $(wildcard tests/gpu/*.h) tools/synth/synth.h gpuir.h $(B)/flags
+$(GPU_TESTS): $(B)/tests/gpu/%: tests/gpu/%.c $(wildcard tests/gpu/*.h) tools/synth/synth.h $(B)/flags
 	$(call say,CC,$@)
 	@mkdir -p $(@D)
 	$(Q)$(COMPILE) $(KNOWN) $(LDFLAGS) -o $@ $< $(GPU_WITH) $(CUDA_LIBS) $(LIBS)
@@ -306,9 +346,9 @@ bench-gpu: gpu
 # ---- programs ----------------------------------------------------------------------------------------------------
 
 # They use the library unless they define GPUIR_IMPLEMENTATION, in which case the linker takes nothing from it.
-$(B)/gpuir: $(TOOL_OBJECTS) $(GPU_LAB) $(B)/libgpuir.a
+$(B)/gpuir: $(TOOL_OBJECTS) $(GPU_LAB) $(NEEDS_LIBRARY)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(if $(WITH_GPU),$(CUDA_LIBS)) $(TOOL_LIBS)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LINK_LIBRARY) $(if $(WITH_GPU),$(CUDA_LIBS)) $(TOOL_LIBS)
 
 # Search over MPI: the command's files, but its main, and tools/mpi.
 MPICC ?= mpicc
@@ -319,9 +359,9 @@ MPI_OBJECTS = $(patsubst %.c,$(B)/obj/%.o,$(MPI_SOURCES)) $(filter-out %/cli/gpu
 mpi: $(if $(HAVE_MPI),$(B)/gpuir-mpi) $(B)/scale
 	$(if $(HAVE_MPI),,@echo 'note: no $(MPICC) (libopenmpi-dev, openmpi-bin) was found: gpuir-mpi is not built')
 
-$(B)/gpuir-mpi: $(MPI_OBJECTS) $(GPU_LAB) $(B)/libgpuir.a
+$(B)/gpuir-mpi: $(MPI_OBJECTS) $(GPU_LAB) $(NEEDS_LIBRARY)
 	$(call say,LD,$@)
-	$(Q)OMPI_CC='$(CC)' $(MPICC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(if $(WITH_GPU),$(CUDA_LIBS)) $(TOOL_LIBS)
+	$(Q)OMPI_CC='$(CC)' $(MPICC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LINK_LIBRARY) $(if $(WITH_GPU),$(CUDA_LIBS)) $(TOOL_LIBS)
 
 # Simulates a service of many shards; it needs neither MPI nor the library.
 $(B)/scale: tools/mpi/scale.c $(B)/flags
@@ -334,22 +374,22 @@ $(B)/obj/tools/mpi/%.o: tools/mpi/%.c $(B)/flags $(B)/gpu
 	@mkdir -p $(@D)
 	$(Q)OMPI_CC='$(CC)' $(MPICC) $(wordlist 2,99,$(COMPILE)) $(GPU_DEFINE) -c -o $@ $<
 
-$(B)/gpuirfs: $(FUSE_OBJECTS) $(GPU_ENGINE) $(B)/libgpuir.a
+$(B)/gpuirfs: $(FUSE_OBJECTS) $(GPU_ENGINE) $(NEEDS_LIBRARY)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(FUSE_LIBS) $(if $(WITH_GPU),$(CUDA_LIBS)) $(LIBS)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LINK_LIBRARY) $(FUSE_LIBS) $(if $(WITH_GPU),$(CUDA_LIBS)) $(LIBS)
 
 # gpuirfs with a device that a processor stands for.
-$(B)/tests/gpuirfs_standin: $(wildcard fuse/*.[ch]) tests/support/standin.c gpuir.h \
-    $(patsubst %.c,$(B)/obj/%.o,$(wildcard tools/common/*.c)) $(B)/libgpuir.a $(B)/flags
+$(B)/tests/gpuirfs_standin: $(wildcard fuse/*.[ch]) tests/support/standin.c \
+    $(patsubst %.c,$(B)/obj/%.o,$(wildcard tools/common/*.c)) $(B)/flags $(NEEDS_LIBRARY)
 	$(call say,CC,$@)
 	@mkdir -p $(@D)
 	$(Q)$(COMPILE) $(SOONER) -DGPUIR_WITH_CUDA=1 $(patsubst -I%,-isystem %,$(FUSE_CFLAGS)) $(LDFLAGS) -o $@ \
-	  $(filter %.c %.o %.a,$^) $(FUSE_LIBS) $(LIBS)
+	  $(filter %.c %.o,$^) $(LINK_LIBRARY) $(FUSE_LIBS) $(LIBS)
 
-$(B)/synth: tools/synth/synth.c $(B)/libgpuir.a $(B)/flags
+$(B)/synth: tools/synth/synth.c $(B)/flags $(NEEDS_LIBRARY)
 	$(call say,CC,$@)
 	@mkdir -p $(@D)
-	$(Q)$(COMPILE) $(LDFLAGS) -o $@ $< $(B)/libgpuir.a $(LIBS)
+	$(Q)$(COMPILE) $(LDFLAGS) -o $@ $< $(LINK_LIBRARY) $(LIBS)
 
 $(B)/obj/tools/%.o: tools/%.c $(B)/flags $(B)/gpu
 	$(call say,CC,$@)
@@ -370,9 +410,10 @@ $(B)/obj/fuse/%.o: fuse/%.c $(B)/flags $(B)/gpu
 	$(Q)$(COMPILE) $(GPU_DEFINE) $(patsubst -I%,-isystem %,$(FUSE_CFLAGS)) -c -o $@ $<
 
 # Tests of private functions include private.h, and share one object that defines these (see private.awk).
-$(B)/private/private.h: tests/support/private.awk gpuir.h
+$(B)/private/private.h: tests/support/private.awk $(HEADER_ROOMS)
 	@mkdir -p $(@D)
-	$(Q)awk -f $^ >$@
+	$(Q)LC_ALL=C awk -f $^ >$@.new
+	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
 
 $(B)/private/private.c: tests/support/private.awk gpuir.h
 	@mkdir -p $(@D)
@@ -380,15 +421,16 @@ $(B)/private/private.c: tests/support/private.awk gpuir.h
 
 $(B)/private/private.o: $(B)/private/private.c $(B)/flags
 	$(call say,CC,$@)
-	$(Q)$(COMPILE) $(SHARED) -c -o $@ $<
+	$(Q)$(COMPILE_WHOLE) $(SHARED) -c -o $@ $<
 
 is_private = $(findstring "private.h",$(file <$(1)))
 
-$(B)/tests/%: tests/%.c $(B)/libgpuir.a $(B)/private/private.h $(B)/private/private.o $(B)/flags
+$(B)/tests/%: tests/%.c $(if $(DEV),,$(B)/libgpuir.a $(B)/private/private.o) $(B)/flags \
+    | $(B)/private/private.h $(LIBRARY)
 	$(call say,CC,$@)
 	@mkdir -p $(@D)
 	$(Q)$(COMPILE) $(SOONER) -I$(B)/private -Itests/support $(LDFLAGS) -o $@ $< \
-	  $(if $(call is_private,$<),$(B)/private/private.o,$(B)/libgpuir.a) -lcmocka $(LIBS)
+	  $(if $(DEV),$(LINK_LIBRARY),$(if $(call is_private,$<),$(B)/private/private.o,$(B)/libgpuir.a)) -lcmocka $(LIBS)
 
 # Damaged indexes are of use only where the smallest wrong access is noticed. The fuzzers' library serves, if there is
 # one.
@@ -400,16 +442,16 @@ $(B)/asan/tests/fuzz/mutate: tests/fuzz/mutate.c tests/fuzz/library.c $(B)/priva
 	  -fsanitize=address,undefined -I. -I$(B)/private -Itests/support -MMD -MP) \
 	  -o $@ $< $(if $(CAN_FUZZ),$(B)/fuzz/library.o,tests/fuzz/library.c) $(LIBS)
 
-$(B)/examples/%: examples/%.c $(B)/libgpuir.a $(B)/flags
+$(B)/examples/%: examples/%.c $(B)/flags $(NEEDS_LIBRARY)
 	$(call say,CC,$@)
 	@mkdir -p $(@D)
-	$(Q)$(COMPILE) $(SOONER) $(LDFLAGS) -o $@ $< $(B)/libgpuir.a $(LIBS)
+	$(Q)$(COMPILE) $(SOONER) $(LDFLAGS) -o $@ $< $(LINK_LIBRARY) $(LIBS)
 
-$(B)/examples/%: examples/%.cc $(B)/libgpuir.a $(B)/flags
+$(B)/examples/%: examples/%.cc $(B)/flags $(NEEDS_LIBRARY)
 	$(call say,CXX,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CXX) -std=c++17 $(WARNINGS) $(CPPFLAGS) $(DEFINES) $(CXXFLAGS) $(SOONER) -I. -MMD -MP \
-	  $(LDFLAGS) -o $@ $< $(B)/libgpuir.a $(LIBS)
+	$(Q)$(CXX) -std=c++17 $(WARNINGS) $(CPPFLAGS) $(DEFINES) $(CXXFLAGS) $(SOONER) -I$(B)/include -I. -MMD -MP \
+	  $(LDFLAGS) -o $@ $< $(LINK_LIBRARY) $(LIBS)
 
 # ---- installing --------------------------------------------------------------------------------------------------
 
@@ -535,14 +577,14 @@ coverage:
 	$(Q)find $(B)/coverage -name '*.gcda' -delete
 	$(Q)-tests/run -b $(B)/coverage unit/ gpuir
 	$(Q)lcov --quiet --capture --directory $(B)/coverage --output-file $(B)/coverage/all.info 2>/dev/null
-	$(Q)lcov --quiet --extract $(B)/coverage/all.info '*/gpuir.h' --output-file $(B)/coverage/gpuir.info
+	$(Q)lcov --quiet --extract $(B)/coverage/all.info '*/gpuir.h' '*/tools/header/*' --output-file $(B)/coverage/gpuir.info
 	$(Q)genhtml --quiet --output-directory $(B)/coverage/html $(B)/coverage/gpuir.info
 	$(Q)lcov --summary $(B)/coverage/gpuir.info 2>&1 | sed -n 's/.*lines\.*: */gpuir.h: lines covered: /p'
 
 clean:
-	$(Q)rm -rf $(addprefix $(B)/,flags gpu commit obj private tests examples fuzz cuda demo lab asan tsan valgrind \
+	$(Q)rm -rf $(addprefix $(B)/,flags gpu commit include rooms dev obj private tests examples fuzz cuda demo lab asan tsan valgrind \
 	  coverage gpuir gpuirfs gpuir-mpi scale gpuir_cuda.o gpuir_cuda_seam.o gpuir_lab.o gpuir.pc libgpuir.* bench.gpuir \
 	  bench.tsv)
 
--include $(wildcard $(B)/*.d $(B)/private/*.d $(B)/obj/*/*.d $(B)/obj/*/*/*.d $(B)/tests/*/*.d $(B)/examples/*.d \
+-include $(wildcard $(B)/*.d $(B)/rooms/*.d $(B)/private/*.d $(B)/obj/*/*.d $(B)/obj/*/*/*.d $(B)/tests/*/*.d $(B)/examples/*.d \
   $(B)/fuzz/*.d $(B)/asan/tests/*/*.d)

@@ -93,15 +93,19 @@ static inline const gpuir__codec_kernels *gpuir__codec_kernels_at(int level) {
 /* clang-format on */
 
 #ifndef GPUIR_NO_LAB
-static const gpuir__codec gpuir__docid_codecs[] = {GPUIR__ENGINE_DOCIDS(GPUIR__CODEC) GPUIR__LAB_DOCIDS(GPUIR__CODEC)};
-static const gpuir__codec gpuir__freq_codecs[] = {GPUIR__ENGINE_FREQS(GPUIR__CODEC) GPUIR__LAB_FREQS(GPUIR__CODEC)};
+#define GPUIR__DOCID_ROWS(ROW) GPUIR__ENGINE_DOCIDS(ROW) GPUIR__LAB_DOCIDS(ROW)
+#define GPUIR__FREQ_ROWS(ROW) GPUIR__ENGINE_FREQS(ROW) GPUIR__LAB_FREQS(ROW)
 #else
-static const gpuir__codec gpuir__docid_codecs[] = {GPUIR__ENGINE_DOCIDS(GPUIR__CODEC)};
-static const gpuir__codec gpuir__freq_codecs[] = {GPUIR__ENGINE_FREQS(GPUIR__CODEC)};
+#define GPUIR__DOCID_ROWS(ROW) GPUIR__ENGINE_DOCIDS(ROW)
+#define GPUIR__FREQ_ROWS(ROW) GPUIR__ENGINE_FREQS(ROW)
 #endif
 
-#define GPUIR__DOCID_CODECS (sizeof gpuir__docid_codecs / sizeof gpuir__docid_codecs[0])
-#define GPUIR__FREQ_CODECS (sizeof gpuir__freq_codecs / sizeof gpuir__freq_codecs[0])
+#define GPUIR__ONE(name, id, docids, unit, parameter, mode, cost, functions) +1
+#define GPUIR__DOCID_CODECS ((size_t)(0 GPUIR__DOCID_ROWS(GPUIR__ONE)))
+#define GPUIR__FREQ_CODECS ((size_t)(0 GPUIR__FREQ_ROWS(GPUIR__ONE)))
+
+static const gpuir__codec gpuir__docid_codecs[GPUIR__DOCID_CODECS] = {GPUIR__DOCID_ROWS(GPUIR__CODEC)};
+static const gpuir__codec gpuir__freq_codecs[GPUIR__FREQ_CODECS] = {GPUIR__FREQ_ROWS(GPUIR__CODEC)};
 
 #define GPUIR__BP128 GPUIR__ID_BP128 /* the default */
 
