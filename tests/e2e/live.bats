@@ -751,13 +751,18 @@ assert sum(p["file_bytes"] for p in s["segments"]) == s["file_bytes"]'
 @test "watch waits for another writer, and ends by signals" {
   gpuir index --live -q notes -o live
   watch notes -o live
-  exec 9<live/lock
-  flock 9
+  mkfifo pipe
+  gpuir add -q --name slow - -o live <pipe 3>&- &
+  pid=$!
+  exec 9>pipe
+  eventually locked live
   echo 'new tea' >notes/n
   sleep 0.3
   finds live notes/a,notes/b,notes/sub/c
-  exec 9<&-
-  eventually finds live notes/a,notes/b,notes/n,notes/sub/c
+  echo 'slow tea' >&9
+  exec 9>&-
+  wait $pid
+  eventually finds live notes/a,notes/b,notes/n,notes/sub/c,slow
   kill -INT "$watcher" || true
   unwatch
 }

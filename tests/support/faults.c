@@ -237,6 +237,21 @@ int fsync(int fd) {
 }
 
 CALL(int, flock, (int fd, int how), (fd, how), "lock", 0, 1)
+
+/* Of fcntl the locks alone are counted. */
+#define FCNTL(name) \
+  int name(int fd, int what, ...) { \
+    int killed = 0; \
+    void *argument; \
+    va_list ap; \
+    REAL(name); \
+    va_start(ap, what); \
+    argument = va_arg(ap, void *); \
+    va_end(ap); \
+    return what == F_OFD_SETLK && fails("lock", 0, &killed) ? -1 : real(fd, what, argument); \
+  }
+FCNTL(fcntl)
+FCNTL(fcntl64)
 CALL(int, faccessat, (int fd, const char *path, int how, int flags), (fd, path, how, flags), "stat", 0, 1)
 
 int mkdir(const char *path, mode_t mode) {

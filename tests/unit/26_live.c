@@ -435,6 +435,48 @@ static void test_visibility(void **state) {
   gpuir_live_close(l);
 }
 
+/* New documents first, then the old ones of their source go, or the new ones: whichever is complete. */
+static void test_marks(void **state) {
+  gpuir_live *l = open_live(NULL);
+  gpuir_index *ix;
+  gpuir_error err;
+  uint64_t mark, n, early;
+  unsigned i;
+  (void)state;
+  add_text(l, "a", "s", "every one");
+  add_text(l, "b", "t", "every two");
+  commit(l);
+  early = gpuir_live_mark(l);
+  add_text(l, "a", "s", "every three");
+  mark = gpuir_live_mark(l);
+  add_text(l, "a", "s", "every four");
+  add_text(l, "c", "s", "every five");
+  assert_int_equal(gpuir_live_delete_before(l, mark, GPUIR_BY_SOURCE, "s", 1, &n, &err), GPUIR_OK);
+  assert_int_equal(n, 2); /* one of the segment, one of those that are in none yet */
+  assert_int_equal(gpuir_live_delete_before(l, mark, GPUIR_BY_SOURCE, "s", 1, &n, &err), GPUIR_OK);
+  assert_int_equal(n, 0);
+  mark = gpuir_live_mark(l);
+  for (i = 0; i < 10; i++) add_text(l, "b", "t", "every six");
+  assert_int_equal(gpuir_live_delete_since(l, mark, &n, &err), GPUIR_OK);
+  assert_int_equal(n, 10);
+  assert_int_equal(gpuir_live_delete_since(l, mark, &n, &err), GPUIR_OK);
+  assert_int_equal(n, 0);
+  add_text(l, "d", "t", "every seven");
+  assert_int_equal(gpuir_live_delete_since(l, gpuir_live_mark(l), &n, &err), GPUIR_OK);
+  assert_int_equal(n, 0);
+  ix = refresh(l);
+  expect(ix, 4, 4); /* a four, c five, b two, d seven */
+  gpuir_close(ix);
+  assert_int_equal(gpuir_live_delete_since(l, early, &n, &err), GPUIR_E_ARGUMENT);
+  assert_int_equal(gpuir_live_delete_before(l, early, GPUIR_BY_NAME, "a", 1, &n, &err), GPUIR_E_ARGUMENT);
+  assert_int_equal(gpuir_live_delete_since(l, gpuir_live_mark(l) + 1, &n, &err), GPUIR_E_ARGUMENT);
+  assert_int_equal(gpuir_live_delete_since(NULL, 0, &n, &err), GPUIR_E_ARGUMENT);
+  assert_int_equal(gpuir_live_mark(NULL), 0);
+  assert_int_equal(gpuir_live_delete_since(l, gpuir_live_mark(l), NULL, NULL), GPUIR_OK); /* the handle goes on */
+  assert_int_equal(delete_by(l, GPUIR_BY_SOURCE, "s"), 2);
+  gpuir_live_close(l);
+}
+
 static void test_refusals(void **state) {
   gpuir_live_desc d;
   gpuir_live *l;
@@ -585,6 +627,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test_setup_teardown(test_bytes_of_long_lists, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_same_calls, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_visibility, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_marks, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_refusals, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_one_writer, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_calls_of_a_refresh, set_up, tear_down),

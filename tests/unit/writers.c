@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/ptrace.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -221,7 +222,7 @@ static void check_file(const char *name) {
   (void)close(fd);
 }
 
-/* Files that somebody else has there under the names of segments are not removed; what a killed writer left is. */
+/* Files that somebody else has there under the names of segments are not removed, whether or not one is called lock. */
 static void test_other_files(void **state) {
   static const char *const names[] = {"000001.gpuir", "123456.gpuir", "manifest.tmp", "000001.gpuir.tmp.3"};
   gpuir_live *l;
@@ -239,11 +240,245 @@ static void test_other_files(void **state) {
     check_file(names[i]);
     assert_int_equal(unlink(in_folder(names[i])), 0);
   }
+  assert_int_equal(stat(in_folder("lock"), &st), -1); /* none was made */
   make_file("lock");
+  assert_int_equal(try_open(&l, &err), GPUIR_E_ARGUMENT);
+  assert_non_null(strstr(err.msg, "'lock'"));
   for (i = 0; i < sizeof names / sizeof *names; i++) make_file(names[i]);
+  assert_int_equal(try_open(&l, &err), GPUIR_E_ARGUMENT);
+  check_file("lock");
+  assert_int_equal(truncate(in_folder("lock"), 0), 0); /* one such as earlier versions made proves nothing either */
+  for (i = 0; i < sizeof names / sizeof *names; i++) {
+    assert_int_equal(try_open(&l, &err), GPUIR_E_ARGUMENT);
+    assert_non_null(strstr(err.msg, "named like those"));
+    check_file(names[i]);
+    assert_int_equal(unlink(in_folder(names[i])), 0);
+  }
   gpuir_live_close(open_live());
-  for (i = 1; i < sizeof names / sizeof *names; i++) assert_int_equal(stat(in_folder(names[i]), &st), -1);
   check_file("notes.txt");
+}
+
+/* An index without a document is what a founding writes; one with documents is somebody's. */
+static void test_other_index(void **state) {
+  char kept[4600];
+  gpuir_live *l = open_live();
+  gpuir_error err;
+  struct stat st;
+  (void)state;
+  replace(l, 1, 1);
+  assert_int_equal(gpuir_live_commit(l, NULL), GPUIR_OK);
+  assert_int_equal(gpuir_live_merge(l, 1, NULL, NULL), GPUIR_OK);
+  assert_int_equal(gpuir_live_commit(l, NULL), GPUIR_OK);
+  gpuir_live_close(l);
+  assert_int_equal(unlink(in_folder("manifest")), 0); /* lost: what is left must not go, too */
+  (void)strcpy(kept, in_folder(stat(in_folder("000003.gpuir"), &st) ? "000002.gpuir" : "000003.gpuir"));
+  assert_int_equal(try_open(&l, &err), GPUIR_E_ARGUMENT);
+  assert_int_equal(stat(kept, &st), 0);
+  assert_int_equal(rename(kept, in_folder("000001.gpuir")), 0);
+  assert_int_equal(try_open(&l, &err), GPUIR_E_ARGUMENT);
+  assert_int_equal(stat(in_folder("000001.gpuir"), &st), 0);
+}
+
+static int created(void *user) {
+  ++*(int *)user;
+  return 0;
+}
+
+static int refuse(void *user) {
+  ++*(int *)user;
+  return 1;
+}
+
+static int die(void *user) {
+  (void)user;
+  return raise(SIGKILL);
+}
+
+static int open_with(int (*on_create)(void *), int *calls, gpuir_error *err) {
+  gpuir_live_desc desc;
+  gpuir_live *l;
+  int status;
+  memset(&desc, 0, sizeof desc);
+  desc.settings.path = folder;
+  desc.create = 1;
+  desc.on_create = on_create;
+  desc.user = calls;
+  status = gpuir_live_open(&desc, &l, err);
+  gpuir_live_close(l);
+  return status;
+}
+
+/* The caller is called once, before the first commit; it may end the opening, and a process that dies in there leaves
+ * what the next one takes over. */
+static void test_creating(void **state) {
+  gpuir_error err;
+  struct stat st;
+  int calls = 0, status;
+  pid_t pid;
+  (void)state;
+  assert_int_equal(open_with(refuse, &calls, &err), GPUIR_E_CANCELLED);
+  assert_int_equal(calls, 1);
+  assert_int_equal(rmdir(folder), 0); /* nothing is left in it */
+  pid = fork();
+  assert_true(pid >= 0);
+  if (!pid) _exit(open_with(die, &calls, &err));
+  assert_int_equal(waitpid(pid, &status, 0), pid);
+  assert_true(WIFSIGNALED(status));
+  assert_int_equal(stat(in_folder("lock"), &st), 0);
+  assert_int_equal(stat(in_folder("manifest"), &st), -1);
+  make_file("000001.gpuir"); /* half written */
+  make_file("000001.gpuir.tmp.3");
+  make_file("manifest.tmp");
+  assert_int_equal(open_with(created, &calls, &err), GPUIR_OK);
+  assert_int_equal(calls, 2);
+  assert_int_equal(stat(in_folder("000001.gpuir.tmp.3"), &st), -1);
+  assert_int_equal(stat(in_folder("manifest.tmp"), &st), -1);
+  assert_int_equal(open_with(created, &calls, &err), GPUIR_OK);
+  assert_int_equal(calls, 2); /* it is there */
+}
+
+/* ---- writers that lose the folder ---- */
+
+static void expect_count(const gpuir_index *ix, uint32_t documents) {
+  uint32_t df = 0;
+  assert_int_equal(gpuir_term_count(ix, "every", 5, &df, NULL), GPUIR_OK);
+  assert_int_equal(df, documents);
+}
+
+/* The folder verifies, and has so many documents with "every". */
+static void expect_folder(uint32_t documents) {
+  gpuir_index *ix;
+  gpuir_error err;
+  if (gpuir_open(folder, NULL, &ix, &err)) fail_msg("%s", err.msg);
+  if (gpuir_verify(ix, &err)) fail_msg("%s", err.msg);
+  expect_count(ix, documents);
+  gpuir_close(ix);
+}
+
+/* Another writer changes the index. */
+static void interfere(int merge) {
+  gpuir_live *l = open_live();
+  if (merge) assert_int_equal(gpuir_live_merge(l, 1, NULL, NULL), GPUIR_OK);
+  else replace(l, 7, 1);
+  assert_int_equal(gpuir_live_commit(l, NULL), GPUIR_OK);
+  gpuir_live_close(l);
+}
+
+/* The files of the folder but for the lock. */
+static unsigned count_segments(void) {
+  unsigned n = 0, i;
+  char name[32];
+  struct stat st;
+  for (i = 1; i < 40; i++) {
+    (void)sprintf(name, "%06u.gpuir", i);
+    n += !stat(in_folder(name), &st);
+  }
+  return n;
+}
+
+/* A writer whose lock was removed must not commit over what the next one has committed, nor remove its files: `what`
+ * says how far it was. */
+static void lose_lock(int merge, int replaced, int what) {
+  gpuir_live *l = open_live();
+  gpuir_index *before;
+  gpuir_error err;
+  unsigned i, segments;
+  for (i = 0; i < 3; i++) {
+    replace(l, i, 1);
+    assert_int_equal(gpuir_live_commit(l, NULL), GPUIR_OK);
+  }
+  if (what) replace(l, 20, 1);
+  if (what > 1) assert_int_equal(gpuir_live_refresh(l, &before, NULL), GPUIR_OK), gpuir_close(before);
+  if (what > 1) replace(l, 1, 9);
+  assert_int_equal(gpuir_live_refresh(l, &before, NULL), GPUIR_OK);
+  assert_int_equal(unlink(in_folder("lock")), 0);
+  if (replaced) make_file("lock");
+  interfere(merge);
+  segments = count_segments();
+  if (!what) assert_int_equal(gpuir_live_delete(l, GPUIR_BY_NAME, "n1", 2, NULL, &err), GPUIR_OK);
+  assert_int_equal(gpuir_live_commit(l, &err), GPUIR_E_BUSY);
+  assert_non_null(strstr(err.msg, "replaced"));
+  assert_null(strstr(err.msg, "remove"));
+  assert_int_equal(gpuir_live_add(l, NULL, "x", 1, &err), GPUIR_E_BUSY); /* it can only be closed */
+  expect_count(before, what ? 4 : 3);
+  gpuir_live_close(l);
+  expect_count(before, what ? 4 : 3);
+  gpuir_close(before);
+  assert_int_equal(count_segments(), segments);
+  expect_folder(merge ? 3 : 4);
+  gpuir_live_close(open_live());
+  expect_folder(merge ? 3 : 4);
+  assert_int_equal(folder_remove(folder), 0);
+}
+
+static void test_lost_lock(void **state) {
+  unsigned i;
+  (void)state;
+  for (i = 0; i < 12; i++) lose_lock((int)(i & 1), (int)(i >> 1 & 1), (int)(i / 4));
+}
+
+/* The same lock, but another manifest: a backup that was restored. */
+static void test_other_manifest(void **state) {
+  gpuir_live *l = open_live();
+  gpuir_error err;
+  char copy[4600];
+  (void)state;
+  replace(l, 1, 1);
+  assert_int_equal(gpuir_live_commit(l, NULL), GPUIR_OK);
+  (void)strcpy(copy, in_folder("copy"));
+  assert_int_equal(link(in_folder("manifest"), copy), 0);
+  replace(l, 2, 1);
+  assert_int_equal(gpuir_live_commit(l, NULL), GPUIR_OK);
+  assert_int_equal(rename(copy, in_folder("manifest")), 0);
+  replace(l, 3, 1);
+  assert_int_equal(gpuir_live_commit(l, &err), GPUIR_E_BUSY);
+  gpuir_live_close(l);
+  expect_folder(1);
+}
+
+/* Who may read the index but not write it keeps no writer out: neither by a lock that it takes now, nor by one on a
+ * file that it had open before. */
+static void test_lock_of_reader(void **state) {
+  const mode_t before = umask(022);
+  gpuir_live *l = open_live();
+  struct stat st;
+  struct flock whole;
+  int fd;
+  (void)state;
+  gpuir_live_close(l);
+  assert_int_equal(stat(in_folder("lock"), &st), 0);
+  assert_int_equal(st.st_mode & 0777, 0600);
+  fd = open(in_folder("lock"), O_RDONLY);
+  assert_int_equal(flock(fd, LOCK_EX), 0);
+  gpuir_live_close(open_live());
+  assert_int_equal(flock(fd, LOCK_UN), 0);
+  memset(&whole, 0, sizeof whole);
+  whole.l_type = F_WRLCK;
+  assert_int_equal(fcntl(fd, F_OFD_SETLK, &whole), -1); /* it is open for reading */
+  (void)close(fd);
+  assert_int_equal(chmod(in_folder("manifest"), 0664), 0); /* who may write it may lock */
+  gpuir_live_close(open_live());
+  assert_int_equal(stat(in_folder("lock"), &st), 0);
+  assert_int_equal(st.st_mode & 0777, 0660);
+  (void)umask(before);
+}
+
+/* The lock of an earlier version, which locks by flock alone and leaves the file empty. */
+static void test_earlier_lock(void **state) {
+  gpuir_live *l;
+  int fd;
+  (void)state;
+  gpuir_live_close(open_live());
+  fd = open(in_folder("lock"), O_RDWR | O_TRUNC);
+  assert_true(fd >= 0);
+  assert_int_equal(flock(fd, LOCK_EX), 0);
+  expect_busy();
+  (void)close(fd);
+  l = open_live();
+  fd = open(in_folder("lock"), O_RDWR);
+  assert_int_equal(flock(fd, LOCK_EX | LOCK_NB), -1); /* an earlier version is kept out */
+  (void)close(fd);
+  gpuir_live_close(l);
 }
 
 /* What stands under the manifest's temporary name, or a segment's, is neither followed nor written to. */
@@ -294,13 +529,16 @@ static void test_modes(void **state) {
   assert_int_equal(stat(in_folder(names[3]), &st), 0);
   assert_int_equal(st.st_mode & 0777, 0600);
   gpuir_live_close(l);
-  if (!geteuid()) { /* where all users may make files, another user's manifest is no example */
-    assert_int_equal(chmod(folder, 0777), 0);
+  for (i = 0; i < 2 && !geteuid(); i++) { /* where a group or all may make files, another user's is no example */
+    assert_int_equal(chmod(folder, i ? 0777 : 02770), 0);
+    assert_int_equal(chmod(in_folder("manifest"), 0660), 0);
+    assert_int_equal(chown(in_folder("manifest"), 65534, 65534), 0);
     l = open_live();
-    replace(l, 5, 1);
+    replace(l, 5, (unsigned)i);
     assert_int_equal(gpuir_live_commit(l, NULL), GPUIR_OK);
     assert_int_equal(stat(in_folder("manifest"), &st), 0);
     assert_int_equal(st.st_uid, 0);
+    assert_int_equal(st.st_mode & 0777, 0640); /* what both the manifest and the umask allow */
     gpuir_live_close(l);
   }
   (void)umask(before);
@@ -526,6 +764,12 @@ int main(int argc, char **argv) {
       TEST(test_lock_opened_elsewhere),
       TEST(test_forked_child_keeps_lock),
       TEST(test_other_files),
+      TEST(test_other_index),
+      TEST(test_creating),
+      TEST(test_lost_lock),
+      TEST(test_other_manifest),
+      TEST(test_lock_of_reader),
+      TEST(test_earlier_lock),
       TEST(test_links),
       TEST(test_modes),
       TEST(test_overtaken),

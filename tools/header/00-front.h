@@ -181,7 +181,8 @@
  *                the folder afterwards. A delete and an add between two refreshes become
  *                visible together.
  *   Locks        One writer a folder, else BUSY. Readers take no lock. The lock ends with the
- *                process and its forked children. Local file systems only.
+ *                process and its forked children, and nobody has to remove its file: a writer
+ *                whose lock or manifest is replaced commits no more. Local file systems only.
  *   Threads      One thread uses a gpuir_live; gpuir_live_merge may run in one more. The
  *                library starts no thread that outlives a call.
  *   Deleted text stays in the files until they are merged.

@@ -257,12 +257,26 @@ static int gpuir__create_file(const char *name, mode_t mode) {
   return -1;
 }
 
+/* Which file a name stands for, whatever it is called. */
+typedef struct gpuir__identity {
+  uint64_t dev, ino; /* both 0: none */
+} gpuir__identity;
+
+static gpuir__identity gpuir__identity_of(const struct stat *st) {
+  gpuir__identity id;
+  id.dev = (uint64_t)st->st_dev;
+  id.ino = (uint64_t)st->st_ino;
+  return id;
+}
+
+static int gpuir__identity_same(gpuir__identity a, gpuir__identity b) { return a.dev == b.dev && a.ino == b.ino; }
+
 /* Returns 1 if `name` names the file that is open as fd, 0 if not, -1 with errno. */
 static int gpuir__is_file(int fd, const char *name) {
   struct stat mine, named;
   if (fstat(fd, &mine)) return -1;
   if (lstat(name, &named)) return errno == ENOENT ? 0 : -1;
-  return mine.st_ino == named.st_ino && mine.st_dev == named.st_dev;
+  return gpuir__identity_same(gpuir__identity_of(&mine), gpuir__identity_of(&named));
 }
 
 /* Gives the open file `name` the mode of another one, and its owner and group where the system allows it. Where the

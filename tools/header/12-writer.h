@@ -291,6 +291,7 @@ typedef struct gpuir__segment {
   const uint8_t *map; /* the file's bytes */
   uint64_t size;
   int mapped; /* 0: the caller's memory */
+  gpuir__identity file; /* that is mapped */
   char path[84]; /* its end, for messages */
   const gpuir__section *table;
   uint32_t nsections;
@@ -417,7 +418,7 @@ typedef struct gpuir__writer {
   int fd; /* of PATH.tmp, locked */
   mode_t mode; /* of a new index: 0666 without the umask's bits */
   int shared; /* other users may write the folder, and so replace the index */
-  int hostile; /* all users may make files in it */
+  int hostile; /* a group or all users may make files in it */
   int placed; /* `fd` is of the new file PATH itself, whose owner publishes it; PATH.tmp only names temporary files */
   gpuir__spool spool[GPUIR__W_COUNT];
   gpuir__stat stat;
@@ -585,8 +586,8 @@ static int gpuir__writer_name(gpuir__writer *w, const char *path, gpuir_error *e
                     : gpuir__concat(&w->a, ".", 1, "", 0, &w->folder_size);
   if (!w->tmp || !w->folder) return gpuir__fail_nomem(err);
   if (!stat(w->folder, &st)) {
-    w->hostile = (st.st_mode & S_IWOTH) != 0;
-    w->shared = (w->hostile || (st.st_mode & S_IWGRP && st.st_gid != getegid())) && !(st.st_mode & 01000);
+    w->hostile = (st.st_mode & (S_IWGRP | S_IWOTH)) != 0;
+    w->shared = (st.st_mode & S_IWOTH || (st.st_mode & S_IWGRP && st.st_gid != getegid())) && !(st.st_mode & 01000);
   }
   status = gpuir__writer_check_path(w->path, err);
   return status ? status : gpuir__writer_check_folder(w, err);
@@ -602,13 +603,14 @@ static int gpuir__writer_hide(gpuir__writer *w, gpuir_error *err) {
   return GPUIR_OK;
 }
 
-/* Gives PATH.tmp the mode, owner and group of the index that it replaces. In a folder where all users may make files,
- * the index that another user put there is no example: it does not give the file away, nor let anybody do more. */
+/* Gives PATH.tmp the mode, owner and group of the index that it replaces. In a folder where a group or all users may
+ * make files, the index that another user but root put there is no example: it does not give the file away, nor let
+ * anybody do more. */
 static int gpuir__writer_keep_mode(gpuir__writer *w, gpuir_error *err) {
   struct stat old;
   mode_t mode = w->mode;
   if (!stat(w->path, &old)) {
-    if (!w->hostile || old.st_uid == geteuid()) return gpuir__take_mode(w->fd, &old, w->tmp, err);
+    if (!w->hostile || old.st_uid == geteuid() || !old.st_uid) return gpuir__take_mode(w->fd, &old, w->tmp, err);
     mode &= old.st_mode;
   }
   return fchmod(w->fd, mode) ? gpuir__fail_errno(err, w->tmp, "cannot change the mode") : GPUIR_OK;

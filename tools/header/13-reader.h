@@ -268,6 +268,7 @@ static int gpuir__open_file(gpuir__segment *ix, int fd, const char *path, gpuir_
   if ((uint64_t)st.st_size > SIZE_MAX / 2)
     return gpuir__fail(err, GPUIR_E_LIMIT, 0, "%s: larger than this machine's address space", ix->path);
   ix->size = (uint64_t)st.st_size;
+  ix->file = gpuir__identity_of(&st);
   map = mmap(NULL, (size_t)ix->size, PROT_READ, MAP_SHARED, fd, 0);
   if (map == MAP_FAILED) return gpuir__fail_errno(err, path, "cannot map");
   ix->map = (const uint8_t *)map;

@@ -6,7 +6,7 @@
  *
  *     manifest       what the last commit left, replaced as a whole
  *     NNNNNN.gpuir   the segments: index files; no number is used twice
- *     lock           locked by the writer
+ *     lock           locked by the writer; its magic number tells the folder from one of other files
  *
  * and the manifest
  *
@@ -184,11 +184,19 @@ static void gpuir__segment_name(char name[32], uint64_t number) {
   (void)snprintf(name, 32, "%06llu.gpuir", (unsigned long long)number);
 }
 
-/* Removes the file of a segment. */
-static void gpuir__segment_unlink(int folder, uint64_t number) {
+/* Returns which file stands under a name in the folder; none if there is none. */
+static gpuir__identity gpuir__identity_at(int folder, const char *name) {
+  const gpuir__identity none = {0, 0};
+  struct stat st;
+  return fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) ? none : gpuir__identity_of(&st);
+}
+
+/* Removes the file of a segment, if it is still the one under its name: who lost the lock must not remove what the
+ * next writer has made there. */
+static void gpuir__segment_unlink(int folder, uint64_t number, gpuir__identity file) {
   char name[32];
   gpuir__segment_name(name, number);
-  (void)unlinkat(folder, name, 0);
+  if (gpuir__identity_same(gpuir__identity_at(folder, name), file)) (void)unlinkat(folder, name, 0);
 }
 
 /* Returns the checksum of the segment's header. */

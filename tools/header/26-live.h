@@ -13,6 +13,12 @@
  * Tests     tests/unit/26_live.c
  * ======*/
 
+#ifdef __linux__
+#define GPUIR__OFD_SETLK 37 /* F_OFD_SETLK, which <fcntl.h> shows to GNU sources alone */
+#endif
+
+static const uint8_t gpuir__lock_magic[8] = {'G', 'P', 'U', 'I', 'R', 'W', 0x0a, 0x1a};
+
 /* Finds documents by name or by source: chains of documents whose keys have the same slot. */
 typedef struct gpuir__keys {
   uint32_t *head; /* [slots] a document, plus 1; 0: none */
@@ -22,6 +28,19 @@ typedef struct gpuir__keys {
   uint64_t cap;
 } gpuir__keys;
 
+/* The manifest as a file: another one under its name means another writer. */
+typedef struct gpuir__stamp {
+  gpuir__identity file; /* none: there is no manifest */
+  uint64_t size, time;
+  uint64_t hash; /* its checksum */
+} gpuir__stamp;
+
+/* A segment that no manifest names any more. */
+typedef struct gpuir__garbage {
+  uint64_t number;
+  gpuir__identity file;
+} gpuir__garbage;
+
 /* A segment in the writer's list. */
 typedef struct gpuir__piece {
   gpuir__segment *seg;
@@ -30,13 +49,14 @@ typedef struct gpuir__piece {
   uint64_t *doomed; /* a bit a document of both; NULL: none was deleted */
   gpuir__keys keys[2]; /* [GPUIR_BY_] */
   int synced; /* its bytes are on disk */
-  int committed; /* the last manifest names it, or may */
+  int committed; /* a manifest names it, or may */
 } gpuir__piece;
 
 /* The documents of the batch, which are not in a segment yet. */
 typedef struct gpuir__live_batch {
   gpuir_builder *builder; /* NULL: nothing was added */
   uint64_t number;
+  gpuir__identity file; /* of segment `number` */
   uint64_t n; /* documents */
   gpuir__buf starts; /* uint64_t a document: where its keys begin */
   gpuir__buf bytes; /* of each document: the name's length (8 bytes), the source's, the name, the source */
@@ -51,13 +71,15 @@ struct gpuir_live {
   gpuir__piece *pieces;
   size_t n, cap;
   uint64_t generation, content, next;
-  gpuir__buf garbage; /* uint64_t: segments that the manifest names, and the next one will not */
+  gpuir__buf garbage; /* gpuir__garbage: segments that the manifest names, and the next one will not */
   int changed, documents; /* since the last commit: the list; its live documents */
   uint64_t lost; /* documents without a token that was kept */
   int status; /* not 0: only gpuir_live_close is left */
   gpuir_error error;
   int merging;
   int folder, lock;
+  int made_lock; /* this handle has made it */
+  gpuir__stamp stamp; /* of the manifest that this handle has read or written */
   char *path; /* absolute */
   size_t path_size;
   gpuir_open_desc open;
@@ -65,6 +87,8 @@ struct gpuir_live {
   unsigned threads;
   gpuir_index *like; /* a segment of this index, whose settings all others get */
   struct stat example; /* of the manifest that was there, for modes of new files; st_mode 0: there was none */
+  int alien; /* it is another user's, in a folder where others may write */
+  uint64_t added, flushed; /* documents that gpuir_live_add has taken, ever and up to the last refresh */
   gpuir__live_batch batch;
 };
 
@@ -208,27 +232,32 @@ static int gpuir__piece_delete(const gpuir_allocator *a, gpuir__piece *p, int by
   return status;
 }
 
-/* Deletes from the batch's documents likewise. */
-static int gpuir__batch_delete(const gpuir_allocator *a, gpuir__live_batch *b, int by, const char *bytes, size_t len,
-    uint64_t *n) {
+/* Notes that a document of the batch is to be deleted, unless it is. 0 or NOMEM. */
+static int gpuir__batch_doom(const gpuir_allocator *a, gpuir__live_batch *b, uint32_t docid, uint64_t *n) {
+  if (b->doomed.data[docid]) return GPUIR_OK;
+  if (gpuir__buf_put(a, &b->pending, &docid, sizeof docid)) return GPUIR_E_NOMEM;
+  b->doomed.data[docid] = 1;
+  ++*n;
+  return GPUIR_OK;
+}
+
+/* Deletes likewise those of the batch's first `most` documents that have this key. */
+static int gpuir__batch_delete(const gpuir_allocator *a, gpuir__live_batch *b, uint64_t most, int by, const char *bytes,
+    size_t len, uint64_t *n) {
   gpuir__keys *k = &b->keys[by];
   uint32_t *link;
   size_t key_len;
-  if (!b->n) return GPUIR_OK;
+  if (!b->n || !most) return GPUIR_OK;
   if (gpuir__keys_of_batch(a, b, by)) return GPUIR_E_NOMEM;
   link = &k->head[gpuir__hash(bytes, len, 0) & (k->slots - 1)];
   while (*link) {
     const uint32_t docid = *link - 1;
     const char *key = gpuir__batch_key(b, docid, by, &key_len);
-    if (key_len != len || memcmp(key, bytes, len) != 0) {
+    if (docid >= most || key_len != len || memcmp(key, bytes, len) != 0) {
       link = &k->next[docid];
       continue;
     }
-    if (!b->doomed.data[docid]) {
-      if (gpuir__buf_put(a, &b->pending, &docid, sizeof docid)) return GPUIR_E_NOMEM;
-      b->doomed.data[docid] = 1;
-      ++*n;
-    }
+    if (gpuir__batch_doom(a, b, docid, n)) return GPUIR_E_NOMEM;
     *link = k->next[docid];
   }
   return GPUIR_OK;
@@ -266,24 +295,78 @@ static char *gpuir__live_path(const gpuir_live *l, uint64_t number, const char *
 }
 
 /* Gives a new file the mode, owner and group of the manifest that was there when the index was opened: who could not
- * read the index is not to read what is added. */
+ * read the index is not to read what is added. An alien manifest takes rights away and gives none: neither does it give
+ * the file to its owner, nor let anybody do more. */
 static int gpuir__live_keep_mode(const gpuir_live *l, int fd, const char *name, gpuir_error *err) {
-  return l->example.st_mode ? gpuir__take_mode(fd, &l->example, name, err) : GPUIR_OK;
+  struct stat now;
+  if (!l->example.st_mode) return GPUIR_OK;
+  if (!l->alien) return gpuir__take_mode(fd, &l->example, name, err);
+  if (fstat(fd, &now)) return gpuir__fail_errno(err, name, "cannot stat");
+  if (!fchmod(fd, (now.st_mode & l->example.st_mode & 0777) | S_IRUSR | S_IWUSR)) return GPUIR_OK;
+  return gpuir__fail_errno(err, name, "cannot change the mode");
 }
 
-/* Notes the manifest's mode. In a folder where all users may make files, that of another user is no example. */
+/* Notes the manifest's mode. In a folder where a group or all users may make files, that of another user but root is
+ * alien. */
 static int gpuir__live_example(gpuir_live *l, gpuir_error *err) {
   struct stat folder;
   if (fstat(l->folder, &folder) || fstatat(l->folder, "manifest", &l->example, 0))
     return gpuir__fail_errno(err, l->path, "cannot stat");
-  if (folder.st_mode & S_IWOTH && l->example.st_uid != geteuid()) l->example.st_mode = 0;
+  l->alien = folder.st_mode & (S_IWGRP | S_IWOTH) && l->example.st_uid != geteuid() && l->example.st_uid != 0;
   return GPUIR_OK;
 }
 
-/* Makes a builder of segment `number`, whose settings are `settings` or, if that is NULL, those of the index. */
+/* ---- who has the folder */
+
+/* Reads the stamp of an open manifest. 0, or -1 with errno. */
+static int gpuir__stamp_of(int fd, gpuir__stamp *s) {
+  struct stat st;
+  memset(s, 0, sizeof *s);
+  if (fstat(fd, &st)) return -1;
+  s->file = gpuir__identity_of(&st);
+  s->size = (uint64_t)st.st_size;
+  s->time = (uint64_t)st.st_mtime;
+  return st.st_size < 8 ? 0 : gpuir__pread_all(fd, &s->hash, 8, s->size - 8);
+}
+
+/* Reads that of the manifest in a folder; all 0 if there is none. 0, or -1 with errno. */
+static int gpuir__stamp_read(int folder, gpuir__stamp *s) {
+  const int fd = openat(folder, "manifest", O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  int failed = 0;
+  memset(s, 0, sizeof *s);
+  if (fd < 0) return errno == ENOENT ? 0 : -1;
+  if (gpuir__stamp_of(fd, s)) failed = errno;
+  (void)close(fd);
+  errno = failed;
+  return failed ? -1 : 0;
+}
+
+/* Says whether the lock is the file of its name: 1, 0, or -1 with errno. */
+static int gpuir__live_has_lock(const gpuir_live *l) {
+  struct stat mine, named;
+  if (fstat(l->lock, &mine)) return -1;
+  if (fstatat(l->folder, "lock", &named, AT_SYMLINK_NOFOLLOW)) return errno == ENOENT ? 0 : -1;
+  return gpuir__identity_same(gpuir__identity_of(&mine), gpuir__identity_of(&named));
+}
+
+/* Checks that no other writer came in: one does where the lock is removed or replaced, by hand or by a backup that is
+ * restored. To go on then would destroy what that one has committed. What happens between this look and the renaming or
+ * removing behind it stays unseen. 0, BUSY, IO. */
+static int gpuir__live_owns(const gpuir_live *l, gpuir_error *err) {
+  gpuir__stamp now;
+  const int same = gpuir__live_has_lock(l);
+  if (same < 0 || gpuir__stamp_read(l->folder, &now)) return gpuir__fail_errno(err, l->path, "cannot stat");
+  if (same && !memcmp(&now, &l->stamp, sizeof now)) return GPUIR_OK;
+  return gpuir__fail(err, GPUIR_E_BUSY, 0, "%s: its lock or manifest was replaced: nothing is written; open it anew",
+      gpuir__tail(l->path));
+}
+
+/* Makes a builder of segment `number`, whose settings are `settings` or, if that is NULL, those of the index; *file
+ * becomes the segment's. */
 static int gpuir__live_builder(const gpuir_live *l, uint64_t number, const gpuir_builder_desc *settings,
-    gpuir_builder **builder, gpuir_error *err) {
+    gpuir_builder **builder, gpuir__identity *file, gpuir_error *err) {
   gpuir_builder_desc desc;
+  struct stat st;
   char name[32], *path;
   size_t size;
   int fd, status;
@@ -302,10 +385,18 @@ static int gpuir__live_builder(const gpuir_live *l, uint64_t number, const gpuir
   desc.threads = l->threads;
   gpuir__segment_name(name, number);
   fd = openat(l->folder, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-  if (fd < 0) return gpuir__fail_errno(err, name, "cannot create");
+  if (fd < 0) {
+    const int error = errno; /* a name that is taken: by another writer? */
+    status = error == EEXIST ? gpuir__live_owns(l, err) : GPUIR_OK;
+    errno = error;
+    return status ? status : gpuir__fail_errno(err, name, "cannot create");
+  }
   path = gpuir__live_path(l, number, "", &size);
   desc.path = path;
-  status = gpuir__live_keep_mode(l, fd, name, err);
+  memset(file, 0, sizeof *file);
+  status = fstat(fd, &st) ? gpuir__fail_errno(err, name, "cannot stat") : GPUIR_OK;
+  if (!status) *file = gpuir__identity_of(&st);
+  if (!status) status = gpuir__live_keep_mode(l, fd, name, err);
   if (!status)
     status = path ? gpuir__builder_make(&desc, &fd, l->like ? l->like->analysis.pool : NULL, builder, err)
                   : gpuir__fail_nomem(err);
@@ -315,16 +406,22 @@ static int gpuir__live_builder(const gpuir_live *l, uint64_t number, const gpuir
   return status;
 }
 
-/* Writes a builder's segment and opens it; destroys the builder. *report is the builder's; it may be NULL. */
-static int gpuir__live_write(const gpuir_live *l, gpuir_builder *b, uint64_t number, gpuir__segment **seg,
-    gpuir_build_report *report, gpuir_error *err) {
+/* Writes a builder's segment, which is `file`, and opens it; destroys the builder. *report is the builder's; it may be
+ * NULL. */
+static int gpuir__live_write(const gpuir_live *l, gpuir_builder *b, uint64_t number, gpuir__identity file,
+    gpuir__segment **seg, gpuir_build_report *report, gpuir_error *err) {
   char name[32];
   int status = gpuir_builder_write(b, report, err);
   gpuir_builder_destroy(b);
   gpuir__segment_name(name, number);
   *seg = NULL;
   if (!status) status = gpuir__segment_open(&l->a, l->folder, name, &l->open, seg, err);
-  if (status) (void)unlinkat(l->folder, name, 0);
+  if (!status && !gpuir__identity_same((*seg)->file, file)) {
+    gpuir__segment_close(*seg);
+    *seg = NULL;
+    status = gpuir__fail(err, GPUIR_E_BUSY, 0, "%s: another writer has replaced it", name);
+  }
+  if (status) gpuir__segment_unlink(l->folder, number, file);
   else (*seg)->number = number;
   return status;
 }
@@ -345,8 +442,11 @@ static int gpuir__live_room(gpuir_live *l) {
  * then it stays. */
 static int gpuir__live_drop(gpuir_live *l, size_t i) {
   gpuir__piece *p = &l->pieces[i];
-  if (!p->committed) gpuir__segment_unlink(l->folder, p->seg->number);
-  else if (gpuir__buf_put(&l->a, &l->garbage, &p->seg->number, 8)) return GPUIR_E_NOMEM;
+  gpuir__garbage old;
+  old.number = p->seg->number;
+  old.file = p->seg->file;
+  if (!p->committed) gpuir__segment_unlink(l->folder, old.number, old.file);
+  else if (gpuir__buf_put(&l->a, &l->garbage, &old, sizeof old)) return GPUIR_E_NOMEM;
   gpuir__piece_free(&l->a, p);
   memmove(p, p + 1, (l->n - i - 1) * sizeof *p);
   l->n--;
@@ -395,7 +495,7 @@ GPUIR_API int gpuir_live_add(gpuir_live *l, const gpuir_doc_desc *doc, const cha
   if (status) return status;
   if (!l->batch.builder) {
     l->batch.number = gpuir__live_number(l);
-    status = gpuir__live_builder(l, l->batch.number, NULL, &l->batch.builder, &local);
+    status = gpuir__live_builder(l, l->batch.number, NULL, &l->batch.builder, &l->batch.file, &local);
   }
   if (!status) status = gpuir_builder_add_text(l->batch.builder, doc, text, len, &local);
   if (status == GPUIR_E_ARGUMENT) {
@@ -403,23 +503,50 @@ GPUIR_API int gpuir_live_add(gpuir_live *l, const gpuir_doc_desc *doc, const cha
     return status;
   }
   if (!status && gpuir__batch_note(&l->a, &l->batch, doc)) status = gpuir__fail_nomem(&local);
+  if (!status) l->added++;
   return gpuir__live_fail(l, status, &local, err);
 }
 
-GPUIR__COLD GPUIR_API int gpuir_live_delete(gpuir_live *l, int by, const char *bytes, size_t len, uint64_t *n,
-    gpuir_error *err) {
+GPUIR_API uint64_t gpuir_live_mark(const gpuir_live *l) { return l ? l->added : 0; }
+
+/* Checks a mark: the batch has all documents that were added behind it. */
+static int gpuir__live_marked(const gpuir_live *l, uint64_t mark, gpuir_error *err) {
+  if (mark >= l->flushed && mark <= l->added) return GPUIR_OK;
+  return gpuir__refuse(err, "a mark of gpuir_live_mark lasts until the next refresh or commit");
+}
+
+GPUIR__COLD GPUIR_API int gpuir_live_delete_before(gpuir_live *l, uint64_t mark, int by, const char *bytes, size_t len,
+    uint64_t *n, gpuir_error *err) {
   uint64_t count = 0;
   gpuir_error local = {0, 0, ""};
   size_t i;
   int status = gpuir__live_ready(l, err);
   if (n) *n = 0;
+  if (!status) status = gpuir__live_marked(l, mark, err);
   if (status) return status;
   if ((by != GPUIR_BY_NAME && by != GPUIR_BY_SOURCE) || !bytes || !len)
     return gpuir__refuse(err, "gpuir_live_delete: by a name or a source, which has a byte");
   gpuir__lock(&l->mutex);
   for (i = 0; i < l->n && !status; i++) status = gpuir__piece_delete(&l->a, &l->pieces[i], by, bytes, len, &count);
   gpuir__unlock(&l->mutex);
-  if (!status) status = gpuir__batch_delete(&l->a, &l->batch, by, bytes, len, &count);
+  if (!status) status = gpuir__batch_delete(&l->a, &l->batch, mark - l->flushed, by, bytes, len, &count);
+  if (n) *n = count;
+  return gpuir__live_fail(l, status, &local, err);
+}
+
+GPUIR_API int gpuir_live_delete(gpuir_live *l, int by, const char *bytes, size_t len, uint64_t *n, gpuir_error *err) {
+  return gpuir_live_delete_before(l, gpuir_live_mark(l), by, bytes, len, n, err);
+}
+
+GPUIR__COLD GPUIR_API int gpuir_live_delete_since(gpuir_live *l, uint64_t mark, uint64_t *n, gpuir_error *err) {
+  uint64_t count = 0, i;
+  gpuir_error local = {0, 0, ""};
+  int status = gpuir__live_ready(l, err);
+  if (n) *n = 0;
+  if (!status) status = gpuir__live_marked(l, mark, err);
+  if (status) return status;
+  for (i = mark - l->flushed; i < l->batch.n && !status; i++)
+    status = gpuir__batch_doom(&l->a, &l->batch, (uint32_t)i, &count);
   if (n) *n = count;
   return gpuir__live_fail(l, status, &local, err);
 }
@@ -455,7 +582,8 @@ static int gpuir__live_take_batch(gpuir_live *l, gpuir_error *err) {
   size_t i;
   int status;
   memset(&piece, 0, sizeof piece);
-  status = gpuir__live_write(l, b->builder, b->number, &piece.seg, &report, err);
+  l->flushed = l->added;
+  status = gpuir__live_write(l, b->builder, b->number, b->file, &piece.seg, &report, err);
   b->builder = NULL;
   if (status) return status;
   l->lost += report.lost_documents;
@@ -593,42 +721,66 @@ static int gpuir__live_manifest(const gpuir_live *l, gpuir__buf *out) {
   return gpuir__buf_put(&l->a, out, &hash, 8);
 }
 
-/* Writes the manifest and puts it in place of the old one. */
-static int gpuir__live_publish(const gpuir_live *l, const gpuir__buf *bytes, gpuir_error *err) {
+/* Writes manifest.tmp; *stamp becomes its own. */
+static int gpuir__live_write_manifest(const gpuir_live *l, const gpuir__buf *bytes, gpuir__stamp *stamp,
+    gpuir_error *err) {
   int fd, failed;
   if (unlinkat(l->folder, "manifest.tmp", 0) && errno != ENOENT)
     return gpuir__fail_errno(err, l->path, "cannot remove manifest.tmp");
-  fd = openat(l->folder, "manifest.tmp", O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+  fd = openat(l->folder, "manifest.tmp", O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
   if (fd < 0) return gpuir__fail_errno(err, l->path, "cannot create manifest.tmp");
   failed = gpuir__live_keep_mode(l, fd, "manifest.tmp", err) ? errno : 0;
   if (!failed && (gpuir__pwrite_all(fd, bytes->data, bytes->len, 0) || fsync(fd))) failed = errno;
+  if (!failed && gpuir__stamp_of(fd, stamp)) failed = errno;
   if (close(fd) && errno != EINTR && !failed) failed = errno;
-  if (!failed && renameat(l->folder, "manifest.tmp", l->folder, "manifest")) failed = errno;
   if (failed) (void)unlinkat(l->folder, "manifest.tmp", 0);
+  errno = failed;
+  return failed ? gpuir__fail_errno(err, l->path, "cannot write the manifest") : GPUIR_OK;
+}
+
+/* Writes the manifest and puts it in place of the old one, unless another writer came in. */
+static int gpuir__live_publish(gpuir_live *l, const gpuir__buf *bytes, gpuir_error *err) {
+  gpuir__stamp stamp;
+  size_t i;
+  int failed, status = gpuir__live_owns(l, err); /* manifest.tmp is removed */
+  if (!status) status = gpuir__live_write_manifest(l, bytes, &stamp, err);
+  if (status) return status;
+  status = gpuir__live_owns(l, err);
+  if (status) {
+    if (gpuir__identity_same(gpuir__identity_at(l->folder, "manifest.tmp"), stamp.file))
+      (void)unlinkat(l->folder, "manifest.tmp", 0);
+    return status;
+  }
+  /* also if that fails: the manifest may be in its place, and nothing that it names may be removed */
+  for (i = 0; i < l->n; i++) l->pieces[i].committed = 1;
+  failed = renameat(l->folder, "manifest.tmp", l->folder, "manifest") ? errno : 0;
+  if (failed) (void)unlinkat(l->folder, "manifest.tmp", 0);
+  else l->stamp = stamp;
   if (!failed && fsync(l->folder) && errno != EINVAL) failed = errno;
   errno = failed;
   return failed ? gpuir__fail_errno(err, l->path, "cannot write the manifest") : GPUIR_OK;
 }
 
-/* Removes the files that the manifest has ceased to name. */
+/* Removes the files that the manifest has ceased to name, unless another writer came in: that one does it. */
 static void gpuir__live_collect(gpuir_live *l) {
   size_t i;
-  for (i = 0; i < l->garbage.len; i += 8) gpuir__segment_unlink(l->folder, gpuir__load64(l->garbage.data + i));
+  for (i = 0; i < l->garbage.len && !gpuir__live_owns(l, NULL); i += sizeof(gpuir__garbage)) {
+    gpuir__garbage old;
+    memcpy(&old, l->garbage.data + i, sizeof old);
+    gpuir__segment_unlink(l->folder, old.number, old.file);
+  }
   l->garbage.len = 0;
 }
 
 /* Commits the list, if it has changed; the mutex is held. */
 GPUIR__COLD static int gpuir__live_commit_list(gpuir_live *l, gpuir_error *err) {
   gpuir__buf bytes = {NULL, 0, 0};
-  size_t i;
   int status;
   if (!l->changed) return GPUIR_OK;
-  status = gpuir__live_sync(l, err);
+  status = gpuir__live_owns(l, err); /* another writer has removed what was not committed */
+  if (!status) status = gpuir__live_sync(l, err);
   if (!status && gpuir__live_manifest(l, &bytes)) status = gpuir__fail_nomem(err);
-  if (!status) { /* also if that fails: the manifest may be in its place, and nothing that it names may be removed */
-    for (i = 0; i < l->n; i++) l->pieces[i].committed = 1;
-    status = gpuir__live_publish(l, &bytes, err);
-  }
+  if (!status) status = gpuir__live_publish(l, &bytes, err);
   gpuir__buf_free(&l->a, &bytes);
   if (status) return status;
   l->generation++;
@@ -662,11 +814,11 @@ GPUIR__COLD GPUIR_API void gpuir_live_close(gpuir_live *l) {
   a = l->a;
   if (l->batch.builder) {
     gpuir_builder_destroy(l->batch.builder);
-    gpuir__segment_unlink(l->folder, l->batch.number);
+    gpuir__segment_unlink(l->folder, l->batch.number, l->batch.file);
   }
   gpuir__live_batch_clear(&a, &l->batch);
   for (i = 0; i < l->n; i++) {
-    if (!l->pieces[i].committed && !l->status) gpuir__segment_unlink(l->folder, l->pieces[i].seg->number);
+    if (!l->pieces[i].committed) gpuir__segment_unlink(l->folder, l->pieces[i].seg->number, l->pieces[i].seg->file);
     gpuir__piece_free(&a, &l->pieces[i]);
   }
   gpuir__free(&a, l->pieces, l->cap * sizeof *l->pieces);
@@ -701,27 +853,59 @@ static int gpuir__live_names(const gpuir_live *l, uint64_t number, const char *n
   return 0;
 }
 
-/* Counts the files that are named like a live index's, but for those that the list has, and removes them if
- * `remove`. */
-static int gpuir__live_strays(const gpuir_live *l, int remove, unsigned *n, gpuir_error *err) {
+/* What gpuir__live_strays does with the files that are named like a live index's, and that the list does not have. */
+enum { GPUIR__STRAYS_COUNT, GPUIR__STRAYS_FOREIGN, GPUIR__STRAYS_REMOVE };
+
+/* Says whether a stray is what a writer leaves that is killed before its first commit: the first segment, which has no
+ * document, with its temporary files, or a manifest. In a folder whose lock has no magic number, as earlier versions
+ * made it, each must show by its bytes that it is one: the user may have files of these names. */
+static int gpuir__live_begun(const gpuir_live *l, const char *name, uint64_t number, int magic) {
+  uint8_t head[sizeof gpuir__manifest_magic];
+  gpuir__segment *seg;
+  gpuir_error err;
+  struct stat st;
+  int fd, own;
+  if (number && strncmp(name, "000001.gpuir", 12) != 0) return 0;
+  if (fstatat(l->folder, name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode)) return 0;
+  if (!st.st_size || (number && name[12])) return !st.st_size || magic; /* a temporary file shows nothing */
+  if (number) {
+    if (gpuir__segment_open(&l->a, l->folder, name, NULL, &seg, &err)) return magic;
+    own = !seg->stat.documents;
+    gpuir__segment_close(seg);
+    return own;
+  }
+  if (magic) return 1;
+  fd = openat(l->folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  own = fd >= 0 && !gpuir__pread_all(fd, head, sizeof head, 0) && !memcmp(head, gpuir__manifest_magic, sizeof head);
+  if (fd >= 0) (void)close(fd);
+  return own;
+}
+
+/* Counts the strays in *n: all; or, FOREIGN, those that no killed writer left in a folder without a manifest; or removes
+ * them. magic: the lock has its magic number. */
+static int gpuir__live_strays(const gpuir_live *l, int what, int magic, unsigned *n, gpuir_error *err) {
   const int fd = openat(l->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   DIR *dir = fd < 0 ? NULL : fdopendir(fd);
   const struct dirent *entry;
+  int status = GPUIR_OK;
   *n = 0;
   if (!dir) {
-    const int status = gpuir__fail_errno(err, l->path, "cannot list");
+    status = gpuir__fail_errno(err, l->path, "cannot list");
     if (fd >= 0) (void)close(fd);
     return status;
   }
-  while ((entry = readdir(dir)) != NULL) {
+  while (!status && (entry = readdir(dir)) != NULL) {
     const uint64_t number = gpuir__segment_number(entry->d_name);
     if ((!number || gpuir__live_names(l, number, entry->d_name)) && strcmp(entry->d_name, "manifest.tmp") != 0)
       continue;
+    if (what == GPUIR__STRAYS_FOREIGN && gpuir__live_begun(l, entry->d_name, number, magic)) continue;
     ++*n;
-    if (remove) (void)unlinkat(l->folder, entry->d_name, 0);
+    if (what != GPUIR__STRAYS_REMOVE) continue;
+    status = gpuir__live_owns(l, err);
+    if (!status) (void)unlinkat(l->folder, entry->d_name, 0);
   }
   (void)closedir(dir);
-  return GPUIR_OK;
+  return status;
 }
 
 /* Opens the folder, or makes it. */
@@ -742,21 +926,94 @@ static int gpuir__live_folder(gpuir_live *l, const char *path, int create, gpuir
   return l->path ? GPUIR_OK : gpuir__fail_nomem(err);
 }
 
-/* Takes the writer's lock. */
-static int gpuir__live_lock(gpuir_live *l, gpuir_error *err) {
-  if (faccessat(l->folder, "lock", F_OK, 0) && faccessat(l->folder, "manifest", F_OK, 0)) {
-    unsigned strays; /* which would be removed as what a killed writer left */
-    const int status = gpuir__live_strays(l, 0, &strays, err);
-    if (status) return status;
-    if (strays)
-      return gpuir__refuse(err, "%s: no live index, but it has files that are named like those of one",
+static int gpuir__live_no_index(const gpuir_live *l, gpuir_error *err) {
+  return gpuir__refuse(err, "%s: no live index, but it has files that are named like those of one",
+      gpuir__tail(l->path));
+}
+
+/* Says what the lock holds: 2: its magic number; 1: nothing, as that of earlier versions; 0: something else. */
+static int gpuir__lock_kind(int fd) {
+  uint8_t head[sizeof gpuir__lock_magic];
+  struct stat st;
+  if (fstat(fd, &st) || !S_ISREG(st.st_mode)) return 0;
+  if (!st.st_size) return 1;
+  return !gpuir__pread_all(fd, head, sizeof head, 0) && !memcmp(head, gpuir__lock_magic, sizeof head) ? 2 : 0;
+}
+
+/* Opens the lock, or makes it: then the folder must have nothing that looks like a live index's. l->lock stays -1 where
+ * another process has just made it. */
+static int gpuir__live_open_lock(gpuir_live *l, int create, gpuir_error *err) {
+  unsigned strays;
+  int status;
+  l->lock = openat(l->folder, "lock", O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  if (l->lock >= 0) return GPUIR_OK;
+  if (errno != ENOENT) return gpuir__fail_errno(err, l->path, "cannot open its lock");
+  if (faccessat(l->folder, "manifest", F_OK, 0)) {
+    if (!create)
+      return gpuir__fail(err, GPUIR_E_FORMAT, 0, "%s: a folder without a manifest: not a live index",
           gpuir__tail(l->path));
+    status = gpuir__live_strays(l, GPUIR__STRAYS_COUNT, 0, &strays, err);
+    if (status || strays) return status ? status : gpuir__live_no_index(l, err);
   }
-  l->lock = openat(l->folder, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
-  if (l->lock < 0) return gpuir__fail_errno(err, l->path, "cannot open its lock");
+  l->lock = openat(l->folder, "lock", O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+  l->made_lock = l->lock >= 0;
+  return l->lock >= 0 || errno == EEXIST ? GPUIR_OK : gpuir__fail_errno(err, l->path, "cannot make its lock");
+}
+
+static int gpuir__live_busy(const gpuir_live *l, gpuir_error *err) {
+  return gpuir__fail(err, GPUIR_E_BUSY, 0, "%s: another writer has this live index, until it ends",
+      gpuir__tail(l->path));
+}
+
+/* Locks the open lock: as an open file description, for which one must be allowed to write the file; and by flock(2),
+ * which is all that earlier versions take. A reader of the index may hold the latter, so that it counts only where an
+ * earlier version has made the lock. 0, BUSY, IO. */
+static int gpuir__live_lock_file(const gpuir_live *l, gpuir_error *err) {
+  int locked = 0;
+#ifdef GPUIR__OFD_SETLK
+  struct flock whole;
+  memset(&whole, 0, sizeof whole);
+  whole.l_type = F_WRLCK;
+  whole.l_whence = SEEK_SET;
+  locked = !fcntl(l->lock, GPUIR__OFD_SETLK, &whole);
+  if (!locked && (errno == EAGAIN || errno == EACCES)) return gpuir__live_busy(l, err);
+  if (!locked && errno != EINVAL) return gpuir__fail_errno(err, l->path, "cannot lock");
+#endif
   if (!flock(l->lock, LOCK_EX | LOCK_NB)) return GPUIR_OK;
   if (errno != EWOULDBLOCK) return gpuir__fail_errno(err, l->path, "cannot lock");
-  return gpuir__fail(err, GPUIR_E_BUSY, 0, "%s: another writer has this live index", gpuir__tail(l->path));
+  return locked && gpuir__lock_kind(l->lock) == 2 ? GPUIR_OK : gpuir__live_busy(l, err);
+}
+
+/* Takes the writer's lock, as the file that has its name then. */
+static int gpuir__live_lock(gpuir_live *l, int create, gpuir_error *err) {
+  unsigned tries;
+  for (tries = 0; tries < GPUIR__TRIES; tries++) {
+    int same = 0, status = gpuir__live_open_lock(l, create, err);
+    if (!status && l->lock >= 0) status = gpuir__live_lock_file(l, err);
+    if (status) return status;
+    if (l->lock >= 0) same = gpuir__live_has_lock(l);
+    if (same < 0) return gpuir__fail_errno(err, l->path, "cannot stat");
+    if (same) return GPUIR_OK;
+    if (l->lock >= 0) (void)close(l->lock);
+    l->lock = -1;
+    l->made_lock = 0;
+  }
+  return gpuir__live_busy(l, err);
+}
+
+/* Gives the lock its magic number, if it is empty, and lets those open it who may write the manifest: who may only read
+ * could else keep all writers out. What fails is not worth more than a lock as it was. */
+static void gpuir__live_mark_lock(const gpuir_live *l) {
+  struct stat st;
+  mode_t mode;
+  if (gpuir__lock_kind(l->lock) == 1) (void)gpuir__pwrite_all(l->lock, gpuir__lock_magic, sizeof gpuir__lock_magic, 0);
+  if (fstat(l->lock, &st) || l->alien || !l->example.st_mode || (st.st_uid != geteuid() && geteuid() != 0)) return;
+  mode = l->example.st_mode & 0666;
+  if (!(mode & S_IWGRP)) mode &= ~(mode_t)S_IRGRP;
+  if (!(mode & S_IWOTH)) mode &= ~(mode_t)S_IROTH;
+  if (st.st_uid == l->example.st_uid && st.st_gid == l->example.st_gid && (st.st_mode & 0777) == mode) return;
+  if (fchown(l->lock, l->example.st_uid, l->example.st_gid) && st.st_gid != l->example.st_gid) mode &= 0600;
+  (void)fchmod(l->lock, mode | S_IRUSR | S_IWUSR);
 }
 
 /* Makes the list of an index's segments, which the manifest names. */
@@ -778,31 +1035,49 @@ static int gpuir__live_list(gpuir_live *l, const gpuir_index *ix, gpuir_error *e
   return gpuir__index_open(&l->a, l->path, &l->open, &first, 1, ix->analysis.pool, &l->like, err);
 }
 
-/* Makes the folder's own name survive a loss of power, and the lock in it, which tells it from a folder of other files.
- */
+/* Makes the folder's own name survive a loss of power, and the lock in it, whose magic number tells it from a folder of
+ * other files. */
 static int gpuir__live_sync_folders(const gpuir_live *l, gpuir_error *err) {
   const int around = openat(l->folder, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   int failed = 0;
   if (around < 0 && errno != EACCES) return gpuir__fail_errno(err, l->path, "cannot open the folder around it");
-  if (fsync(l->folder) && errno != EINVAL) failed = errno;
+  if (fsync(l->lock)) failed = errno;
+  if (!failed && fsync(l->folder) && errno != EINVAL) failed = errno;
   if (!failed && around >= 0 && fsync(around) && errno != EINVAL) failed = errno;
   if (around >= 0) (void)close(around);
   errno = failed;
   return failed ? gpuir__fail_errno(err, l->path, "cannot sync the new folder") : GPUIR_OK;
 }
 
+/* Makes the folder this index's: removes what a writer left that was killed in here, and nothing else. */
+static int gpuir__live_take_folder(gpuir_live *l, gpuir_error *err) {
+  const int kind = gpuir__lock_kind(l->lock);
+  unsigned strays;
+  int status;
+  if (!kind)
+    return gpuir__refuse(err, "%s: no live index, and its file 'lock' is not that of one", gpuir__tail(l->path));
+  status = gpuir__live_strays(l, GPUIR__STRAYS_FOREIGN, kind == 2, &strays, err);
+  if (!status && strays) status = gpuir__live_no_index(l, err);
+  if (status) return status;
+  if (kind == 1 && gpuir__pwrite_all(l->lock, gpuir__lock_magic, sizeof gpuir__lock_magic, 0))
+    return gpuir__fail_errno(err, l->path, "cannot write its lock");
+  status = gpuir__live_strays(l, GPUIR__STRAYS_REMOVE, 1, &strays, err);
+  return status ? status : gpuir__live_sync_folders(l, err);
+}
+
 /* Makes an index without documents, which has the settings, and commits it. */
-GPUIR__COLD static int gpuir__live_found(gpuir_live *l, const gpuir_builder_desc *settings, gpuir_error *err) {
+GPUIR__COLD static int gpuir__live_found(gpuir_live *l, const gpuir_live_desc *desc, gpuir_error *err) {
   gpuir__leaf leaf = {NULL, NULL, 0};
+  gpuir__identity file;
   gpuir_builder *b;
   gpuir_index *ix;
-  unsigned strays;
-  int status = gpuir__live_strays(l, 1, &strays, err); /* of a process that was killed in here */
-  if (!status) status = gpuir__live_sync_folders(l, err);
+  int status = gpuir__live_take_folder(l, err);
+  if (!status && desc->on_create && desc->on_create(desc->user))
+    status = gpuir__fail(err, GPUIR_E_CANCELLED, 0, "%s: the caller has ended its making", gpuir__tail(l->path));
   if (status) return status;
   l->next = 1;
-  status = gpuir__live_builder(l, l->next, settings, &b, err);
-  if (!status) status = gpuir__live_write(l, b, l->next, &leaf.seg, NULL, err);
+  status = gpuir__live_builder(l, l->next, &desc->settings, &b, &file, err);
+  if (!status) status = gpuir__live_write(l, b, l->next, file, &leaf.seg, NULL, err);
   if (!status) status = gpuir__index_open(&l->a, l->path, &l->open, &leaf, 1, NULL, &ix, err);
   if (status) return status;
   l->next++;
@@ -811,7 +1086,18 @@ GPUIR__COLD static int gpuir__live_found(gpuir_live *l, const gpuir_builder_desc
   if (status) return status;
   l->pieces[0].synced = l->pieces[0].committed = 0;
   l->changed = 1;
-  return gpuir__live_commit_list(l, err);
+  status = gpuir__live_commit_list(l, err);
+  if (!status && !fstatat(l->folder, "manifest", &l->example, 0)) gpuir__live_mark_lock(l);
+  l->example.st_mode = 0;
+  return status;
+}
+
+/* Removes what an opening has made that failed before its first commit. */
+static void gpuir__live_unfound(gpuir_live *l) {
+  gpuir__stamp now;
+  if (gpuir__stamp_read(l->folder, &now) || now.file.ino) return; /* it may have come to the commit */
+  if (l->n) gpuir__segment_unlink(l->folder, l->pieces[0].seg->number, l->pieces[0].seg->file);
+  if (l->made_lock && gpuir__live_has_lock(l) == 1) (void)unlinkat(l->folder, "lock", 0);
 }
 
 /* Reads the last commit, or makes the first one. */
@@ -821,6 +1107,7 @@ GPUIR__COLD static int gpuir__live_read(gpuir_live *l, const gpuir_live_desc *de
   unsigned strays;
   int found, status;
   memset(&m, 0, sizeof m);
+  if (gpuir__stamp_read(l->folder, &l->stamp)) return gpuir__fail_errno(err, l->path, "cannot read the manifest");
   status = gpuir__manifest_read(&l->a, &m, l->folder, l->path, &found, err);
   l->next = m.head.next;
   gpuir__manifest_free(&l->a, &m);
@@ -828,13 +1115,14 @@ GPUIR__COLD static int gpuir__live_read(gpuir_live *l, const gpuir_live_desc *de
   if (!found && !desc->create)
     return gpuir__fail(err, GPUIR_E_FORMAT, 0, "%s: a folder without a manifest: not a live index",
         gpuir__tail(l->path));
-  if (!found) return gpuir__live_found(l, &desc->settings, err);
+  if (!found) return gpuir__live_found(l, desc, err);
   status = gpuir__live_example(l, err);
   if (status) return status;
   status = gpuir__folder_open(&l->a, l->folder, l->path, &l->open, &ix, err);
   if (!status) status = gpuir__live_list(l, ix, err);
   gpuir_close(ix);
-  return status ? status : gpuir__live_strays(l, 1, &strays, err);
+  if (!status) gpuir__live_mark_lock(l);
+  return status ? status : gpuir__live_strays(l, GPUIR__STRAYS_REMOVE, 1, &strays, err);
 }
 
 GPUIR__COLD GPUIR_API int gpuir_live_open(const gpuir_live_desc *desc, gpuir_live **live, gpuir_error *err) {
@@ -860,8 +1148,9 @@ GPUIR__COLD GPUIR_API int gpuir_live_open(const gpuir_live_desc *desc, gpuir_liv
   l->open.tokenize_user =
       desc->settings.like ? desc->settings.like->analysis.tokenize_user : desc->settings.analyzer.tokenize_user;
   status = gpuir__live_folder(l, desc->settings.path, desc->create, err);
-  if (!status) status = gpuir__live_lock(l, err);
+  if (!status) status = gpuir__live_lock(l, desc->create, err);
   if (!status) status = gpuir__live_read(l, desc, err);
+  if (status && l->lock >= 0 && desc->create) gpuir__live_unfound(l);
   if (!status) *live = l;
   else gpuir_live_close(l);
   return status;

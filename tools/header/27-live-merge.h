@@ -28,6 +28,7 @@ typedef struct gpuir__fusion {
   gpuir__source *sources;
   size_t n;
   uint64_t number, documents; /* of the result */
+  gpuir__identity file; /* of the result */
   char *path; /* of the result; temporary files begin with it */
   size_t path_size;
   gpuir__area postings, positions; /* of one list */
@@ -212,7 +213,7 @@ static int gpuir__fusion_write(gpuir__fusion *f, gpuir__segment **result, gpuir_
   gpuir_builder *b;
   uint64_t df;
   size_t i;
-  int status = gpuir__live_builder(f->l, f->number, NULL, &f->builder, err);
+  int status = gpuir__live_builder(f->l, f->number, NULL, &f->builder, &f->file, err);
   if (status) return status;
   for (i = 0; i < f->n && !status; i++) status = gpuir__fusion_documents(f, &f->sources[i], err);
   for (i = 0; i < f->n; i++) {
@@ -223,7 +224,7 @@ static int gpuir__fusion_write(gpuir__fusion *f, gpuir__segment **result, gpuir_
     status = gpuir__fusion_list(f, least, df, err);
   b = f->builder;
   f->builder = NULL;
-  if (!status) return gpuir__live_write(f->l, b, f->number, result, NULL, err);
+  if (!status) return gpuir__live_write(f->l, b, f->number, f->file, result, NULL, err);
   gpuir_builder_destroy(b);
   return status;
 }
@@ -263,6 +264,35 @@ GPUIR__COLD static int gpuir__live_choose(const gpuir_live *l, int all, size_t *
   return 0;
 }
 
+#define GPUIR__MERGE_FACTOR 8u
+#define GPUIR__MERGE_FREE ((uint64_t)64 << 20) /* bytes */
+
+static int gpuir__compare_files(const void *a, const void *b) {
+  const gpuir__identity *x = &(*(gpuir__segment *const *)a)->file, *y = &(*(gpuir__segment *const *)b)->file;
+  if (x->dev != y->dev) return x->dev < y->dev ? -1 : 1;
+  return x->ino < y->ino ? -1 : x->ino > y->ino;
+}
+
+/* Bounds a merge by the files that it reads. Names that lead to one file are legal, as tools make them that link equal
+ * files; but hundreds of links to one would make a large file out of a small folder. 0, NOMEM, LIMIT. */
+static int gpuir__fusion_bound(const gpuir__fusion *f, gpuir_error *err) {
+  const gpuir_allocator *a = &f->l->a;
+  const gpuir__segment **segs = (const gpuir__segment **)gpuir__alloc(a, f->n * sizeof *segs);
+  uint64_t all = 0, files = 0;
+  size_t i;
+  if (!segs) return gpuir__fail_nomem(err);
+  for (i = 0; i < f->n; i++) segs[i] = f->sources[i].leaf.seg;
+  qsort((void *)segs, f->n, sizeof *segs, gpuir__compare_files);
+  for (i = 0; i < f->n; i++) {
+    all += segs[i]->size;
+    if (!i || gpuir__compare_files(&segs[i - 1], &segs[i])) files += segs[i]->size;
+  }
+  gpuir__free(a, (void *)segs, f->n * sizeof *segs);
+  if (all <= GPUIR__MERGE_FREE || all / GPUIR__MERGE_FACTOR <= files) return GPUIR_OK;
+  return gpuir__fail(err, GPUIR_E_LIMIT, 0, "%s: not merged: %llu bytes of segments are links to files of %llu",
+      gpuir__tail(f->l->path), (unsigned long long)all, (unsigned long long)files);
+}
+
 /* Begins a merge: takes what it needs of the chosen pieces. *begun: 0 if there are none. */
 static int gpuir__fusion_begin(gpuir__fusion *f, int all, int *begun, gpuir_error *err) {
   gpuir_live *l = f->l;
@@ -297,11 +327,13 @@ static int gpuir__fusion_begin(gpuir__fusion *f, int all, int *begun, gpuir_erro
 /* Numbers the documents, and writes the result. */
 static int gpuir__fusion_run(gpuir__fusion *f, gpuir__segment **result, gpuir_error *err) {
   size_t i;
+  const int status = gpuir__fusion_bound(f, err);
+  if (status) return status;
   f->path = gpuir__live_path(f->l, f->number, ".tmp", &f->path_size);
   if (!f->path) return gpuir__fail_nomem(err);
   for (i = 0; i < f->n; i++) {
-    const int status = gpuir__segment_verify_directory(f->sources[i].leaf.seg, err);
-    if (status) return status;
+    const int bad = gpuir__segment_verify_directory(f->sources[i].leaf.seg, err);
+    if (bad) return bad;
     if (gpuir__source_rank(&f->l->a, &f->sources[i], &f->documents)) return gpuir__fail_nomem(err);
   }
   return gpuir__fusion_write(f, result, err);
@@ -353,7 +385,7 @@ static int gpuir__fusion_swap(gpuir__fusion *f, gpuir__piece *piece, int *placed
   }
   if (status || !left) return status;
   /* room for all numbers first, so that nothing can fail half way */
-  if (!gpuir__buf_room(&l->a, &l->garbage, 8 * left)) return GPUIR_E_NOMEM;
+  if (!gpuir__buf_room(&l->a, &l->garbage, sizeof(gpuir__garbage) * left)) return GPUIR_E_NOMEM;
   while (left-- > 1) (void)gpuir__live_drop(l, at + 1);
   {
     gpuir__piece old = l->pieces[at];
@@ -389,7 +421,7 @@ static int gpuir__fusion_end(gpuir__fusion *f, gpuir__segment *result, int statu
   *more = !status && gpuir__live_choose(l, 0, &from, &to);
   gpuir__unlock(&l->mutex);
   if (placed) return status;
-  gpuir__segment_unlink(l->folder, f->number);
+  gpuir__segment_unlink(l->folder, f->number, f->file);
   if (result) gpuir__piece_free(&l->a, &piece);
   return status;
 }
