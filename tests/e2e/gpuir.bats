@@ -608,7 +608,7 @@ assert sum(v[1] for k, v in got.items() if k[0] == "docids") == stats["postings"
   fails 1 "/dev/zero: a binary file" gpuir index -q f /dev/zero -o x
   fails 1 "bad.jsonl: no document could be made of it" gpuir index -q --jsonl --skip-errors bad.jsonl -o x
   fails 1 "blank.jsonl: no document could be made of it" gpuir index -q --jsonl blank.jsonl -o x
-  fails 1 "x: it is the index to be written" gpuir index -q f x -o x
+  fails 1 "x: it is what this command writes" gpuir index -q f x -o x
   cmp x old
   [ ! -e x.tmp ]
 }

@@ -281,7 +281,7 @@ unwatch() {
 @test "update leaves the index's own folder out" {
   gpuir index --live -q notes -o notes/live
   says '0 new, 0 changed' gpuir update notes -o notes/live
-  fails 1 'it is the index to be written' gpuir update notes/live -o notes/live
+  fails 1 'it is what this command writes' gpuir update notes/live -o notes/live
   mv notes/live live
   like_fresh live notes
 }

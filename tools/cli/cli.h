@@ -85,6 +85,8 @@ void cli_status(const char *line);
 /* ---- memory: failure ends the command with a message ------------------------------------ */
 
 void *cli_resize(void *p, size_t n, size_t size);
+/* Ends the command after a message, and removes its temporary files first. */
+void cli_die(const char *fmt, ...) CLI_PRINTF(1, 2);
 typedef struct cli_buf {
   char *p;
   size_t n, cap;
@@ -326,13 +328,13 @@ typedef struct cli_input {
   cli_filters *filters; /* NULL: none */
   uint64_t names_max; /* slots of the set of names, a power of two */
   /* what was met */
-  uint64_t documents, files, bytes, binaries, hidden_skipped, ignored, links_skipped, special_skipped, failed,
-      malformed, duplicates;
+  uint64_t documents, files, bytes, binaries, hidden_skipped, ignored, links_skipped, special_skipped, indexes_skipped,
+      failed, malformed, duplicates;
   int names_full; /* the set of names was full: more duplicates may exist */
   /* private */
   uint64_t *names;
   uint64_t names_cap, names_n;
-  uint64_t odev[2], oino[2];
+  uint64_t odev[4], oino[4]; /* what is left out: the index, its temporary file, standard output and error */
   int onum;
   char *cwd, *home;
 } cli_input;
@@ -367,8 +369,11 @@ char *cli_input_path(cli_input *in, const char *path);
 char *cli_input_whole(const cli_input *in, const char *source);
 /* Checks that all operands can be read before any work is done. Returns an exit code. */
 int cli_input_check(const char *command, char **operands, int n);
-/* Leaves out the index `output`, which may be a folder, and the file that it is built in. They must be there. */
+/* Leaves out the index `output`, which may be a folder, and the file that it is built in. They must be there. Leaves out
+ * the files that standard output and error go to, too. */
 void cli_input_exclude(cli_input *in, const char *output);
+/* Returns whether an open folder is that of a live index. */
+int cli_input_is_live(int folder);
 /* Reads one operand: a file, a folder or "-". 0, or the value that ended the reading: CLI_FAIL
  * after a message, or what add returned; a signal is left in cli_signal. */
 int cli_input_read(cli_input *in, const char *operand);

@@ -89,8 +89,8 @@ static void report_skipped(const cli_input *in) {
     const char *one, *many;
   } parts[] = {{in->binaries, "binary", "binary"}, {in->hidden_skipped, "hidden", "hidden"},
       {in->ignored, "ignored", "ignored"}, {in->links_skipped, "link", "links"},
-      {in->special_skipped, "other", "other"}, {in->failed, "unreadable", "unreadable"},
-      {in->malformed, "malformed record", "malformed records"}};
+      {in->indexes_skipped, "index", "indexes"}, {in->special_skipped, "other", "other"},
+      {in->failed, "unreadable", "unreadable"}, {in->malformed, "malformed record", "malformed records"}};
   cli_buf b = {NULL, 0, 0};
   char n[CLI_COUNTED];
   for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
@@ -151,6 +151,7 @@ static void print_json(const build *b, const gpuir_build_report *r, double bits,
   NUMBER("hidden", in->hidden_skipped);
   NUMBER("ignored", in->ignored);
   NUMBER("links", in->links_skipped);
+  NUMBER("indexes", in->indexes_skipped);
   NUMBER("other", in->special_skipped);
   NUMBER("unreadable", in->failed);
   NUMBER("malformed", in->malformed);

@@ -409,18 +409,23 @@ static int read_trec(file *f) {
 
 /* ---- files and folders --------------------------------------------------------------------------- */
 
+/* Returns the current folder, which relative paths need. One that has no path any more, since it was removed, ends the
+ * command: under a wrong path a file would be another document, and the old one would stay for ever. */
+static const char *current_folder(cli_input *in) {
+  size_t cap = 4096;
+  const char *found = in->cwd;
+  if (found) return found;
+  do in->cwd = (char *)cli_resize(in->cwd, cap, 1), found = getcwd(in->cwd, cap), cap *= 2;
+  while (!found && errno == ERANGE);
+  if (!found || *found != '/')
+    cli_die("the current folder has no path: %s", found ? "it is not below /" : strerror(errno));
+  return found;
+}
+
 /* An absolute path, as far as it can be told from the text alone: ".." may follow a link. */
 char *cli_input_path(cli_input *in, const char *path) {
   cli_buf out = {NULL, 0, 0};
-  if (*path != '/') {
-    if (!in->cwd) {
-      size_t cap = 4096;
-      in->cwd = (char *)cli_resize(NULL, cap, 1);
-      while (!getcwd(in->cwd, cap) && errno == ERANGE) in->cwd = (char *)cli_resize(in->cwd, cap *= 2, 1);
-      if (in->cwd[0] != '/') in->cwd[0] = 0;
-    }
-    if (strcmp(in->cwd, "/") != 0) cli_buf_text(&out, in->cwd);
-  }
+  if (*path != '/' && strcmp(current_folder(in), "/") != 0) cli_buf_text(&out, in->cwd);
   while (*path) {
     size_t n = strcspn(path, "/");
     if (n && !(n == 1 && *path == '.')) {
@@ -565,6 +570,32 @@ static int is_output(const cli_input *in, const struct stat *st) {
   for (int i = 0; i < in->onum; i++)
     if ((uint64_t)st->st_dev == in->odev[i] && (uint64_t)st->st_ino == in->oino[i]) return 1;
   return 0;
+}
+
+/* Returns whether an open file begins as all files of gpuir do: indexes, manifests, tables and locks. */
+static int is_of_gpuir(int fd) {
+  char magic[8];
+  return pread(fd, magic, sizeof magic, 0) == (ssize_t)sizeof magic && !memcmp(magic, "GPUIR", 5) && magic[7] == 0x1a;
+}
+
+int cli_input_is_live(int folder) {
+  struct stat st;
+  int fd;
+  if (open_entry(folder, "manifest", 0, NULL, &fd, &st)) return 0;
+  const int found = S_ISREG(st.st_mode) && is_of_gpuir(fd);
+  (void)close(fd);
+  return found;
+}
+
+/* Returns whether an open entry of a folder on `device` is no source of documents: what this process writes, which would
+ * grow while it is read; and indexes and mounts of gpuir, which change by being written to. */
+static int is_left_out(cli_input *in, int fd, const struct stat *st, dev_t device) {
+  int own;
+  if (is_output(in, st)) return 1;
+  if (!S_ISDIR(st->st_mode)) own = is_of_gpuir(fd);
+  else own = cli_input_is_live(fd) || (st->st_dev != device && source_is_gpuirfs(fd));
+  in->indexes_skipped += (uint64_t)own;
+  return own;
 }
 
 /* Says that a file or folder cannot be read, and why. What a follower has of it stays, unless it has gone meanwhile. */
@@ -718,8 +749,9 @@ static int read_entry(cli_input *in, level *here, entry *e, const char *name, co
   if (strlen(path) < PATH_MAX) opened = open_listed_entry(in, here, e, &fd, &st);
   if (opened < 0) return unreadable(in, name, path, 0, errno);
   if (!opened) return 0;
-  if (is_output(in, &st) || !S_ISDIR(st.st_mode)) {
-    if (!is_output(in, &st)) r = read_file(in, fd, &st, name, path, 0);
+  const int left_out = is_left_out(in, fd, &st, here->is.device);
+  if (left_out || !S_ISDIR(st.st_mode)) {
+    if (!left_out) r = read_file(in, fd, &st, name, path, 0);
     (void)close(fd);
     return r;
   }
@@ -802,6 +834,12 @@ int cli_input_check(const char *command, char **operands, int n) {
   return CLI_OK;
 }
 
+/* Leaves a file or folder out. */
+static void leave_out(cli_input *in, const struct stat *st) {
+  in->odev[in->onum] = (uint64_t)st->st_dev;
+  in->oino[in->onum++] = (uint64_t)st->st_ino;
+}
+
 void cli_input_exclude(cli_input *in, const char *output) {
   struct stat st;
   for (int i = 0; i < 2; i++) {
@@ -809,18 +847,21 @@ void cli_input_exclude(cli_input *in, const char *output) {
     cli_buf_text(&path, output);
     cli_buf_text(&path, i ? ".tmp" : "");
     cli_buf_char(&path, 0);
-    if (!stat(path.p, &st) && (S_ISREG(st.st_mode) || (!i && S_ISDIR(st.st_mode)))) {
-      in->odev[in->onum] = (uint64_t)st.st_dev;
-      in->oino[in->onum++] = (uint64_t)st.st_ino;
-    }
+    if (!stat(path.p, &st) && (S_ISREG(st.st_mode) || (!i && S_ISDIR(st.st_mode)))) leave_out(in, &st);
     cli_buf_free(&path);
   }
+  for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO; fd++)
+    if (!fstat(fd, &st) && S_ISREG(st.st_mode)) leave_out(in, &st);
 }
 
 int cli_input_read_open(cli_input *in, const char *operand, int fd, const struct stat *st) {
   level top;
   if (is_output(in, st)) {
-    cli_error("%s: it is the index to be written", operand);
+    cli_error("%s: it is what this command writes", operand);
+    return CLI_FAIL;
+  }
+  if (S_ISDIR(st->st_mode) && cli_input_is_live(fd)) {
+    cli_error("%s: a live index, of which no documents are made", operand);
     return CLI_FAIL;
   }
   if (!S_ISDIR(st->st_mode)) return read_file(in, fd, st, operand, operand, 1);

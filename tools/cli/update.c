@@ -18,15 +18,76 @@
 
 #define RACY 2000000000u /* nanoseconds */
 
+/* Paths that are looked up by what lies below them. */
+typedef struct paths {
+  char **list;
+  size_t n, cap;
+  int sorted;
+} paths;
+
 typedef struct scan {
   cli_update *u;
   cli_live *live;
   cli_input in;
   cli_files files;
   int64_t start;
-  cli_buf kept; /* paths below which nothing counts as gone, each with a NUL */
+  paths tops; /* of the operands */
+  paths kept; /* below which nothing counts as gone */
+  paths had; /* of the files that the index has; made when it is needed */
   int dirty; /* the table is to be written */
 } scan;
+
+/* ---- sets of paths ---- */
+
+/* Adds an absolute path, which is freed with the set. */
+static void add_path(paths *p, char *path) {
+  if (p->n == p->cap) p->list = (char **)cli_resize(p->list, p->cap = p->cap ? 2 * p->cap : 64, sizeof *p->list);
+  p->list[p->n++] = path;
+  p->sorted = 0;
+}
+
+static void free_paths(paths *p) {
+  for (size_t i = 0; i < p->n; i++) free(p->list[i]);
+  free(p->list);
+}
+
+static int by_bytes(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+
+/* Returns where text[0..n) stands in the set, or would: what begins with it comes behind it. */
+static size_t place_of(paths *p, const char *text, size_t n) {
+  size_t low = 0, high = p->n;
+  if (!p->sorted && p->n) qsort(p->list, p->n, sizeof *p->list, by_bytes);
+  p->sorted = 1;
+  while (low < high) {
+    const size_t middle = low + (high - low) / 2;
+    if (strncmp(p->list[middle], text, n) < 0) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/* Returns whether the set has the path, or a folder that it lies in; "" is the root. */
+static int covers(paths *p, const char *path) {
+  for (size_t n = 0;; n++) {
+    if (path[n] && path[n] != '/') continue;
+    const size_t at = place_of(p, path, n);
+    if (at < p->n && !strncmp(p->list[at], path, n) && !p->list[at][n]) return 1;
+    if (!path[n]) return 0;
+  }
+}
+
+/* Returns whether the set has a path below the folder. */
+static int has_inside(paths *p, const char *folder) {
+  cli_buf prefix = {NULL, 0, 0};
+  cli_buf_text(&prefix, folder);
+  cli_buf_char(&prefix, '/');
+  const size_t at = place_of(p, prefix.p, prefix.n);
+  const int found = at < p->n && !strncmp(p->list[at], prefix.p, prefix.n);
+  cli_buf_free(&prefix);
+  return found;
+}
+
+/* ---- what a file was, and is ---- */
 
 static uint64_t nanoseconds(const struct timespec *t) {
   return (uint64_t)t->tv_sec * 1000000000u + (uint64_t)t->tv_nsec;
@@ -100,9 +161,7 @@ static void on_unread(void *user, const char *source) {
   cli_file *f = cli_files_find(&s->files, source);
   if (f) f->stale = f->seen = 1;
   s->dirty = 1;
-  char *path = cli_input_whole(&s->in, source);
-  cli_buf_add(&s->kept, path, strlen(path) + 1);
-  free(path);
+  add_path(&s->kept, cli_input_whole(&s->in, source));
 }
 
 static const cli_follower follower = {on_file, on_read, on_unread};
@@ -113,33 +172,21 @@ static int on_document(void *user, const gpuir_doc_desc *doc, const char *text, 
 
 /* ---- what has gone ---- */
 
-/* Returns whether an absolute path is `top`, or lies below it. */
-static int lies_below(const char *path, const char *top) {
-  const size_t n = strlen(top);
-  return !strncmp(path, top, n) && (!path[n] || path[n] == '/' || (n && top[n - 1] == '/'));
-}
-
-/* Returns whether a path could not be looked at. */
-static int is_kept(const scan *s, const char *path) {
-  for (size_t at = 0; at < s->kept.n; at += strlen(s->kept.p + at) + 1)
-    if (lies_below(path, s->kept.p + at)) return 1;
-  return 0;
-}
-
-/* Returns whether a file lies below the folder at an absolute path, and could be looked for. */
-static int is_missed(const scan *s, const cli_file *f, const char *top) {
+/* Returns whether a file lies below an operand, and could be looked for. */
+static int is_missed(scan *s, const cli_file *f) {
+  if (f->seen || f->gone) return 0;
   char *path = cli_input_whole(&s->in, f->source);
-  const int missed = !f->seen && !f->gone && lies_below(path, top) && !is_kept(s, path);
+  const int missed = covers(&s->tops, path) && !covers(&s->kept, path);
   free(path);
   return missed;
 }
 
-/* Deletes the documents of files below `top` that were not there. */
-static int drop_gone(scan *s, const char *top) {
+/* Deletes the documents of files below the operands that were not there. */
+static int drop_gone(scan *s) {
   int code = CLI_OK;
   for (size_t i = 0; i < s->files.n && !code; i++) {
     cli_file *f = &s->files.list[i];
-    if (!is_missed(s, f, top)) continue;
+    if (!is_missed(s, f)) continue;
     code = drop_source(s, f->source);
     f->gone = s->dirty = 1;
     s->u->vanished++;
@@ -192,14 +239,10 @@ static int take_table(scan *s) {
 }
 
 /* Returns whether the index has files below `top`. */
-static int has_below(const scan *s, const char *top) {
-  for (size_t i = 0; i < s->files.n; i++) {
-    char *path = cli_input_whole(&s->in, s->files.list[i].source);
-    const int below = !s->files.list[i].gone && lies_below(path, top);
-    free(path);
-    if (below) return 1;
-  }
-  return 0;
+static int has_below(scan *s, const char *top) {
+  for (size_t i = 0; !s->had.sorted && i < s->files.n; i++)
+    if (!s->files.list[i].gone) add_path(&s->had, cli_input_whole(&s->in, s->files.list[i].source));
+  return has_inside(&s->had, top);
 }
 
 /* Reads what an operand names. One that is not there any more must be a file that the index has; but where it comes
@@ -219,8 +262,7 @@ static int scan_operand(scan *s, const char *operand) {
     code = CLI_FAIL;
   }
   if (!code && cli_signal) code = CLI_FAIL;
-  if (!code) code = drop_gone(s, top);
-  free(top);
+  add_path(&s->tops, top);
   free(source);
   return code;
 }
@@ -253,6 +295,7 @@ static int run_scan(scan *s) {
   cli_input_home(&s->in, s->live->path);
   cli_input_exclude(&s->in, s->live->path);
   for (int i = 0; !code && i < s->u->noperands; i++) code = scan_operand(s, s->u->operands[i]);
+  if (!code) code = drop_gone(s);
   return code ? code : commit_scan(s);
 }
 
@@ -280,7 +323,9 @@ int cli_update_run(cli_update *u) {
     u->live.live = NULL;
   }
   cli_files_free(&s.files);
-  cli_buf_free(&s.kept);
+  free_paths(&s.tops);
+  free_paths(&s.kept);
+  free_paths(&s.had);
   cli_input_free(&s.in);
   const int any = u->fresh || u->changed || u->vanished;
   if (!code && !u->live.quiet && (any || !u->live.patient)) report(u);

@@ -99,15 +99,20 @@ void cli_temporary_index(const char *path) {
   cli_temporary(name);
 }
 
+void cli_die(const char *fmt, ...) {
+  va_list args;
+  for (size_t i = 0; i < MOST_TEMPORARIES; i++)
+    if (temporaries[i][0]) (void)unlink(temporaries[i]);
+  va_start(args, fmt);
+  print_message(fmt, args);
+  va_end(args);
+  exit(CLI_FAIL);
+}
+
 void *cli_resize(void *p, size_t n, size_t size) {
   size_t bytes = n * size;
   void *q = size && n > SIZE_MAX / size ? NULL : realloc(p, bytes > 0 ? bytes : 1);
-  if (!q) {
-    for (size_t i = 0; i < MOST_TEMPORARIES; i++)
-      if (temporaries[i][0]) (void)unlink(temporaries[i]);
-    cli_error("out of memory");
-    exit(CLI_FAIL);
-  }
+  if (!q) cli_die("out of memory");
   return q;
 }
 

@@ -11,6 +11,7 @@
 #include "cli.h"
 
 #include "../common/open.h"
+#include "../common/source.h"
 
 #include <errno.h>
 #include <string.h>
@@ -57,8 +58,16 @@ typedef struct watching {
 
 /* ---- folders ---- */
 
-/* Watches an open folder and those in it, and closes it. CLI_OK; CLI_FAIL after a message. A folder that cannot be
- * opened is left to the update, which says so. */
+/* Says that folders cannot be watched for want of something. Returns CLI_FAIL. */
+static int cannot_watch(const char *name, int error) {
+  if (error == ENOSPC)
+    cli_error("%s: more folders than may be watched; sysctl fs.inotify.max_user_watches says how many", name);
+  else cli_error("%s: cannot be watched: %s", name, strerror(error));
+  return CLI_FAIL;
+}
+
+/* Watches an open folder and those in it, and closes it. CLI_OK; CLI_FAIL after a message. A folder that may not be
+ * opened is left to the update, which says so; live indexes and mounts are left out, as the update does it. */
 static int watch_folder(watching *w, int fd, const struct stat *is, const char *name, unsigned depth) {
   char path[64];
   struct stat st;
@@ -70,10 +79,7 @@ static int watch_folder(watching *w, int fd, const struct stat *is, const char *
   }
   (void)snprintf(path, sizeof path, "/proc/self/fd/%d/.", fd);
   const int watch = inotify_add_watch(w->fd, path, EVENTS);
-  if (watch < 0 && errno == ENOSPC) {
-    cli_error("%s: more folders than may be watched; sysctl fs.inotify.max_user_watches says how many", name);
-    code = CLI_FAIL;
-  }
+  if (watch < 0 && (errno == ENOSPC || errno == ENOMEM)) code = cannot_watch(name, errno);
   DIR *dir = watch > w->last ? fdopendir(fd) : NULL; /* one that is watched already has been seen by another way */
   if (!dir) {
     (void)close(fd);
@@ -84,7 +90,13 @@ static int watch_folder(watching *w, int fd, const struct stat *is, const char *
   while (!code && !cli_signal && (d = readdir(dir)) != NULL) {
     if (!strcmp(d->d_name, ".") || !strcmp(d->d_name, "..") || (d->d_name[0] == '.' && !w->hidden)) continue;
     if (fstatat(fd, d->d_name, &st, w->follow ? 0 : AT_SYMLINK_NOFOLLOW) || !S_ISDIR(st.st_mode)) continue;
-    if (open_entry(fd, d->d_name, w->follow, NULL, &below, &st)) continue;
+    const int error = open_entry(fd, d->d_name, w->follow, NULL, &below, &st);
+    if (error == EMFILE || error == ENFILE || error == ENOMEM) code = cannot_watch(d->d_name, error);
+    if (error) continue;
+    if (cli_input_is_live(below) || (st.st_dev != is->st_dev && source_is_gpuirfs(below))) {
+      (void)close(below);
+      continue;
+    }
     code = watch_folder(w, below, &st, d->d_name, depth + 1);
   }
   (void)closedir(dir);

@@ -209,6 +209,11 @@ static int mount_allowed(const place *p) {
   return allowed;
 }
 
+int source_is_gpuirfs(int fd) {
+  place p;
+  return place_of(fd, &p) == 0 && mount_allowed(&p) == ELOOP;
+}
+
 /* ---- the walk ------------------------------------------------------------------------------------------ */
 
 typedef struct walk {

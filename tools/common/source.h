@@ -31,6 +31,9 @@ int source_path(const char *base, const char *forbidden, const char *path, size_
 /* Writes the device of the file system at `path` to *device without asking that file system anything. */
 int source_device(const char *path, dev_t *device);
 
+/* Returns whether an open folder is shown by gpuirfs. */
+int source_is_gpuirfs(int fd);
+
 /* Opens a regular file for reading with the rights of the calling thread; *st describes what was opened.
  * `path` is absolute, `mount` the device of this daemon's own mount, 0 if it has none.
  * Errors: ELOOP for a path into this mount or another gpuirfs, or through over 40 links; EACCES for one into
