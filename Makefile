@@ -95,7 +95,6 @@ LINK_LIBRARY  = $(if $(DEV),-Wl$(comma)-rpath$(comma)$(abspath $(B))) $(if $(DEV
 NEEDS_LIBRARY = $(if $(DEV),,$(LIBRARY)) | $(LIBRARY)
 COMMANDS      = $(B)/gpuir $(if $(HAVE_FUSE),$(B)/gpuirfs)
 MAN_PAGES     = $(wildcard tools/man/*.1 fuse/*.1)
-HEADER        = gpuir.h tools/lab/gpuir_methods.h# which gpuir.h includes
 C_SOURCES     = $(wildcard tools/*/*.[ch] tools/*/*.cu tools/cuda/*.cuh fuse/*.[ch] tests/*/*.[ch] tests/gpu/*.cu \
                 examples/*.c examples/*.cc)
 SCRIPTS       = .ci/run tests/run $(wildcard tools/scripts/*.sh examples/*.sh tests/*/*.sh)
@@ -271,12 +270,12 @@ $(B)/gpuir.pc: tools/scripts/gpuir.pc.in FORCE
 
 # ---- GPU ---------------------------------------------------------------------------------------------------------
 
-$(B)/gpuir_cuda.o: gpuir_cuda.cu $(HEADER) $(B)/flags
+$(B)/gpuir_cuda.o: gpuir_cuda.cu gpuir.h $(B)/flags
 	$(call say,NVCC,$@)
 	$(Q)$(NVCC) $(NVFLAGS) -c -o $@ $<
 
 # The engine and the kernels of the literature.
-$(B)/gpuir_lab.o: tools/lab/gpuir_lab.cu tools/lab/gpuir_lab.h gpuir_cuda.cu $(HEADER) $(B)/flags
+$(B)/gpuir_lab.o: tools/lab/gpuir_lab.cu tools/lab/gpuir_lab.h gpuir_cuda.cu gpuir.h $(B)/flags
 	$(call say,NVCC,$@)
 	$(Q)$(NVCC) $(NVFLAGS) -c -o $@ $<
 
@@ -289,13 +288,13 @@ GPU_SEAM = $(if $(WITH_GPU),$(B)/gpuir_cuda_seam.o,$(B)/cuda/gpuir_lab.o)
 ifeq ($(WITH_GPU),)
 $(B)/cuda/gpuir_lab.o: GPU_ARCH = 90
 endif
-$(B)/cuda/gpuir_lab.o: tools/lab/gpuir_lab.cu tools/lab/gpuir_lab.h gpuir_cuda.cu $(HEADER) $(B)/flags
+$(B)/cuda/gpuir_lab.o: tools/lab/gpuir_lab.cu tools/lab/gpuir_lab.h gpuir_cuda.cu gpuir.h $(B)/flags
 	$(call say,NVCC,$@)
 	@mkdir -p $(@D)
 	$(Q)$(NVCC) $(NVFLAGS) -DGPUIR_CUDA_SEAM -c -o $@ $<
 
 # The engine with a seam by which tests let calls fail.
-$(B)/gpuir_cuda_seam.o: gpuir_cuda.cu $(HEADER) $(B)/flags
+$(B)/gpuir_cuda_seam.o: gpuir_cuda.cu gpuir.h $(B)/flags
 	$(call say,NVCC,$@)
 	$(Q)$(NVCC) $(NVFLAGS) -DGPUIR_CUDA_SEAM -c -o $@ $<
 

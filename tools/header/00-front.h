@@ -29,7 +29,7 @@
  *
  *   The implementation is a ladder: each part uses only parts above it; its words are explained
  *   under [glossary]. The test of [NN-name] is tests/unit/NN_name.c, with _ for -. "lab" parts are
- *   left out by GPUIR_NO_LAB; the methods of [19-methods] stand in tools/lab/gpuir_methods.h.
+ *   left out by GPUIR_NO_LAB.
  *
  *     [01-base]        status, allocator, buffers, files            gpuir__fail gpuir__spool_put
  *     [02-vectors]     bits, packed numbers, gaps                   gpuir__load64 gpuir__sum_gaps_scalar

@@ -7,8 +7,7 @@
  * ======*/
 
 /* Returns the name of the i-th way of intersecting lists, for gpuir_searcher_desc.intersection, such as "merge" or
- * "simd", the engine's own; NULL behind the last one. All give the same hits. The others stand in
- * tools/lab/gpuir_methods.h: without that file beside gpuir.h, or with GPUIR_NO_LAB, there is "simd" alone. */
+ * "simd", the engine's own; NULL behind the last one. All give the same hits. With GPUIR_NO_LAB there is "simd" alone. */
 GPUIR_API const char *gpuir_intersection_name(size_t i);
 
 #define GPUIR_MAX_CODECS 16 /* of docIDs or of frequencies */

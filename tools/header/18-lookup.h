@@ -616,5 +616,3 @@ static void gpuir__operand_init(gpuir__operand *o, gpuir__cursor *c, const gpuir
 
 /* Looks up the candidates of a pass in the operand's list; returns the number of candidates that the list holds. */
 static inline uint32_t gpuir__lookup(gpuir__operand *o, const gpuir__pass *p) { return o->kernels->list(o, p); }
-
-#ifndef GPUIR_NO_LAB

@@ -296,17 +296,13 @@ static void gpuir__engine_init(gpuir__engine *e, const gpuir_allocator *a, gpuir
 /* Returns the status for an intersection method that this build lacks: UNSUPPORTED if others have it, ARGUMENT if it is
  * unknown. */
 static int gpuir__no_method(const char *name, gpuir_error *err) {
-#ifndef GPUIR__LAB_METHODS
-  static const char *const left_out[] = {"merge", "gallop", "binary", "interpolation", "skip", "svs", "adaptive",
-      "pmf0", "pmf1", "pmf2", "pmf3", "pmf4", "lr-global", "lr-local", "hs16", "hs32", "hs64", "hs128", "hs256",
-      "algorithm1", "mergepath"};
+#ifdef GPUIR_NO_LAB
+#define GPUIR__METHOD_NAME(name, title, paper, parameter, needs, functions) name,
+  static const char *const left_out[] = {GPUIR__LAB_METHODS(GPUIR__METHOD_NAME)};
   size_t i;
   for (i = 0; i < sizeof left_out / sizeof left_out[0]; i++)
     if (!strcmp(name, left_out[i]))
-      return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0,
-          "this build lacks the intersection method %s: tools/lab/gpuir_methods.h was not beside gpuir.h, or "
-          "GPUIR_NO_LAB left it out",
-          name);
+      return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "the intersection method %s was left out by GPUIR_NO_LAB", name);
 #endif
   return gpuir__refuse(err, "no intersection method is called '%.64s'", name);
 }
