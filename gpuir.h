@@ -244,6 +244,7 @@ enum {
 };
 
 #define GPUIR_MAX_TERM 255 /* bytes of a term */
+#define GPUIR_MAX_PLACE 15 /* tokens at one position of a text */
 #define GPUIR_MAX_TERMS 64 /* distinct terms of a query, positive and negated together */
 #define GPUIR_MAX_PREFIX_TERMS 1024 /* that a prefix may stand for */
 #define GPUIR_MAX_PREFIX_POSTINGS (1u << 24) /* that they may have together */
@@ -290,12 +291,23 @@ typedef int (*gpuir_token_fn)(void *sink, const char *token, size_t len);
  * returns the first non-zero answer of emit, or 0. Must be thread-safe. Tokens need not be
  * NUL-terminated; those over GPUIR_MAX_TERM bytes are dropped and counted, empty ones ignored. */
 typedef int (*gpuir_tokenize_fn)(void *user, const char *text, size_t len, gpuir_token_fn emit, void *sink);
+/* Receives a token and its place. Of a text, advance 1: the token takes the next position and counts in the document's
+ * length; 0: it stands at the position of the token before it, and does not count. Of a term that is repeated at a
+ * position the first counts. Returns 0, or a GPUIR_E_ code that ends the analysis. */
+typedef int (*gpuir_place_fn)(void *sink, const char *token, size_t len, unsigned advance);
+/* A tokenizer of which several tokens may stand at one position: as gpuir_tokenize_fn, with an advance for each token.
+ * query 1: the text is a word of a query, and tokens of advance 0 are not asked for. Tokens of advance 0 before a
+ * text's first counted token have no position and are left out. An advance over 1 is ARGUMENT, more than
+ * GPUIR_MAX_PLACE tokens at a position are LIMIT. */
+typedef int (
+    *gpuir_tokenize_places_fn)(void *user, const char *text, size_t len, int query, gpuir_place_fn emit, void *sink);
 
 typedef struct gpuir_open_desc {
   const gpuir_allocator *allocator; /* copied; NULL: malloc */
   int simd; /* GPUIR_SIMD_ level for everything done on this index */
   gpuir_tokenize_fn tokenize; /* needed to parse queries on an index built with one */
   void *tokenize_user;
+  gpuir_tokenize_places_fn tokenize_places; /* in place of `tokenize`, if it was built with it */
   /* An index in memory instead of a file: the bytes of one, data[0..size), aligned to 8 bytes. They are not copied:
    * they stay where and as they are until gpuir_close. NULL: `path` is opened. */
   const void *data;
@@ -426,9 +438,14 @@ GPUIR_API int gpuir_term_postings(const gpuir_index *index, uint64_t id, uint32_
  * stop words and dropped tokens have none. Errors: NOT_FOUND, NOMEM; UNSUPPORTED for an index built without positions;
  * ARGUMENT for another n; FORMAT for positions that do not ascend, or lie behind the document's end. Thread-safe. */
 GPUIR_API int gpuir_term_positions(const gpuir_index *index, uint64_t id, uint32_t *positions, uint64_t n);
-/* Runs the index's analyzer over a text. Errors: UNSUPPORTED, NOMEM, or what emit returned. */
+/* Runs the index's analyzer over a text and hands on the tokens that a document's length counts. Errors: UNSUPPORTED,
+ * NOMEM, or what emit returned. */
 GPUIR_API int gpuir_analyze(const gpuir_index *index, const char *text, size_t len, gpuir_token_fn emit, void *sink,
     gpuir_error *err);
+/* Runs it likewise, over a text or, with `query`, over a word of a query, and hands on all tokens with their places.
+ * Errors: the same; ARGUMENT and LIMIT of a tokenizer that breaks the rules of gpuir_tokenize_places_fn. */
+GPUIR_API int gpuir_analyze_places(const gpuir_index *index, const char *text, size_t len, int query,
+    gpuir_place_fn emit, void *sink, gpuir_error *err);
 
 /* ========
  * [api-build]  building an index
@@ -441,6 +458,7 @@ typedef struct gpuir_analyzer_desc {
   const char *stop_words; /* or a list of words parted by white space; not with `stop` */
   gpuir_tokenize_fn tokenize; /* the caller's own tokenizer; `analyzer` must then name it */
   void *tokenize_user;
+  gpuir_tokenize_places_fn tokenize_places; /* in place of `tokenize`: one whose tokens may share a position */
 } gpuir_analyzer_desc;
 
 typedef struct gpuir_progress {
@@ -7001,6 +7019,9 @@ static int gpuir__encode_list(gpuir__encoder *e, gpuir__batch *batch, const void
  *          Which characters are letters, and how they fold, is up to utf8proc's Unicode version.
  * custom   The caller's function makes the tokens; folding is its business.
  *
+ * A token has an advance: 1 takes the next position, 0 stands at the position of the token before. Those of the
+ * analyzers above all advance.
+ *
  * With the stemmers porter and english an English possessive is removed first, as Lucene does
  * it: an apostrophe (', U+2019 or U+FF07) and an s at the end of a word. Stop words go through
  * the same tokenizer and folding; a word that it splits ("don't") stops each of its parts.
@@ -7054,13 +7075,28 @@ typedef struct gpuir__stem_entry {
   char stem[GPUIR__STEM_CACHED];
 } gpuir__stem_entry;
 
+/* A caller's tokenizer; without functions: none. */
+typedef struct gpuir__tokenizer {
+  gpuir_tokenize_fn tokenize;
+  gpuir_tokenize_places_fn places; /* one of both */
+  void *user;
+} gpuir__tokenizer;
+
+/* Returns what a caller's desc says of its tokenizer. */
+static gpuir__tokenizer gpuir__tokenizer_of(gpuir_tokenize_fn tokenize, gpuir_tokenize_places_fn places, void *user) {
+  gpuir__tokenizer t;
+  t.tokenize = tokenize;
+  t.places = places;
+  t.user = user;
+  return t;
+}
+
 typedef struct gpuir__analyzer {
   gpuir_allocator a;
   int kind;
   int possessive; /* remove 's */
   int filtered; /* tokens need more than folding */
-  gpuir_tokenize_fn tokenize;
-  void *tokenize_user;
+  gpuir__tokenizer own;
   gpuir__stops stops;
   uint64_t seed; /* of the hash of words */
 #ifdef GPUIR_WITH_STEMMER
@@ -7072,10 +7108,14 @@ typedef struct gpuir__analyzer {
   uint16_t simple[0x800]; /* class << 13 | folded character (0: not a simple one); 0: not looked up yet */
 #endif
   /* the analysis in progress */
-  gpuir_token_fn emit;
+  gpuir_place_fn emit;
   void *sink;
+  int query; /* the text is a query's word */
+  unsigned advance; /* of the token that is emitted */
+  unsigned shared; /* tokens at its position, of a caller's tokenizer */
   uint64_t dropped;
   int status; /* the first answer of emit that was not 0 */
+  const char *why; /* of that answer, if the analysis gave it: in words; NULL: it was emit, or a tokenizer */
   size_t word_end; /* where the last word ended in the text */
   /* Where in the text the token stands that is emitted: bytes [at, end), before it was folded and stemmed. Of a
    * caller's tokenizer they are known with `places` only. */
@@ -7175,13 +7215,14 @@ static int gpuir__stops_rehash(gpuir__analyzer *an, size_t nslots) {
   return GPUIR_E_LIMIT;
 }
 
-/* Adds a word to the stop words: a gpuir_token_fn whose sink is the analyzer itself. */
-GPUIR__COLD static int gpuir__stops_add(void *analyzer, const char *word, size_t len) {
+/* Adds a word to the stop words: a gpuir_place_fn whose sink is the analyzer itself. */
+GPUIR__COLD static int gpuir__stops_add(void *analyzer, const char *word, size_t len, unsigned advance) {
   gpuir__analyzer *an = (gpuir__analyzer *)analyzer;
   gpuir__stops *s = &an->stops;
   uint64_t hash = gpuir__word_hash(an, word, len);
   uint8_t *to;
   size_t i, probes = 0;
+  (void)advance; /* each spelling of a word stops it */
   if (s->nslots && gpuir__stops_have(s, word, len, hash)) return GPUIR_OK;
   if (s->words.len > UINT32_MAX / 2) return GPUIR_E_LIMIT;
   to = gpuir__buf_room(&an->a, &s->words, 1 + len);
@@ -7223,13 +7264,14 @@ static int gpuir__stem_token(gpuir__analyzer *an, const char *word, size_t len, 
   if (len <= GPUIR__STEM_CACHED) {
     if (an->cache) {
       e = an->cache + (hash >> 7 & ((1u << GPUIR__STEM_CACHE_BITS) - 1));
-      if (e->word_len == len && !memcmp(e->word, word, len)) return an->emit(an->sink, e->stem, e->stem_len);
+      if (e->word_len == len && !memcmp(e->word, word, len))
+        return an->emit(an->sink, e->stem, e->stem_len, an->advance);
     } else if (++an->stemmed == 256) { /* not for a query; without it all works, but slower */
       an->cache = (gpuir__stem_entry *)gpuir__alloc_zero(&an->a, sizeof *e << GPUIR__STEM_CACHE_BITS);
       if (!an->cache) an->stemmed = 0;
     }
   }
-  if (!gpuir__is_utf8(word, len)) return an->emit(an->sink, word, len);
+  if (!gpuir__is_utf8(word, len)) return an->emit(an->sink, word, len, an->advance);
   stem = sb_stemmer_stem(an->stemmer, (const sb_symbol *)word, (int)len);
   if (!stem) return GPUIR_E_NOMEM;
   stem_len = (size_t)sb_stemmer_length(an->stemmer);
@@ -7247,7 +7289,7 @@ static int gpuir__stem_token(gpuir__analyzer *an, const char *word, size_t len, 
     e->stem_len = (uint8_t)stem_len;
     memcpy(e->stem, stem, stem_len);
   }
-  return an->emit(an->sink, (const char *)stem, stem_len);
+  return an->emit(an->sink, (const char *)stem, stem_len, an->advance);
 }
 #endif
 
@@ -7262,12 +7304,12 @@ static int gpuir__filter_token(gpuir__analyzer *an, const char *token, size_t le
 #ifdef GPUIR_WITH_STEMMER
   if (an->stemmer) return gpuir__stem_token(an, token, len, hash);
 #endif
-  return an->emit(an->sink, token, len);
+  return an->emit(an->sink, token, len, an->advance);
 }
 
 /* Takes a folded token of 1 to 255 bytes: drops a stop word, stems or emits another. */
 static inline int gpuir__put_token(gpuir__analyzer *an, const char *token, size_t len) {
-  return an->filtered ? gpuir__filter_token(an, token, len) : an->emit(an->sink, token, len);
+  return an->filtered ? gpuir__filter_token(an, token, len) : an->emit(an->sink, token, len, an->advance);
 }
 
 static inline int gpuir__same_letter(char x, char y) {
@@ -7312,6 +7354,25 @@ static int gpuir__custom_token(void *analyzer, const char *token, size_t len) {
   if (len > GPUIR_MAX_TERM) an->dropped++;
   else an->status = gpuir__put_token(an, token, len);
   return an->status;
+}
+
+/* Ends the analysis because a caller's tokenizer breaks the rules. */
+static int gpuir__custom_refuse(gpuir__analyzer *an, int status, const char *why) {
+  an->why = why;
+  return an->status = status;
+}
+
+/* Takes a token of a caller's tokenizer that places its tokens: a gpuir_place_fn whose sink is the analyzer. */
+static int gpuir__custom_place_token(void *analyzer, const char *token, size_t len, unsigned advance) {
+  gpuir__analyzer *an = (gpuir__analyzer *)analyzer;
+  if (an->status || !len) return an->status;
+  if (advance > 1)
+    return gpuir__custom_refuse(an, GPUIR_E_ARGUMENT, "the tokenizer advances by more than one position");
+  an->shared = advance ? 1 : an->shared + 1;
+  if (an->shared > GPUIR_MAX_PLACE && !an->query)
+    return gpuir__custom_refuse(an, GPUIR_E_LIMIT, "the tokenizer puts more than 15 tokens at a position");
+  an->advance = advance;
+  return gpuir__custom_token(an, token, len);
 }
 
 /* Says whether the word text[start, ...), which is an "s", is what is left of a possessive. */
@@ -7679,27 +7740,41 @@ static int gpuir__scan(gpuir__analyzer *an, const char *text, size_t len) {
   return gpuir__scan_run(an, text, start, len, room + (len - start > 255 ? 0 : 256 - (len - start)), carried);
 }
 
+/* Runs the caller's tokenizer. */
+static int gpuir__analyze_custom(gpuir__analyzer *an, const char *text, size_t len) {
+  const int status = an->own.places ? an->own.places(an->own.user, text, len, an->query, gpuir__custom_place_token, an)
+                                    : an->own.tokenize(an->own.user, text, len, gpuir__custom_token, an);
+  return an->status ? an->status : status; /* even if the tokenizer has lost it */
+}
+
 /* Emits the tokens of a text. dropped (may be NULL) is increased for each token over 255 bytes.
  * Returns 0, or the first other answer of emit or of the caller's tokenizer, or NOMEM. */
-static int gpuir__analyze(gpuir__analyzer *an, const char *text, size_t len, gpuir_token_fn emit, void *sink,
+static int gpuir__analyze(gpuir__analyzer *an, const char *text, size_t len, gpuir_place_fn emit, void *sink,
     uint64_t *dropped) {
   int status;
   an->emit = emit;
   an->sink = sink;
+  an->advance = 1;
+  an->shared = 0;
   an->dropped = 0;
   an->status = GPUIR_OK;
+  an->why = NULL;
   an->at = an->end = an->matched = 0;
   an->text = text;
   an->text_len = len;
   an->search = len < SIZE_MAX / 64 ? len * 32 + 4096 : len;
   an->reach = GPUIR__PLACE_REACH;
-  if (an->kind == GPUIR__CUSTOM) {
-    status = an->tokenize(an->tokenize_user, text, len, gpuir__custom_token, an);
-    if (an->status) status = an->status; /* even if the tokenizer has lost it */
-  } else {
-    status = gpuir__scan(an, text, len);
-  }
+  status = an->kind == GPUIR__CUSTOM ? gpuir__analyze_custom(an, text, len) : gpuir__scan(an, text, len);
   if (dropped) *dropped += an->dropped;
+  return status;
+}
+
+/* Emits the tokens of a query's word likewise. */
+static int gpuir__analyze_query(gpuir__analyzer *an, const char *text, size_t len, gpuir_place_fn emit, void *sink) {
+  int status;
+  an->query = 1;
+  status = gpuir__analyze(an, text, len, emit, sink, NULL);
+  an->query = 0;
   return status;
 }
 
@@ -7727,10 +7802,12 @@ static int gpuir__analyzer_spec(const gpuir_analyzer_desc *desc, char *spec, siz
   const char *name = desc && desc->analyzer ? desc->analyzer : "ascii";
   const char *stem = desc ? desc->stem : NULL, *stop = desc ? desc->stop : NULL;
   int builtin = !strcmp(name, "ascii") || !strcmp(name, "unicode");
-  int custom = desc && desc->tokenize;
+  int custom = desc && (desc->tokenize || desc->tokenize_places);
   int words = desc && desc->stop_words && gpuir__has_words(desc->stop_words);
   int n;
   if (cap) spec[0] = 0;
+  if (custom && desc->tokenize && desc->tokenize_places)
+    return gpuir__refuse(err, "tokenize and tokenize_places exclude each other");
   if (custom && !desc->analyzer) return gpuir__refuse(err, "a tokenizer needs a name: set `analyzer`");
   if (!gpuir__name_ok(name, strlen(name)))
     return gpuir__refuse(err, "the analyzer's name must be 1 to %d bytes without white space", (int)GPUIR__NAME_MAX);
@@ -7853,25 +7930,23 @@ static int gpuir__spec_parse(const char *text, int has_tokenizer, gpuir__spec *s
   return GPUIR_OK;
 }
 
-/* Makes an analyzer from a specification and the custom stop words ("" if none). UNSUPPORTED, in words, if this build
+/* Makes an analyzer from a specification, the custom stop words ("" if none) and the caller's tokenizer (NULL: none). UNSUPPORTED, in words, if this build
  * or caller lacks something; FORMAT for a malformed specification; NOMEM; LIMIT for stop words that
  * fit no table; or what the tokenizer returned for the stop words. */
 GPUIR__COLD static int gpuir__analyzer_create(const gpuir_allocator *allocator, const char *text,
-    const char *stop_words, gpuir_tokenize_fn tokenize, void *tokenize_user, gpuir__analyzer **analyzer,
-    gpuir_error *err) {
+    const char *stop_words, const gpuir__tokenizer *own, gpuir__analyzer **analyzer, gpuir_error *err) {
   gpuir_allocator a = gpuir__allocator(allocator);
   gpuir__analyzer *an;
   gpuir__spec spec;
   const char *stem = spec.stem;
-  int status = gpuir__spec_parse(text, tokenize != NULL, &spec, err);
+  int status = gpuir__spec_parse(text, own && (own->tokenize || own->places), &spec, err);
   *analyzer = NULL;
   if (status) return status;
   an = (gpuir__analyzer *)gpuir__alloc_zero(&a, sizeof *an);
   if (!an) return gpuir__fail_nomem(err);
   an->a = a;
   an->kind = spec.kind;
-  an->tokenize = tokenize;
-  an->tokenize_user = tokenize_user;
+  if (own) an->own = *own;
   an->possessive = !strcmp(stem, "porter") || !strcmp(stem, "english") || !strcmp(stem, "eng") || !strcmp(stem, "en");
   if (*spec.stop)
     status = gpuir__analyzer_set_stops(an, !strcmp(spec.stop, "custom") ? stop_words : gpuir__stop_english, err);
@@ -7914,8 +7989,7 @@ typedef struct gpuir__pool {
   uint64_t refs; /* owners, counted atomically */
   const char *spec, *stop_words; /* copies, behind the struct */
   size_t size; /* of both together */
-  gpuir_tokenize_fn tokenize;
-  void *tokenize_user;
+  gpuir__tokenizer own;
   pthread_mutex_t mutex; /* guards what follows */
   unsigned n;
   gpuir__analyzer *idle[GPUIR__POOL];
@@ -7940,7 +8014,7 @@ static gpuir__pool *gpuir__pool_share(gpuir__pool *pool) {
 
 /* Makes an empty pool with one owner. `spec` and `stop_words` are copied. */
 static int gpuir__pool_open(const gpuir_allocator *a, const char *spec, const char *stop_words,
-    gpuir_tokenize_fn tokenize, void *tokenize_user, gpuir__pool **out, gpuir_error *err) {
+    const gpuir__tokenizer *own, gpuir__pool **out, gpuir_error *err) {
   const size_t nspec = strlen(spec) + 1, nstop = strlen(stop_words) + 1, size = sizeof(gpuir__pool) + nspec + nstop;
   gpuir__pool *pool = (gpuir__pool *)gpuir__alloc_zero(a, size);
   if (!pool) return gpuir__fail_nomem(err);
@@ -7953,8 +8027,7 @@ static int gpuir__pool_open(const gpuir_allocator *a, const char *spec, const ch
   pool->size = size;
   pool->spec = (const char *)memcpy(pool + 1, spec, nspec);
   pool->stop_words = (const char *)memcpy((char *)(pool + 1) + nspec, stop_words, nstop);
-  pool->tokenize = tokenize;
-  pool->tokenize_user = tokenize_user;
+  pool->own = *own;
   *out = pool;
   return GPUIR_OK;
 }
@@ -7966,8 +8039,7 @@ GPUIR__NOINLINE int gpuir__pool_take(gpuir__pool *pool, gpuir__analyzer **analyz
   if (pool->n) *analyzer = pool->idle[--pool->n];
   gpuir__unlock(&pool->mutex);
   if (*analyzer) return GPUIR_OK;
-  return gpuir__analyzer_create(&pool->a, pool->spec, pool->stop_words, pool->tokenize, pool->tokenize_user, analyzer,
-      err);
+  return gpuir__analyzer_create(&pool->a, pool->spec, pool->stop_words, &pool->own, analyzer, err);
 }
 
 /* Gives an analyzer back; one too many is destroyed. */
@@ -9114,8 +9186,7 @@ static const char **gpuir__meta_value(const gpuir__index_meta *meta, size_t i) {
 
 /* How queries become terms. */
 typedef struct gpuir__index_analysis {
-  gpuir_tokenize_fn tokenize;
-  void *tokenize_user;
+  gpuir__tokenizer own;
   gpuir__pool *pool; /* of analyzers */
 } gpuir__index_analysis;
 
@@ -11611,8 +11682,7 @@ GPUIR__COLD static int gpuir__index_make(const gpuir_allocator *a, const char *p
   ix->layout = gpuir__index_layout();
   ix->a = *a;
   ix->simd = from[0].seg->simd;
-  ix->analysis.tokenize = desc ? desc->tokenize : NULL;
-  ix->analysis.tokenize_user = desc ? desc->tokenize_user : NULL;
+  if (desc) ix->analysis.own = gpuir__tokenizer_of(desc->tokenize, desc->tokenize_places, desc->tokenize_user);
   (void)snprintf(ix->path, sizeof ix->path, "%.*s", (int)sizeof ix->path - 1, gpuir__tail(path));
   ix->leaves = n > 1 ? leaves : &ix->only;
   ix->nleaves = n;
@@ -11620,8 +11690,8 @@ GPUIR__COLD static int gpuir__index_make(const gpuir_allocator *a, const char *p
   if (pool) ix->analysis.pool = gpuir__pool_share(pool);
   status = gpuir__index_join(ix, err);
   if (!status && !pool)
-    status = gpuir__pool_open(a, from[0].seg->meta.analyzer, from[0].seg->meta.stop_words, ix->analysis.tokenize,
-        ix->analysis.tokenize_user, &ix->analysis.pool, err);
+    status = gpuir__pool_open(a, from[0].seg->meta.analyzer, from[0].seg->meta.stop_words, &ix->analysis.own,
+        &ix->analysis.pool, err);
   if (status) gpuir_close(ix);
   else *index = ix;
   return status;
@@ -11823,16 +11893,38 @@ GPUIR__COLD GPUIR_API int gpuir_codec_get_info(const gpuir_index *ix, int docids
 #endif
 }
 
-GPUIR_API int gpuir_analyze(const gpuir_index *ix, const char *text, size_t len, gpuir_token_fn emit, void *sink,
-    gpuir_error *err) {
+GPUIR_API int gpuir_analyze_places(const gpuir_index *ix, const char *text, size_t len, int query, gpuir_place_fn emit,
+    void *sink, gpuir_error *err) {
   gpuir__analyzer *analyzer;
   int status;
   if (!ix || (!text && len) || !emit) return gpuir__refuse(err, "gpuir_analyze: NULL argument");
   status = gpuir__pool_take(ix->analysis.pool, &analyzer, err);
   if (status) return status;
-  status = gpuir__analyze(analyzer, text, len, emit, sink, NULL);
+  status = query ? gpuir__analyze_query(analyzer, text, len, emit, sink)
+                 : gpuir__analyze(analyzer, text, len, emit, sink, NULL);
+  if (status) (void)gpuir__fail(err, status, 0, "%s", analyzer->why ? analyzer->why : gpuir_strerror(status));
   gpuir__pool_give(ix->analysis.pool, analyzer);
-  return status ? gpuir__fail(err, status, 0, "%s", gpuir_strerror(status)) : GPUIR_OK;
+  return status;
+}
+
+/* Where gpuir_analyze hands its tokens on to. */
+typedef struct gpuir__counted_tokens {
+  gpuir_token_fn emit;
+  void *sink;
+} gpuir__counted_tokens;
+
+/* Hands a token on that a document's length counts. */
+static int gpuir__counted_token(void *to, const char *token, size_t len, unsigned advance) {
+  const gpuir__counted_tokens *t = (const gpuir__counted_tokens *)to;
+  return advance ? t->emit(t->sink, token, len) : GPUIR_OK;
+}
+
+GPUIR_API int gpuir_analyze(const gpuir_index *ix, const char *text, size_t len, gpuir_token_fn emit, void *sink,
+    gpuir_error *err) {
+  gpuir__counted_tokens to;
+  to.emit = emit;
+  to.sink = sink;
+  return gpuir_analyze_places(ix, text, len, 0, emit ? gpuir__counted_token : NULL, &to, err);
 }
 
 GPUIR_API int gpuir_shard_get_info(const gpuir_index *ix, gpuir_shard_info *info) {
@@ -12155,7 +12247,9 @@ typedef struct gpuir__worker {
   gpuir__analyzer *analyzer;
   int positions; /* are kept */
   uint32_t doc;
-  uint64_t length, dropped; /* tokens of this document; tokens of all documents that were left out */
+  uint64_t length, dropped; /* tokens of this document that count; tokens of all documents that were left out */
+  unsigned
+      shared; /* tokens at the last position, that of the last one that counted; those before it are not looked at */
   uint64_t lost; /* documents that had no others */
   gpuir__token ring[GPUIR__RING];
   uint8_t ring_text[GPUIR__RING][GPUIR_MAX_TERM + 1]; /* of tokens over 16 bytes */
@@ -12556,16 +12650,9 @@ GPUIR__FLAT static void gpuir__token_hash(gpuir__token *k, const char *token, si
                                      : gpuir__hash(token, len, seed);
 }
 
-/* Takes a token of the current document, which occurs tf times. The table must exist. */
-static int gpuir__worker_token(gpuir__worker *w, const char *token, size_t len, uint32_t tf) {
-  gpuir__token *k = &w->ring[w->ring_in % GPUIR__RING];
+/* Lets the token that was put into the ring, whose hash is known, wait there for its turn. */
+GPUIR__INLINE int gpuir__worker_wait(gpuir__worker *w, gpuir__token *k, const char *token, size_t len, uint32_t tf) {
   uint64_t slot;
-  if (GPUIR__UNLIKELY(len - 1 >= GPUIR_MAX_TERM)) return GPUIR_OK;
-  if (GPUIR__UNLIKELY(w->status)) return w->status; /* a tokenizer that goes on after an error */
-  k->position = (uint32_t)w->length;
-  w->length += tf;
-  if (GPUIR__UNLIKELY(w->length > UINT32_MAX)) return gpuir__worker_fail(w, GPUIR_E_LIMIT);
-  gpuir__token_hash(k, token, len, w->table.seed);
   if (GPUIR__UNLIKELY(len > 16)) memcpy(w->ring_text[w->ring_in % GPUIR__RING], token, len);
   k->doc = w->doc;
   k->tf = tf;
@@ -12577,8 +12664,54 @@ static int gpuir__worker_token(gpuir__worker *w, const char *token, size_t len, 
   return w->ring_in - w->ring_out == GPUIR__RING ? gpuir__worker_count(w) : GPUIR_OK;
 }
 
-static int gpuir__worker_emit(void *sink, const char *token, size_t len) {
-  return gpuir__worker_token((gpuir__worker *)sink, token, len, 1);
+/* Takes a token of the current document, which occurs tf times. The table must exist. */
+static int gpuir__worker_token(gpuir__worker *w, const char *token, size_t len, uint32_t tf) {
+  gpuir__token *k = &w->ring[w->ring_in % GPUIR__RING];
+  if (GPUIR__UNLIKELY(len - 1 >= GPUIR_MAX_TERM)) return GPUIR_OK;
+  if (GPUIR__UNLIKELY(w->status)) return w->status; /* a tokenizer that goes on after an error */
+  k->position = (uint32_t)w->length;
+  w->length += tf;
+  if (GPUIR__UNLIKELY(w->length > UINT32_MAX)) return gpuir__worker_fail(w, GPUIR_E_LIMIT);
+  w->shared = 1;
+  gpuir__token_hash(k, token, len, w->table.seed);
+  return gpuir__worker_wait(w, k, token, len, tf);
+}
+
+/* Says whether the token k, whose term is token[0..k->len), stands at the last position already. The ring still holds
+ * the tokens of a position when they were counted: it is larger than GPUIR_MAX_PLACE. */
+static int gpuir__worker_repeats(const gpuir__worker *w, const gpuir__token *k, const char *token) {
+  unsigned i;
+  for (i = 1; i <= w->shared; i++) {
+    const unsigned at = (w->ring_in - i) % GPUIR__RING;
+    const gpuir__token *x = &w->ring[at];
+    if (x->hash == k->hash && x->len == k->len && x->ends[0] == k->ends[0] && x->ends[1] == k->ends[1] &&
+        (k->len <= 16 || !memcmp(w->ring_text[at], token, k->len)))
+      return 1;
+  }
+  return 0;
+}
+
+/* Takes a token that stands at the position of the one before. Without this look for repeated terms a position would
+ * not ascend, and a term would count twice where it stands once. */
+GPUIR__NOINLINE int gpuir__worker_share(gpuir__worker *w, const char *token, size_t len) {
+  gpuir__token *k = &w->ring[w->ring_in % GPUIR__RING];
+  if (len - 1 >= GPUIR_MAX_TERM || !w->length || w->status) return w->status;
+  k->len = (uint32_t)len;
+  gpuir__token_hash(k, token, len, w->table.seed);
+  if (gpuir__worker_repeats(w, k, token)) return GPUIR_OK;
+  if (w->shared == GPUIR_MAX_PLACE) {
+    (void)gpuir__fail(&w->err, GPUIR_E_LIMIT, 0, "document %lu has more than %d terms at a position",
+        (unsigned long)w->doc, GPUIR_MAX_PLACE);
+    return gpuir__worker_fail(w, GPUIR_E_LIMIT);
+  }
+  w->shared++;
+  k->position = (uint32_t)w->length - 1;
+  return gpuir__worker_wait(w, k, token, len, 1);
+}
+
+static int gpuir__worker_emit(void *sink, const char *token, size_t len, unsigned advance) {
+  gpuir__worker *w = (gpuir__worker *)sink;
+  return GPUIR__LIKELY(advance) ? gpuir__worker_token(w, token, len, 1) : gpuir__worker_share(w, token, len);
 }
 
 /* Documents on their way to a worker. */
@@ -12619,7 +12752,10 @@ static int gpuir__worker_packet(gpuir__worker *w, gpuir__packet *packet) {
       if (!packet->external) text += size;
     }
     if (!w->status && status) { /* not by gpuir__worker_token: a tokenizer's own answer is no code of ours */
-      if (status == GPUIR_E_NOMEM) {
+      if (w->analyzer->why) {
+        w->status = status;
+        (void)gpuir__fail(&w->err, status, 0, "document %lu: %s", (unsigned long)w->doc, w->analyzer->why);
+      } else if (status == GPUIR_E_NOMEM) {
         w->status = status;
       } else {
         w->status = GPUIR_E_CANCELLED;
@@ -12924,8 +13060,7 @@ typedef struct gpuir__builder_settings {
   char *stop_words, *description, *filters;
   size_t stop_size, description_size, filters_size;
   char spec[256]; /* of the analyzer */
-  gpuir_tokenize_fn tokenize;
-  void *tokenize_user;
+  gpuir__tokenizer own;
   gpuir__pool *pool; /* analyzers come from it and go back; NULL: they are made */
   gpuir__coding codec, freq_codec;
   char codec_spec[48], freq_codec_spec[48]; /* as the user spelt them */
@@ -13204,7 +13339,7 @@ static int gpuir__builder_analyzers(gpuir_builder *b, gpuir_error *err) {
   for (i = 0; i < b->threads.nworkers && !status; i++)
     if (b->set.pool) status = gpuir__pool_take(b->set.pool, &b->threads.workers[i].analyzer, err);
     else if (!b->threads.workers[i].analyzer)
-      status = gpuir__analyzer_create(&b->a, b->set.spec, b->set.stop_words, b->set.tokenize, b->set.tokenize_user,
+      status = gpuir__analyzer_create(&b->a, b->set.spec, b->set.stop_words, &b->set.own,
           &b->threads.workers[i].analyzer, err);
   return status;
 }
@@ -14038,8 +14173,10 @@ GPUIR__COLD static int gpuir__builder_make(const gpuir_builder_desc *desc, int *
   memcpy(b->set.order, order, strlen(order));
   b->set.k1 = desc->custom_bm25 ? desc->k1 : like ? like->stat.k1 : 0.9f;
   b->set.b = desc->custom_bm25 ? desc->b : like ? like->stat.b : 0.4f;
-  b->set.tokenize = desc->like ? desc->like->analysis.tokenize : desc->analyzer.tokenize;
-  b->set.tokenize_user = desc->like ? desc->like->analysis.tokenize_user : desc->analyzer.tokenize_user;
+  if (desc->like) b->set.own = desc->like->analysis.own;
+  else
+    b->set.own =
+        gpuir__tokenizer_of(desc->analyzer.tokenize, desc->analyzer.tokenize_places, desc->analyzer.tokenize_user);
   b->set.pool = pool;
   b->set.store_text = desc->store_text;
   b->set.positions = desc->positions != 0;
@@ -14204,8 +14341,9 @@ static int gpuir__query_add(gpuir_query *q, int kind, int negated, const char *t
 }
 
 /* Takes a token of a word. */
-static int gpuir__word_token(void *sink, const char *token, size_t len) {
+static int gpuir__word_token(void *sink, const char *token, size_t len, unsigned required) {
   const gpuir__word *word = (const gpuir__word *)sink;
+  if (!required) return GPUIR_OK;
   return gpuir__query_add(word->query, GPUIR__WORD, word->negated, token, len);
 }
 
@@ -14217,13 +14355,14 @@ static int gpuir__prefix_flush(gpuir__word *word) {
   if (!len ||
       (an->stops.nslots && gpuir__stops_have(&an->stops, word->text, len, gpuir__word_hash(an, word->text, len))))
     return GPUIR_OK;
-  return gpuir__word_token(word, word->text, len);
+  return gpuir__word_token(word, word->text, len, 1);
 }
 
 /* Takes a token of a word that ends in a prefix, neither stopped nor stemmed. */
-static int gpuir__prefix_token(void *sink, const char *token, size_t len) {
+static int gpuir__prefix_token(void *sink, const char *token, size_t len, unsigned required) {
   gpuir__word *word = (gpuir__word *)sink;
-  const int status = gpuir__prefix_flush(word);
+  const int status = required ? gpuir__prefix_flush(word) : GPUIR_OK;
+  if (!required) return GPUIR_OK;
   word->dropped = word->analyzer->dropped;
   word->len = (uint8_t)len;
   memcpy(word->text, token, len);
@@ -14236,7 +14375,7 @@ static int gpuir__query_prefix(gpuir__word *word, const char *text, size_t len) 
   const int filtered = an->filtered;
   int status;
   an->filtered = 0;
-  status = gpuir__analyze(an, text, len, gpuir__prefix_token, word, NULL);
+  status = gpuir__analyze_query(an, text, len, gpuir__prefix_token, word);
   an->filtered = filtered;
   if (status || !word->len) return status;
   if (word->dropped < an->dropped) return gpuir__prefix_flush(word); /* the last one was too long */
@@ -14264,12 +14403,13 @@ static int gpuir__query_phrases_make(gpuir_query *q) {
   return GPUIR_OK;
 }
 
-/* Takes a token of a phrase. The first waits: alone, it is a word. */
-static int gpuir__phrase_token(void *sink, const char *token, size_t len) {
+/* Takes a token of a phrase, which those make that advance. The first waits: alone, it is a word. */
+static int gpuir__phrase_token(void *sink, const char *token, size_t len, unsigned advance) {
   gpuir__word *word = (gpuir__word *)sink;
   gpuir_query *q = word->query;
   uint8_t *tokens;
   int status;
+  if (!advance) return GPUIR_OK;
   if (!word->tokens++) {
     word->len = (uint8_t)len;
     memcpy(word->text, token, len);
@@ -14289,7 +14429,7 @@ static int gpuir__query_phrase(gpuir__word *word) {
   gpuir__query_phrases *p = q->phrases;
   gpuir__query_term *t;
   unsigned i;
-  if (word->tokens == 1) return gpuir__word_token(word, word->text, word->len);
+  if (word->tokens == 1) return gpuir__word_token(word, word->text, word->len, 1);
   if (!word->tokens) return GPUIR_OK;
   for (i = 0; i < q->n; i++) {
     t = &q->terms[i];
@@ -14315,7 +14455,8 @@ static inline int gpuir__is_letter(char c) {
 }
 
 /* Says why the words could not become terms. */
-static int gpuir__query_words_fail(int status, gpuir_error *err) {
+static int gpuir__query_words_fail(const gpuir__analyzer *an, int status, gpuir_error *err) {
+  if (status && an->why) return gpuir__fail(err, status, 0, "%s", an->why);
   if (status == GPUIR_E_TERMS)
     return gpuir__fail(err, status, 0, "more than %d distinct terms in the query, or tokens in a phrase",
         GPUIR_MAX_TERMS);
@@ -14328,17 +14469,18 @@ static int gpuir__query_quoted(gpuir__word *word, const char *text, size_t len, 
   if (!status && word->tokens > 1 && !word->query->ix->leaves[0].seg->lists.positions)
     return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "%s: built without positions: no phrase can be found",
         word->query->ix->path);
-  return gpuir__query_words_fail(status ? status : gpuir__query_phrase(word), err);
+  return gpuir__query_words_fail(word->analyzer, status ? status : gpuir__query_phrase(word), err);
 }
 
 /* Adds a word, or a prefix. */
 static int gpuir__query_word(gpuir__word *word, const char *text, size_t len, gpuir_error *err) {
   const gpuir_query *q = word->query;
   if (q->no_operators || len < 2 || text[len - 1] != '*' || !gpuir__is_letter(text[len - 2]))
-    return gpuir__query_words_fail(gpuir__analyze(word->analyzer, text, len, gpuir__word_token, word, NULL), err);
+    return gpuir__query_words_fail(word->analyzer,
+        gpuir__analyze_query(word->analyzer, text, len, gpuir__word_token, word), err);
   if (gpuir__analyzer_stems(word->analyzer))
     return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "%s: its terms are stems: no prefix can be found", q->ix->path);
-  return gpuir__query_words_fail(gpuir__query_prefix(word, text, len - 1), err);
+  return gpuir__query_words_fail(word->analyzer, gpuir__query_prefix(word, text, len - 1), err);
 }
 
 /* Cuts the text into words and phrases, and these into terms. */
@@ -20425,7 +20567,8 @@ static int gpuir__opening_read(gpuir__opening *o, int *found, gpuir_error *err) 
 /* Says whether a pool of analyzers is what the desc and a segment ask for. */
 static int gpuir__pool_fits(const gpuir__pool *pool, const gpuir_open_desc *desc, const gpuir__segment *seg) {
   return !strcmp(pool->spec, seg->meta.analyzer) && !strcmp(pool->stop_words, seg->meta.stop_words) &&
-      pool->tokenize == desc->tokenize && pool->tokenize_user == desc->tokenize_user;
+      pool->own.tokenize == desc->tokenize && pool->own.places == desc->tokenize_places &&
+      pool->own.user == desc->tokenize_user;
 }
 
 /* Opens the last commit in an open folder. */
@@ -21607,6 +21750,7 @@ GPUIR__COLD static int gpuir__live_read(gpuir_live *l, const gpuir_live_desc *de
 
 GPUIR__COLD GPUIR_API int gpuir_live_open(const gpuir_live_desc *desc, gpuir_live **live, gpuir_error *err) {
   gpuir_allocator a;
+  gpuir__tokenizer own;
   gpuir_live *l;
   int status;
   if (live) *live = NULL;
@@ -21624,9 +21768,13 @@ GPUIR__COLD GPUIR_API int gpuir_live_open(const gpuir_live_desc *desc, gpuir_liv
   l->memory = desc->settings.memory ? desc->settings.memory : (uint64_t)64 << 20;
   l->threads = desc->settings.threads ? desc->settings.threads : 1;
   l->open.simd = desc->settings.simd;
-  l->open.tokenize = desc->settings.like ? desc->settings.like->analysis.tokenize : desc->settings.analyzer.tokenize;
-  l->open.tokenize_user =
-      desc->settings.like ? desc->settings.like->analysis.tokenize_user : desc->settings.analyzer.tokenize_user;
+  if (desc->settings.like) own = desc->settings.like->analysis.own;
+  else
+    own = gpuir__tokenizer_of(desc->settings.analyzer.tokenize, desc->settings.analyzer.tokenize_places,
+        desc->settings.analyzer.tokenize_user);
+  l->open.tokenize = own.tokenize;
+  l->open.tokenize_places = own.places;
+  l->open.tokenize_user = own.user;
   status = gpuir__live_folder(l, desc->settings.path, desc->create, err);
   if (!status) status = gpuir__live_lock(l, desc->create, err);
   if (!status) status = gpuir__live_read(l, desc, err);
@@ -22148,13 +22296,15 @@ typedef struct gpuir__finder {
   gpuir_allocator a;
   gpuir__watch watch;
   uint32_t base; /* where in the text the analysed slice begins */
-  uint32_t seen; /* tokens so far */
+  uint32_t seen; /* positions so far */
+  uint32_t place_end; /* where the token ends that took the last position */
   int unsorted; /* a mention begins before the one that was found before it */
   gpuir__buf mentions; /* gpuir__mention */
   gpuir__buf states; /* of each phrase: bit j says that its tokens 0 to j are the last j + 1 seen */
   uint64_t *follow; /* [phrase * nmembers + member] the tokens of the phrase that are this member, a bit each */
+  uint64_t *here; /* [phrase] its tokens that are one of the last position's, a bit each */
   unsigned nphrases, nprefixes, nneedles;
-  int live; /* some state is not 0 */
+  int live, hit; /* some state is not 0; some of `here` is not */
   uint8_t slots[256]; /* numbers of needles */
   uint32_t ring[GPUIR_MAX_TERMS]; /* where the last tokens begin */
   gpuir__needle needles[2 * GPUIR_MAX_TERMS + 1]; /* from number 1 on */
@@ -22178,12 +22328,13 @@ static void gpuir__needle_add(gpuir__finder *f, const gpuir__query_term *t, unsi
 /* Makes room for the states of the query's phrases, and tells which tokens each has where. */
 static int gpuir__finder_phrases(gpuir__finder *f) {
   const gpuir__query_phrases *p = f->q->phrases;
-  const size_t n = f->nphrases, size = (n + n * p->nmembers) * sizeof(uint64_t);
+  const size_t n = f->nphrases, size = (2 * n + n * p->nmembers) * sizeof(uint64_t);
   unsigned i, j, phrase = 0;
   uint64_t *states = (uint64_t *)(void *)gpuir__buf_room(&f->a, &f->states, size);
   if (!states) return gpuir__fail_nomem(f->watch.err);
   memset(states, 0, size);
-  f->follow = states + n;
+  f->here = states + n;
+  f->follow = states + 2 * n;
   for (i = 0; i < f->q->npositive; i++) {
     const gpuir__query_term *t = &f->q->terms[i];
     if (t->kind != GPUIR__PHRASE) continue;
@@ -22217,23 +22368,33 @@ static int gpuir__mention_put(gpuir__finder *f, uint32_t at, uint32_t end, uint3
   return GPUIR_OK;
 }
 
-/* Moves all phrases on by one token: a member of phrases, or none. */
-static int gpuir__phrases_step(gpuir__finder *f, unsigned member, uint32_t end) {
+/* Notes that a member of phrases stands at the last position, where others may stand, too. */
+static void gpuir__phrases_note(gpuir__finder *f, unsigned member) {
+  unsigned phrase;
+  for (phrase = 0; phrase < f->nphrases; phrase++)
+    f->here[phrase] |= f->follow[phrase * f->q->phrases->nmembers + member];
+  f->hit = 1;
+}
+
+/* Moves all phrases on by the last position, whose tokens are all known. */
+static int gpuir__phrases_step(gpuir__finder *f) {
   uint64_t *states = (uint64_t *)(void *)f->states.data;
   unsigned i, phrase = 0;
   int status = GPUIR_OK;
-  if (member == GPUIR__NO_NEEDLE) {
+  if (!f->hit) {
     if (f->live) memset(states, 0, f->nphrases * sizeof *states);
     f->live = 0;
     return GPUIR_OK;
   }
   f->live = 1;
+  f->hit = 0;
   for (i = 0; i < f->q->npositive && !status; i++) {
     const gpuir__query_term *t = &f->q->terms[i];
     if (t->kind != GPUIR__PHRASE) continue;
-    states[phrase] = (states[phrase] << 1 | 1) & f->follow[phrase * f->q->phrases->nmembers + member];
+    states[phrase] = (states[phrase] << 1 | 1) & f->here[phrase];
+    f->here[phrase] = 0;
     if (states[phrase] >> (t->tokens - 1) & 1)
-      status = gpuir__mention_put(f, f->ring[(f->seen - t->tokens) % GPUIR_MAX_TERMS], end, i);
+      status = gpuir__mention_put(f, f->ring[(f->seen - t->tokens) % GPUIR_MAX_TERMS], f->place_end, i);
     phrase++;
   }
   return status;
@@ -22251,21 +22412,26 @@ static int gpuir__prefixes_step(gpuir__finder *f, const char *token, size_t len,
   return status;
 }
 
-/* Takes the text's next token: a gpuir_token_fn. */
-static int gpuir__finder_token(void *finder, const char *token, size_t len) {
+/* Takes the text's next token: a gpuir_place_fn. */
+static int gpuir__finder_token(void *finder, const char *token, size_t len, unsigned advance) {
   gpuir__finder *f = (gpuir__finder *)finder;
   const uint32_t at = f->base + (uint32_t)f->an->at, end = f->base + (uint32_t)f->an->end;
-  unsigned member = GPUIR__NO_NEEDLE, i;
+  unsigned i;
   int status = gpuir__watch_step(&f->watch);
-  f->ring[f->seen++ % GPUIR_MAX_TERMS] = at;
+  if (advance) {
+    if (f->nphrases && !status) status = gpuir__phrases_step(f);
+    f->ring[f->seen++ % GPUIR_MAX_TERMS] = at;
+    f->place_end = end;
+  } else if (!f->seen) {
+    return status;
+  }
   for (i = f->slots[gpuir__needle_slot(token, len)]; i && !status; i = f->needles[i].next) {
     const gpuir__needle *x = &f->needles[i];
     if (x->len != len || memcmp(x->text, token, len) != 0) continue;
-    if (x->member != GPUIR__NO_NEEDLE) member = x->member;
+    if (x->member != GPUIR__NO_NEEDLE) gpuir__phrases_note(f, x->member);
     if (x->term != GPUIR__NO_NEEDLE) status = gpuir__mention_put(f, at, end, x->term);
   }
   if (f->nprefixes && !status) status = gpuir__prefixes_step(f, token, len, at, end);
-  if (f->nphrases && !status) status = gpuir__phrases_step(f, member, end);
   return status;
 }
 
@@ -22296,9 +22462,11 @@ static int gpuir__finder_run(gpuir__finder *f, const char *text, size_t len) {
     if (status) break;
     status = gpuir__analyze(f->an, text + at, n, gpuir__finder_token, f, NULL);
     if (status && f->watch.err && !f->watch.err->code)
-      (void)gpuir__fail(f->watch.err, status, 0, "the text cannot be analysed: %s", gpuir_strerror(status));
+      (void)gpuir__fail(f->watch.err, status, 0, "the text cannot be analysed: %s",
+          f->an->why ? f->an->why : gpuir_strerror(status));
   }
   f->an->places = 0;
+  if (f->nphrases && !status) status = gpuir__phrases_step(f);
   if (!status && f->unsorted)
     qsort(f->mentions.data, f->mentions.len / sizeof(gpuir__mention), sizeof(gpuir__mention), gpuir__mention_compare);
   return status;

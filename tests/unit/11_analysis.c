@@ -13,8 +13,9 @@ typedef struct sink {
   size_t fail_at; /* 1 + the token that is answered with an error; 0: none */
 } sink;
 
-static int collect(void *user, const char *token, size_t len) {
+static int collect(void *user, const char *token, size_t len, unsigned advance) {
   sink *s = (sink *)user;
+  assert_int_equal(advance, 1);
   s->n++;
   if (s->n == s->fail_at) return GPUIR_E_CANCELLED;
   assert_true(len >= 1 && len <= GPUIR_MAX_TERM);
@@ -30,7 +31,7 @@ static int collect(void *user, const char *token, size_t len) {
 static gpuir__analyzer *make(const char *spec, const char *stop_words) {
   gpuir__analyzer *an;
   gpuir_error err;
-  int status = gpuir__analyzer_create(NULL, spec, stop_words, NULL, NULL, &an, &err);
+  int status = gpuir__analyzer_create(NULL, spec, stop_words, NULL, &an, &err);
   if (status) fail_msg("%s: %s", spec, err.msg);
   return an;
 }
@@ -265,7 +266,7 @@ static void test_stop_contrived(void **state) {
     }
   }
   assert_int_equal(gpuir__buf_put(&a, &words, "", 1), 0);
-  status = gpuir__analyzer_create(NULL, "ascii stop=custom", (const char *)words.data, NULL, NULL, &an, &err);
+  status = gpuir__analyzer_create(NULL, "ascii stop=custom", (const char *)words.data, NULL, &an, &err);
   assert_int_equal(status, GPUIR_E_LIMIT);
   assert_null(an);
   gpuir__buf_free(&a, &words);
@@ -640,6 +641,13 @@ static int split(void *user, const char *text, size_t len, gpuir_token_fn emit, 
   return user ? *(int *)user : 0;
 }
 
+/* A tokenizer as the library keeps it; one at a time. */
+static const gpuir__tokenizer *own(gpuir_tokenize_fn tokenize, void *user) {
+  static gpuir__tokenizer t;
+  t = gpuir__tokenizer_of(tokenize, NULL, user);
+  return &t;
+}
+
 static void test_custom(void **state) {
   gpuir__analyzer *an;
   gpuir_error err;
@@ -648,7 +656,7 @@ static void test_custom(void **state) {
   int lost = 0;
   uint64_t dropped = 7;
   (void)state;
-  assert_int_equal(gpuir__analyzer_create(NULL, "custom:split stop=custom", "A-b c", split, NULL, &an, &err), 0);
+  assert_int_equal(gpuir__analyzer_create(NULL, "custom:split stop=custom", "A-b c", own(split, NULL), &an, &err), 0);
   run_on(an, "x A-b  a-b C", 12, &s);
   assert_string_equal(s.text, "x|a-b|C|");
   memset(text, 'z', sizeof text);
@@ -664,7 +672,7 @@ static void test_custom(void **state) {
   assert_int_equal(dropped, 7);
   gpuir__analyzer_destroy(an);
   /* a tokenizer that loses the answer of emit */
-  assert_int_equal(gpuir__analyzer_create(NULL, "custom:split", "", split, &lost, &an, &err), 0);
+  assert_int_equal(gpuir__analyzer_create(NULL, "custom:split", "", own(split, &lost), &an, &err), 0);
   s.fail_at = 2;
   s.n = s.len = 0;
   assert_int_equal(gpuir__analyze(an, "a b d e", 7, collect, &s, NULL), GPUIR_E_CANCELLED);
@@ -673,9 +681,10 @@ static void test_custom(void **state) {
   s.fail_at = s.n = 0;
   assert_int_equal(gpuir__analyze(an, "a b d e", 7, collect, &s, NULL), GPUIR_E_IO);
   gpuir__analyzer_destroy(an);
-  assert_int_equal(gpuir__analyzer_create(NULL, "custom:split stop=custom", "x", split, &lost, &an, &err), GPUIR_E_IO);
+  assert_int_equal(gpuir__analyzer_create(NULL, "custom:split stop=custom", "x", own(split, &lost), &an, &err),
+      GPUIR_E_IO);
 #ifdef GPUIR_WITH_STEMMER
-  assert_int_equal(gpuir__analyzer_create(NULL, "custom:split stem=porter", "", split, NULL, &an, &err), 0);
+  assert_int_equal(gpuir__analyzer_create(NULL, "custom:split stem=porter", "", own(split, NULL), &an, &err), 0);
   run_on(an, "dog's 's running", 16, &s);
   assert_string_equal(s.text, "dog|'|run|");
   gpuir__analyzer_destroy(an);
@@ -756,10 +765,10 @@ static void test_spec(void **state) {
 static void create_fails(const char *spec, int want, const char *message) {
   gpuir__analyzer *an = (gpuir__analyzer *)(void *)spec;
   gpuir_error err;
-  assert_int_equal(gpuir__analyzer_create(NULL, spec, "", NULL, NULL, &an, &err), want);
+  assert_int_equal(gpuir__analyzer_create(NULL, spec, "", NULL, &an, &err), want);
   assert_null(an);
   assert_non_null(strstr(err.msg, message));
-  assert_int_equal(gpuir__analyzer_create(NULL, spec, "", NULL, NULL, &an, NULL), want);
+  assert_int_equal(gpuir__analyzer_create(NULL, spec, "", NULL, &an, NULL), want);
 }
 
 /* An index is read by the analyzer that made its terms: what it says of that one has a revision for each. */
@@ -807,7 +816,7 @@ static void test_create_errors(void **state) {
       seed = seed * 1664525u + 1013904223u;
       spec[(seed >> 8) % (sizeof spec - 1)] = (char)(seed >> 24);
     }
-    if (!gpuir__analyzer_create(NULL, spec, "", split, NULL, &an, NULL)) gpuir__analyzer_destroy(an);
+    if (!gpuir__analyzer_create(NULL, spec, "", own(split, NULL), &an, NULL)) gpuir__analyzer_destroy(an);
   }
   gpuir__analyzer_destroy(NULL);
 }
@@ -837,7 +846,7 @@ static void test_nomem(void **state) {
       memset(&b, 0, sizeof b);
       b.fail_at = (int64_t)n + 1;
       b.forever = 1;
-      status = gpuir__analyzer_create(&a, specs[i], words, NULL, NULL, &an, &err);
+      status = gpuir__analyzer_create(&a, specs[i], words, NULL, &an, &err);
       if (status) assert_int_equal(status, GPUIR_E_NOMEM);
       else {
         run_on(an, text, sizeof text, &s); /* works without the cache of stems */

@@ -25,6 +25,7 @@ enum {
 };
 
 #define GPUIR_MAX_TERM 255 /* bytes of a term */
+#define GPUIR_MAX_PLACE 15 /* tokens at one position of a text */
 #define GPUIR_MAX_TERMS 64 /* distinct terms of a query, positive and negated together */
 #define GPUIR_MAX_PREFIX_TERMS 1024 /* that a prefix may stand for */
 #define GPUIR_MAX_PREFIX_POSTINGS (1u << 24) /* that they may have together */

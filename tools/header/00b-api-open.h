@@ -11,12 +11,23 @@ typedef int (*gpuir_token_fn)(void *sink, const char *token, size_t len);
  * returns the first non-zero answer of emit, or 0. Must be thread-safe. Tokens need not be
  * NUL-terminated; those over GPUIR_MAX_TERM bytes are dropped and counted, empty ones ignored. */
 typedef int (*gpuir_tokenize_fn)(void *user, const char *text, size_t len, gpuir_token_fn emit, void *sink);
+/* Receives a token and its place. Of a text, advance 1: the token takes the next position and counts in the document's
+ * length; 0: it stands at the position of the token before it, and does not count. Of a term that is repeated at a
+ * position the first counts. Returns 0, or a GPUIR_E_ code that ends the analysis. */
+typedef int (*gpuir_place_fn)(void *sink, const char *token, size_t len, unsigned advance);
+/* A tokenizer of which several tokens may stand at one position: as gpuir_tokenize_fn, with an advance for each token.
+ * query 1: the text is a word of a query, and tokens of advance 0 are not asked for. Tokens of advance 0 before a
+ * text's first counted token have no position and are left out. An advance over 1 is ARGUMENT, more than
+ * GPUIR_MAX_PLACE tokens at a position are LIMIT. */
+typedef int (
+    *gpuir_tokenize_places_fn)(void *user, const char *text, size_t len, int query, gpuir_place_fn emit, void *sink);
 
 typedef struct gpuir_open_desc {
   const gpuir_allocator *allocator; /* copied; NULL: malloc */
   int simd; /* GPUIR_SIMD_ level for everything done on this index */
   gpuir_tokenize_fn tokenize; /* needed to parse queries on an index built with one */
   void *tokenize_user;
+  gpuir_tokenize_places_fn tokenize_places; /* in place of `tokenize`, if it was built with it */
   /* An index in memory instead of a file: the bytes of one, data[0..size), aligned to 8 bytes. They are not copied:
    * they stay where and as they are until gpuir_close. NULL: `path` is opened. */
   const void *data;

@@ -99,6 +99,11 @@ GPUIR_API int gpuir_term_postings(const gpuir_index *index, uint64_t id, uint32_
  * stop words and dropped tokens have none. Errors: NOT_FOUND, NOMEM; UNSUPPORTED for an index built without positions;
  * ARGUMENT for another n; FORMAT for positions that do not ascend, or lie behind the document's end. Thread-safe. */
 GPUIR_API int gpuir_term_positions(const gpuir_index *index, uint64_t id, uint32_t *positions, uint64_t n);
-/* Runs the index's analyzer over a text. Errors: UNSUPPORTED, NOMEM, or what emit returned. */
+/* Runs the index's analyzer over a text and hands on the tokens that a document's length counts. Errors: UNSUPPORTED,
+ * NOMEM, or what emit returned. */
 GPUIR_API int gpuir_analyze(const gpuir_index *index, const char *text, size_t len, gpuir_token_fn emit, void *sink,
     gpuir_error *err);
+/* Runs it likewise, over a text or, with `query`, over a word of a query, and hands on all tokens with their places.
+ * Errors: the same; ARGUMENT and LIMIT of a tokenizer that breaks the rules of gpuir_tokenize_places_fn. */
+GPUIR_API int gpuir_analyze_places(const gpuir_index *index, const char *text, size_t len, int query,
+    gpuir_place_fn emit, void *sink, gpuir_error *err);

@@ -10,6 +10,7 @@ typedef struct gpuir_analyzer_desc {
   const char *stop_words; /* or a list of words parted by white space; not with `stop` */
   gpuir_tokenize_fn tokenize; /* the caller's own tokenizer; `analyzer` must then name it */
   void *tokenize_user;
+  gpuir_tokenize_places_fn tokenize_places; /* in place of `tokenize`: one whose tokens may share a position */
 } gpuir_analyzer_desc;
 
 typedef struct gpuir_progress {

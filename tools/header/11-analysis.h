@@ -19,6 +19,9 @@
  *          Which characters are letters, and how they fold, is up to utf8proc's Unicode version.
  * custom   The caller's function makes the tokens; folding is its business.
  *
+ * A token has an advance: 1 takes the next position, 0 stands at the position of the token before. Those of the
+ * analyzers above all advance.
+ *
  * With the stemmers porter and english an English possessive is removed first, as Lucene does
  * it: an apostrophe (', U+2019 or U+FF07) and an s at the end of a word. Stop words go through
  * the same tokenizer and folding; a word that it splits ("don't") stops each of its parts.
@@ -72,13 +75,28 @@ typedef struct gpuir__stem_entry {
   char stem[GPUIR__STEM_CACHED];
 } gpuir__stem_entry;
 
+/* A caller's tokenizer; without functions: none. */
+typedef struct gpuir__tokenizer {
+  gpuir_tokenize_fn tokenize;
+  gpuir_tokenize_places_fn places; /* one of both */
+  void *user;
+} gpuir__tokenizer;
+
+/* Returns what a caller's desc says of its tokenizer. */
+static gpuir__tokenizer gpuir__tokenizer_of(gpuir_tokenize_fn tokenize, gpuir_tokenize_places_fn places, void *user) {
+  gpuir__tokenizer t;
+  t.tokenize = tokenize;
+  t.places = places;
+  t.user = user;
+  return t;
+}
+
 typedef struct gpuir__analyzer {
   gpuir_allocator a;
   int kind;
   int possessive; /* remove 's */
   int filtered; /* tokens need more than folding */
-  gpuir_tokenize_fn tokenize;
-  void *tokenize_user;
+  gpuir__tokenizer own;
   gpuir__stops stops;
   uint64_t seed; /* of the hash of words */
 #ifdef GPUIR_WITH_STEMMER
@@ -90,10 +108,14 @@ typedef struct gpuir__analyzer {
   uint16_t simple[0x800]; /* class << 13 | folded character (0: not a simple one); 0: not looked up yet */
 #endif
   /* the analysis in progress */
-  gpuir_token_fn emit;
+  gpuir_place_fn emit;
   void *sink;
+  int query; /* the text is a query's word */
+  unsigned advance; /* of the token that is emitted */
+  unsigned shared; /* tokens at its position, of a caller's tokenizer */
   uint64_t dropped;
   int status; /* the first answer of emit that was not 0 */
+  const char *why; /* of that answer, if the analysis gave it: in words; NULL: it was emit, or a tokenizer */
   size_t word_end; /* where the last word ended in the text */
   /* Where in the text the token stands that is emitted: bytes [at, end), before it was folded and stemmed. Of a
    * caller's tokenizer they are known with `places` only. */
@@ -193,13 +215,14 @@ static int gpuir__stops_rehash(gpuir__analyzer *an, size_t nslots) {
   return GPUIR_E_LIMIT;
 }
 
-/* Adds a word to the stop words: a gpuir_token_fn whose sink is the analyzer itself. */
-GPUIR__COLD static int gpuir__stops_add(void *analyzer, const char *word, size_t len) {
+/* Adds a word to the stop words: a gpuir_place_fn whose sink is the analyzer itself. */
+GPUIR__COLD static int gpuir__stops_add(void *analyzer, const char *word, size_t len, unsigned advance) {
   gpuir__analyzer *an = (gpuir__analyzer *)analyzer;
   gpuir__stops *s = &an->stops;
   uint64_t hash = gpuir__word_hash(an, word, len);
   uint8_t *to;
   size_t i, probes = 0;
+  (void)advance; /* each spelling of a word stops it */
   if (s->nslots && gpuir__stops_have(s, word, len, hash)) return GPUIR_OK;
   if (s->words.len > UINT32_MAX / 2) return GPUIR_E_LIMIT;
   to = gpuir__buf_room(&an->a, &s->words, 1 + len);
@@ -241,13 +264,14 @@ static int gpuir__stem_token(gpuir__analyzer *an, const char *word, size_t len, 
   if (len <= GPUIR__STEM_CACHED) {
     if (an->cache) {
       e = an->cache + (hash >> 7 & ((1u << GPUIR__STEM_CACHE_BITS) - 1));
-      if (e->word_len == len && !memcmp(e->word, word, len)) return an->emit(an->sink, e->stem, e->stem_len);
+      if (e->word_len == len && !memcmp(e->word, word, len))
+        return an->emit(an->sink, e->stem, e->stem_len, an->advance);
     } else if (++an->stemmed == 256) { /* not for a query; without it all works, but slower */
       an->cache = (gpuir__stem_entry *)gpuir__alloc_zero(&an->a, sizeof *e << GPUIR__STEM_CACHE_BITS);
       if (!an->cache) an->stemmed = 0;
     }
   }
-  if (!gpuir__is_utf8(word, len)) return an->emit(an->sink, word, len);
+  if (!gpuir__is_utf8(word, len)) return an->emit(an->sink, word, len, an->advance);
   stem = sb_stemmer_stem(an->stemmer, (const sb_symbol *)word, (int)len);
   if (!stem) return GPUIR_E_NOMEM;
   stem_len = (size_t)sb_stemmer_length(an->stemmer);
@@ -265,7 +289,7 @@ static int gpuir__stem_token(gpuir__analyzer *an, const char *word, size_t len, 
     e->stem_len = (uint8_t)stem_len;
     memcpy(e->stem, stem, stem_len);
   }
-  return an->emit(an->sink, (const char *)stem, stem_len);
+  return an->emit(an->sink, (const char *)stem, stem_len, an->advance);
 }
 #endif
 
@@ -280,12 +304,12 @@ static int gpuir__filter_token(gpuir__analyzer *an, const char *token, size_t le
 #ifdef GPUIR_WITH_STEMMER
   if (an->stemmer) return gpuir__stem_token(an, token, len, hash);
 #endif
-  return an->emit(an->sink, token, len);
+  return an->emit(an->sink, token, len, an->advance);
 }
 
 /* Takes a folded token of 1 to 255 bytes: drops a stop word, stems or emits another. */
 static inline int gpuir__put_token(gpuir__analyzer *an, const char *token, size_t len) {
-  return an->filtered ? gpuir__filter_token(an, token, len) : an->emit(an->sink, token, len);
+  return an->filtered ? gpuir__filter_token(an, token, len) : an->emit(an->sink, token, len, an->advance);
 }
 
 static inline int gpuir__same_letter(char x, char y) {
@@ -330,6 +354,25 @@ static int gpuir__custom_token(void *analyzer, const char *token, size_t len) {
   if (len > GPUIR_MAX_TERM) an->dropped++;
   else an->status = gpuir__put_token(an, token, len);
   return an->status;
+}
+
+/* Ends the analysis because a caller's tokenizer breaks the rules. */
+static int gpuir__custom_refuse(gpuir__analyzer *an, int status, const char *why) {
+  an->why = why;
+  return an->status = status;
+}
+
+/* Takes a token of a caller's tokenizer that places its tokens: a gpuir_place_fn whose sink is the analyzer. */
+static int gpuir__custom_place_token(void *analyzer, const char *token, size_t len, unsigned advance) {
+  gpuir__analyzer *an = (gpuir__analyzer *)analyzer;
+  if (an->status || !len) return an->status;
+  if (advance > 1)
+    return gpuir__custom_refuse(an, GPUIR_E_ARGUMENT, "the tokenizer advances by more than one position");
+  an->shared = advance ? 1 : an->shared + 1;
+  if (an->shared > GPUIR_MAX_PLACE && !an->query)
+    return gpuir__custom_refuse(an, GPUIR_E_LIMIT, "the tokenizer puts more than 15 tokens at a position");
+  an->advance = advance;
+  return gpuir__custom_token(an, token, len);
 }
 
 /* Says whether the word text[start, ...), which is an "s", is what is left of a possessive. */
@@ -697,27 +740,41 @@ static int gpuir__scan(gpuir__analyzer *an, const char *text, size_t len) {
   return gpuir__scan_run(an, text, start, len, room + (len - start > 255 ? 0 : 256 - (len - start)), carried);
 }
 
+/* Runs the caller's tokenizer. */
+static int gpuir__analyze_custom(gpuir__analyzer *an, const char *text, size_t len) {
+  const int status = an->own.places ? an->own.places(an->own.user, text, len, an->query, gpuir__custom_place_token, an)
+                                    : an->own.tokenize(an->own.user, text, len, gpuir__custom_token, an);
+  return an->status ? an->status : status; /* even if the tokenizer has lost it */
+}
+
 /* Emits the tokens of a text. dropped (may be NULL) is increased for each token over 255 bytes.
  * Returns 0, or the first other answer of emit or of the caller's tokenizer, or NOMEM. */
-static int gpuir__analyze(gpuir__analyzer *an, const char *text, size_t len, gpuir_token_fn emit, void *sink,
+static int gpuir__analyze(gpuir__analyzer *an, const char *text, size_t len, gpuir_place_fn emit, void *sink,
     uint64_t *dropped) {
   int status;
   an->emit = emit;
   an->sink = sink;
+  an->advance = 1;
+  an->shared = 0;
   an->dropped = 0;
   an->status = GPUIR_OK;
+  an->why = NULL;
   an->at = an->end = an->matched = 0;
   an->text = text;
   an->text_len = len;
   an->search = len < SIZE_MAX / 64 ? len * 32 + 4096 : len;
   an->reach = GPUIR__PLACE_REACH;
-  if (an->kind == GPUIR__CUSTOM) {
-    status = an->tokenize(an->tokenize_user, text, len, gpuir__custom_token, an);
-    if (an->status) status = an->status; /* even if the tokenizer has lost it */
-  } else {
-    status = gpuir__scan(an, text, len);
-  }
+  status = an->kind == GPUIR__CUSTOM ? gpuir__analyze_custom(an, text, len) : gpuir__scan(an, text, len);
   if (dropped) *dropped += an->dropped;
+  return status;
+}
+
+/* Emits the tokens of a query's word likewise. */
+static int gpuir__analyze_query(gpuir__analyzer *an, const char *text, size_t len, gpuir_place_fn emit, void *sink) {
+  int status;
+  an->query = 1;
+  status = gpuir__analyze(an, text, len, emit, sink, NULL);
+  an->query = 0;
   return status;
 }
 
@@ -745,10 +802,12 @@ static int gpuir__analyzer_spec(const gpuir_analyzer_desc *desc, char *spec, siz
   const char *name = desc && desc->analyzer ? desc->analyzer : "ascii";
   const char *stem = desc ? desc->stem : NULL, *stop = desc ? desc->stop : NULL;
   int builtin = !strcmp(name, "ascii") || !strcmp(name, "unicode");
-  int custom = desc && desc->tokenize;
+  int custom = desc && (desc->tokenize || desc->tokenize_places);
   int words = desc && desc->stop_words && gpuir__has_words(desc->stop_words);
   int n;
   if (cap) spec[0] = 0;
+  if (custom && desc->tokenize && desc->tokenize_places)
+    return gpuir__refuse(err, "tokenize and tokenize_places exclude each other");
   if (custom && !desc->analyzer) return gpuir__refuse(err, "a tokenizer needs a name: set `analyzer`");
   if (!gpuir__name_ok(name, strlen(name)))
     return gpuir__refuse(err, "the analyzer's name must be 1 to %d bytes without white space", (int)GPUIR__NAME_MAX);
@@ -871,25 +930,23 @@ static int gpuir__spec_parse(const char *text, int has_tokenizer, gpuir__spec *s
   return GPUIR_OK;
 }
 
-/* Makes an analyzer from a specification and the custom stop words ("" if none). UNSUPPORTED, in words, if this build
+/* Makes an analyzer from a specification, the custom stop words ("" if none) and the caller's tokenizer (NULL: none). UNSUPPORTED, in words, if this build
  * or caller lacks something; FORMAT for a malformed specification; NOMEM; LIMIT for stop words that
  * fit no table; or what the tokenizer returned for the stop words. */
 GPUIR__COLD static int gpuir__analyzer_create(const gpuir_allocator *allocator, const char *text,
-    const char *stop_words, gpuir_tokenize_fn tokenize, void *tokenize_user, gpuir__analyzer **analyzer,
-    gpuir_error *err) {
+    const char *stop_words, const gpuir__tokenizer *own, gpuir__analyzer **analyzer, gpuir_error *err) {
   gpuir_allocator a = gpuir__allocator(allocator);
   gpuir__analyzer *an;
   gpuir__spec spec;
   const char *stem = spec.stem;
-  int status = gpuir__spec_parse(text, tokenize != NULL, &spec, err);
+  int status = gpuir__spec_parse(text, own && (own->tokenize || own->places), &spec, err);
   *analyzer = NULL;
   if (status) return status;
   an = (gpuir__analyzer *)gpuir__alloc_zero(&a, sizeof *an);
   if (!an) return gpuir__fail_nomem(err);
   an->a = a;
   an->kind = spec.kind;
-  an->tokenize = tokenize;
-  an->tokenize_user = tokenize_user;
+  if (own) an->own = *own;
   an->possessive = !strcmp(stem, "porter") || !strcmp(stem, "english") || !strcmp(stem, "eng") || !strcmp(stem, "en");
   if (*spec.stop)
     status = gpuir__analyzer_set_stops(an, !strcmp(spec.stop, "custom") ? stop_words : gpuir__stop_english, err);
@@ -932,8 +989,7 @@ typedef struct gpuir__pool {
   uint64_t refs; /* owners, counted atomically */
   const char *spec, *stop_words; /* copies, behind the struct */
   size_t size; /* of both together */
-  gpuir_tokenize_fn tokenize;
-  void *tokenize_user;
+  gpuir__tokenizer own;
   pthread_mutex_t mutex; /* guards what follows */
   unsigned n;
   gpuir__analyzer *idle[GPUIR__POOL];
@@ -958,7 +1014,7 @@ static gpuir__pool *gpuir__pool_share(gpuir__pool *pool) {
 
 /* Makes an empty pool with one owner. `spec` and `stop_words` are copied. */
 static int gpuir__pool_open(const gpuir_allocator *a, const char *spec, const char *stop_words,
-    gpuir_tokenize_fn tokenize, void *tokenize_user, gpuir__pool **out, gpuir_error *err) {
+    const gpuir__tokenizer *own, gpuir__pool **out, gpuir_error *err) {
   const size_t nspec = strlen(spec) + 1, nstop = strlen(stop_words) + 1, size = sizeof(gpuir__pool) + nspec + nstop;
   gpuir__pool *pool = (gpuir__pool *)gpuir__alloc_zero(a, size);
   if (!pool) return gpuir__fail_nomem(err);
@@ -971,8 +1027,7 @@ static int gpuir__pool_open(const gpuir_allocator *a, const char *spec, const ch
   pool->size = size;
   pool->spec = (const char *)memcpy(pool + 1, spec, nspec);
   pool->stop_words = (const char *)memcpy((char *)(pool + 1) + nspec, stop_words, nstop);
-  pool->tokenize = tokenize;
-  pool->tokenize_user = tokenize_user;
+  pool->own = *own;
   *out = pool;
   return GPUIR_OK;
 }
@@ -984,8 +1039,7 @@ GPUIR__NOINLINE int gpuir__pool_take(gpuir__pool *pool, gpuir__analyzer **analyz
   if (pool->n) *analyzer = pool->idle[--pool->n];
   gpuir__unlock(&pool->mutex);
   if (*analyzer) return GPUIR_OK;
-  return gpuir__analyzer_create(&pool->a, pool->spec, pool->stop_words, pool->tokenize, pool->tokenize_user, analyzer,
-      err);
+  return gpuir__analyzer_create(&pool->a, pool->spec, pool->stop_words, &pool->own, analyzer, err);
 }
 
 /* Gives an analyzer back; one too many is destroyed. */

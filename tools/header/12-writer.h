@@ -259,8 +259,7 @@ static const char **gpuir__meta_value(const gpuir__index_meta *meta, size_t i) {
 
 /* How queries become terms. */
 typedef struct gpuir__index_analysis {
-  gpuir_tokenize_fn tokenize;
-  void *tokenize_user;
+  gpuir__tokenizer own;
   gpuir__pool *pool; /* of analyzers */
 } gpuir__index_analysis;
 

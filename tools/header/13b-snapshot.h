@@ -380,8 +380,7 @@ GPUIR__COLD static int gpuir__index_make(const gpuir_allocator *a, const char *p
   ix->layout = gpuir__index_layout();
   ix->a = *a;
   ix->simd = from[0].seg->simd;
-  ix->analysis.tokenize = desc ? desc->tokenize : NULL;
-  ix->analysis.tokenize_user = desc ? desc->tokenize_user : NULL;
+  if (desc) ix->analysis.own = gpuir__tokenizer_of(desc->tokenize, desc->tokenize_places, desc->tokenize_user);
   (void)snprintf(ix->path, sizeof ix->path, "%.*s", (int)sizeof ix->path - 1, gpuir__tail(path));
   ix->leaves = n > 1 ? leaves : &ix->only;
   ix->nleaves = n;
@@ -389,8 +388,8 @@ GPUIR__COLD static int gpuir__index_make(const gpuir_allocator *a, const char *p
   if (pool) ix->analysis.pool = gpuir__pool_share(pool);
   status = gpuir__index_join(ix, err);
   if (!status && !pool)
-    status = gpuir__pool_open(a, from[0].seg->meta.analyzer, from[0].seg->meta.stop_words, ix->analysis.tokenize,
-        ix->analysis.tokenize_user, &ix->analysis.pool, err);
+    status = gpuir__pool_open(a, from[0].seg->meta.analyzer, from[0].seg->meta.stop_words, &ix->analysis.own,
+        &ix->analysis.pool, err);
   if (status) gpuir_close(ix);
   else *index = ix;
   return status;
@@ -592,16 +591,38 @@ GPUIR__COLD GPUIR_API int gpuir_codec_get_info(const gpuir_index *ix, int docids
 #endif
 }
 
-GPUIR_API int gpuir_analyze(const gpuir_index *ix, const char *text, size_t len, gpuir_token_fn emit, void *sink,
-    gpuir_error *err) {
+GPUIR_API int gpuir_analyze_places(const gpuir_index *ix, const char *text, size_t len, int query, gpuir_place_fn emit,
+    void *sink, gpuir_error *err) {
   gpuir__analyzer *analyzer;
   int status;
   if (!ix || (!text && len) || !emit) return gpuir__refuse(err, "gpuir_analyze: NULL argument");
   status = gpuir__pool_take(ix->analysis.pool, &analyzer, err);
   if (status) return status;
-  status = gpuir__analyze(analyzer, text, len, emit, sink, NULL);
+  status = query ? gpuir__analyze_query(analyzer, text, len, emit, sink)
+                 : gpuir__analyze(analyzer, text, len, emit, sink, NULL);
+  if (status) (void)gpuir__fail(err, status, 0, "%s", analyzer->why ? analyzer->why : gpuir_strerror(status));
   gpuir__pool_give(ix->analysis.pool, analyzer);
-  return status ? gpuir__fail(err, status, 0, "%s", gpuir_strerror(status)) : GPUIR_OK;
+  return status;
+}
+
+/* Where gpuir_analyze hands its tokens on to. */
+typedef struct gpuir__counted_tokens {
+  gpuir_token_fn emit;
+  void *sink;
+} gpuir__counted_tokens;
+
+/* Hands a token on that a document's length counts. */
+static int gpuir__counted_token(void *to, const char *token, size_t len, unsigned advance) {
+  const gpuir__counted_tokens *t = (const gpuir__counted_tokens *)to;
+  return advance ? t->emit(t->sink, token, len) : GPUIR_OK;
+}
+
+GPUIR_API int gpuir_analyze(const gpuir_index *ix, const char *text, size_t len, gpuir_token_fn emit, void *sink,
+    gpuir_error *err) {
+  gpuir__counted_tokens to;
+  to.emit = emit;
+  to.sink = sink;
+  return gpuir_analyze_places(ix, text, len, 0, emit ? gpuir__counted_token : NULL, &to, err);
 }
 
 GPUIR_API int gpuir_shard_get_info(const gpuir_index *ix, gpuir_shard_info *info) {

@@ -253,7 +253,9 @@ typedef struct gpuir__worker {
   gpuir__analyzer *analyzer;
   int positions; /* are kept */
   uint32_t doc;
-  uint64_t length, dropped; /* tokens of this document; tokens of all documents that were left out */
+  uint64_t length, dropped; /* tokens of this document that count; tokens of all documents that were left out */
+  unsigned
+      shared; /* tokens at the last position, that of the last one that counted; those before it are not looked at */
   uint64_t lost; /* documents that had no others */
   gpuir__token ring[GPUIR__RING];
   uint8_t ring_text[GPUIR__RING][GPUIR_MAX_TERM + 1]; /* of tokens over 16 bytes */
@@ -654,16 +656,9 @@ GPUIR__FLAT static void gpuir__token_hash(gpuir__token *k, const char *token, si
                                      : gpuir__hash(token, len, seed);
 }
 
-/* Takes a token of the current document, which occurs tf times. The table must exist. */
-static int gpuir__worker_token(gpuir__worker *w, const char *token, size_t len, uint32_t tf) {
-  gpuir__token *k = &w->ring[w->ring_in % GPUIR__RING];
+/* Lets the token that was put into the ring, whose hash is known, wait there for its turn. */
+GPUIR__INLINE int gpuir__worker_wait(gpuir__worker *w, gpuir__token *k, const char *token, size_t len, uint32_t tf) {
   uint64_t slot;
-  if (GPUIR__UNLIKELY(len - 1 >= GPUIR_MAX_TERM)) return GPUIR_OK;
-  if (GPUIR__UNLIKELY(w->status)) return w->status; /* a tokenizer that goes on after an error */
-  k->position = (uint32_t)w->length;
-  w->length += tf;
-  if (GPUIR__UNLIKELY(w->length > UINT32_MAX)) return gpuir__worker_fail(w, GPUIR_E_LIMIT);
-  gpuir__token_hash(k, token, len, w->table.seed);
   if (GPUIR__UNLIKELY(len > 16)) memcpy(w->ring_text[w->ring_in % GPUIR__RING], token, len);
   k->doc = w->doc;
   k->tf = tf;
@@ -675,8 +670,54 @@ static int gpuir__worker_token(gpuir__worker *w, const char *token, size_t len, 
   return w->ring_in - w->ring_out == GPUIR__RING ? gpuir__worker_count(w) : GPUIR_OK;
 }
 
-static int gpuir__worker_emit(void *sink, const char *token, size_t len) {
-  return gpuir__worker_token((gpuir__worker *)sink, token, len, 1);
+/* Takes a token of the current document, which occurs tf times. The table must exist. */
+static int gpuir__worker_token(gpuir__worker *w, const char *token, size_t len, uint32_t tf) {
+  gpuir__token *k = &w->ring[w->ring_in % GPUIR__RING];
+  if (GPUIR__UNLIKELY(len - 1 >= GPUIR_MAX_TERM)) return GPUIR_OK;
+  if (GPUIR__UNLIKELY(w->status)) return w->status; /* a tokenizer that goes on after an error */
+  k->position = (uint32_t)w->length;
+  w->length += tf;
+  if (GPUIR__UNLIKELY(w->length > UINT32_MAX)) return gpuir__worker_fail(w, GPUIR_E_LIMIT);
+  w->shared = 1;
+  gpuir__token_hash(k, token, len, w->table.seed);
+  return gpuir__worker_wait(w, k, token, len, tf);
+}
+
+/* Says whether the token k, whose term is token[0..k->len), stands at the last position already. The ring still holds
+ * the tokens of a position when they were counted: it is larger than GPUIR_MAX_PLACE. */
+static int gpuir__worker_repeats(const gpuir__worker *w, const gpuir__token *k, const char *token) {
+  unsigned i;
+  for (i = 1; i <= w->shared; i++) {
+    const unsigned at = (w->ring_in - i) % GPUIR__RING;
+    const gpuir__token *x = &w->ring[at];
+    if (x->hash == k->hash && x->len == k->len && x->ends[0] == k->ends[0] && x->ends[1] == k->ends[1] &&
+        (k->len <= 16 || !memcmp(w->ring_text[at], token, k->len)))
+      return 1;
+  }
+  return 0;
+}
+
+/* Takes a token that stands at the position of the one before. Without this look for repeated terms a position would
+ * not ascend, and a term would count twice where it stands once. */
+GPUIR__NOINLINE int gpuir__worker_share(gpuir__worker *w, const char *token, size_t len) {
+  gpuir__token *k = &w->ring[w->ring_in % GPUIR__RING];
+  if (len - 1 >= GPUIR_MAX_TERM || !w->length || w->status) return w->status;
+  k->len = (uint32_t)len;
+  gpuir__token_hash(k, token, len, w->table.seed);
+  if (gpuir__worker_repeats(w, k, token)) return GPUIR_OK;
+  if (w->shared == GPUIR_MAX_PLACE) {
+    (void)gpuir__fail(&w->err, GPUIR_E_LIMIT, 0, "document %lu has more than %d terms at a position",
+        (unsigned long)w->doc, GPUIR_MAX_PLACE);
+    return gpuir__worker_fail(w, GPUIR_E_LIMIT);
+  }
+  w->shared++;
+  k->position = (uint32_t)w->length - 1;
+  return gpuir__worker_wait(w, k, token, len, 1);
+}
+
+static int gpuir__worker_emit(void *sink, const char *token, size_t len, unsigned advance) {
+  gpuir__worker *w = (gpuir__worker *)sink;
+  return GPUIR__LIKELY(advance) ? gpuir__worker_token(w, token, len, 1) : gpuir__worker_share(w, token, len);
 }
 
 /* Documents on their way to a worker. */
@@ -717,7 +758,10 @@ static int gpuir__worker_packet(gpuir__worker *w, gpuir__packet *packet) {
       if (!packet->external) text += size;
     }
     if (!w->status && status) { /* not by gpuir__worker_token: a tokenizer's own answer is no code of ours */
-      if (status == GPUIR_E_NOMEM) {
+      if (w->analyzer->why) {
+        w->status = status;
+        (void)gpuir__fail(&w->err, status, 0, "document %lu: %s", (unsigned long)w->doc, w->analyzer->why);
+      } else if (status == GPUIR_E_NOMEM) {
         w->status = status;
       } else {
         w->status = GPUIR_E_CANCELLED;

@@ -96,8 +96,7 @@ typedef struct gpuir__builder_settings {
   char *stop_words, *description, *filters;
   size_t stop_size, description_size, filters_size;
   char spec[256]; /* of the analyzer */
-  gpuir_tokenize_fn tokenize;
-  void *tokenize_user;
+  gpuir__tokenizer own;
   gpuir__pool *pool; /* analyzers come from it and go back; NULL: they are made */
   gpuir__coding codec, freq_codec;
   char codec_spec[48], freq_codec_spec[48]; /* as the user spelt them */
@@ -376,7 +375,7 @@ static int gpuir__builder_analyzers(gpuir_builder *b, gpuir_error *err) {
   for (i = 0; i < b->threads.nworkers && !status; i++)
     if (b->set.pool) status = gpuir__pool_take(b->set.pool, &b->threads.workers[i].analyzer, err);
     else if (!b->threads.workers[i].analyzer)
-      status = gpuir__analyzer_create(&b->a, b->set.spec, b->set.stop_words, b->set.tokenize, b->set.tokenize_user,
+      status = gpuir__analyzer_create(&b->a, b->set.spec, b->set.stop_words, &b->set.own,
           &b->threads.workers[i].analyzer, err);
   return status;
 }

@@ -454,8 +454,10 @@ GPUIR__COLD static int gpuir__builder_make(const gpuir_builder_desc *desc, int *
   memcpy(b->set.order, order, strlen(order));
   b->set.k1 = desc->custom_bm25 ? desc->k1 : like ? like->stat.k1 : 0.9f;
   b->set.b = desc->custom_bm25 ? desc->b : like ? like->stat.b : 0.4f;
-  b->set.tokenize = desc->like ? desc->like->analysis.tokenize : desc->analyzer.tokenize;
-  b->set.tokenize_user = desc->like ? desc->like->analysis.tokenize_user : desc->analyzer.tokenize_user;
+  if (desc->like) b->set.own = desc->like->analysis.own;
+  else
+    b->set.own =
+        gpuir__tokenizer_of(desc->analyzer.tokenize, desc->analyzer.tokenize_places, desc->analyzer.tokenize_user);
   b->set.pool = pool;
   b->set.store_text = desc->store_text;
   b->set.positions = desc->positions != 0;

@@ -142,8 +142,9 @@ static int gpuir__query_add(gpuir_query *q, int kind, int negated, const char *t
 }
 
 /* Takes a token of a word. */
-static int gpuir__word_token(void *sink, const char *token, size_t len) {
+static int gpuir__word_token(void *sink, const char *token, size_t len, unsigned required) {
   const gpuir__word *word = (const gpuir__word *)sink;
+  if (!required) return GPUIR_OK;
   return gpuir__query_add(word->query, GPUIR__WORD, word->negated, token, len);
 }
 
@@ -155,13 +156,14 @@ static int gpuir__prefix_flush(gpuir__word *word) {
   if (!len ||
       (an->stops.nslots && gpuir__stops_have(&an->stops, word->text, len, gpuir__word_hash(an, word->text, len))))
     return GPUIR_OK;
-  return gpuir__word_token(word, word->text, len);
+  return gpuir__word_token(word, word->text, len, 1);
 }
 
 /* Takes a token of a word that ends in a prefix, neither stopped nor stemmed. */
-static int gpuir__prefix_token(void *sink, const char *token, size_t len) {
+static int gpuir__prefix_token(void *sink, const char *token, size_t len, unsigned required) {
   gpuir__word *word = (gpuir__word *)sink;
-  const int status = gpuir__prefix_flush(word);
+  const int status = required ? gpuir__prefix_flush(word) : GPUIR_OK;
+  if (!required) return GPUIR_OK;
   word->dropped = word->analyzer->dropped;
   word->len = (uint8_t)len;
   memcpy(word->text, token, len);
@@ -174,7 +176,7 @@ static int gpuir__query_prefix(gpuir__word *word, const char *text, size_t len) 
   const int filtered = an->filtered;
   int status;
   an->filtered = 0;
-  status = gpuir__analyze(an, text, len, gpuir__prefix_token, word, NULL);
+  status = gpuir__analyze_query(an, text, len, gpuir__prefix_token, word);
   an->filtered = filtered;
   if (status || !word->len) return status;
   if (word->dropped < an->dropped) return gpuir__prefix_flush(word); /* the last one was too long */
@@ -202,12 +204,13 @@ static int gpuir__query_phrases_make(gpuir_query *q) {
   return GPUIR_OK;
 }
 
-/* Takes a token of a phrase. The first waits: alone, it is a word. */
-static int gpuir__phrase_token(void *sink, const char *token, size_t len) {
+/* Takes a token of a phrase, which those make that advance. The first waits: alone, it is a word. */
+static int gpuir__phrase_token(void *sink, const char *token, size_t len, unsigned advance) {
   gpuir__word *word = (gpuir__word *)sink;
   gpuir_query *q = word->query;
   uint8_t *tokens;
   int status;
+  if (!advance) return GPUIR_OK;
   if (!word->tokens++) {
     word->len = (uint8_t)len;
     memcpy(word->text, token, len);
@@ -227,7 +230,7 @@ static int gpuir__query_phrase(gpuir__word *word) {
   gpuir__query_phrases *p = q->phrases;
   gpuir__query_term *t;
   unsigned i;
-  if (word->tokens == 1) return gpuir__word_token(word, word->text, word->len);
+  if (word->tokens == 1) return gpuir__word_token(word, word->text, word->len, 1);
   if (!word->tokens) return GPUIR_OK;
   for (i = 0; i < q->n; i++) {
     t = &q->terms[i];
@@ -253,7 +256,8 @@ static inline int gpuir__is_letter(char c) {
 }
 
 /* Says why the words could not become terms. */
-static int gpuir__query_words_fail(int status, gpuir_error *err) {
+static int gpuir__query_words_fail(const gpuir__analyzer *an, int status, gpuir_error *err) {
+  if (status && an->why) return gpuir__fail(err, status, 0, "%s", an->why);
   if (status == GPUIR_E_TERMS)
     return gpuir__fail(err, status, 0, "more than %d distinct terms in the query, or tokens in a phrase",
         GPUIR_MAX_TERMS);
@@ -266,17 +270,18 @@ static int gpuir__query_quoted(gpuir__word *word, const char *text, size_t len, 
   if (!status && word->tokens > 1 && !word->query->ix->leaves[0].seg->lists.positions)
     return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "%s: built without positions: no phrase can be found",
         word->query->ix->path);
-  return gpuir__query_words_fail(status ? status : gpuir__query_phrase(word), err);
+  return gpuir__query_words_fail(word->analyzer, status ? status : gpuir__query_phrase(word), err);
 }
 
 /* Adds a word, or a prefix. */
 static int gpuir__query_word(gpuir__word *word, const char *text, size_t len, gpuir_error *err) {
   const gpuir_query *q = word->query;
   if (q->no_operators || len < 2 || text[len - 1] != '*' || !gpuir__is_letter(text[len - 2]))
-    return gpuir__query_words_fail(gpuir__analyze(word->analyzer, text, len, gpuir__word_token, word, NULL), err);
+    return gpuir__query_words_fail(word->analyzer,
+        gpuir__analyze_query(word->analyzer, text, len, gpuir__word_token, word), err);
   if (gpuir__analyzer_stems(word->analyzer))
     return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "%s: its terms are stems: no prefix can be found", q->ix->path);
-  return gpuir__query_words_fail(gpuir__query_prefix(word, text, len - 1), err);
+  return gpuir__query_words_fail(word->analyzer, gpuir__query_prefix(word, text, len - 1), err);
 }
 
 /* Cuts the text into words and phrases, and these into terms. */

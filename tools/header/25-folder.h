@@ -317,7 +317,8 @@ static int gpuir__opening_read(gpuir__opening *o, int *found, gpuir_error *err) 
 /* Says whether a pool of analyzers is what the desc and a segment ask for. */
 static int gpuir__pool_fits(const gpuir__pool *pool, const gpuir_open_desc *desc, const gpuir__segment *seg) {
   return !strcmp(pool->spec, seg->meta.analyzer) && !strcmp(pool->stop_words, seg->meta.stop_words) &&
-      pool->tokenize == desc->tokenize && pool->tokenize_user == desc->tokenize_user;
+      pool->own.tokenize == desc->tokenize && pool->own.places == desc->tokenize_places &&
+      pool->own.user == desc->tokenize_user;
 }
 
 /* Opens the last commit in an open folder. */

@@ -1127,6 +1127,7 @@ GPUIR__COLD static int gpuir__live_read(gpuir_live *l, const gpuir_live_desc *de
 
 GPUIR__COLD GPUIR_API int gpuir_live_open(const gpuir_live_desc *desc, gpuir_live **live, gpuir_error *err) {
   gpuir_allocator a;
+  gpuir__tokenizer own;
   gpuir_live *l;
   int status;
   if (live) *live = NULL;
@@ -1144,9 +1145,13 @@ GPUIR__COLD GPUIR_API int gpuir_live_open(const gpuir_live_desc *desc, gpuir_liv
   l->memory = desc->settings.memory ? desc->settings.memory : (uint64_t)64 << 20;
   l->threads = desc->settings.threads ? desc->settings.threads : 1;
   l->open.simd = desc->settings.simd;
-  l->open.tokenize = desc->settings.like ? desc->settings.like->analysis.tokenize : desc->settings.analyzer.tokenize;
-  l->open.tokenize_user =
-      desc->settings.like ? desc->settings.like->analysis.tokenize_user : desc->settings.analyzer.tokenize_user;
+  if (desc->settings.like) own = desc->settings.like->analysis.own;
+  else
+    own = gpuir__tokenizer_of(desc->settings.analyzer.tokenize, desc->settings.analyzer.tokenize_places,
+        desc->settings.analyzer.tokenize_user);
+  l->open.tokenize = own.tokenize;
+  l->open.tokenize_places = own.places;
+  l->open.tokenize_user = own.user;
   status = gpuir__live_folder(l, desc->settings.path, desc->create, err);
   if (!status) status = gpuir__live_lock(l, desc->create, err);
   if (!status) status = gpuir__live_read(l, desc, err);

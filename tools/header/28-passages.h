@@ -65,13 +65,15 @@ typedef struct gpuir__finder {
   gpuir_allocator a;
   gpuir__watch watch;
   uint32_t base; /* where in the text the analysed slice begins */
-  uint32_t seen; /* tokens so far */
+  uint32_t seen; /* positions so far */
+  uint32_t place_end; /* where the token ends that took the last position */
   int unsorted; /* a mention begins before the one that was found before it */
   gpuir__buf mentions; /* gpuir__mention */
   gpuir__buf states; /* of each phrase: bit j says that its tokens 0 to j are the last j + 1 seen */
   uint64_t *follow; /* [phrase * nmembers + member] the tokens of the phrase that are this member, a bit each */
+  uint64_t *here; /* [phrase] its tokens that are one of the last position's, a bit each */
   unsigned nphrases, nprefixes, nneedles;
-  int live; /* some state is not 0 */
+  int live, hit; /* some state is not 0; some of `here` is not */
   uint8_t slots[256]; /* numbers of needles */
   uint32_t ring[GPUIR_MAX_TERMS]; /* where the last tokens begin */
   gpuir__needle needles[2 * GPUIR_MAX_TERMS + 1]; /* from number 1 on */
@@ -95,12 +97,13 @@ static void gpuir__needle_add(gpuir__finder *f, const gpuir__query_term *t, unsi
 /* Makes room for the states of the query's phrases, and tells which tokens each has where. */
 static int gpuir__finder_phrases(gpuir__finder *f) {
   const gpuir__query_phrases *p = f->q->phrases;
-  const size_t n = f->nphrases, size = (n + n * p->nmembers) * sizeof(uint64_t);
+  const size_t n = f->nphrases, size = (2 * n + n * p->nmembers) * sizeof(uint64_t);
   unsigned i, j, phrase = 0;
   uint64_t *states = (uint64_t *)(void *)gpuir__buf_room(&f->a, &f->states, size);
   if (!states) return gpuir__fail_nomem(f->watch.err);
   memset(states, 0, size);
-  f->follow = states + n;
+  f->here = states + n;
+  f->follow = states + 2 * n;
   for (i = 0; i < f->q->npositive; i++) {
     const gpuir__query_term *t = &f->q->terms[i];
     if (t->kind != GPUIR__PHRASE) continue;
@@ -134,23 +137,33 @@ static int gpuir__mention_put(gpuir__finder *f, uint32_t at, uint32_t end, uint3
   return GPUIR_OK;
 }
 
-/* Moves all phrases on by one token: a member of phrases, or none. */
-static int gpuir__phrases_step(gpuir__finder *f, unsigned member, uint32_t end) {
+/* Notes that a member of phrases stands at the last position, where others may stand, too. */
+static void gpuir__phrases_note(gpuir__finder *f, unsigned member) {
+  unsigned phrase;
+  for (phrase = 0; phrase < f->nphrases; phrase++)
+    f->here[phrase] |= f->follow[phrase * f->q->phrases->nmembers + member];
+  f->hit = 1;
+}
+
+/* Moves all phrases on by the last position, whose tokens are all known. */
+static int gpuir__phrases_step(gpuir__finder *f) {
   uint64_t *states = (uint64_t *)(void *)f->states.data;
   unsigned i, phrase = 0;
   int status = GPUIR_OK;
-  if (member == GPUIR__NO_NEEDLE) {
+  if (!f->hit) {
     if (f->live) memset(states, 0, f->nphrases * sizeof *states);
     f->live = 0;
     return GPUIR_OK;
   }
   f->live = 1;
+  f->hit = 0;
   for (i = 0; i < f->q->npositive && !status; i++) {
     const gpuir__query_term *t = &f->q->terms[i];
     if (t->kind != GPUIR__PHRASE) continue;
-    states[phrase] = (states[phrase] << 1 | 1) & f->follow[phrase * f->q->phrases->nmembers + member];
+    states[phrase] = (states[phrase] << 1 | 1) & f->here[phrase];
+    f->here[phrase] = 0;
     if (states[phrase] >> (t->tokens - 1) & 1)
-      status = gpuir__mention_put(f, f->ring[(f->seen - t->tokens) % GPUIR_MAX_TERMS], end, i);
+      status = gpuir__mention_put(f, f->ring[(f->seen - t->tokens) % GPUIR_MAX_TERMS], f->place_end, i);
     phrase++;
   }
   return status;
@@ -168,21 +181,26 @@ static int gpuir__prefixes_step(gpuir__finder *f, const char *token, size_t len,
   return status;
 }
 
-/* Takes the text's next token: a gpuir_token_fn. */
-static int gpuir__finder_token(void *finder, const char *token, size_t len) {
+/* Takes the text's next token: a gpuir_place_fn. */
+static int gpuir__finder_token(void *finder, const char *token, size_t len, unsigned advance) {
   gpuir__finder *f = (gpuir__finder *)finder;
   const uint32_t at = f->base + (uint32_t)f->an->at, end = f->base + (uint32_t)f->an->end;
-  unsigned member = GPUIR__NO_NEEDLE, i;
+  unsigned i;
   int status = gpuir__watch_step(&f->watch);
-  f->ring[f->seen++ % GPUIR_MAX_TERMS] = at;
+  if (advance) {
+    if (f->nphrases && !status) status = gpuir__phrases_step(f);
+    f->ring[f->seen++ % GPUIR_MAX_TERMS] = at;
+    f->place_end = end;
+  } else if (!f->seen) {
+    return status;
+  }
   for (i = f->slots[gpuir__needle_slot(token, len)]; i && !status; i = f->needles[i].next) {
     const gpuir__needle *x = &f->needles[i];
     if (x->len != len || memcmp(x->text, token, len) != 0) continue;
-    if (x->member != GPUIR__NO_NEEDLE) member = x->member;
+    if (x->member != GPUIR__NO_NEEDLE) gpuir__phrases_note(f, x->member);
     if (x->term != GPUIR__NO_NEEDLE) status = gpuir__mention_put(f, at, end, x->term);
   }
   if (f->nprefixes && !status) status = gpuir__prefixes_step(f, token, len, at, end);
-  if (f->nphrases && !status) status = gpuir__phrases_step(f, member, end);
   return status;
 }
 
@@ -213,9 +231,11 @@ static int gpuir__finder_run(gpuir__finder *f, const char *text, size_t len) {
     if (status) break;
     status = gpuir__analyze(f->an, text + at, n, gpuir__finder_token, f, NULL);
     if (status && f->watch.err && !f->watch.err->code)
-      (void)gpuir__fail(f->watch.err, status, 0, "the text cannot be analysed: %s", gpuir_strerror(status));
+      (void)gpuir__fail(f->watch.err, status, 0, "the text cannot be analysed: %s",
+          f->an->why ? f->an->why : gpuir_strerror(status));
   }
   f->an->places = 0;
+  if (f->nphrases && !status) status = gpuir__phrases_step(f);
   if (!status && f->unsorted)
     qsort(f->mentions.data, f->mentions.len / sizeof(gpuir__mention), sizeof(gpuir__mention), gpuir__mention_compare);
   return status;
