@@ -904,6 +904,25 @@ assert [json.loads(l)["id"] for l in sys.stdin] == ["1", "7", "4", "12"]'
   done
 }
 
+@test "a prefix of a stemmed index stands for terms that begin with it, and for its stem" {
+  gpuir --version | grep -q '^stemmers:.*english' || skip "no stemmer"
+  printf 'it computes\nold computers\nthe compass\nhappiness\n' >texts
+  gpuir index -q --lines --store --stem english --stop english texts -o x
+  prints 2 gpuir count x 'comput*'
+  prints 2 gpuir count x 'computing*' # whose stem is "comput"
+  prints 3 gpuir count x 'comp*'
+  prints 0 gpuir count x 'computerx*'
+  prints 1 gpuir count x 'happy*' # "happi" is no beginning of it, nor it of "happi"
+  prints 0 gpuir count x 'the*' # a stop word stays one
+  prints 2 gpuir count x 'comp* -compass*'
+  gpuir query --passages x 'computing* happy*' >got
+  grep -q computes got
+  grep -q computers got
+  grep -q happiness got
+  run ! grep -q compass got
+  gpuir explain x 0 'computing*' | grep -q 'computing\*'
+}
+
 @test "topics" {
   cat >trec <<'END'
 <top>

@@ -14,7 +14,8 @@ enum {
   MOST_DOCS = 1500,
   MOST_UNITS = 8,
   MOST_PHRASE = 5, /* words of a phrase */
-  TERMS = 6000 /* distinct tokens of all words */
+  TERMS = 6000, /* distinct tokens of all words */
+  MOST_POSTINGS = 1000 /* of all prefixes of a query */
 };
 
 /* ---- words and their tokens ---- */
@@ -273,6 +274,7 @@ typedef struct term {
   unsigned q, n; /* n: tokens of a phrase */
   uint32_t token[MOST_PHRASE * MOST_TOKENS]; /* UINT32_MAX: no document ever had it; of a prefix none */
   char prefix[260];
+  const char *stem; /* of a prefix, where terms are stems: another term that it stands for; NULL: none */
   uint32_t df, members; /* of a phrase the least of its tokens'; members: of a prefix */
   float idf, weight;
 } term;
@@ -394,7 +396,6 @@ static int asked_prefix(asked *a, const words *v, const unit *u, int analyzer) {
   unsigned n = 0;
   term t;
   int status;
-  if (analyzer == STEMMED || analyzer == BOTH) return GPUIR_E_UNSUPPORTED;
   if (analyzer == TRIGRAMS && u->cut > 3 && u->cut <= 12)
     for (; from + 3 < u->cut; from++) token[n++] = piece_token(v, text + from);
   status = asked_words(a, token, n, u->negated);
@@ -402,6 +403,8 @@ static int asked_prefix(asked *a, const words *v, const unit *u, int analyzer) {
   t.kind = PREFIX;
   t.negated = u->negated;
   (void)snprintf(t.prefix, sizeof t.prefix, "%.*s", (int)(u->cut - from), text + from);
+  for (n = 0; (analyzer == STEMMED || analyzer == BOTH) && n < FREQUENT; n++)
+    if (!strcmp(frequent[n][0], t.prefix)) t.stem = frequent[n][1]; /* those of other prefixes are no terms */
   return status ? status : asked_add(a, &t);
 }
 
@@ -491,30 +494,37 @@ typedef struct answer {
 
 static uint32_t live_df(const tokens *t, uint32_t token) { return token < TERMS ? t->df[token] : 0; }
 
-/* Counts what a prefix stands for. 0 or LIMIT. */
-static int prefix_count(const tokens *t, term *x) {
+/* Says whether a prefix stands for a token. */
+static int prefix_has(const words *v, const term *x, uint32_t token) {
   const size_t len = strlen(x->prefix);
+  if (v->len[token] >= len && !memcmp(v->term[token], x->prefix, len)) return 1;
+  return x->stem && v->len[token] == strlen(x->stem) && !memcmp(v->term[token], x->stem, v->len[token]);
+}
+
+/* Counts what a prefix stands for; *sum: the postings of the query's prefixes. 0 or LIMIT. */
+static int prefix_count(const tokens *t, term *x, uint64_t *sum) {
   uint64_t postings = 0;
   unsigned i;
   x->df = x->members = 0;
   for (i = 0; i < t->v->nterms; i++) {
-    if (!t->df[i] || t->v->len[i] < len || memcmp(t->v->term[i], x->prefix, len) != 0) continue;
+    if (!t->df[i] || !prefix_has(t->v, x, i)) continue;
     x->members++;
     postings += t->df[i];
     if (t->df[i] > x->df) x->df = t->df[i];
   }
-  return x->members > GPUIR__PREFIX_TERMS || postings > GPUIR__PREFIX_POSTINGS ? GPUIR_E_LIMIT : 0;
+  *sum += postings;
+  return postings > GPUIR__PREFIX_POSTINGS || *sum > MOST_POSTINGS ? GPUIR_E_LIMIT : 0;
 }
 
 /* Looks a query's terms up among the live documents and weighs them. 0, LIMIT or RANGE. */
 static int asked_weigh(asked *a, const tokens *t) {
-  uint64_t sum = 0;
+  uint64_t sum = 0, postings = 0;
   unsigned i, j;
   int status = 0;
   for (i = 0; i < a->n; i++) {
     term *x = &a->terms[i];
     double idf = 0;
-    if (x->kind == PREFIX && prefix_count(t, x)) status = GPUIR_E_LIMIT;
+    if (x->kind == PREFIX && prefix_count(t, x, &postings)) status = GPUIR_E_LIMIT;
     if (x->kind != PREFIX) x->df = UINT32_MAX;
     for (j = 0; j < x->n; j++) {
       if (live_df(t, x->token[j]) < x->df) x->df = live_df(t, x->token[j]);
@@ -536,14 +546,13 @@ static int asked_weigh(asked *a, const tokens *t) {
 }
 
 static uint64_t term_tf(const tokens *t, const term *x, uint32_t d) {
-  const size_t len = strlen(x->prefix);
   uint64_t tf = 0;
   uint32_t i;
   unsigned j;
   if (x->unknown) return 0;
   for (i = t->start[d]; i < t->start[d + 1]; i++) {
     if (x->kind == PREFIX) {
-      tf += t->v->len[t->token[i]] >= len && !memcmp(t->v->term[t->token[i]], x->prefix, len);
+      tf += (uint64_t)prefix_has(t->v, x, t->token[i]);
       continue;
     }
     for (j = 0; j < x->n && i + j < t->start[d + 1] && t->token[i + j] == x->token[j]; j++) {}

@@ -498,8 +498,18 @@ static void test_refusals(void **state) {
   gpuir_close(ix);
 }
 
-/* More terms begin alike than a prefix may stand for. */
-static void test_prefix_limit(void **state) {
+static void check_count(gpuir_index *ix, const gpuir_query *q, uint64_t want) {
+  gpuir_searcher *s;
+  uint64_t n = 0;
+  assert_int_equal(gpuir_searcher_create(ix, NULL, &s, NULL), 0);
+  assert_int_equal(gpuir_count(s, q, &n), 0);
+  assert_int_equal(n, want);
+  gpuir_searcher_destroy(s);
+}
+
+/* A prefix stands for any number of terms; what is bounded is the postings of all prefixes of a query. */
+static void test_prefix_postings(void **state) {
+  gpuir_query_desc qd;
   gpuir_builder_desc d;
   gpuir_builder *b;
   gpuir_error err;
@@ -511,8 +521,8 @@ static void test_prefix_limit(void **state) {
   memset(&d, 0, sizeof d);
   d.path = corpus_path(path, sizeof path, "phrases.gpuir");
   if (gpuir_builder_create(&d, &b, &err)) fail_msg("%s", err.msg);
-  for (i = 0; i < 1025; i++) {
-    size_t n = (size_t)sprintf(text, i < 1024 ? "a%u" : "ab", i);
+  for (i = 0; i < 5025; i++) {
+    size_t n = (size_t)sprintf(text, i < 5024 ? "a%u" : "ab", i);
     assert_int_equal(gpuir_builder_add_text(b, NULL, text, n, &err), 0);
   }
   assert_int_equal(gpuir_builder_add_text(b, NULL, "\xff\xff \xff", 4, &err), 0);
@@ -520,10 +530,25 @@ static void test_prefix_limit(void **state) {
   gpuir_builder_destroy(b);
   if (gpuir_open(path, NULL, &ix, &err)) fail_msg("%s", err.msg);
   (void)unlink(path);
-  assert_int_equal(parse(ix, "a*", &q, &err), GPUIR_E_LIMIT);
-  assert_int_equal(parse(ix, "a1*", &q, &err), 0);
-  assert_int_equal(q->terms[0].members, 135); /* a1, a10 to a19, a100 to a199, a1000 to a1023 */
+  assert_int_equal(parse(ix, "a*", &q, &err), 0);
+  assert_int_equal(q->terms[0].members, 5025);
+  assert_int_equal(gpuir_query_prefix_postings(q, 0), 5025);
+  assert_int_equal(gpuir_query_prefix_postings(q, 1), 0);
+  assert_int_equal(gpuir_query_prefix_postings(NULL, 0), 0);
+  check_count(ix, q, 5025);
   gpuir_query_destroy(q);
+  assert_int_equal(parse(ix, "a1*", &q, &err), 0);
+  assert_int_equal(q->terms[0].members, 1111); /* a1, a10 to a19, a100 to a199, a1000 to a1999 */
+  gpuir_query_destroy(q);
+  memset(&qd, 0, sizeof qd);
+  qd.mode = GPUIR_OR;
+  qd.prefix_postings = 2223;
+  assert_int_equal(gpuir_query_parse(ix, &qd, "a1* -a2* ab*", 12, &q, &err), 0);
+  check_count(ix, q, 1112);
+  gpuir_query_destroy(q);
+  qd.prefix_postings = 2222;
+  assert_int_equal(gpuir_query_parse(ix, &qd, "a1* -a2* ab*", 12, &q, &err), GPUIR_E_LIMIT);
+  assert_non_null(strstr(err.msg, "the prefixes up to \"a2*\" stand for terms of more than 2222 postings"));
   assert_int_equal(parse(ix, "\xff*", &q, &err), 0);
   assert_int_equal(q->terms[0].members, 2);
   gpuir_query_destroy(q);
@@ -1085,7 +1110,7 @@ int main(void) {
       cmocka_unit_test(test_dense),
       cmocka_unit_test(test_levels),
       cmocka_unit_test(test_refusals),
-      cmocka_unit_test(test_prefix_limit),
+      cmocka_unit_test(test_prefix_postings),
       cmocka_unit_test(test_phrase_stops),
       cmocka_unit_test(test_lists_stop),
       cmocka_unit_test(test_bounds),

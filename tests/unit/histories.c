@@ -23,7 +23,7 @@
 #define GPUIR__WAITING 3u
 #define GPUIR__UNCOUNTED 208u
 #define GPUIR__JOINT_LISTS 48u
-#define GPUIR__PREFIX_TERMS 30u
+#define GPUIR__UNION_OPENED 64u
 #define GPUIR__PREFIX_POSTINGS 700u
 #define GPUIR_IMPLEMENTATION
 #include "gpuir.h"
@@ -298,6 +298,7 @@ static gpuir_query *parse(const pair *x, const asked *a, int index, int mode, in
   desc.custom_bm25 = a->k1 != x->h->desc.settings.k1 || a->b != x->h->desc.settings.b;
   desc.k1 = a->k1;
   desc.b = a->b;
+  desc.prefix_postings = MOST_POSTINGS;
   got = gpuir_query_parse(x->index[index], &desc, a->text, a->len, &q, &err);
   compared++;
   if (got != status || (status && err.code != status))

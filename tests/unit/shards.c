@@ -255,6 +255,22 @@ static int take_member(void *user, const char *term, size_t len, uint32_t df) {
   return ++m->n > 50 ? GPUIR_E_CANCELLED : GPUIR_OK;
 }
 
+/* What the parts have of a prefix's postings is what the whole has. */
+static void check_postings(const parts *p) {
+  uint64_t sum = 0;
+  int status;
+  unsigned i;
+  for (i = 0; i <= p->n; i++) {
+    gpuir_query *q = parse(i < p->n ? p->shard[0][i] : p->whole[0], "w1 w7*", 6, GPUIR_OR, NULL, &status);
+    assert_int_equal(status, GPUIR_OK);
+    assert_int_equal(gpuir_query_prefix_postings(q, 0), 0);
+    if (i < p->n) sum += gpuir_query_prefix_postings(q, 1);
+    else assert_int_equal(gpuir_query_prefix_postings(q, 1), sum);
+    gpuir_query_destroy(q);
+  }
+  assert_true(sum > 1000);
+}
+
 static void test_prefixes(void **state) {
   static const char *const asked[] = {"w1*", "w1* w2*", "w77* -w3*", "w4 w12* w12*", "nothing* w1", "w1999*"};
   unsigned i, mode;
@@ -276,6 +292,7 @@ static void test_prefixes(void **state) {
   q = parse(p.shard[0][1], "w77* w1", 7, GPUIR_OR, NULL, &status);
   assert_int_equal(status, GPUIR_OK);
   assert_int_equal(gpuir_query_dfs(q, NULL, 0), 2);
+  check_postings(&p);
   assert_int_equal(gpuir_query_prefix(q, 0, take_member, &m, NULL), GPUIR_OK);
   assert_in_range(m.n, 2, 50);
   i = m.n;

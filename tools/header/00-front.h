@@ -155,9 +155,9 @@
  *                occurrences may overlap. Its tf is their number, its idf the sum of
  *                its tokens' idf.
  *   Prefix       word* stands for all terms of live documents that begin with the
- *                folded word; more than 1,024, or 2^24 postings, is LIMIT. It scores as
- *                one term: tf the sum, df the greatest of its members'. Not on stemmed
- *                indexes.
+ *                folded word and, on a stemmed index, for the word's stem. It scores as
+ *                one term: tf the sum, df the greatest of its members'. More than 2^24
+ *                postings of one, or 2^26 of all prefixes of a query, are LIMIT.
  *   It does NOT do fields, spelling, facets or network access.
  *
  *   Of live indexes, see [api-live]:

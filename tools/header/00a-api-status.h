@@ -27,8 +27,9 @@ enum {
 #define GPUIR_MAX_TERM 255 /* bytes of a term */
 #define GPUIR_MAX_PLACE 15 /* tokens at one position of a text */
 #define GPUIR_MAX_TERMS 64 /* distinct terms of a query, positive and negated together */
-#define GPUIR_MAX_PREFIX_TERMS 1024 /* that a prefix may stand for */
-#define GPUIR_MAX_PREFIX_POSTINGS (1u << 24) /* that they may have together */
+#define GPUIR_MAX_PREFIX_POSTINGS (1u << 24) /* that the terms which a prefix stands for may have together */
+#define GPUIR_MAX_QUERY_POSTINGS \
+  (1u << 26) /* that those of all prefixes of a query may have, unless it asks for more */
 #define GPUIR_END UINT32_MAX /* what an exhausted cursor's docID is */
 #define GPUIR_SCORE_ONE 1048576.0 /* the fixed-point unit of gpuir_hit.score: 2^20 */
 

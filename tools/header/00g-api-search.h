@@ -14,6 +14,8 @@ typedef struct gpuir_query_desc {
   int custom_bm25; /* not 0: k1 and b below instead of the index's */
   float k1, b; /* k1 in [0, 1000], b in [0, 1] */
   int no_operators; /* '-', '"' and '*' have no meaning (TREC topics) */
+  uint64_t prefix_postings; /* that the prefixes' terms may have together; 0: GPUIR_MAX_QUERY_POSTINGS. A search takes
+                             * some 10 bytes of memory for each */
 } gpuir_query_desc;
 
 typedef struct gpuir_query gpuir_query;
@@ -25,15 +27,15 @@ typedef struct gpuir_query gpuir_query;
  *
  * Only at the start of a word '"' or '-"' opens a phrase, which the next '"' closes; what follows begins a new word.
  * Only a last '*' behind a letter or digit makes a prefix of the word's last token, which is neither stopped nor
- * stemmed. All else is literal: ( ) ~ : + AND OR NOT have no meaning. A phrase of one token is that word; one with an
+ * stemmed: it stands for all terms that begin with it and, where terms are stems, for its own stem as well. All else is literal: ( ) ~ : + AND OR NOT have no meaning. A phrase of one token is that word; one with an
  * unknown term is unknown. The distinct terms, those of phrases included, are at most GPUIR_MAX_TERMS, and so are a
  * phrase's tokens.
  *
  * The text is any bytes and is not kept. Where documents were deleted, it counts those that hold each term: a
  * millisecond for some 2 million postings, once a process and file.
  * Errors: ARGUMENT, TERMS, RANGE, NOMEM; QUERY without a positive term, or for a quote that is not closed (err->offset
- * is the quote's in the text); LIMIT for a prefix of too many terms; UNSUPPORTED for a phrase in an index built without
- * positions, or a prefix where terms are stems; FORMAT for a damaged list. */
+ * is the quote's in the text); LIMIT for prefixes whose terms have too many postings, before any is read;
+ * UNSUPPORTED for a phrase in an index built without positions; FORMAT for a damaged list. */
 GPUIR_API int gpuir_query_parse(const gpuir_index *index, const gpuir_query_desc *desc, const char *text, size_t len,
     gpuir_query **query, gpuir_error *err);
 GPUIR_API void gpuir_query_destroy(gpuir_query *query);
@@ -48,6 +50,9 @@ GPUIR_API int gpuir_query_unknown(const gpuir_query *query, size_t i, const char
  * Returns how many there are, at most GPUIR_MAX_QUERY_DFS. Queries of the same text on indexes with the same analyzer
  * have as many, of the same terms in the same order. Thread-safe. */
 GPUIR_API size_t gpuir_query_dfs(const gpuir_query *query, uint32_t *dfs, size_t cap);
+/* Returns how many postings this index has of the terms that number i of gpuir_query_dfs stands for: 0, unless it is a
+ * prefix. Those of all shards together are bounded as those of one index are. Thread-safe. */
+GPUIR_API uint64_t gpuir_query_prefix_postings(const gpuir_query *query, size_t i);
 /* Receives a term of a prefix and its df. Returns 0, or a GPUIR_E_ code that ends the walk. */
 typedef int (*gpuir_term_fn)(void *user, const char *term, size_t len, uint32_t df);
 /* Calls emit for each term, ascending, that number i of gpuir_query_dfs stands for: none, unless it is a prefix.

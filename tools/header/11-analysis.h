@@ -970,13 +970,16 @@ GPUIR__COLD static int gpuir__analyzer_create(const gpuir_allocator *allocator, 
   return GPUIR_OK;
 }
 
-/* Says whether terms are stems. */
-static int gpuir__analyzer_stems(const gpuir__analyzer *an) {
+/* Emits the stem of a folded word, where terms are stems. */
+static int gpuir__analyzer_stem(gpuir__analyzer *an, const char *word, size_t len, gpuir_place_fn emit, void *sink) {
 #ifdef GPUIR_WITH_STEMMER
-  return an->stemmer != NULL;
+  an->emit = emit;
+  an->sink = sink;
+  an->advance = 1;
+  return an->stemmer ? gpuir__stem_token(an, word, len, gpuir__word_hash(an, word, len)) : GPUIR_OK;
 #else
-  (void)an;
-  return 0;
+  (void)an, (void)word, (void)len, (void)emit, (void)sink;
+  return GPUIR_OK;
 #endif
 }
 

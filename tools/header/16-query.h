@@ -10,9 +10,6 @@
  * Tests     tests/unit/16_query.c
  * ======*/
 
-#ifndef GPUIR__PREFIX_TERMS
-#define GPUIR__PREFIX_TERMS (unsigned)GPUIR_MAX_PREFIX_TERMS
-#endif
 #ifndef GPUIR__PREFIX_POSTINGS
 #define GPUIR__PREFIX_POSTINGS GPUIR_MAX_PREFIX_POSTINGS
 #endif
@@ -29,17 +26,21 @@ typedef struct gpuir__query_term {
   uint8_t kind; /* GPUIR__WORD ... */
   uint8_t len; /* of the text: a term's, or a prefix without its '*' */
   uint16_t tokens, first; /* of a phrase: its tokens, and where they begin among those of all phrases */
-  uint16_t members; /* of a prefix: the terms that it stands for */
+  uint8_t stem_len; /* of a prefix: bytes of its stem; 0: terms are no stems, or its stem begins with it */
+  uint32_t members, postings; /* of a prefix: the terms that it stands for, and the postings of this index's */
   uint32_t name, name_len; /* of a phrase or prefix: how it is written, in gpuir_query.names */
+  uint32_t stem; /* where the stem stands there */
   char text[GPUIR_MAX_TERM];
 } gpuir__query_term;
 
-/* What a query has numbers of in each leaf: its terms; the members of its phrases; where its prefixes end. */
+/* What a query has numbers of in each leaf: its terms; the members of its phrases; where its prefixes end; the stems of
+ * its prefixes. */
 enum {
   GPUIR__ID_TERMS = 0,
   GPUIR__ID_MEMBERS = GPUIR_MAX_TERMS,
   GPUIR__ID_ENDS = 2 * GPUIR_MAX_TERMS,
-  GPUIR__IDS = 3 * GPUIR_MAX_TERMS
+  GPUIR__ID_STEMS = 3 * GPUIR_MAX_TERMS,
+  GPUIR__IDS = 4 * GPUIR_MAX_TERMS
 };
 
 /* What only queries with phrases have. */
@@ -58,13 +59,14 @@ struct gpuir_query {
   gpuir__norm norm;
   unsigned n, npositive, nunknown; /* terms; positive ones come first; unknown positive ones */
   unsigned nphrases, nprefixes; /* of the terms */
+  uint64_t most_postings; /* that its prefixes may have together */
   unsigned distinct; /* terms, those of phrases included */
   gpuir__query_phrases *phrases; /* NULL: none */
   size_t size; /* of this and the ids behind it */
   uint32_t *ids; /* [leaf * GPUIR__IDS + number], see gpuir__query_id */
   gpuir__record *records; /* [leaf * nrecords + slot], see gpuir__query_record */
   unsigned nrecords; /* terms and members of phrases */
-  gpuir__buf names; /* see gpuir__query_term.name */
+  gpuir__buf names; /* see gpuir__query_term.name, and .stem */
   gpuir__query_term terms[GPUIR_MAX_TERMS];
 };
 
@@ -73,12 +75,16 @@ struct gpuir_query {
 static inline uint32_t gpuir__query_id(const gpuir_query *q, size_t leaf, unsigned term) {
   return q->ids[leaf * GPUIR__IDS + GPUIR__ID_TERMS + term];
 }
-/* Returns that of a member of the query's phrases, and the number behind a prefix's last term in a leaf. */
+/* Returns that of a member of the query's phrases, the number behind the last term in a leaf that begins with a prefix,
+ * and that of a prefix's stem, GPUIR__NO_TERM if there is none besides. */
 static inline uint32_t gpuir__query_member_id(const gpuir_query *q, size_t leaf, unsigned member) {
   return q->ids[leaf * GPUIR__IDS + GPUIR__ID_MEMBERS + member];
 }
 static inline uint32_t gpuir__query_end(const gpuir_query *q, size_t leaf, unsigned term) {
   return q->ids[leaf * GPUIR__IDS + GPUIR__ID_ENDS + term];
+}
+static inline uint32_t gpuir__query_stem(const gpuir_query *q, size_t leaf, unsigned term) {
+  return q->ids[leaf * GPUIR__IDS + GPUIR__ID_STEMS + term];
 }
 
 /* Returns the record, in a leaf, of the term of the query (number: from GPUIR__ID_TERMS on) or of the member of its
@@ -170,17 +176,41 @@ static int gpuir__prefix_token(void *sink, const char *token, size_t len, unsign
   return status;
 }
 
-/* Adds a word whose last token is a prefix. */
+/* Where the stem of a prefix goes. */
+typedef struct gpuir__stem_sink {
+  gpuir_query *query;
+  gpuir__query_term *prefix;
+} gpuir__stem_sink;
+
+/* Takes the stem of a prefix, unless it begins with it, as other terms do that the prefix stands for. */
+static int gpuir__stem_take(void *sink, const char *stem, size_t len, unsigned advance) {
+  const gpuir__stem_sink *to = (const gpuir__stem_sink *)sink;
+  gpuir__query_term *t = to->prefix;
+  (void)advance;
+  if (len >= t->len && !memcmp(stem, t->text, t->len)) return GPUIR_OK;
+  t->stem = (uint32_t)to->query->names.len;
+  t->stem_len = (uint8_t)len;
+  return gpuir__buf_put(&to->query->a, &to->query->names, stem, len);
+}
+
+/* Adds a word whose last token is a prefix. Where terms are stems it stands for its own stem, too: "computing*" finds
+ * what "comput" was made of. */
 static int gpuir__query_prefix(gpuir__word *word, const char *text, size_t len) {
   gpuir__analyzer *an = word->analyzer;
   const int filtered = an->filtered;
+  const unsigned before = word->query->n;
+  gpuir__stem_sink stem;
   int status;
   an->filtered = 0;
   status = gpuir__analyze_query(an, text, len, gpuir__prefix_token, word);
   an->filtered = filtered;
   if (status || !word->len) return status;
   if (word->dropped < an->dropped) return gpuir__prefix_flush(word); /* the last one was too long */
-  return gpuir__query_add(word->query, GPUIR__PREFIX, word->negated, word->text, word->len);
+  status = gpuir__query_add(word->query, GPUIR__PREFIX, word->negated, word->text, word->len);
+  if (status || word->query->n == before) return status;
+  stem.query = word->query;
+  stem.prefix = &word->query->terms[before];
+  return gpuir__analyzer_stem(an, word->text, word->len, gpuir__stem_take, &stem);
 }
 
 /* Adds a member of phrases, or finds it; *member becomes its number. */
@@ -279,8 +309,6 @@ static int gpuir__query_word(gpuir__word *word, const char *text, size_t len, gp
   if (q->no_operators || len < 2 || text[len - 1] != '*' || !gpuir__is_letter(text[len - 2]))
     return gpuir__query_words_fail(word->analyzer,
         gpuir__analyze_query(word->analyzer, text, len, gpuir__word_token, word), err);
-  if (gpuir__analyzer_stems(word->analyzer))
-    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "%s: its terms are stems: no prefix can be found", q->ix->path);
   return gpuir__query_words_fail(word->analyzer, gpuir__query_prefix(word, text, len - 1), err);
 }
 
@@ -327,16 +355,14 @@ static void gpuir__query_part(gpuir_query *q) {
   }
 }
 
-/* Counts the live documents of leaf number `leaf`, or the documents of its collection, that hold term `id`, and
- * fills in the term's record. */
+/* Counts the live documents of leaf number `leaf` that hold term `id`, and fills in the term's record. *df: the same,
+ * or the documents of the leaf's collection, if it is a shard. */
 static int gpuir__query_df(const gpuir_index *ix, size_t leaf, uint64_t id, const gpuir__query_term *t,
-    gpuir__record *r, uint32_t *df, gpuir_error *err) {
+    gpuir__record *r, uint32_t *held, uint32_t *df, gpuir_error *err) {
   const gpuir__segment *seg = ix->leaves[leaf].seg;
-  const int status = gpuir__leaf_df(&ix->leaves[leaf], id, r, df);
-  if (!status) {
-    *df = gpuir__segment_df(seg, id, *df);
-    return GPUIR_OK;
-  }
+  const int status = gpuir__leaf_df(&ix->leaves[leaf], id, r, held);
+  *df = status ? 0 : gpuir__segment_df(seg, id, *held);
+  if (!status) return GPUIR_OK;
   return gpuir__fail(err, status, 0, "%s: cannot count the documents of \"%.*s\": %s", seg->path,
       t->len < 32 ? (int)t->len : 32, t->text, gpuir__list_why(seg, id, status));
 }
@@ -365,15 +391,15 @@ static int gpuir__query_look_up(gpuir_query *q, gpuir__query_term *t, unsigned n
   size_t i;
   int status;
   for (i = 0; i < ix->nleaves; i++) {
-    uint32_t *found = &q->ids[i * GPUIR__IDS + number], held;
+    uint32_t *found = &q->ids[i * GPUIR__IDS + number], held, all;
     if (*found == GPUIR__NO_TERM) continue;
-    status = gpuir__query_df(ix, i, *found, t, gpuir__query_record(q, i, number), &held, err);
+    status = gpuir__query_df(ix, i, *found, t, gpuir__query_record(q, i, number), &held, &all, err);
     if (status) return status;
-    if (!held) {
+    if (!all) {
       *found = GPUIR__NO_TERM;
       gpuir__query_record(q, i, number)->df = 0;
     }
-    df += held;
+    df += all;
   }
   t->df = (uint32_t)gpuir__min64(df, ix->collection);
   return GPUIR_OK;
@@ -403,98 +429,142 @@ static void gpuir__prefix_range(const gpuir__segment *seg, const gpuir__query_te
   *end = (uint32_t)(n ? gpuir__term_lower_bound(seg, behind, n) : seg->stat.terms);
 }
 
-/* A prefix's terms in one segment on the way. */
-typedef struct gpuir__prefix_leaf {
+/* The terms of one leaf that a prefix stands for, on the way: those that begin with it, or its stem. */
+typedef struct gpuir__prefix_walk {
+  size_t leaf;
   uint32_t at, end;
   size_t len;
   uint8_t term[GPUIR_MAX_TERM + 1]; /* number `at` */
-} gpuir__prefix_leaf;
+} gpuir__prefix_walk;
 
-/* Begins a walk over a prefix's terms. */
-static void gpuir__prefix_open(const gpuir_index *ix, const gpuir__query_term *t, gpuir__prefix_leaf *leaves) {
-  size_t i;
-  for (i = 0; i < ix->nleaves; i++) {
-    gpuir__prefix_leaf *l = &leaves[i];
-    gpuir__prefix_range(ix->leaves[i].seg, t, &l->at, &l->end);
-    if (l->at < l->end) l->len = gpuir__term_get(ix->leaves[i].seg, l->at, l->term);
-  }
+/* What a prefix stands for, in all leaves. */
+typedef struct gpuir__prefix_walks {
+  const gpuir_index *ix;
+  const gpuir__query_term *t;
+  size_t n; /* the leaves once or, with a stem, twice: number i + the leaves' number is the stem in leaf i */
+  gpuir__prefix_walk *list;
+} gpuir__prefix_walks;
+
+static void gpuir__prefix_walk_open(const gpuir_index *ix, size_t leaf, uint32_t at, uint32_t end,
+    gpuir__prefix_walk *w) {
+  w->leaf = leaf;
+  w->at = at;
+  w->end = end;
+  if (at < end) w->len = gpuir__term_get(ix->leaves[leaf].seg, at, w->term);
 }
 
-/* Finds the next term of a prefix, the least of all segments', and counts the live documents that hold it; *more
- * becomes 0 if there is none. Segments' terms come in the same order. */
-static int gpuir__prefix_next(const gpuir_index *ix, const gpuir__query_term *t, gpuir__prefix_leaf *leaves,
-    gpuir__prefix_leaf *found, uint64_t *df, int *more, gpuir_error *err) {
-  const gpuir__prefix_leaf *least = NULL;
+/* Begins a walk over a prefix's terms. */
+static int gpuir__prefix_open(const gpuir_query *q, const gpuir__query_term *t, gpuir__prefix_walks *w) {
+  const gpuir_index *ix = q->ix;
+  const char *stem = (const char *)q->names.data + t->stem;
+  size_t i;
+  w->ix = ix;
+  w->t = t;
+  w->n = ix->nleaves * (t->stem_len ? 2 : 1);
+  w->list = (gpuir__prefix_walk *)gpuir__alloc(&q->a, w->n * sizeof *w->list);
+  if (!w->list) return GPUIR_E_NOMEM;
+  for (i = 0; i < ix->nleaves; i++) {
+    uint64_t id = 0;
+    uint32_t at, end;
+    gpuir__prefix_range(ix->leaves[i].seg, t, &at, &end);
+    gpuir__prefix_walk_open(ix, i, at, end, &w->list[i]);
+    if (!t->stem_len) continue;
+    end = !gpuir__term_find(ix->leaves[i].seg, stem, t->stem_len, &id);
+    gpuir__prefix_walk_open(ix, i, (uint32_t)id, (uint32_t)id + end, &w->list[ix->nleaves + i]);
+  }
+  return GPUIR_OK;
+}
+
+static void gpuir__prefix_close(const gpuir_query *q, gpuir__prefix_walks *w) {
+  gpuir__free(&q->a, w->list, w->n * sizeof *w->list);
+}
+
+/* Finds the next term of a prefix, the least of all leaves', and counts its postings and the live documents that hold
+ * it, see gpuir__query_df; *more becomes 0 if there is none. Leaves' terms come in the same order. */
+static int gpuir__prefix_next(gpuir__prefix_walks *w, gpuir__prefix_walk *found, uint64_t *postings, uint64_t *df,
+    int *more, gpuir_error *err) {
+  const gpuir__prefix_walk *least = NULL;
   gpuir__record r;
-  uint32_t held;
+  uint32_t held, all;
   size_t i;
   int status = GPUIR_OK;
-  *df = 0;
-  for (i = 0; i < ix->nleaves; i++) {
-    gpuir__prefix_leaf *l = &leaves[i];
+  *postings = *df = 0;
+  for (i = 0; i < w->n; i++) {
+    const gpuir__prefix_walk *l = &w->list[i];
     if (l->at < l->end && (!least || gpuir__compare_bytes(l->term, l->len, least->term, least->len) < 0)) least = l;
   }
   *more = least != NULL;
   if (!least) return GPUIR_OK;
-  *found = *least;
-  for (i = 0; i < ix->nleaves && !status; i++) {
-    gpuir__prefix_leaf *l = &leaves[i];
+  found->len = least->len;
+  memcpy(found->term, least->term, least->len);
+  for (i = 0; i < w->n && !status; i++) {
+    gpuir__prefix_walk *l = &w->list[i];
     if (l->at >= l->end || gpuir__compare_bytes(l->term, l->len, found->term, found->len) != 0) continue;
-    status = gpuir__query_df(ix, i, l->at, t, &r, &held, err);
-    *df += held;
-    if (++l->at < l->end) l->len = gpuir__term_get(ix->leaves[i].seg, l->at, l->term);
+    status = gpuir__query_df(w->ix, l->leaf, l->at, w->t, &r, &held, &all, err);
+    *postings += held;
+    *df += all;
+    if (++l->at < l->end) l->len = gpuir__term_get(w->ix->leaves[l->leaf].seg, l->at, l->term);
   }
   return status;
 }
 
-/* Counts the terms of live documents that a prefix stands for; its df becomes the greatest of theirs. LIMIT where they,
- * or their postings, are too many. */
-static int gpuir__prefix_count(const gpuir_index *ix, gpuir__query_term *t, gpuir__prefix_leaf *leaves,
+/* Says that prefixes have more postings than may be read for them, which is told by their lists' lengths alone. */
+static int gpuir__prefix_fail(const gpuir_query *q, const gpuir__query_term *t, gpuir_error *err) {
+  const int len = t->len < 64 ? t->len : 64;
+  if (t->postings > GPUIR__PREFIX_POSTINGS)
+    return gpuir__fail(err, GPUIR_E_LIMIT, 0, "\"%.*s*\" stands for terms of more than %lu postings: write more of it",
+        len, t->text, (unsigned long)GPUIR__PREFIX_POSTINGS);
+  return gpuir__fail(err, GPUIR_E_LIMIT, 0, "the prefixes up to \"%.*s*\" stand for terms of more than %llu postings",
+      len, t->text, (unsigned long long)q->most_postings);
+}
+
+/* Counts the terms of live documents that a prefix stands for; its df becomes the greatest of theirs. LIMIT where they
+ * have too many postings, alone or with those of the prefixes before it, which have *sum. */
+static int gpuir__prefix_count(const gpuir_query *q, gpuir__query_term *t, gpuir__prefix_walks *w, uint64_t *sum,
     gpuir_error *err) {
-  gpuir__prefix_leaf found;
-  uint64_t postings = 0, df, greatest = 0;
+  gpuir__prefix_walk found;
+  uint64_t held, df, greatest = 0;
   int more = 1;
+  t->members = t->postings = 0;
   while (more) {
-    const int status = gpuir__prefix_next(ix, t, leaves, &found, &df, &more, err);
+    const int status = gpuir__prefix_next(w, &found, &held, &df, &more, err);
     if (status) return status;
     if (!df) continue;
-    postings += df;
+    t->members++;
+    t->postings += (uint32_t)held; /* at most a leaf's documents more than the limit, below 2^32 */
+    *sum += held;
     greatest = gpuir__max64(greatest, df);
-    if (++t->members > GPUIR__PREFIX_TERMS)
-      return gpuir__fail(err, GPUIR_E_LIMIT, 0, "\"%.*s*\" stands for more than %u terms", t->len < 64 ? t->len : 64,
-          t->text, GPUIR__PREFIX_TERMS);
-    if (postings > GPUIR__PREFIX_POSTINGS)
-      return gpuir__fail(err, GPUIR_E_LIMIT, 0, "\"%.*s*\" stands for terms of more than 2^24 postings",
-          t->len < 64 ? t->len : 64, t->text);
+    if (t->postings > GPUIR__PREFIX_POSTINGS || *sum > q->most_postings) return gpuir__prefix_fail(q, t, err);
   }
-  t->df = (uint32_t)gpuir__min64(greatest, ix->collection);
+  t->df = (uint32_t)gpuir__min64(greatest, q->ix->collection);
+  t->idf = gpuir__idf(q->ix->collection, t->df);
   return GPUIR_OK;
 }
 
-/* Looks a prefix up in each segment. */
-static int gpuir__query_prefix_look_up(gpuir_query *q, unsigned term, gpuir_error *err) {
-  const gpuir_index *ix = q->ix;
+/* Looks a prefix up in each leaf; *sum: postings of the query's prefixes so far. */
+static int gpuir__query_prefix_look_up(gpuir_query *q, unsigned term, uint64_t *sum, gpuir_error *err) {
   gpuir__query_term *t = &q->terms[term];
-  const size_t size = ix->nleaves * sizeof(gpuir__prefix_leaf);
-  gpuir__prefix_leaf *leaves = (gpuir__prefix_leaf *)gpuir__alloc(&q->a, size);
+  gpuir__prefix_walks w;
   size_t i;
-  int status;
-  if (!leaves) return gpuir__fail_nomem(err);
-  gpuir__prefix_open(ix, t, leaves);
-  for (i = 0; i < ix->nleaves; i++) {
-    const gpuir__prefix_leaf *l = &leaves[i];
+  int status = gpuir__prefix_open(q, t, &w);
+  if (status) return gpuir__fail_nomem(err);
+  for (i = 0; i < q->ix->nleaves; i++) {
+    const gpuir__prefix_walk *begin = &w.list[i], *stem = t->stem_len ? &w.list[q->ix->nleaves + i] : NULL;
     uint32_t *ids = q->ids + i * GPUIR__IDS;
-    ids[GPUIR__ID_TERMS + term] = l->at < l->end ? l->at : GPUIR__NO_TERM;
-    ids[GPUIR__ID_ENDS + term] = l->end;
+    const int has_stem = stem && stem->at < stem->end, alone = begin->at >= begin->end && has_stem;
+    if (alone) begin = stem;
+    ids[GPUIR__ID_TERMS + term] = begin->at < begin->end ? begin->at : GPUIR__NO_TERM;
+    ids[GPUIR__ID_ENDS + term] = begin->end;
+    ids[GPUIR__ID_STEMS + term] = has_stem && !alone ? stem->at : GPUIR__NO_TERM;
   }
-  status = gpuir__prefix_count(ix, t, leaves, err);
-  gpuir__free(&q->a, leaves, size);
-  t->idf = gpuir__idf(ix->collection, t->df);
+  status = gpuir__prefix_count(q, t, &w, sum, err);
+  gpuir__prefix_close(q, &w);
   return status;
 }
 
 /* Looks all terms up. */
 static int gpuir__query_look_all_up(gpuir_query *q, gpuir_error *err) {
+  uint64_t postings = 0;
   unsigned i;
   int status = GPUIR_OK;
   q->nrecords = q->n + (q->phrases ? q->phrases->nmembers : 0);
@@ -509,7 +579,7 @@ static int gpuir__query_look_all_up(gpuir_query *q, gpuir_error *err) {
   for (i = 0; i < q->n && !status; i++) {
     gpuir__query_term *t = &q->terms[i];
     if (t->kind == GPUIR__PREFIX) {
-      status = gpuir__query_prefix_look_up(q, i, err);
+      status = gpuir__query_prefix_look_up(q, i, &postings, err);
     } else if (t->kind == GPUIR__PHRASE) {
       gpuir__query_phrase_look_up(q, t);
     } else {
@@ -623,25 +693,27 @@ GPUIR_API int gpuir_query_weigh(gpuir_query *q, const uint32_t *dfs, size_t n, g
   return gpuir__query_weigh(q, err);
 }
 
+GPUIR_API uint64_t gpuir_query_prefix_postings(const gpuir_query *q, size_t i) {
+  const gpuir__query_term *t = q ? gpuir__query_counted((gpuir_query *)(uintptr_t)q, i) : NULL;
+  return t && t->kind == GPUIR__PREFIX ? t->postings : 0;
+}
+
 GPUIR_API int gpuir_query_prefix(const gpuir_query *q, size_t i, gpuir_term_fn emit, void *user, gpuir_error *err) {
   const gpuir__query_term *t = q && emit ? gpuir__query_counted((gpuir_query *)(uintptr_t)q, i) : NULL;
-  gpuir__prefix_leaf *leaves, found;
-  size_t size;
+  gpuir__prefix_walks w;
+  gpuir__prefix_walk found;
   int status = GPUIR_OK, more = 1;
   if (!q || !emit) return gpuir__refuse(err, "gpuir_query_prefix: NULL argument");
   if (!t) return gpuir__fail(err, GPUIR_E_NOT_FOUND, 0, "the query has no such term");
   if (t->kind != GPUIR__PREFIX) return GPUIR_OK;
-  size = q->ix->nleaves * sizeof *leaves;
-  leaves = (gpuir__prefix_leaf *)gpuir__alloc(&q->a, size);
-  if (!leaves) return gpuir__fail_nomem(err);
-  gpuir__prefix_open(q->ix, t, leaves);
+  if (gpuir__prefix_open(q, t, &w)) return gpuir__fail_nomem(err);
   while (!status) {
-    uint64_t df;
-    status = gpuir__prefix_next(q->ix, t, leaves, &found, &df, &more, err);
+    uint64_t postings, df;
+    status = gpuir__prefix_next(&w, &found, &postings, &df, &more, err);
     if (!more) break;
     if (!status && df) status = emit(user, (const char *)found.term, found.len, (uint32_t)df);
   }
-  gpuir__free(&q->a, leaves, size);
+  gpuir__prefix_close(q, &w);
   return status;
 }
 
@@ -666,6 +738,7 @@ static int gpuir__query_describe(gpuir_query *q, const gpuir_query_desc *desc, g
   const gpuir__stat *stored = &q->ix->leaves[0].seg->stat;
   q->k1 = stored->k1;
   q->b = stored->b;
+  q->most_postings = desc && desc->prefix_postings ? desc->prefix_postings : GPUIR_MAX_QUERY_POSTINGS;
   if (desc) {
     if (desc->mode < GPUIR_AND || desc->mode > GPUIR_ANDOR)
       return gpuir__refuse(err, "unknown query mode %d", desc->mode);

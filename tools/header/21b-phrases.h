@@ -104,6 +104,11 @@ static int gpuir__made_close(gpuir__engine *e, gpuir__made *m, gpuir__list *l) {
 #ifndef GPUIR__UNION_SHIFT
 #define GPUIR__UNION_SHIFT 20u
 #endif
+/* Each list is opened once in each window. Where lists are opened more often than this, windows grow, up to 8 bytes for
+ * each posting: otherwise a prefix of a million rare terms would open each of them for every million documents. */
+#ifndef GPUIR__UNION_OPENED
+#define GPUIR__UNION_OPENED 262144u
+#endif
 
 /* The sums of a window of documents, and a bit for each that has one. Both are zeros between windows. */
 typedef struct gpuir__union {
@@ -113,10 +118,13 @@ typedef struct gpuir__union {
   uint64_t postings; /* of all lists */
 } gpuir__union;
 
-static int gpuir__union_open(gpuir__engine *e, gpuir__union *u) {
-  const uint64_t documents = e->leaf.seg->stat.documents, most = (uint64_t)1 << GPUIR__UNION_SHIFT;
+/* Makes room for the windows of so many lists, which have so many postings together at most. */
+static int gpuir__union_open(gpuir__engine *e, gpuir__union *u, uint64_t lists, uint64_t postings) {
+  const uint64_t documents = e->leaf.seg->stat.documents;
+  uint64_t most = (uint64_t)1 << GPUIR__UNION_SHIFT;
   gpuir__buf *buf = &e->rare.sums;
   size_t need;
+  if (lists * (documents / most + 1) > GPUIR__UNION_OPENED) most = gpuir__max64(most, 2 * postings);
   u->size = (uint32_t)((gpuir__min64(documents, most) + 63) & ~(uint64_t)63);
   u->postings = 0;
   need = (size_t)u->size * 4 + u->size / 8;
@@ -149,13 +157,17 @@ static int gpuir__union_add(gpuir__engine *e, gpuir__union *u, const gpuir__list
   return GPUIR_OK;
 }
 
-/* Adds up the window that begins at document `low` of the lists [id, end). */
-static int gpuir__union_window(gpuir__engine *e, gpuir__union *u, const gpuir__query_term *t, uint32_t id, uint32_t end,
-    uint32_t low) {
+/* Adds up the window that begins at document `low` of the lists [id, end), and of list `stem`, if there is one. */
+static int gpuir__union_window(gpuir__engine *e, gpuir__union *u, const gpuir__query_term *t, uint32_t first,
+    uint32_t end, uint32_t stem, uint32_t low) {
+  const uint32_t last = end + (stem != GPUIR__NO_TERM);
+  uint32_t i;
   int status = GPUIR_OK;
   u->low = low;
-  for (; id < end && !status; id++) {
+  for (i = first; i < last && !status; i++) {
+    const uint32_t id = i < end ? i : stem;
     gpuir__list l;
+    if (gpuir__engine_worked(e, 1)) return e->stopped;
     status = gpuir__list_open(e->leaf.seg, &e->a, id, &l);
     if (status)
       return gpuir__fail(&e->error, status, 0, "%s: cannot open a list of \"%.*s*\": %s", e->leaf.seg->path,
@@ -185,15 +197,16 @@ static void gpuir__union_take(gpuir__union *u, gpuir__made *m) {
   }
 }
 
-/* Makes the list of a prefix whose terms have the numbers [id, end) in the engine's leaf. */
-static int gpuir__prefix_make(gpuir__engine *e, const gpuir_query *q, unsigned term, uint32_t id, uint32_t end,
-    gpuir__made *m) {
+/* Makes the list of a prefix of which the engine's leaf has terms. */
+static int gpuir__prefix_make(gpuir__engine *e, const gpuir_query *q, size_t leaf, unsigned term, gpuir__made *m) {
+  const uint32_t id = gpuir__query_id(q, leaf, term), end = gpuir__query_end(q, leaf, term),
+                 stem = gpuir__query_stem(q, leaf, term);
   const uint64_t documents = e->leaf.seg->stat.documents;
   uint64_t low;
   gpuir__union u;
-  int status = gpuir__union_open(e, &u);
+  int status = gpuir__union_open(e, &u, end - id, q->terms[term].postings);
   for (low = 0; low < documents && !status; low += u.size) {
-    status = gpuir__union_window(e, &u, &q->terms[term], id, end, (uint32_t)low);
+    status = gpuir__union_window(e, &u, &q->terms[term], id, end, stem, (uint32_t)low);
     if (!status && !low) status = gpuir__made_open(e, term, gpuir__min64(u.postings, documents), m);
     if (!status) gpuir__union_take(&u, m);
   }
@@ -932,11 +945,13 @@ static int gpuir__term_open(gpuir__engine *e, const gpuir_query *q, size_t leaf,
   int status;
   e->rare.cursor_of[term] = GPUIR__NO_TERM;
   if (!t->df || id == GPUIR__NO_TERM) return GPUIR_OK;
-  if (t->kind == GPUIR__WORD || (t->kind == GPUIR__PREFIX && gpuir__query_end(q, leaf, term) == id + 1)) {
+  if (t->kind == GPUIR__WORD ||
+      (t->kind == GPUIR__PREFIX && gpuir__query_end(q, leaf, term) == id + 1 &&
+          gpuir__query_stem(q, leaf, term) == GPUIR__NO_TERM)) {
     status = gpuir__engine_open_list(e, q, leaf, GPUIR__ID_TERMS + term, t);
   } else {
-    status = t->kind == GPUIR__PHRASE ? gpuir__phrase_make(e, q, leaf, term, &m)
-                                      : gpuir__prefix_make(e, q, term, id, gpuir__query_end(q, leaf, term), &m);
+    status =
+        t->kind == GPUIR__PHRASE ? gpuir__phrase_make(e, q, leaf, term, &m) : gpuir__prefix_make(e, q, leaf, term, &m);
     if (!status && !m.n) return GPUIR_OK;
     if (!status) status = gpuir__made_close(e, &m, &e->cursors[e->ncursors].list);
   }

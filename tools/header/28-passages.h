@@ -169,14 +169,19 @@ static int gpuir__phrases_step(gpuir__finder *f) {
   return status;
 }
 
-/* Finds the query's prefixes that a token begins with. */
+/* Says whether a token is one of the terms that a prefix stands for. */
+static int gpuir__prefix_has(const gpuir_query *q, const gpuir__query_term *t, const char *token, size_t len) {
+  if (t->len <= len && t->text[0] == token[0] && !memcmp(t->text, token, t->len)) return 1;
+  return t->stem_len && t->stem_len == len && !memcmp(q->names.data + t->stem, token, len);
+}
+
+/* Finds the query's prefixes that stand for a token. */
 static int gpuir__prefixes_step(gpuir__finder *f, const char *token, size_t len, uint32_t at, uint32_t end) {
   unsigned i;
   int status = GPUIR_OK;
   for (i = 0; i < f->q->npositive && !status; i++) {
     const gpuir__query_term *t = &f->q->terms[i];
-    if (t->kind == GPUIR__PREFIX && t->len <= len && t->text[0] == token[0] && !memcmp(t->text, token, t->len))
-      status = gpuir__mention_put(f, at, end, i);
+    if (t->kind == GPUIR__PREFIX && gpuir__prefix_has(f->q, t, token, len)) status = gpuir__mention_put(f, at, end, i);
   }
   return status;
 }

@@ -112,97 +112,50 @@ static void drop_failed(mpi_batch *b) {
   }
 }
 
-/* The terms of prefixes on their way: the query's number, which of its dfs, the df, length and bytes. */
-typedef struct members {
-  cli_buf out;
-  uint32_t query, which;
-} members;
-
-typedef struct member {
-  uint32_t query, which, df;
-  const unsigned char *term; /* its length, and its bytes */
-} member;
-
-static int put_member(void *user, const char *term, size_t len, uint32_t df) {
-  members *m = (members *)user;
-  const uint32_t head[3] = {m->query, m->which, df};
-  cli_buf_add(&m->out, head, sizeof head);
-  cli_buf_char(&m->out, (int)len);
-  cli_buf_add(&m->out, term, len);
-  return GPUIR_OK;
+/* Returns how many dfs the queries of a batch have together: as many on every rank. */
+static size_t count_dfs(const mpi_batch *b) {
+  size_t n = 0;
+  for (size_t i = 0; i < b->n; i++) n += b->queries[i] ? gpuir_query_dfs(b->queries[i], NULL, 0) : 0;
+  return n;
 }
 
-/* Orders members by query, prefix and term. */
-static int by_place(const void *a, const void *b) {
-  const member *x = (const member *)a, *y = (const member *)b;
-  if (x->query != y->query) return x->query < y->query ? -1 : 1;
-  if (x->which != y->which) return x->which < y->which ? -1 : 1;
-  const size_t n = x->term[0] < y->term[0] ? x->term[0] : y->term[0];
-  const int c = memcmp(x->term + 1, y->term + 1, n);
-  return c ? c : (int)x->term[0] - (int)y->term[0];
-}
-
-/* Fails the queries of whose prefixes all shards together have more terms, or postings, than one may stand for. */
-static void limit_prefixes(mpi_batch *b, member *list, size_t n) {
-  uint64_t postings = 0, terms = 0;
-  if (n) qsort(list, n, sizeof *list, by_place);
+/* Checks the postings of a query's prefixes in all shards together, postings[0..n). 0, or why it fails. */
+static const char *too_many(const uint64_t *postings, size_t n, uint64_t most) {
+  uint64_t sum = 0;
   for (size_t i = 0; i < n; i++) {
-    const int same = i && list[i].query == list[i - 1].query && list[i].which == list[i - 1].which;
-    if (!same) postings = terms = 0;
-    if (same && !by_place(&list[i], &list[i - 1])) continue; /* its df is the collection's on every rank */
-    postings += list[i].df;
-    if (++terms > GPUIR_MAX_PREFIX_TERMS || postings > GPUIR_MAX_PREFIX_POSTINGS)
-      b->statuses[list[i].query] = GPUIR_E_LIMIT;
+    sum += postings[i];
+    if (postings[i] > GPUIR_MAX_PREFIX_POSTINGS) return "a prefix stands for terms of more than 2^24 postings";
   }
+  return sum > most ? "the prefixes together stand for terms of too many postings" : NULL;
 }
 
-/* Gathers the terms of all prefixes from all ranks. */
-static void check_prefixes(mpi_batch *b, gpuir_error *err) {
-  int *counts = (int *)cli_resize(NULL, 2 * (size_t)mpi_ranks, sizeof *counts), *places = counts + mpi_ranks;
-  int own, asked = 0;
-  size_t all = 0, n = 0;
-  members m;
-  memset(&m, 0, sizeof m);
+/* Fails the queries of whose prefixes all shards together have more postings than one index may. */
+static void check_prefixes(const mpi_search *s, mpi_batch *b, gpuir_error *err) {
+  const uint64_t most = s->desc.prefix_postings ? s->desc.prefix_postings : GPUIR_MAX_QUERY_POSTINGS;
+  const size_t n = count_dfs(b);
+  uint64_t *postings = (uint64_t *)cli_resize(NULL, n, sizeof *postings);
+  size_t at = 0;
+  for (size_t i = 0; i < b->n; i++)
+    for (size_t j = 0; b->queries[i] && j < gpuir_query_dfs(b->queries[i], NULL, 0); j++)
+      postings[at++] = gpuir_query_prefix_postings(b->queries[i], j);
+  if (n) MPI_Allreduce(MPI_IN_PLACE, postings, (int)n, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
+  at = 0;
   for (size_t i = 0; i < b->n; i++) {
-    if (!b->queries[i] || !memchr(b->texts[i], '*', b->lens[i])) continue;
-    asked = 1; /* by what all ranks have: the text */
-    m.query = (uint32_t)i;
-    for (m.which = 0; !b->statuses[i] && m.which < gpuir_query_dfs(b->queries[i], NULL, 0); m.which++)
-      b->statuses[i] = gpuir_query_prefix(b->queries[i], m.which, put_member, &m, NULL);
+    const size_t own = b->queries[i] ? gpuir_query_dfs(b->queries[i], NULL, 0) : 0;
+    const char *why = too_many(postings + at, own, most);
+    at += own;
+    if (!why) continue;
+    b->statuses[i] = GPUIR_E_LIMIT;
+    if (err && !err[i].msg[0]) (void)snprintf(err[i].msg, sizeof err[i].msg, "%s", why);
   }
-  if (asked) {
-    own = (int)m.out.n;
-    MPI_Allgather(&own, 1, MPI_INT, counts, 1, MPI_INT, MPI_COMM_WORLD);
-    for (int r = 0; r < mpi_ranks; r++) {
-      places[r] = (int)all;
-      all += (size_t)counts[r];
-    }
-    unsigned char *bytes = (unsigned char *)cli_resize(NULL, all, 1);
-    member *list = (member *)cli_resize(NULL, all / 13 + 1, sizeof *list);
-    MPI_Allgatherv(m.out.p, own, MPI_BYTE, bytes, counts, places, MPI_BYTE, MPI_COMM_WORLD);
-    for (const unsigned char *p = bytes; p < bytes + all; p += 13 + p[12], n++) {
-      memcpy(&list[n].query, p, 4);
-      memcpy(&list[n].which, p + 4, 4);
-      memcpy(&list[n].df, p + 8, 4);
-      list[n].term = p + 12;
-    }
-    limit_prefixes(b, list, n);
-    free(bytes);
-    free(list);
-  }
+  free(postings);
   drop_failed(b);
-  for (size_t i = 0; err && i < b->n; i++)
-    if (b->statuses[i] == GPUIR_E_LIMIT && !err[i].msg[0])
-      (void)snprintf(err[i].msg, sizeof err[i].msg, "a prefix stands for more than %d terms, or 2^24 postings",
-          GPUIR_MAX_PREFIX_TERMS);
-  cli_buf_free(&m.out);
-  free(counts);
 }
 
 /* Weighs all queries by the df that any rank knows of their terms. */
 static void weigh(mpi_batch *b, gpuir_error *err) {
-  size_t n = 0, at = 0;
-  for (size_t i = 0; i < b->n; i++) n += b->queries[i] ? gpuir_query_dfs(b->queries[i], NULL, 0) : 0;
+  const size_t n = count_dfs(b);
+  size_t at = 0;
   uint32_t *dfs = (uint32_t *)cli_resize(NULL, n, sizeof *dfs);
   for (size_t i = 0; i < b->n; i++)
     if (b->queries[i]) at += gpuir_query_dfs(b->queries[i], dfs + at, n - at);
@@ -230,7 +183,7 @@ void mpi_parse(mpi_search *s, mpi_batch *b, int mode, gpuir_error *err) {
         gpuir_query_parse(s->shard->index, &desc, b->texts[i], b->lens[i], &b->queries[i], err ? &err[i] : NULL);
   }
   drop_failed(b);
-  if (prefixes) check_prefixes(b, err);
+  if (prefixes) check_prefixes(s, b, err);
   weigh(b, err);
 }
 
