@@ -4236,7 +4236,7 @@ GPUIR__ENCODES(gpuir__rice_encode) {
 /* ========
  * [06-lab-pfor]  codecs of the literature: PForDelta and its kin (pfd, newpfd, optpfd, pfd-list, parapfor)
  *
- * Uses      [02-vectors], [03-codecs], [04-bp128] (its packing).
+ * Uses      [03-codecs], [04-bp128] (its packing), [05-lab-unary].
  * Start at  gpuir__pfd_decode, gpuir__pfl_decode_block, gpuir__para_decode_block.
  * Tests     tests/unit/06_lab_pfor.c
  * ======*/
@@ -5088,7 +5088,7 @@ GPUIR__ENCODES(gpuir__para_encode) {
 /* ========
  * [07-lab-lines]  codecs of the literature: deviations from regression lines (lrc, lrcseg, seglrc, hslrc)
  *
- * Uses      [02-vectors], [03-codecs], [06-lab-pfor] (the segments of parapfor).
+ * Uses      [03-codecs], [05-lab-unary], [06-lab-pfor] (the segments of parapfor).
  * Start at  gpuir__line (a fitted line in fixed point), gpuir__lrc_decode, gpuir__hslrc_decode.
  * Tests     tests/unit/07_lab_lines.c
  * ======*/
@@ -6678,7 +6678,7 @@ static void gpuir__positions_find(gpuir__positions *p, const uint32_t *freqs, ui
 /* ========
  * [10-encoder]  the list encoder: from postings to streams, directory, bounds and seeds
  *
- * Uses      [08-codings], [09-postings].
+ * Uses      [03-codecs], [08-codings], [09-postings], [09b-positions].
  * Start at  gpuir__encode_list.
  * Tests     tests/unit/10_encoder.c
  * ======*/
@@ -8944,7 +8944,7 @@ static size_t gpuir__dict_encode(const gpuir__dict_terms *t, const gpuir__dict_f
  * decoders may read past its end. The header holds a checksum of the table, the table one of each
  * section. A reader skips sections that it does not know, unless they are marked as required.
  *
- * Uses      [01-base], [10-encoder] (its batches).
+ * Uses      [04-bp128], [09-postings], [10-encoder] (its batches), [11-analysis], [11b-dictionary].
  * Start at  gpuir__writer_create, gpuir__writer_put_batch, gpuir__writer_finish.
  * Tests     tests/unit/12_writer.c
  * ======*/
@@ -10140,8 +10140,9 @@ static int gpuir__writer_finish(gpuir__writer *w, const gpuir__index_meta *meta,
  * An index file is a segment here; [13b-snapshot] makes an index of one or more. Nothing here trusts an offset of the
  * file: what open does not check is checked where it is used.
  *
- * Uses      [08-codings], [09-postings], [11-analysis], the layout in [12-writer].
- * Start at  gpuir__segment_open, gpuir__list_open (a term's postings), gpuir__segment_verify.
+ * Uses      [03-codecs], [04-bp128], [08-codings], [09-postings], [09b-positions], [10-encoder], [11-analysis],
+ *           [11b-dictionary], [12-writer].
+ * Start at  gpuir__segment_open, gpuir__list_open (a term's postings).
  * Tests     tests/unit/13_reader.c
  * ======*/
 
@@ -11317,8 +11318,8 @@ static int gpuir__verify_shard(const gpuir__segment *ix, gpuir_error *err) {
  * to together: documents, tokens, their average length, and from it the norm. Segment by segment stands in its leaf.
  * Terms have numbers in their segments only, so functions that take such numbers need a snapshot of one segment.
  *
- * Uses      [09-postings] (norms), [11-analysis] (its pool), [13-reader].
- * Start at  gpuir__index_make, gpuir__leaf_df, gpuir__leaf_of, gpuir__only.
+ * Uses      [03-codecs], [08-codings], [09-postings] (norms), [11-analysis] (its pool), [12-writer], [13-reader].
+ * Start at  gpuir__index_make, gpuir__leaf_df, gpuir__leaf_of, gpuir__only, gpuir__segment_verify.
  * Tests     tests/unit/13b_snapshot.c
  * ======*/
 
@@ -12010,7 +12011,7 @@ GPUIR__COLD GPUIR_API int gpuir_verify(const gpuir_index *ix, gpuir_error *err) 
  * chains of slices in an arena (as in Lucene; the growth of slices after Büttcher and Clarke).
  * A full table is sorted and spilled as a run. At the end [15-merge] merges the runs.
  *
- * Uses      [01-base], [11-analysis].
+ * Uses      [03-codecs], [10-encoder], [11-analysis], [12-writer].
  * Start at  gpuir__worker_packet, gpuir__worker_count, gpuir__worker_spill, gpuir__run_next,
  *           gpuir__item_merge.
  * Tests     tests/unit/14_inversion.c
@@ -12981,7 +12982,7 @@ static inline uint64_t gpuir__item_merge(gpuir__chain *chains, const gpuir__part
  * Nothing that is written depends on which worker saw what: documents are numbered as they are
  * added, a term's postings are merged by docID, and terms by bytes.
  *
- * Uses      [10-encoder], [12-writer], [14-inversion].
+ * Uses      [08-codings], [10-encoder], [11-analysis], [12-writer], [14-inversion].
  * Start at  gpuir_builder_add_text, gpuir__builder_merge.
  * Tests     tests/unit/15_merge.c
  * ======*/
@@ -13730,7 +13731,8 @@ static int gpuir__builder_lists(gpuir_builder *b, uint64_t nruns, gpuir_error *e
 /* ========
  * [15b-builder]  builder: an index from postings; writing, making and unmaking
  *
- * Uses      [13-reader] (an index that is copied), [15-merge].
+ * Uses      [04-bp128], [08-codings], [10-encoder], [11-analysis], [11b-dictionary], [12-writer], [14-inversion],
+ *           [15-merge].
  * Start at  gpuir_builder_create, gpuir_builder_write, gpuir_builder_add_list.
  * Tests     tests/unit/15b_builder.c
  * ======*/
@@ -14213,7 +14215,7 @@ GPUIR__COLD GPUIR_API int gpuir_builder_create(const gpuir_builder_desc *desc, g
  * A query's text is words, phrases and prefixes, each of which becomes one term or more. What is scored as one is
  * called a term here, also a phrase, or all terms that a prefix stands for.
  *
- * Uses      [09-postings] (weights), [11-analysis], [13b-snapshot].
+ * Uses      [09-postings] (weights), [11-analysis], [11b-dictionary], [12-writer], [13-reader], [13b-snapshot].
  * Start at  gpuir_query_parse.
  * Tests     tests/unit/16_query.c
  * ======*/
@@ -15016,7 +15018,7 @@ GPUIR_API int gpuir_query_parse(const gpuir_index *ix, const gpuir_query_desc *d
  * (tf, length) pairs under the query's k1 and b; and the heap of the best k hits, whose worst entry is the
  * threshold that a document has to exceed.
  *
- * Uses      [09-postings].
+ * Uses      [09-postings], [12-writer], [13b-snapshot].
  * Start at  gpuir__bound, gpuir__topk_push, gpuir__topk_threshold.
  * Tests     tests/unit/17_topk.c
  * ======*/
@@ -15129,7 +15131,7 @@ static void gpuir__topk_pop(gpuir__topk *t, gpuir_hit *hits) {
  *                              them meets all docIDs of the block
  *     much longer lists        a block with one candidate is searched without decoding it (the codec's find)
  *
- * Uses      [02-vectors], [09-postings].
+ * Uses      [03-codecs], [09-postings].
  * Start at  gpuir__lookup_of_level (the table at the end), gpuir__pass, gpuir__operand.
  * Tests     tests/unit/18_lookup.c
  * ======*/
@@ -15743,7 +15745,7 @@ static inline uint32_t gpuir__lookup(gpuir__operand *o, const gpuir__pass *p) { 
  * a skip list. tools/lab/isect.h runs one prepared intersection, and tools/lab/arrays.h has the same methods for plain
  * arrays. With GPUIR_NO_LAB there are the methods' names alone, so that a searcher that asks for one is told why.
  *
- * Uses      [01-base], [07-lab-lines] (lines, the codec lrc), [09-postings], [18-lookup].
+ * Uses      [03-codecs], [07-lab-lines] (lines, the codec lrc), [08-codings], [09-postings], [18-lookup].
  * Start at  gpuir__method (the seam), gpuir__methods (the table), gpuir__operand_prepare.
  * Tests     tests/unit/19_methods.c
  * ======*/
@@ -16441,7 +16443,8 @@ static void gpuir__prepared_free(const gpuir_allocator *a, gpuir__prepared *made
  *     [23-exhaustive]  docID tiles and cursors: every posting, no bound; the reference that the others must equal
  *     count of OR      windows of bits and cursors, in [23-exhaustive]
  *
- * Uses      [13-reader], [16-query], [17-topk], [18-lookup]; [19-methods] if a method was asked for.
+ * Uses      [03-codecs], [09-postings], [12-writer], [13-reader], [13b-snapshot], [16-query], [17-topk],
+ *           [18-lookup], [19-methods].
  * Start at  gpuir__engine, gpuir__engine_open; gpuir__search_of_level (kernels); gpuir__tile.
  * Tests     tests/unit/20_engine.c
  * ======*/
@@ -17101,7 +17104,8 @@ static void gpuir__tile_offer(gpuir__engine *e, const gpuir__tile *t, uint32_t n
  * It works on decoded blocks and indices in lists, not posting by posting: a match's frequency is fetched, and its
  * length looked up, only while its score may still reach the threshold.
  *
- * Uses      [18-lookup], [19-methods] (another method that was asked for), [20-engine].
+ * Uses      [03-codecs], [09-postings], [12-writer], [13b-snapshot], [17-topk], [18-lookup], [19-methods] (another
+ *           method that was asked for), [20-engine].
  * Start at  gpuir__eval_and, the last function: from there upwards.
  * Tests     tests/unit/21_and.c
  * ======*/
@@ -17516,8 +17520,9 @@ static int gpuir__eval_and(gpuir__engine *e, unsigned npositive, uint64_t *count
  * A document's score for a phrase is bounded by what any member of the phrase would contribute with the phrase's
  * weight, since the phrase is at most as frequent there as each of its terms; of these bounds the least is taken.
  *
- * Uses      [09b-positions], [20-engine], [21-and].
- * Start at  gpuir__terms_open, gpuir__eval_phrases, gpuir__phrase_frequency.
+ * Uses      [03-codecs], [08-codings], [09-postings], [09b-positions], [13-reader], [16-query], [17-topk],
+ *           [18-lookup], [20-engine], [21-and].
+ * Start at  gpuir__terms_open, gpuir__eval_phrases, gpuir__phrase_frequencies.
  * Tests     tests/unit/21b_phrases.c
  * ======*/
 
@@ -18573,7 +18578,7 @@ static int gpuir__eval_phrases(gpuir__engine *e, const gpuir_query *q, size_t le
  *
  * It works on blocks: a block is decoded when a tile wants it, and its postings are added or filtered together.
  *
- * Uses      [18-lookup], [20-engine].
+ * Uses      [03-codecs], [09-postings], [12-writer], [13-reader], [16-query], [17-topk], [18-lookup], [20-engine].
  * Start at  gpuir__eval_or, the last function: from there upwards; gpuir__or_tile scores one tile.
  * Tests     tests/unit/22_or.c
  * ======*/
@@ -19183,7 +19188,7 @@ static int gpuir__or_is_joint(const gpuir__engine *e, const gpuir_query *q) {
  *
  * Both work on cursors, block by block.
  *
- * Uses      [20-engine].
+ * Uses      [09-postings], [12-writer], [17-topk], [20-engine].
  * Start at  gpuir__eval_exhaustive, gpuir__count_or: each the last of its functions.
  * Tests     tests/unit/23_exhaustive.c
  * ======*/
@@ -19414,7 +19419,9 @@ static int gpuir__count_or(gpuir__engine *e, unsigned npositive, uint64_t *count
  * The public functions that search: which evaluator serves which mode, a batch's queries shared out to threads, or
  * handed to a backend such as gpuir_cuda.cu; explanations of one document's score; the cursor that users step.
  *
- * Uses      all parts above.
+ * Uses      [03-codecs], [09-postings], [09b-positions], [10-encoder], [11-analysis], [12-writer], [13-reader],
+ *           [13b-snapshot], [14-inversion], [15-merge], [15b-builder], [16-query], [17-topk], [18-lookup],
+ *           [19-methods], [20-engine], [21-and], [21b-phrases], [22-or], [23-exhaustive].
  * Start at  gpuir_search, gpuir_search_batch; gpuir__engine_mode (which evaluator serves which mode).
  * Tests     tests/unit/24_execution.c
  * ======*/
@@ -20365,7 +20372,7 @@ GPUIR__COLD static int gpuir__index_open(const gpuir_allocator *a, const char *p
  * A reader takes no lock: if a segment of the manifest has gone, or is another one, the writer has replaced the
  * manifest meanwhile.
  *
- * Uses      [03-codecs] (variable bytes), [13b-snapshot].
+ * Uses      [03-codecs] (variable bytes), [11-analysis], [12-writer], [13-reader], [13b-snapshot], [24-execution].
  * Start at  gpuir__manifest_parse, gpuir__folder_open, gpuir_open.
  * Tests     tests/unit/25_folder.c
  * ======*/
@@ -20728,7 +20735,8 @@ GPUIR__COLD GPUIR_API int gpuir_open(const char *path, const gpuir_open_desc *de
  * One thread uses the handle, and a second one may merge: the mutex guards the list of segments, and is not held while
  * a segment is written or merged.
  *
- * Uses      [13b-snapshot], [15b-builder], [25-folder].
+ * Uses      [11-analysis], [12-writer], [13-reader], [13b-snapshot], [15-merge], [15b-builder], [24-execution],
+ *           [25-folder].
  * Start at  gpuir_live_refresh, gpuir_live_commit, gpuir_live_open.
  * Tests     tests/unit/26_live.c
  * ======*/
@@ -21891,7 +21899,8 @@ GPUIR__COLD GPUIR_API int gpuir_live_open(const gpuir_live_desc *desc, gpuir_liv
  *
  * The list is locked at the beginning and at the end only. What is deleted meanwhile is deleted from the result then.
  *
- * Uses      [13b-snapshot], [15b-builder], [26-live].
+ * Uses      [03-codecs], [09-postings], [11b-dictionary], [12-writer], [13-reader], [13b-snapshot], [14-inversion],
+ *           [15-merge], [15b-builder], [25-folder], [26-live].
  * Start at  gpuir_live_merge, gpuir__live_choose, gpuir__fusion_swap.
  * Tests     tests/unit/27_live_merge.c
  * ======*/
@@ -22342,7 +22351,7 @@ GPUIR__COLD GPUIR_API int gpuir_live_merge(gpuir_live *l, int all, int *more, gp
  * The most valuable window becomes a passage, the earliest and shortest of equal ones; it grows to its paragraph; and
  * so on, until all terms of the text are shown or the budget is spent. All of this is in integers: the same everywhere.
  *
- * Uses      [11-analysis], [13-reader], [16-query].
+ * Uses      [11-analysis], [13b-snapshot], [16-query].
  * Start at  gpuir_passages.
  * Tests     tests/unit/28_passages.c
  * ======*/
@@ -22969,7 +22978,7 @@ GPUIR__COLD GPUIR_API int gpuir_doc_passages(const gpuir_query *q, const gpuir_p
  * of the table of distances is one character of such a term, and where all of a row is too large, terms that share the
  * characters so far are passed over. Where the first character differs, the few spellings are looked up.
  *
- * Uses      [11-analysis], [11b-dictionary], [13b-snapshot], [16-query].
+ * Uses      [11-analysis], [11b-dictionary], [12-writer], [13b-snapshot], [16-query].
  * Start at  gpuir_terms_near.
  * Tests     tests/unit/29_near.c
  * ======*/
@@ -23425,7 +23434,7 @@ static gpuir_task *gpuir__inbox_take(gpuir__inbox *b, uint64_t *key) {
  * batches that form while one runs (Ao et al. 2011); no query moves from device to CPU (Griffin 2018), as under load
  * batches gain far more (tools/results/schedulers).
  *
- * Uses      [16-query], [20-engine], [24-execution], [29b-queues].
+ * Uses      [12-writer], [16-query], [20-engine], [24-execution], [29b-queues].
  * Start at  gpuir_pool_create, gpuir_pool_submit; gpuir__crew_work (a thread), gpuir__device_work (a device's).
  * Tests     tests/unit/30_pool.c
  * ======*/

@@ -4,7 +4,8 @@
     contents   each tag of the contents has one banner, its entry points are defined in that part, its test exists
     banners    each part says what it uses, where to start and what tests it; parts stand in order
     functions  no function has over 70 lines
-    ladder     no private function is declared ahead of its definition
+    ladder     no private function is declared ahead of its definition, and no room uses a later one
+    uses       what a banner says under "Uses" is what the room uses; what stands under "Start at" is defined there
     selftest   the checks above find what they look for
 """
 import os
@@ -12,6 +13,14 @@ import re
 import sys
 
 MOST_FUNCTION = 70
+# Names that a room announces and a later one defines.
+ANNOUNCED = {
+    "gpuir__bp128_view",  # [03-codecs] has an open list's state in one union
+    "gpuir__line",  # the same
+    "gpuir_builder",  # an inversion's workers know the builder that they work for
+    "gpuir__prepared",  # an operand carries what a method prepared
+}
+GROUND = ("01-base", "02-vectors")  # all use them: no banner has to say so
 UNITS = ("gpuir.h", "gpuir_cuda.cu", "tools/lab/gpuir_lab.cu")
 
 
@@ -121,13 +130,75 @@ def check_functions(root, _):
     return wrong
 
 
+def defined(code):
+    """The names that a room's code defines."""
+    names = set(re.findall(r"#\s*define (GPUIR_\w+)", code)) | set(re.findall(r"\}\s*(gpuir_\w+);", code))
+    names |= set(re.findall(r"struct (gpuir_\w+) \{", code))
+    names |= set(re.findall(r"^typedef [^;{]*?\b(gpuir__\w+)[;\[]", code, re.M))
+    names |= set(re.findall(r"^typedef [^;{]*?\(\*(gpuir__\w+)\)", code, re.M))
+    for constants in re.findall(r"^enum[^{]*\{(.*?)\}", code, re.M | re.S):
+        names |= set(re.findall(r"\b(GPUIR__\w+)\b", constants))
+    for line in re.findall(r"^(?![ #}])(?!typedef)[^\n]*", code, re.M):
+        for pattern in (r"\b(gpuir_\w+)\s*[(\[]", r"GPUIR__(?:DE|EN)CODES\((\w+)\)", r"static const [\w ]+?\**\b(gpuir__\w+)"):
+            names |= set(re.findall(pattern, line)[:1])
+    return names
+
+
+def rooms(text):
+    """{tag: (banner, code)} of the implementation's rooms, in order."""
+    return {tag: (part[2], without_comments(part[3])) for tag, part in banners(text).items() if part}
+
+
+def measured(text):
+    """{tag: {tag of another room: names of it}}, by the names that stand in the code."""
+    owner, uses = {}, {}
+    for tag, (_, code) in rooms(text).items():
+        for name in defined(code):
+            owner.setdefault(name, tag)
+    for tag, (_, code) in rooms(text).items():
+        uses[tag] = {}
+        for name in sorted(set(re.findall(r"\b(?:gpuir_|GPUIR_)\w+", code))):
+            if owner.get(name, tag) != tag:
+                uses[tag].setdefault(owner[name], []).append(name)
+    return uses
+
+
+def said(banner, tags):
+    """The rooms that a banner names under "Uses"; "[a] to [b]" names those between them too."""
+    found = re.search(r"^ \* Uses(.*?)^ \* (?:Start at|Tests)", banner, re.M | re.S)
+    listed = found.group(1) if found else ""
+    names = set(re.findall(r"\[(\d\d[a-z]?-[\w-]+)\]", listed))
+    for a, b in re.findall(r"\[(\d\d[a-z]?-[\w-]+)\] to\s[\s*]*\[(\d\d[a-z]?-[\w-]+)\]", listed):
+        names |= set(tags[tags.index(a) : tags.index(b) + 1]) if a in tags and b in tags else set()
+    return names
+
+
+def check_uses(_, text):
+    wrong, uses = [], measured(text)
+    tags = list(uses)
+    for tag, (banner, code) in rooms(text).items():
+        used = {other for other in uses[tag] if tags.index(other) < tags.index(tag)} - set(GROUND)
+        names = said(banner, tags) - set(GROUND)
+        wrong += [f"[{tag}] uses [{other}] ({uses[tag][other][0]}), and its banner does not say so"
+                  for other in sorted(used - names)]
+        wrong += [f"[{tag}]: the banner says that it uses [{other}], and it does not" for other in sorted(names - used)]
+        found = re.search(r"^ \* Start at(.*?)^ \* Tests", banner, re.M | re.S)
+        wrong += [f"[{tag}]: start at {name}, which is not defined there"
+                  for name in re.findall(r"gpuir_\w+", found.group(1) if found else "") if name not in defined(code)]
+    return wrong
+
+
 def check_ladder(_, text):
-    code = without_comments(text)
-    return [
+    code, uses = without_comments(text), measured(text)
+    tags = list(uses)
+    ahead = [
         f"{m.group(1)} is declared ahead"
         for m in re.finditer(r"^static\s[^;{}=()]*?\b(\w+)\([^;{}]*\);", code, re.M)
         if "(*" not in m.group(0)
     ]
+    return ahead + [f"[{tag}] uses {name} of [{other}], which stands behind it"
+                    for tag in tags for other in uses[tag] if tags.index(other) > tags.index(tag)
+                    for name in uses[tag][other] if name not in ANNOUNCED]
 
 
 def selftest(root, text):
@@ -151,6 +222,13 @@ def selftest(root, text):
             wrong.append("functions: a long one is not found")
     if len(check_ladder(root, insert("static int f(int a,\n             int b);\n"))) <= len(check_ladder(root, text)):
         wrong.append("ladder: a declaration is not found")
+    early = text.replace("static int gpuir__fail(", "#define GPUIR__EARLY gpuir__eval_or\nstatic int gpuir__fail(", 1)
+    if early == text or not [w for w in check_ladder(root, early) if "gpuir__eval_or" in w]:
+        wrong.append("ladder: a use of a later room is not found")
+    for find, put in ((" * Start at  gpuir__eval_and", " * Start at  gpuir__eval_both"), ("[18-lookup], [20-engine]", "[20-engine]"),
+                      (" * Start at  gpuir__eval_or", " * Uses      [30-pool].\n * Start at  gpuir__eval_or")):
+        if find not in text or len(check_uses(root, text.replace(find, put))) <= len(check_uses(root, text)):
+            wrong.append(f"uses: {put!r} is not found")
     return wrong
 
 
@@ -159,7 +237,7 @@ def main():
         sys.exit(__doc__)
     root, check = sys.argv[1:]
     checks = {"contents": check_contents, "banners": check_banners, "functions": check_functions,
-              "ladder": check_ladder, "selftest": selftest}
+              "ladder": check_ladder, "uses": check_uses, "selftest": selftest}
     with open(os.path.join(root, "gpuir.h"), encoding="utf-8") as f:
         wrong = checks[check](root, f.read())
     for what in wrong:

@@ -2,7 +2,7 @@
 /* ========
  * [06-lab-pfor]  codecs of the literature: PForDelta and its kin (pfd, newpfd, optpfd, pfd-list, parapfor)
  *
- * Uses      [02-vectors], [03-codecs], [04-bp128] (its packing).
+ * Uses      [03-codecs], [04-bp128] (its packing), [05-lab-unary].
  * Start at  gpuir__pfd_decode, gpuir__pfl_decode_block, gpuir__para_decode_block.
  * Tests     tests/unit/06_lab_pfor.c
  * ======*/

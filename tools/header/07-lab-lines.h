@@ -2,7 +2,7 @@
 /* ========
  * [07-lab-lines]  codecs of the literature: deviations from regression lines (lrc, lrcseg, seglrc, hslrc)
  *
- * Uses      [02-vectors], [03-codecs], [06-lab-pfor] (the segments of parapfor).
+ * Uses      [03-codecs], [05-lab-unary], [06-lab-pfor] (the segments of parapfor).
  * Start at  gpuir__line (a fitted line in fixed point), gpuir__lrc_decode, gpuir__hslrc_decode.
  * Tests     tests/unit/07_lab_lines.c
  * ======*/

@@ -2,7 +2,7 @@
 /* ========
  * [10-encoder]  the list encoder: from postings to streams, directory, bounds and seeds
  *
- * Uses      [08-codings], [09-postings].
+ * Uses      [03-codecs], [08-codings], [09-postings], [09b-positions].
  * Start at  gpuir__encode_list.
  * Tests     tests/unit/10_encoder.c
  * ======*/

@@ -5,8 +5,9 @@
  * An index file is a segment here; [13b-snapshot] makes an index of one or more. Nothing here trusts an offset of the
  * file: what open does not check is checked where it is used.
  *
- * Uses      [08-codings], [09-postings], [11-analysis], the layout in [12-writer].
- * Start at  gpuir__segment_open, gpuir__list_open (a term's postings), gpuir__segment_verify.
+ * Uses      [03-codecs], [04-bp128], [08-codings], [09-postings], [09b-positions], [10-encoder], [11-analysis],
+ *           [11b-dictionary], [12-writer].
+ * Start at  gpuir__segment_open, gpuir__list_open (a term's postings).
  * Tests     tests/unit/13_reader.c
  * ======*/
 

@@ -5,7 +5,7 @@
  * A query's text is words, phrases and prefixes, each of which becomes one term or more. What is scored as one is
  * called a term here, also a phrase, or all terms that a prefix stands for.
  *
- * Uses      [09-postings] (weights), [11-analysis], [13b-snapshot].
+ * Uses      [09-postings] (weights), [11-analysis], [11b-dictionary], [12-writer], [13-reader], [13b-snapshot].
  * Start at  gpuir_query_parse.
  * Tests     tests/unit/16_query.c
  * ======*/

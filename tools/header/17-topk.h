@@ -6,7 +6,7 @@
  * (tf, length) pairs under the query's k1 and b; and the heap of the best k hits, whose worst entry is the
  * threshold that a document has to exceed.
  *
- * Uses      [09-postings].
+ * Uses      [09-postings], [12-writer], [13b-snapshot].
  * Start at  gpuir__bound, gpuir__topk_push, gpuir__topk_threshold.
  * Tests     tests/unit/17_topk.c
  * ======*/

@@ -11,7 +11,7 @@
  *                              them meets all docIDs of the block
  *     much longer lists        a block with one candidate is searched without decoding it (the codec's find)
  *
- * Uses      [02-vectors], [09-postings].
+ * Uses      [03-codecs], [09-postings].
  * Start at  gpuir__lookup_of_level (the table at the end), gpuir__pass, gpuir__operand.
  * Tests     tests/unit/18_lookup.c
  * ======*/

@@ -7,7 +7,7 @@
  * a skip list. tools/lab/isect.h runs one prepared intersection, and tools/lab/arrays.h has the same methods for plain
  * arrays. With GPUIR_NO_LAB there are the methods' names alone, so that a searcher that asks for one is told why.
  *
- * Uses      [01-base], [07-lab-lines] (lines, the codec lrc), [09-postings], [18-lookup].
+ * Uses      [03-codecs], [07-lab-lines] (lines, the codec lrc), [08-codings], [09-postings], [18-lookup].
  * Start at  gpuir__method (the seam), gpuir__methods (the table), gpuir__operand_prepare.
  * Tests     tests/unit/19_methods.c
  * ======*/

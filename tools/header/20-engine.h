@@ -9,7 +9,8 @@
  *     [23-exhaustive]  docID tiles and cursors: every posting, no bound; the reference that the others must equal
  *     count of OR      windows of bits and cursors, in [23-exhaustive]
  *
- * Uses      [13-reader], [16-query], [17-topk], [18-lookup]; [19-methods] if a method was asked for.
+ * Uses      [03-codecs], [09-postings], [12-writer], [13-reader], [13b-snapshot], [16-query], [17-topk],
+ *           [18-lookup], [19-methods].
  * Start at  gpuir__engine, gpuir__engine_open; gpuir__search_of_level (kernels); gpuir__tile.
  * Tests     tests/unit/20_engine.c
  * ======*/

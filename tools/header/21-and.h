@@ -10,7 +10,8 @@
  * It works on decoded blocks and indices in lists, not posting by posting: a match's frequency is fetched, and its
  * length looked up, only while its score may still reach the threshold.
  *
- * Uses      [18-lookup], [19-methods] (another method that was asked for), [20-engine].
+ * Uses      [03-codecs], [09-postings], [12-writer], [13b-snapshot], [17-topk], [18-lookup], [19-methods] (another
+ *           method that was asked for), [20-engine].
  * Start at  gpuir__eval_and, the last function: from there upwards.
  * Tests     tests/unit/21_and.c
  * ======*/

@@ -11,8 +11,9 @@
  * A document's score for a phrase is bounded by what any member of the phrase would contribute with the phrase's
  * weight, since the phrase is at most as frequent there as each of its terms; of these bounds the least is taken.
  *
- * Uses      [09b-positions], [20-engine], [21-and].
- * Start at  gpuir__terms_open, gpuir__eval_phrases, gpuir__phrase_frequency.
+ * Uses      [03-codecs], [08-codings], [09-postings], [09b-positions], [13-reader], [16-query], [17-topk],
+ *           [18-lookup], [20-engine], [21-and].
+ * Start at  gpuir__terms_open, gpuir__eval_phrases, gpuir__phrase_frequencies.
  * Tests     tests/unit/21b_phrases.c
  * ======*/
 

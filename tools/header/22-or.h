@@ -12,7 +12,7 @@
  *
  * It works on blocks: a block is decoded when a tile wants it, and its postings are added or filtered together.
  *
- * Uses      [18-lookup], [20-engine].
+ * Uses      [03-codecs], [09-postings], [12-writer], [13-reader], [16-query], [17-topk], [18-lookup], [20-engine].
  * Start at  gpuir__eval_or, the last function: from there upwards; gpuir__or_tile scores one tile.
  * Tests     tests/unit/22_or.c
  * ======*/

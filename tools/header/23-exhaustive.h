@@ -10,7 +10,7 @@
  *
  * Both work on cursors, block by block.
  *
- * Uses      [20-engine].
+ * Uses      [09-postings], [12-writer], [17-topk], [20-engine].
  * Start at  gpuir__eval_exhaustive, gpuir__count_or: each the last of its functions.
  * Tests     tests/unit/23_exhaustive.c
  * ======*/

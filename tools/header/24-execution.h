@@ -5,7 +5,9 @@
  * The public functions that search: which evaluator serves which mode, a batch's queries shared out to threads, or
  * handed to a backend such as gpuir_cuda.cu; explanations of one document's score; the cursor that users step.
  *
- * Uses      all parts above.
+ * Uses      [03-codecs], [09-postings], [09b-positions], [10-encoder], [11-analysis], [12-writer], [13-reader],
+ *           [13b-snapshot], [14-inversion], [15-merge], [15b-builder], [16-query], [17-topk], [18-lookup],
+ *           [19-methods], [20-engine], [21-and], [21b-phrases], [22-or], [23-exhaustive].
  * Start at  gpuir_search, gpuir_search_batch; gpuir__engine_mode (which evaluator serves which mode).
  * Tests     tests/unit/24_execution.c
  * ======*/

@@ -8,7 +8,8 @@
  * One thread uses the handle, and a second one may merge: the mutex guards the list of segments, and is not held while
  * a segment is written or merged.
  *
- * Uses      [13b-snapshot], [15b-builder], [25-folder].
+ * Uses      [11-analysis], [12-writer], [13-reader], [13b-snapshot], [15-merge], [15b-builder], [24-execution],
+ *           [25-folder].
  * Start at  gpuir_live_refresh, gpuir_live_commit, gpuir_live_open.
  * Tests     tests/unit/26_live.c
  * ======*/

@@ -9,7 +9,8 @@
  *
  * The list is locked at the beginning and at the end only. What is deleted meanwhile is deleted from the result then.
  *
- * Uses      [13b-snapshot], [15b-builder], [26-live].
+ * Uses      [03-codecs], [09-postings], [11b-dictionary], [12-writer], [13-reader], [13b-snapshot], [14-inversion],
+ *           [15-merge], [15b-builder], [25-folder], [26-live].
  * Start at  gpuir_live_merge, gpuir__live_choose, gpuir__fusion_swap.
  * Tests     tests/unit/27_live_merge.c
  * ======*/

@@ -28,7 +28,7 @@
  * batches that form while one runs (Ao et al. 2011); no query moves from device to CPU (Griffin 2018), as under load
  * batches gain far more (tools/results/schedulers).
  *
- * Uses      [16-query], [20-engine], [24-execution], [29b-queues].
+ * Uses      [12-writer], [16-query], [20-engine], [24-execution], [29b-queues].
  * Start at  gpuir_pool_create, gpuir_pool_submit; gpuir__crew_work (a thread), gpuir__device_work (a device's).
  * Tests     tests/unit/30_pool.c
  * ======*/
