@@ -114,6 +114,8 @@ COMPILE = $(C99) $(if $(DEV),$(SOONER),$(CFLAGS)) -I$(B)/include -I. -MMD -MP
 COMPILE_WHOLE = $(C99) $(CFLAGS) -I. -MMD -MP
 # Programs that run once: what is saved in compiling is more than is lost in running them. -g1 has the lines.
 SOONER  = $(patsubst -g,-g1,$(patsubst -O3,-O1,$(patsubst -O2,-O1,$(CFLAGS))))
+# In tests small indexes have dense lists where they are asked for, in fuzzers without being asked, too.
+DENSE   = -DGPUIR__DENSE_LEAST=1u -DGPUIR__DENSE_DEFAULT
 # What all tests of private functions run.
 SHARED  = $(patsubst -g,-g1,$(patsubst -O3,-O2,$(CFLAGS)))
 
@@ -408,7 +410,7 @@ $(B)/obj/fuse/%.o: fuse/%.c $(B)/flags $(B)/gpu
 	@mkdir -p $(@D)
 	$(Q)$(COMPILE) $(GPU_DEFINE) $(patsubst -I%,-isystem %,$(FUSE_CFLAGS)) -c -o $@ $<
 
-# Tests of private functions include private.h, and share one object that defines these (see private.awk).
+# Tests of private functions include private.h. All tests share one object, which defines these, too (see private.awk).
 $(B)/private/private.h: tests/support/private.awk $(HEADER_ROOMS)
 	@mkdir -p $(@D)
 	$(Q)LC_ALL=C awk -f $^ >$@.new
@@ -420,16 +422,18 @@ $(B)/private/private.c: tests/support/private.awk gpuir.h
 
 $(B)/private/private.o: $(B)/private/private.c $(B)/flags
 	$(call say,CC,$@)
-	$(Q)$(COMPILE_WHOLE) $(SHARED) -c -o $@ $<
+	$(Q)$(COMPILE_WHOLE) $(SHARED) $(DENSE)=0u -c -o $@ $<
 
-is_private = $(findstring "private.h",$(file <$(1)))
+$(B)/private/private.a: $(B)/private/private.o
+	$(call say,AR,$@)
+	$(Q)rm -f $@ && $(AR) rcs $@ $<
 
-$(B)/tests/%: tests/%.c $(if $(DEV),,$(B)/libgpuir.a $(B)/private/private.o) $(B)/flags \
+$(B)/tests/%: tests/%.c $(if $(DEV),,$(B)/private/private.a) $(B)/flags \
     | $(B)/private/private.h $(LIBRARY)
 	$(call say,CC,$@)
 	@mkdir -p $(@D)
-	$(Q)$(COMPILE) $(SOONER) -I$(B)/private -Itests/support $(LDFLAGS) -o $@ $< \
-	  $(if $(DEV),$(LINK_LIBRARY),$(if $(call is_private,$<),$(B)/private/private.o,$(B)/libgpuir.a)) -lcmocka $(LIBS)
+	$(Q)$(COMPILE) $(SOONER) $(if $(DEV),,$(DENSE)=0u) -I$(B)/private -Itests/support $(LDFLAGS) -o $@ $< \
+	  $(if $(DEV),$(LINK_LIBRARY),$(B)/private/private.a) -lcmocka $(LIBS)
 
 # Damaged indexes are of use only where the smallest wrong access is noticed. The fuzzers' library serves, if there is
 # one.
@@ -437,7 +441,7 @@ $(B)/asan/tests/fuzz/mutate: tests/fuzz/mutate.c tests/fuzz/library.c $(B)/priva
     $(if $(CAN_FUZZ),$(B)/fuzz/library.o) $(B)/flags
 	$(call say,CC,$@)
 	@mkdir -p $(@D)
-	$(Q)$(if $(CAN_FUZZ),$(FUZZ_CC),$(CC) -std=c99 $(WARNINGS) $(CPPFLAGS) $(DEFINES) $(SANITIZE) \
+	$(Q)$(if $(CAN_FUZZ),$(FUZZ_CC),$(CC) -std=c99 $(WARNINGS) $(CPPFLAGS) $(DEFINES) $(DENSE)=24u $(SANITIZE) \
 	  -fsanitize=address,undefined -I. -I$(B)/private -Itests/support -MMD -MP) \
 	  -o $@ $< $(if $(CAN_FUZZ),$(B)/fuzz/library.o,tests/fuzz/library.c) $(LIBS)
 
@@ -552,7 +556,7 @@ sanitize:
 # Each fuzzer is one C file with its purpose at the top; what it found worth keeping stays in build/fuzz.
 FUZZ_SECONDS ?= 60
 FUZZ_CC = $(CLANG) -std=c99 -O1 -g1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all \
-          $(DEFINES) -I. -I$(B)/private -Itests/support -MMD -MP
+          $(DEFINES) $(DENSE)=24u -I. -I$(B)/private -Itests/support -MMD -MP
 
 # The library that they share.
 $(B)/fuzz/library.o: tests/fuzz/library.c $(B)/private/private.c $(B)/flags

@@ -41,6 +41,7 @@
  *     [08-codings]     the tables of codecs; how users spell them   gpuir__coding_parse
  *     [09-postings]    scores, bounds, records, list views, cursor  gpuir__contribution gpuir__cursor_seek
  *     [09b-positions]  where in its documents a term stands         gpuir__positions_encode gpuir__occurrences_next
+ *     [09c-dense]      bits, ranks and peaks of frequent terms      gpuir__dense_fill gpuir__dense_rank
  *     [10-encoder]     from postings to streams and directory       gpuir__encode_list
  *     [11-analysis]    from text to terms                           gpuir__analyze gpuir__pool_take
  *     [11b-dictionary] terms and records, front-coded in blocks     gpuir__dict_find gpuir__dict_encode
@@ -468,6 +469,8 @@ typedef struct gpuir_progress {
   uint64_t postings_done, postings_total;
 } gpuir_progress;
 
+#define GPUIR_DENSE_NONE (-1) /* see gpuir_builder_desc.dense */
+
 /* Codecs of docIDs, "NAME" or "NAME:PARAM" (the index keeps the string):
  *   bp128, vbyte, pfd, newpfd, optpfd, ef, rice
  *   qs[:C]                  C, 0.25 to 4 (1): log2 of C u / n lower bits
@@ -499,6 +502,10 @@ typedef struct gpuir_builder_desc {
    * interpreted. NULL: not known */
   const char *order;
   int simd; /* GPUIR_SIMD_ level */
+  /* Lists of at least one document in so many, 1 to 128, get bits beside their blocks, in an index of 65,536 documents
+   * or more: searches and counts of frequent words take a fraction of the time, the file grows. The hits are the same.
+   * 0: the default (none); GPUIR_DENSE_NONE: no list. */
+  int dense;
   /* An open index whose analyzer is taken in place of `analyzer`, and from which come the codecs, k1, b, the
    * description, the filters and the order that are not given here. Needed only while the builder is created. NULL:
    * none. */
@@ -1236,6 +1243,8 @@ GPUIR_API int gpuir_codec_get_info(const gpuir_index *index, int docids, gpuir_c
  *                essential, all others are
  *   tile         a range of docIDs, a power of two long, that is evaluated at a time
  *   accumulator  one document's score as far as it has been added up
+ *   dense        a list of so many documents that it has a bit for each beside its blocks; its peaks
+ *                are the greatest saturations of 64 documents each
  *   seed         a k-th greatest contribution of a list, stored so that an OR starts with a threshold
  *   run          the builder's sorted postings of some documents, in memory or spilled to a file
  *   spool        a temporary file that is written from front to back
@@ -6244,6 +6253,24 @@ typedef struct gpuir__long {
 
 /* ---- list views: one term's postings, opened */
 
+#define GPUIR__DENSE_LINE 512u /* documents of a line: 8 words of bits, a rank, 8 peaks */
+#define GPUIR__DENSE_WINDOW 64u /* documents of a window: a word of bits, a peak */
+
+/* What a dense list has of a line. */
+typedef struct gpuir__dense_bits {
+  uint64_t word[8]; /* bit d % 64 of word d / 64: the list holds document d of the line */
+} gpuir__dense_bits;
+typedef struct gpuir__dense_peaks {
+  uint8_t of[8]; /* [window] the greatest saturation, see gpuir__dense_peak; 0: no posting */
+} gpuir__dense_peaks;
+
+/* What a dense list has beside its blocks, see [09c-dense]. */
+typedef struct gpuir__dense {
+  const gpuir__dense_bits *bits; /* [line]; NULL: the list is not dense */
+  const uint32_t *rank; /* [line] postings before it */
+  const gpuir__dense_peaks *peaks; /* [line] */
+} gpuir__dense;
+
 typedef struct gpuir__list {
   uint32_t df, nblocks; /* postings; blocks of GPUIR__BLOCK postings, the last one may have fewer */
   uint32_t one_docid, one_tf; /* the posting of a list with df 1 */
@@ -6255,6 +6282,7 @@ typedef struct gpuir__list {
   uint64_t positions_len;
   const uint32_t *positions_off; /* long lists: [block] where its positions begin, in units of 4 bytes */
   gpuir__stream docs, freqs;
+  gpuir__dense dense;
   void *memory; /* scratch of the codecs */
   size_t memory_size;
 } gpuir__list;
@@ -6676,9 +6704,109 @@ static void gpuir__positions_find(gpuir__positions *p, const uint32_t *freqs, ui
 }
 
 /* ========
+ * [09c-dense]  dense lists: bits, ranks and peaks beside the blocks
+ *
+ * A list of at least one document in D is dense. Beside its blocks, which stay as they are, it has a bit a document, the
+ * number of bits before each 512 documents, and of each 64 documents the greatest saturation, tf / (tf + K), rounded up
+ * to a byte. What is looked up in such a list is found by its bit, and its index by its rank, where a block would have
+ * to be found and decoded. A file without them has the same hits.
+ *
+ * (A rank directory over bits: Jacobson, "Space-efficient static trees and graphs", FOCS 1989. Greatest contributions
+ * of fixed docID windows: Dimopoulos, Nepomnyachiy & Suel, "Optimizing top-k document retrieval strategies for
+ * block-max indexes", WSDM 2013, section 4.)
+ *
+ * Uses      [09-postings].
+ * Start at  gpuir__dense_is, gpuir__dense_fill, gpuir__dense_rank.
+ * Tests     tests/unit/09c_dense.c
+ * ======*/
+
+/* An index of fewer documents has no dense lists: there a list has at most 512 blocks. */
+#ifndef GPUIR__DENSE_LEAST
+#define GPUIR__DENSE_LEAST 65536u
+#endif
+
+/* D of an index whose builder was told none; 0: no list is dense. */
+#ifndef GPUIR__DENSE_DEFAULT
+#define GPUIR__DENSE_DEFAULT 0u
+#endif
+
+#define GPUIR__DENSE_MOST 128u /* the greatest D */
+/* Returns the lines of so many documents. */
+static inline uint64_t gpuir__dense_lines(uint64_t documents) {
+  return (documents + GPUIR__DENSE_LINE - 1) / GPUIR__DENSE_LINE;
+}
+
+/* Says whether a list of df postings is dense, for this D. */
+static inline int gpuir__dense_is(uint64_t documents, uint32_t df, unsigned d) {
+  return documents >= GPUIR__DENSE_LEAST && df > GPUIR__SHORT_MAX && (uint64_t)df * d >= documents;
+}
+
+/* Returns the D that the meta section states: "0", "1" to "128"; anything else is the default. */
+static unsigned gpuir__dense_stated(const char *text) {
+  unsigned d = 0, i;
+  for (i = 0; i < 3 && text[i] >= '0' && text[i] <= '9'; i++) d = d * 10 + (unsigned)(text[i] - '0');
+  return i && !text[i] && d <= GPUIR__DENSE_MOST ? d : GPUIR__DENSE_DEFAULT;
+}
+
+/* Computes a posting's saturation in units of 1/255, rounded up: 1 to 255. No product meets a sum, so nothing can be
+ * fused: the byte is the same wherever it is computed. */
+static inline uint32_t gpuir__dense_peak(uint32_t tf, float norm) {
+  const double f = (double)(tf < GPUIR__CAP ? tf : GPUIR__CAP), x = 255.0 * f / (f + (double)norm);
+  const uint32_t whole = (uint32_t)x;
+  return whole + ((double)whole < x);
+}
+
+/* Where a dense list's lines are written. */
+typedef struct gpuir__dense_target {
+  gpuir__dense_bits *bits;
+  uint32_t *rank;
+  gpuir__dense_peaks *peaks;
+} gpuir__dense_target;
+
+/* Fills the lines of a list, which are zeros. docs ascend; norm and lengths: the file's own. */
+static void gpuir__dense_fill(const gpuir__dense_target *to, uint64_t lines, const uint32_t *docs, const uint32_t *tfs,
+    uint32_t df, gpuir__norm norm, const uint32_t *lengths) {
+  uint64_t line = 0;
+  uint32_t i;
+  for (i = 0; i < df; i++) {
+    const uint32_t d = docs[i], at = d / GPUIR__DENSE_LINE, w = d / GPUIR__DENSE_WINDOW % 8;
+    const uint32_t peak = gpuir__dense_peak(tfs[i], gpuir__norm_of(norm.a, norm.b, lengths[d]));
+    while (line <= at) to->rank[line++] = i;
+    to->bits[at].word[w] |= (uint64_t)1 << d % 64;
+    if (peak > to->peaks[at].of[w]) to->peaks[at].of[w] = (uint8_t)peak;
+  }
+  while (line < lines) to->rank[line++] = df;
+}
+
+/* Returns 1 if a dense list holds document d, which is one of the segment's. */
+static inline uint32_t gpuir__dense_has(const gpuir__list *l, uint32_t d) {
+  return (uint32_t)(l->dense.bits[d / GPUIR__DENSE_LINE].word[d / 64 % 8] >> d % 64) & 1;
+}
+
+/* Counts the ones of a word; fast: in a function for AVX2, where an instruction does. */
+GPUIR__INLINE uint32_t gpuir__dense_ones(int fast, uint64_t word) {
+  return fast ? gpuir__popcount64(word) : gpuir__ones64(word);
+}
+
+/* Returns the index of document d, which a dense list holds: how many it holds before. Nothing branches on where in its
+ * line d stands, which cannot be predicted. In a damaged file the index is another one of the list's. fast: see
+ * gpuir__dense_ones. */
+GPUIR__INLINE uint32_t gpuir__dense_rank(int fast, const gpuir__list *l, uint32_t d) {
+  static const uint64_t before[15] = {UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX,
+      UINT64_MAX};
+  const uint64_t *word = l->dense.bits[d / GPUIR__DENSE_LINE].word;
+  const uint32_t at = d / 64 % 8;
+  const uint64_t *whole = before + 7 - at; /* all ones for the words before d's, which are at most 7 */
+  uint32_t n = l->dense.rank[d / GPUIR__DENSE_LINE], i;
+  n += gpuir__dense_ones(fast, word[at] & gpuir__low_bits64(d % 64));
+  for (i = 0; i < 7; i++) n += gpuir__dense_ones(fast, word[i] & whole[i]);
+  return gpuir__min32(n, l->df - 1);
+}
+
+/* ========
  * [10-encoder]  the list encoder: from postings to streams, directory, bounds and seeds
  *
- * Uses      [03-codecs], [08-codings], [09-postings], [09b-positions].
+ * Uses      [03-codecs], [08-codings], [09-postings], [09b-positions], [09c-dense].
  * Start at  gpuir__encode_list.
  * Tests     tests/unit/10_encoder.c
  * ======*/
@@ -6692,10 +6820,12 @@ typedef struct gpuir__batch {
   gpuir__buf last, docs_off, docs_width, freqs_off, freqs_width, bounds; /* the directory, an item a block */
   gpuir__buf seeds;
   gpuir__buf positions, positions_off; /* an offset a block of the directory */
+  gpuir__buf dense_lists; /* of each dense list its number among longs, in 4 bytes */
+  gpuir__buf dense_bits, dense_rank, dense_peaks; /* of each its lines */
   uint64_t nterms, postings;
 } gpuir__batch;
 
-#define GPUIR__BATCH_BUFS 17
+#define GPUIR__BATCH_BUFS 21
 static void gpuir__batch_bufs(gpuir__batch *batch, gpuir__buf *bufs[GPUIR__BATCH_BUFS]) {
   unsigned n = 0;
   bufs[n++] = &batch->terms;
@@ -6715,6 +6845,10 @@ static void gpuir__batch_bufs(gpuir__batch *batch, gpuir__buf *bufs[GPUIR__BATCH
   bufs[n++] = &batch->seeds;
   bufs[n++] = &batch->positions;
   bufs[n++] = &batch->positions_off;
+  bufs[n++] = &batch->dense_lists;
+  bufs[n++] = &batch->dense_bits;
+  bufs[n++] = &batch->dense_rank;
+  bufs[n++] = &batch->dense_peaks;
 }
 
 /* Empties a batch; frees its memory, too, if an allocator is given. */
@@ -6771,6 +6905,7 @@ typedef struct gpuir__encoder {
   uint64_t ndocs;
   float k1;
   gpuir__norm norm;
+  unsigned dense; /* D, see [09c-dense] */
   int simd;
   gpuir__buf values; /* frequencies less one */
   gpuir__buf trial; /* auto: offsets and widths of the codec that is tried */
@@ -6778,9 +6913,9 @@ typedef struct gpuir__encoder {
   gpuir__top top;
 } gpuir__encoder;
 
-/* Fills an encoder, one for each thread. `lengths` are the ndocs document lengths, whose sum is `tokens`. */
+/* Fills an encoder, one for each thread. `lengths` are the ndocs document lengths, whose sum is `tokens`; dense: D. */
 static int gpuir__encoder_create(gpuir__encoder *e, const gpuir_allocator *a, gpuir__coding docs, gpuir__coding freqs,
-    const uint32_t *lengths, uint64_t ndocs, uint64_t tokens, float k1, float b, int simd) {
+    const uint32_t *lengths, uint64_t ndocs, uint64_t tokens, float k1, float b, unsigned dense, int simd) {
   memset(e, 0, sizeof *e);
   e->a = *a;
   e->docs_coding = docs;
@@ -6788,6 +6923,7 @@ static int gpuir__encoder_create(gpuir__encoder *e, const gpuir_allocator *a, gp
   e->lengths = lengths;
   e->ndocs = ndocs;
   e->k1 = k1;
+  e->dense = dense;
   e->norm = gpuir__norm_make(k1, b, ndocs ? (double)tokens / (double)ndocs : 0.0);
   e->simd = gpuir__simd_level(simd);
   gpuir__front_reset(&e->block_front);
@@ -6804,9 +6940,11 @@ static void gpuir__encoder_shrink(gpuir__encoder *e) {
 static void gpuir__encoder_destroy(gpuir__encoder *e) { gpuir__encoder_shrink(e); }
 
 /* Returns the bytes a posting that a list takes while it is encoded, but for its positions: its docIDs and frequencies
- * (8), the frequencies less one (4), and for auto two encodings beside each other. */
+ * (8), the frequencies less one (4), for auto two encodings beside each other, and a dense list's lines: 76 bytes each
+ * 512 documents, of which it has one in D at least. */
 static unsigned gpuir__encoder_need(const gpuir__encoder *e) {
-  return e->docs_coding.codec && e->freqs_coding.codec ? 12 : 24;
+  return (e->docs_coding.codec && e->freqs_coding.codec ? 12 : 24) +
+      (e->ndocs >= GPUIR__DENSE_LEAST ? (19 * e->dense + 127) / 128 : 0);
 }
 
 /* Appends the stream of the codec that auto takes for the list; *id: the codec's. 0, NOMEM or LIMIT. */
@@ -6887,6 +7025,27 @@ static int gpuir__encode_bounds(gpuir__encoder *e, gpuir__batch *batch, gpuir__l
   return gpuir__buf_put(&e->a, &batch->seeds, seeds, sizeof seeds);
 }
 
+/* Appends a dense list's lines. 0 or NOMEM. */
+static int gpuir__encode_dense(gpuir__encoder *e, gpuir__batch *batch, const uint32_t *docs, const uint32_t *tfs,
+    uint32_t df) {
+  const uint32_t number = (uint32_t)(batch->longs.len / sizeof(gpuir__long));
+  const uint64_t lines = gpuir__dense_lines(e->ndocs);
+  gpuir__dense_target to;
+  if (lines > SIZE_MAX / sizeof *to.bits) return GPUIR_E_NOMEM;
+  to.bits = (gpuir__dense_bits *)(void *)gpuir__buf_room(&e->a, &batch->dense_bits, (size_t)lines * sizeof *to.bits);
+  to.rank = (uint32_t *)(void *)gpuir__buf_room(&e->a, &batch->dense_rank, (size_t)lines * sizeof *to.rank);
+  to.peaks =
+      (gpuir__dense_peaks *)(void *)gpuir__buf_room(&e->a, &batch->dense_peaks, (size_t)lines * sizeof *to.peaks);
+  if (!to.bits || !to.rank || !to.peaks) return GPUIR_E_NOMEM;
+  memset(to.bits, 0, (size_t)lines * sizeof *to.bits);
+  memset(to.peaks, 0, (size_t)lines * sizeof *to.peaks);
+  gpuir__dense_fill(&to, lines, docs, tfs, df, e->norm, e->lengths);
+  batch->dense_bits.len += (size_t)lines * sizeof *to.bits;
+  batch->dense_rank.len += (size_t)lines * sizeof *to.rank;
+  batch->dense_peaks.len += (size_t)lines * sizeof *to.peaks;
+  return gpuir__buf_put(&e->a, &batch->dense_lists, &number, sizeof number);
+}
+
 static int gpuir__encode_long(gpuir__encoder *e, gpuir__batch *batch, gpuir__record *record, const uint32_t *docs,
     const uint32_t *tfs, const uint32_t *values, uint32_t df) {
   const gpuir_allocator *a = &e->a;
@@ -6927,6 +7086,7 @@ static int gpuir__encode_long(gpuir__encoder *e, gpuir__batch *batch, gpuir__rec
   batch->freqs_width.len += nblocks;
   if (gpuir__encode_bounds(e, batch, &extent, docs, tfs, df, gpuir__weight(gpuir__idf(e->ndocs, df), e->k1)))
     return GPUIR_E_NOMEM;
+  if (gpuir__dense_is(e->ndocs, df, e->dense) && gpuir__encode_dense(e, batch, docs, tfs, df)) return GPUIR_E_NOMEM;
   record->docs = batch->longs.len / sizeof extent;
   return gpuir__buf_put(a, &batch->longs, &extent, sizeof extent);
 }
@@ -9012,6 +9172,10 @@ typedef struct gpuir__section {
  *     POSITIONS, POS_OFF          the lists' positions; where each block's begin, in units of 4 bytes from the list's
  *     HASHES                      a document's gpuir_doc.hash
  *     SHARD, TERM_DFS             the collection that it is a part of; in how many of that one's documents a term is
+ *     DENSE_LISTS                 of each dense list its number among LONGS, ascending; see [09c-dense]
+ *     DENSE_BITS                  of each a gpuir__dense_bits a line
+ *     DENSE_RANK                  of each, a line, how many postings stand before it
+ *     DENSE_PEAKS                 of each a gpuir__dense_peaks a line, of the file's own k1, b and average length
  *
  * Sections of starts have numbers of as many whole bytes as the length of the section that they divide, at least 1.
  *
@@ -9048,7 +9212,11 @@ typedef struct gpuir__section {
   ROW(28, POS_OFF,      POSITIONS, FROM(positions_off), uint32_t,  BLOCKS,      POSITIONS,  AT(lists.positions_off)) \
   ROW(29, HASHES,       HASHES,  0,                 uint64_t,      DOCUMENTS,   DOCUMENTS,  0) \
   ROW(30, SHARD,        SHARD,   0,                 gpuir__shard,  ONE,         NONE,       AT(shard)) \
-  ROW(31, TERM_DFS,     SHARD,   0,                 uint32_t,      TERMS,       DICTIONARY, AT(dfs))
+  ROW(31, TERM_DFS,     SHARD,   0,                 uint32_t,      TERMS,       DICTIONARY, AT(dfs)) \
+  ROW(32, DENSE_LISTS,  DENSE,   0,                 uint32_t,      ANY,         DIRECTORY,  AT(dense.lists)) \
+  ROW(33, DENSE_BITS,   DENSE,   FROM(dense_bits),  gpuir__dense_bits, DENSE_LINES, DIRECTORY, AT(dense.lines.bits)) \
+  ROW(34, DENSE_RANK,   DENSE,   FROM(dense_rank),  uint32_t,      DENSE_LINES, DIRECTORY,  AT(dense.lines.rank)) \
+  ROW(35, DENSE_PEAKS,  DENSE,   FROM(dense_peaks), gpuir__dense_peaks, DENSE_LINES, DIRECTORY, AT(dense.lines.peaks))
 /* clang-format on */
 
 #define GPUIR__SECTION_ID(id, name, presence, batch, item, items, group, field) GPUIR__S_##name = (id),
@@ -9063,6 +9231,7 @@ enum {
   GPUIR__P_HINT, /* written always; a reader can do without it */
   GPUIR__P_ORIGINS, /* when a document has a source; a reader can do without it */
   GPUIR__P_HASHES, /* when a document's hash is known; a reader can do without it */
+  GPUIR__P_DENSE, /* when a list is dense; a reader can do without them */
   GPUIR__P_TEXT, /* when texts are stored, which the meta section says too; required */
   GPUIR__P_STEMS, /* when a name is joined to a stem; required, as names are wrong without it */
   GPUIR__P_POSITIONS, /* when positions were asked for; required */
@@ -9081,6 +9250,7 @@ enum {
   GPUIR__N_BLOCKS, /* one a block of such a list */
   GPUIR__N_DOCUMENTS,
   GPUIR__N_TERMS,
+  GPUIR__N_DENSE_LINES, /* one a line of each dense list */
   GPUIR__N_DOC_ENDS, /* offsets into the section of the row before: one a document, and the end */
   GPUIR__N_SOURCE_ENDS /* the same, one a source */
 };
@@ -9156,8 +9326,16 @@ typedef struct gpuir__index_lists {
   const uint32_t *positions_off;
 } gpuir__index_lists;
 
+/* The dense lists' sections: all are there, or none is. */
+typedef struct gpuir__index_dense {
+  const uint32_t *lists; /* [n] numbers among the long lists */
+  uint64_t n; /* 0: there are none */
+  gpuir__dense lines; /* of the first; those of the next lie behind them */
+} gpuir__index_dense;
+
 /* The keys of the meta section, in its order, each a member of gpuir__index_meta: KEY(name, named, alike); named: it is
- * written also if it is empty; alike: all segments of an index have the same. */
+ * written also if it is empty; alike: all segments of an index have the same. That of dense lists (D, if the builder
+ * was told one) may differ, since a version that does not know it leaves it out of the segments that it adds. */
 #define GPUIR__META(KEY) \
   KEY(analyzer, 1, 1) \
   KEY(analyzer_revision, 1, 1) \
@@ -9170,7 +9348,8 @@ typedef struct gpuir__index_lists {
   KEY(filters, 0, 1) \
   KEY(order, 0, 0) \
   KEY(store, 0, 1) \
-  KEY(positions, 0, 1)
+  KEY(positions, 0, 1) \
+  KEY(dense, 0, 0)
 #define GPUIR__META_MEMBER(name, named, alike) const char *name;
 #define GPUIR__META_KEY(name, named, alike) {#name, offsetof(gpuir__index_meta, name), named, alike},
 
@@ -9234,6 +9413,7 @@ typedef struct gpuir__segment {
   gpuir__stat stat;
   gpuir__dict terms;
   gpuir__index_lists lists;
+  gpuir__index_dense dense;
   const uint32_t *lengths; /* [docID] */
   const gpuir__shard *shard; /* NULL: no part of a collection */
   const uint32_t *dfs; /* [term] in how many documents of the collection it is; NULL: the same */
@@ -9826,6 +10006,18 @@ static int gpuir__writer_put_extents(gpuir__writer *w, const gpuir__batch *batch
   return status;
 }
 
+/* Appends the numbers of dense lists, which in the batch count from its first long list. */
+static int gpuir__writer_put_dense(gpuir__writer *w, const gpuir__batch *batch, gpuir_error *err) {
+  size_t at;
+  int status = GPUIR_OK;
+  for (at = 0; at < batch->dense_lists.len && !status; at += 4) {
+    const uint32_t number = gpuir__load32(batch->dense_lists.data + at) + (uint32_t)w->stat.longs;
+    w->has[GPUIR__P_DENSE] = 1;
+    status = gpuir__spool_put(&w->spool[GPUIR__W_DENSE_LISTS], &number, sizeof number, err);
+  }
+  return status;
+}
+
 /* Appends the buffers of a batch that go to the file as they are. */
 static int gpuir__writer_put_buffers(gpuir__writer *w, const gpuir__batch *batch, gpuir_error *err) {
   unsigned i;
@@ -9851,6 +10043,7 @@ static int gpuir__writer_put_batch(gpuir__writer *w, const gpuir__batch *batch, 
     return gpuir__fail(err, GPUIR_E_LIMIT, 0, "%s: more than 2^32-1 blocks of postings", gpuir__tail(w->path));
   status = gpuir__writer_put_terms(w, batch, err);
   if (!status) status = gpuir__writer_put_extents(w, batch, err);
+  if (!status) status = gpuir__writer_put_dense(w, batch, err);
   if (!status) status = gpuir__writer_put_buffers(w, batch, err);
   w->stat.terms += batch->nterms;
   w->stat.postings += batch->postings;
@@ -10140,8 +10333,8 @@ static int gpuir__writer_finish(gpuir__writer *w, const gpuir__index_meta *meta,
  * An index file is a segment here; [13b-snapshot] makes an index of one or more. Nothing here trusts an offset of the
  * file: what open does not check is checked where it is used.
  *
- * Uses      [03-codecs], [04-bp128], [08-codings], [09-postings], [09b-positions], [10-encoder], [11-analysis],
- *           [11b-dictionary], [12-writer].
+ * Uses      [03-codecs], [04-bp128], [08-codings], [09-postings], [09b-positions], [09c-dense], [10-encoder],
+ *           [11-analysis], [11b-dictionary], [12-writer].
  * Start at  gpuir__segment_open, gpuir__list_open (a term's postings).
  * Tests     tests/unit/13_reader.c
  * ======*/
@@ -10228,6 +10421,10 @@ static uint64_t gpuir__section_items(const gpuir__segment *ix, const gpuir__sect
   case GPUIR__N_DOCUMENTS: return stat->documents;
   case GPUIR__N_DOC_ENDS: return stat->documents + 1;
   case GPUIR__N_TERMS: return stat->terms;
+  case GPUIR__N_DENSE_LINES:
+    return ix->section[GPUIR__S_DENSE_LISTS]
+        ? ix->section[GPUIR__S_DENSE_LISTS]->length / 4 * gpuir__dense_lines(stat->documents)
+        : 0;
   default: return ix->section[row->id]->length / row->item_size;
   }
 }
@@ -10326,12 +10523,23 @@ static int gpuir__open_shard(gpuir__segment *ix, gpuir_error *err) {
   return GPUIR_OK;
 }
 
+/* Counts the dense lists, if all of their sections are there and fit; otherwise there are none. */
+static void gpuir__open_dense(gpuir__segment *ix) {
+  static const unsigned id[] = {GPUIR__S_DENSE_LISTS, GPUIR__S_DENSE_BITS, GPUIR__S_DENSE_RANK, GPUIR__S_DENSE_PEAKS};
+  unsigned i;
+  int whole = 1;
+  for (i = 0; i < sizeof id / sizeof *id; i++) whole &= ix->section[id[i]] != NULL;
+  for (i = 0; i < sizeof id / sizeof *id && !whole; i++) ix->section[id[i]] = NULL;
+  ix->dense.n = whole ? ix->section[GPUIR__S_DENSE_LISTS]->length / 4 : 0;
+}
+
 /* Checks what sections say of each other. */
 static int gpuir__open_relations(gpuir__segment *ix, gpuir_error *err) {
   const gpuir__section **s = ix->section;
   if (ix->stat.docs_short > s[GPUIR__S_DOCIDS]->length || ix->stat.freqs_short > s[GPUIR__S_FREQS]->length)
     return gpuir__bad(ix, err, 0, "short lists lie outside their section");
   if (s[GPUIR__S_SEEDS]) ix->lists.nseeds = s[GPUIR__S_SEEDS]->length / (4 * GPUIR__SEEDS);
+  gpuir__open_dense(ix);
   ix->terms.form = gpuir__dict_form_of(ix->stat.documents, ix->lists.positions != NULL);
   if (s[GPUIR__S_ORIGINS] && !gpuir__origins_fit(ix)) s[GPUIR__S_ORIGINS] = NULL; /* optional, and only whole */
   if (s[GPUIR__S_STEMS] &&
@@ -10611,6 +10819,22 @@ static int gpuir__list_open_codecs(const gpuir_allocator *a, gpuir__list *l) {
   return status;
 }
 
+/* Finds the lines of a long list, if it is one of the dense ones, whose numbers ascend but in a damaged file. */
+static void gpuir__list_open_dense(const gpuir__segment *ix, uint32_t number, gpuir__list *l) {
+  const gpuir__index_dense *x = &ix->dense;
+  const uint64_t lines = gpuir__dense_lines(ix->stat.documents);
+  uint64_t lo = 0, n = x->n;
+  while (n > 1) {
+    const uint64_t half = n / 2;
+    lo = x->lists[lo + half] <= number ? lo + half : lo;
+    n -= half;
+  }
+  if (!n || x->lists[lo] != number) return;
+  l->dense.bits = x->lines.bits + lo * lines;
+  l->dense.rank = x->lines.rank + lo * lines;
+  l->dense.peaks = x->lines.peaks + lo * lines;
+}
+
 /* Fills a long list with its extent, directory and streams. */
 static int gpuir__list_open_long(const gpuir__segment *ix, const gpuir__record *r, gpuir__list *l) {
   const gpuir__long *x;
@@ -10634,6 +10858,7 @@ static int gpuir__list_open_long(const gpuir__segment *ix, const gpuir__record *
   l->freqs.offset = ix->lists.freqs_off + x->first_block;
   l->freqs.width = ix->lists.freqs_width + x->first_block;
   if (l->positions) l->positions_off = ix->lists.positions_off + x->first_block;
+  if ((uint64_t)r->df * GPUIR__DENSE_MOST >= ix->stat.documents) gpuir__list_open_dense(ix, (uint32_t)r->docs, l);
   return GPUIR_OK;
 }
 
@@ -11082,6 +11307,7 @@ typedef struct gpuir__verifier {
   float weight; /* of the list, if it has seeds */
   gpuir__top top;
   gpuir__directory directory;
+  uint64_t dense; /* dense lists so far */
 } gpuir__verifier;
 
 /* Returns 1 if one of n pairs bounds the contribution of a posting with this tf and document length. */
@@ -11149,6 +11375,69 @@ static const char *gpuir__verify_block(gpuir__verifier *v, const gpuir__list *l,
   }
   if (l->last && docs[n - 1] != l->last[block]) return "a block's last docID differs from the directory";
   return l->positions ? gpuir__verify_positions(v, l, block, docs, freqs, n, positions) : NULL;
+}
+
+/* The lines of a dense list as they must be, window by window. */
+typedef struct gpuir__dense_check {
+  const gpuir__dense *is;
+  uint64_t window; /* the one that is next */
+  uint64_t word; /* of it, so far */
+  uint32_t peak, n; /* of it, so far; postings before it */
+} gpuir__dense_check;
+
+/* Checks the windows before `end`, of which the first has what was gathered; n: postings before `end`. Returns what is
+ * wrong, or NULL. */
+static const char *gpuir__dense_check_to(gpuir__dense_check *c, uint64_t end, uint32_t n) {
+  for (; c->window < end; c->window++) {
+    const uint64_t line = c->window / 8;
+    if (c->is->bits[line].word[c->window % 8] != c->word) return "its bits are not its docIDs";
+    if (c->is->peaks[line].of[c->window % 8] != c->peak) return "a window's peak is not its greatest saturation";
+    if (c->window % 8 == 0 && c->is->rank[line] != c->n) return "a line's rank is not the number of postings before it";
+    c->word = 0;
+    c->peak = 0;
+    c->n = n;
+  }
+  return NULL;
+}
+
+/* Checks the lines of a dense list, all of whose blocks are right. Returns what is wrong, or NULL. */
+static const char *gpuir__verify_lines(const gpuir__verifier *v, const gpuir__list *l) {
+  uint32_t docs[GPUIR__BLOCK_ROOM], freqs[GPUIR__BLOCK_ROOM], block, i, n;
+  gpuir__dense_check c;
+  const char *cause = NULL;
+  memset(&c, 0, sizeof c);
+  c.is = &l->dense;
+  for (block = 0; block < l->nblocks && !cause; block++) {
+    n = gpuir__list_docs(l, block, docs);
+    gpuir__list_freqs(l, block, freqs);
+    for (i = 0; i < n && !cause; i++) {
+      const float norm = gpuir__norm_of(v->norm.a, v->norm.b, v->ix->lengths[docs[i]]);
+      cause = gpuir__dense_check_to(&c, docs[i] / GPUIR__DENSE_WINDOW, block * GPUIR__BLOCK + i);
+      c.word |= (uint64_t)1 << docs[i] % 64;
+      c.peak = gpuir__max32(c.peak, gpuir__dense_peak(freqs[i] + 1, norm));
+    }
+  }
+  return cause ? cause : gpuir__dense_check_to(&c, 8 * gpuir__dense_lines(v->ix->stat.documents), l->df);
+}
+
+/* Checks that a list is dense if and only if it must be, where a file has dense lists, and its lines, once its blocks
+ * are known to be right. Returns what is wrong, or NULL. */
+static const char *gpuir__verify_dense(gpuir__verifier *v, const gpuir__record *r, const gpuir__list *l) {
+  const gpuir__segment *ix = v->ix;
+  if (!ix->dense.n) return NULL;
+  if (!gpuir__dense_is(ix->stat.documents, r->df, gpuir__dense_stated(ix->meta.dense)))
+    return l->dense.bits ? "it is among the dense lists" : NULL;
+  if (v->dense == ix->dense.n || ix->dense.lists[v->dense] != r->docs || !l->dense.bits)
+    return "it is not the next one of the dense lists";
+  v->dense++;
+  return gpuir__verify_lines(v, l);
+}
+
+/* Checks that all dense lists are those of terms. */
+static int gpuir__verify_dense_end(const gpuir__verifier *v) {
+  const gpuir__section *s = v->ix->section[GPUIR__S_DENSE_LISTS];
+  if (!s || (v->dense == v->ix->dense.n && s->length % 4 == 0)) return GPUIR_OK;
+  return gpuir__bad(v->ix, v->err, s->offset, "there are more dense lists than terms that are frequent enough");
 }
 
 /* Checks a list block by block. Returns what is wrong, or NULL. */
@@ -11248,10 +11537,11 @@ GPUIR__COLD static int gpuir__verify_terms(gpuir__verifier *v) {
     if (status == GPUIR_E_UNSUPPORTED) return gpuir__verify_term(ix, v->err, id, "unknown codec");
     if (status) return gpuir__verify_term(ix, v->err, id, "bad record");
     cause = gpuir__verify_list(v, &l);
+    if (!cause) cause = gpuir__verify_dense(v, &w.record, &l);
     gpuir__list_close(&ix->a, &l);
     if (cause) return gpuir__verify_term(ix, v->err, id, cause);
   }
-  return GPUIR_OK;
+  return gpuir__verify_dense_end(v);
 }
 
 /* Checks that a section's offsets into the one of the row before ascend and end with it. */
@@ -13077,6 +13367,8 @@ typedef struct gpuir__builder_settings {
   char order[GPUIR__ORDER_MAX + 1];
   float k1, b;
   int store_text, positions, simd;
+  unsigned dense; /* D, see [09c-dense] */
+  char dense_spec[4]; /* as it was asked for; "": the default */
   int (*progress)(void *user, const gpuir_progress *progress);
   void *progress_user;
   uint64_t memory; /* bytes */
@@ -13698,7 +13990,7 @@ GPUIR__COLD static int gpuir__builder_open_lists(gpuir_builder *b, gpuir_error *
   for (i = 0; i < b->threads.nworkers; i++) {
     gpuir__worker *w = &b->threads.workers[i];
     status = gpuir__encoder_create(&w->encoding.encoder, &b->a, b->set.codec, b->set.freq_codec, lengths, ndocs, tokens,
-        b->set.k1, b->set.b, b->set.simd);
+        b->set.k1, b->set.b, b->set.dense, b->set.simd);
     if (status) return gpuir__fail(err, status, 0, "%s", gpuir_strerror(status));
     w->encoding.made = 1;
     w->encoding.heads = gpuir__alloc(&b->a, b->threads.nworkers * sizeof(gpuir__chain));
@@ -13731,8 +14023,8 @@ static int gpuir__builder_lists(gpuir_builder *b, uint64_t nruns, gpuir_error *e
 /* ========
  * [15b-builder]  builder: an index from postings; writing, making and unmaking
  *
- * Uses      [04-bp128], [08-codings], [10-encoder], [11-analysis], [11b-dictionary], [12-writer], [14-inversion],
- *           [15-merge].
+ * Uses      [04-bp128], [08-codings], [09c-dense], [10-encoder], [11-analysis], [11b-dictionary], [12-writer],
+ *           [14-inversion], [15-merge].
  * Start at  gpuir_builder_create, gpuir_builder_write, gpuir_builder_add_list.
  * Tests     tests/unit/15b_builder.c
  * ======*/
@@ -13969,6 +14261,7 @@ static int gpuir__builder_write_all(gpuir_builder *b, gpuir_build_report *report
   meta.order = b->set.order;
   meta.store = b->set.store_text ? "1" : "";
   meta.positions = b->set.positions ? "1" : "";
+  meta.dense = b->set.dense_spec;
   b->writer->stat.k1 = b->set.k1;
   b->writer->stat.b = b->set.b;
   status = gpuir__writer_finish(b->writer, &meta, &r.file_bytes, err);
@@ -14146,6 +14439,13 @@ static int gpuir__builder_set_up(gpuir_builder *b, const gpuir_builder_desc *des
   return placed ? GPUIR_OK : gpuir__builder_sweep(b, err);
 }
 
+/* Spells D as the meta section has it: what is asked for, or else that of `like`; "": the default. */
+static void gpuir__builder_dense(const gpuir_builder_desc *desc, const gpuir__segment *like, char out[4]) {
+  const char *stated = like && strlen(like->meta.dense) < 4 ? like->meta.dense : "";
+  if (desc->dense) (void)snprintf(out, 4, "%u", desc->dense > 0 ? (unsigned)desc->dense % 1000 : 0);
+  else memcpy(out, stated, strlen(stated) + 1);
+}
+
 /* Makes a builder as gpuir_builder_create does. *fd: -1, or that of the new file desc->path in a folder that the caller
  * has locked, and becomes -1 when the builder has taken it; pool: where analyzers come from, or NULL. */
 GPUIR__COLD static int gpuir__builder_make(const gpuir_builder_desc *desc, int *fd, gpuir__pool *pool,
@@ -14155,6 +14455,7 @@ GPUIR__COLD static int gpuir__builder_make(const gpuir_builder_desc *desc, int *
   gpuir__coding codec, freq_codec;
   const gpuir__segment *like = desc && desc->like ? desc->like->leaves[0].seg : NULL;
   const char *docs_name, *freqs_name, *order;
+  char dense[4];
   int status;
   if (!builder) return gpuir__refuse(err, "no place for the builder given");
   *builder = NULL;
@@ -14164,6 +14465,9 @@ GPUIR__COLD static int gpuir__builder_make(const gpuir_builder_desc *desc, int *
   order = desc->order ? desc->order : like ? like->meta.order : "";
   if (strlen(order) > GPUIR__ORDER_MAX)
     return gpuir__refuse(err, "the order's name has more than %u bytes", GPUIR__ORDER_MAX);
+  if (desc->dense < GPUIR_DENSE_NONE || desc->dense > (int)GPUIR__DENSE_MOST)
+    return gpuir__refuse(err, "a dense list's share of the documents must be 1 in %u at least", GPUIR__DENSE_MOST);
+  gpuir__builder_dense(desc, like, dense);
   docs_name = desc->codec || !like ? desc->codec : like->meta.codec;
   freqs_name = desc->freq_codec || !like ? desc->freq_codec : like->meta.freq_codec;
   status = gpuir__coding_parse(docs_name, 1, &codec, err);
@@ -14191,6 +14495,8 @@ GPUIR__COLD static int gpuir__builder_make(const gpuir_builder_desc *desc, int *
   b->set.pool = pool;
   b->set.store_text = desc->store_text;
   b->set.positions = desc->positions != 0;
+  (void)snprintf(b->set.dense_spec, sizeof b->set.dense_spec, "%s", dense);
+  b->set.dense = gpuir__dense_stated(dense);
   b->set.simd = desc->simd;
   b->set.progress = desc->progress;
   b->set.progress_user = desc->progress_user;
@@ -15130,8 +15436,9 @@ static void gpuir__topk_pop(gpuir__topk *t, gpuir_hit *hits) {
  *     longer lists             each candidate is looked up in its decoded block by two comparisons, or a register of
  *                              them meets all docIDs of the block
  *     much longer lists        a block with one candidate is searched without decoding it (the codec's find)
+ *     dense lists              each candidate's bit is tested, and its index counted from the bits before it
  *
- * Uses      [03-codecs], [09-postings].
+ * Uses      [03-codecs], [09-postings], [09c-dense].
  * Start at  gpuir__lookup_of_level (the table at the end), gpuir__pass, gpuir__operand.
  * Tests     tests/unit/18_lookup.c
  * ======*/
@@ -15174,6 +15481,7 @@ struct gpuir__merge;
 
 struct gpuir__lookup_kernels {
   gpuir__lookup_kernel list;
+  gpuir__lookup_kernel dense; /* of a dense list, by its bits and ranks */
   uint32_t (*merge)(struct gpuir__merge *m, uint32_t found); /* see gpuir__merge_kernel; NULL: without vectors */
   unsigned level; /* GPUIR__LOOKUP_ */
 };
@@ -15707,13 +16015,82 @@ static uint32_t gpuir__lookup_scalar(gpuir__operand *o, const gpuir__pass *p) {
   return found;
 }
 
+/* ---- dense lists: by bits and ranks ----
+ *
+ * Each candidate's bit tells whether the list holds it; of those found the rank of the line and the bits before tell the
+ * index. No block is searched for or decoded. A look-up counts as a block decoded for each 64 candidates. */
+
+/* Fills in the indices of those found, which are the segment's documents. fast: see gpuir__dense_ones. */
+GPUIR__INLINE void gpuir__lookup_ranks(int fast, const gpuir__list *l, const gpuir__pass *p, uint32_t found) {
+  uint32_t i;
+  for (i = 0; p->from && i < found; i++) p->where[i] = gpuir__dense_rank(fast, l, p->docs[i]);
+}
+
+static uint32_t gpuir__lookup_dense_scalar(gpuir__operand *o, const gpuir__pass *p) {
+  const gpuir__list *l = &o->cursor->list;
+  const uint32_t last = l->docs.limit;
+  uint32_t i, found = 0;
+  for (i = 0; i < p->m; i++) {
+    const uint32_t x = p->candidates[i];
+    found =
+        gpuir__pass_put(p, p->from != NULL, found, i, x, 0, x <= last && gpuir__dense_has(l, gpuir__min32(x, last)));
+  }
+  gpuir__lookup_ranks(0, l, p, found);
+  o->cursor->decoded += (p->m + 63) / 64;
+  return found;
+}
+
+#if GPUIR__X86
+GPUIR__AVX2 static uint32_t gpuir__lookup_dense_avx2(gpuir__operand *o, const gpuir__pass *p) {
+  const gpuir__list *l = &o->cursor->list;
+  const int *bits = (const int *)(const void *)l->dense.bits;
+  const __m256i last = _mm256_set1_epi32((int)l->docs.limit), zero = _mm256_setzero_si256();
+  const __m256i iota = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7), low = _mm256_set1_epi32(31);
+  uint32_t i, found = 0;
+  for (i = 0; i < p->m; i += 8) {
+    const __m256i x = gpuir__avx2_load(p->candidates + i);
+    const __m256i there = _mm256_cmpeq_epi32(_mm256_min_epu32(x, last), x);
+    const __m256i w = _mm256_mask_i32gather_epi32(zero, bits, _mm256_srli_epi32(x, 5), there, 4);
+    const __m256i bit = _mm256_sllv_epi32(w, _mm256_sub_epi32(low, _mm256_and_si256(x, low))); /* the sign's */
+    const uint32_t all = gpuir__low_bits(gpuir__min32(p->m - i, 8));
+    const uint32_t hit = (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(bit)) & all;
+    gpuir__compress_avx2(p->docs + found, hit, x);
+    if (p->from) gpuir__compress_avx2(p->from + found, hit, _mm256_add_epi32(iota, _mm256_set1_epi32((int)i)));
+    found += (uint32_t)__builtin_popcount(hit);
+  }
+  gpuir__lookup_ranks(1, l, p, found);
+  o->cursor->decoded += (p->m + 63) / 64;
+  return found;
+}
+
+GPUIR__AVX512 static uint32_t gpuir__lookup_dense_avx512(gpuir__operand *o, const gpuir__pass *p) {
+  const gpuir__list *l = &o->cursor->list;
+  const __m512i last = _mm512_set1_epi32((int)l->docs.limit), zero = _mm512_setzero_si512();
+  const __m512i iota = gpuir__avx512_iota(), one = _mm512_set1_epi32(1);
+  uint32_t i, found = 0;
+  for (i = 0; i < p->m; i += 16) {
+    const __mmask16 all = (__mmask16)gpuir__low_bits(gpuir__min32(p->m - i, 16));
+    const __m512i x = _mm512_loadu_si512(p->candidates + i);
+    const __mmask16 there = _mm512_mask_cmple_epu32_mask(all, x, last);
+    const __m512i w = _mm512_mask_i32gather_epi32(zero, there, _mm512_srli_epi32(x, 5), l->dense.bits, 4);
+    const uint32_t hit = gpuir__mask_bits(_mm512_test_epi32_mask(_mm512_rorv_epi32(w, x), one));
+    gpuir__compress_avx512(p->docs + found, hit, x);
+    if (p->from) gpuir__compress_avx512(p->from + found, hit, _mm512_add_epi32(iota, _mm512_set1_epi32((int)i)));
+    found += (uint32_t)__builtin_popcount(hit);
+  }
+  gpuir__lookup_ranks(1, l, p, found);
+  o->cursor->decoded += (p->m + 63) / 64;
+  return found;
+}
+#endif
+
 /* The kernels of each SIMD level, by GPUIR__LOOKUP_. */
 static const gpuir__lookup_kernels gpuir__lookup_of_level[4] = {
-    {gpuir__lookup_scalar, NULL, GPUIR__LOOKUP_SCALAR},
+    {gpuir__lookup_scalar, gpuir__lookup_dense_scalar, NULL, GPUIR__LOOKUP_SCALAR},
 #if GPUIR__X86
-    {gpuir__lookup_avx2, gpuir__merge_avx2, GPUIR__LOOKUP_AVX2},
-    {gpuir__lookup_avx512, gpuir__merge_avx2, GPUIR__LOOKUP_AVX512},
-    {gpuir__lookup_avx512, gpuir__merge_avx512, GPUIR__LOOKUP_VP2INTERSECT},
+    {gpuir__lookup_avx2, gpuir__lookup_dense_avx2, gpuir__merge_avx2, GPUIR__LOOKUP_AVX2},
+    {gpuir__lookup_avx512, gpuir__lookup_dense_avx512, gpuir__merge_avx2, GPUIR__LOOKUP_AVX512},
+    {gpuir__lookup_avx512, gpuir__lookup_dense_avx512, gpuir__merge_avx512, GPUIR__LOOKUP_VP2INTERSECT},
 #endif
 };
 
@@ -15735,7 +16112,9 @@ static void gpuir__operand_init(gpuir__operand *o, gpuir__cursor *c, const gpuir
 }
 
 /* Looks up the candidates of a pass in the operand's list; returns the number of candidates that the list holds. */
-static inline uint32_t gpuir__lookup(gpuir__operand *o, const gpuir__pass *p) { return o->kernels->list(o, p); }
+static inline uint32_t gpuir__lookup(gpuir__operand *o, const gpuir__pass *p) {
+  return o->cursor->list.dense.bits ? o->kernels->dense(o, p) : o->kernels->list(o, p);
+}
 
 /* ========
  * [19-methods]  lab: intersection methods of the literature, and the table of all methods
@@ -19618,10 +19997,27 @@ static int gpuir__engine_search(gpuir__engine *e, const gpuir_query *q, gpuir_hi
   return status;
 }
 
+/* Returns 1 if a query is one word and nothing else: its count is what the leaves tell of their lists. */
+static int gpuir__query_is_word(const gpuir_query *q) { return q->n == 1 && q->terms[0].kind == GPUIR__WORD; }
+
+/* Counts the live documents of a leaf that hold the only word of a query. */
+static int gpuir__engine_count_word(gpuir__engine *e, const gpuir_query *q, size_t leaf, uint64_t *matches) {
+  const uint32_t id = gpuir__query_id(q, leaf, 0);
+  gpuir__record r;
+  uint32_t df;
+  int status;
+  if (id == GPUIR__NO_TERM) return GPUIR_OK;
+  status = gpuir__leaf_df(&e->ix->leaves[leaf], id, &r, &df);
+  if (status) return gpuir__engine_fail(e, status, gpuir_strerror(status));
+  *matches += df;
+  return GPUIR_OK;
+}
+
 /* Counts a leaf's documents that match one query. */
 static int gpuir__engine_count_leaf(gpuir__engine *e, const gpuir_query *q, size_t leaf, uint64_t *matches) {
   unsigned npositive;
   int status;
+  if (gpuir__query_is_word(q)) return gpuir__engine_count_word(e, q, leaf, matches);
   if (!gpuir__leaf_begin(e, q, leaf, q->mode)) return GPUIR_OK;
   if (gpuir__phrases_are_required(e, q, q->mode == GPUIR_OR ? GPUIR_OR : GPUIR_AND))
     return gpuir__eval_phrases(e, q, leaf, matches);

@@ -268,6 +268,7 @@ typedef struct corpus_build {
   float k1, b;
   uint64_t memory;
   unsigned threads;
+  int dense;
 } corpus_build;
 
 static inline int corpus_write_part(const oracle *o, uint32_t from_doc, uint32_t to_doc, const char *path,
@@ -286,6 +287,7 @@ static inline int corpus_write_part(const oracle *o, uint32_t from_doc, uint32_t
     desc.custom_bm25 = how->custom_bm25;
     desc.k1 = how->k1;
     desc.b = how->b;
+    desc.dense = how->dense;
     desc.memory = how->memory;
     desc.threads = how->threads;
   }

@@ -75,6 +75,7 @@ static inline void setup_codecs(fixture *f, const char *name, const corpus_build
     if (!(codecs >> c & 1)) continue;
     b.codec = codec[c & 1];
     b.freq_codec = codec[c == 1 || c == 2];
+    b.dense = c & 1 ? 24 : GPUIR_DENSE_NONE; /* those with vbyte docIDs, as any codec has the same bits */
     if (corpus_write(&f->o, path, &b, &err)) fail_msg("%s: build: %s", name, err.msg);
     open_all(f, path);
   }

@@ -400,7 +400,7 @@ enum { TIMED = 40000, TIMED_WORDS = 3, TIMED_PARTS = 5 };
 
 /* Opens pieces whose lists take memory while they are read. */
 static void open_timed(pieces *p) {
-  static const corpus_build list = {"pfd-list", NULL, 0, 0.9f, 0.4f, 1 << 20, 1};
+  static const corpus_build list = {"pfd-list", NULL, 0, 0.9f, 0.4f, 1 << 20, 1, 0};
   gpuir_allocator counting;
   uint32_t d, t;
   memset(&counting, 0, sizeof counting);

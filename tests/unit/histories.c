@@ -25,6 +25,8 @@
 #define GPUIR__JOINT_LISTS 48u
 #define GPUIR__UNION_OPENED 64u
 #define GPUIR__PREFIX_POSTINGS 700u
+#undef GPUIR__DENSE_DEFAULT
+#define GPUIR__DENSE_DEFAULT 3u
 #define GPUIR_IMPLEMENTATION
 #include "gpuir.h"
 

@@ -178,6 +178,7 @@ enum {
   CLI_STOP,
   CLI_CODEC,
   CLI_FREQ_CODEC,
+  CLI_DENSE,
   CLI_K1,
   CLI_B,
   CLI_DESCRIPTION,
@@ -188,7 +189,7 @@ enum {
 };
 #define CLI_BUILD_OPTIONS \
   {CLI_ANALYZER, "analyzer", 0, 1}, {CLI_STEM, "stem", 0, 1}, {CLI_STOP, "stop", 0, 1}, {CLI_CODEC, "codec", 0, 1}, \
-      {CLI_FREQ_CODEC, "freq-codec", 0, 1}, {CLI_K1, "k1", 0, 1}, {CLI_B, "b", 0, 1}, \
+      {CLI_FREQ_CODEC, "freq-codec", 0, 1}, {CLI_DENSE, "dense", 0, 1}, {CLI_K1, "k1", 0, 1}, {CLI_B, "b", 0, 1}, \
       {CLI_DESCRIPTION, "description", 0, 1}, {CLI_MEMORY, "memory", 0, 1}, {CLI_THREADS, "threads", 0, 1}, \
       {CLI_QUIET, "quiet", 'q', 0}, { \
     CLI_OUTPUT, "output", 'o', 1 \

@@ -231,6 +231,14 @@ void cli_build_init(cli_build *b) {
   b->desc.b = 0.4f;
 }
 
+/* Reads which lists are dense; 0: none. */
+static int dense_option(const cli_args *a, gpuir_builder_desc *bd) {
+  uint64_t n = 0;
+  int bad = cli_unsigned(a, 0, 128, &n);
+  bd->dense = n ? (int)n : GPUIR_DENSE_NONE;
+  return bad;
+}
+
 int cli_build_option(const cli_args *a, int id, cli_build *b) {
   gpuir_builder_desc *bd = &b->desc;
   switch (id) {
@@ -239,6 +247,7 @@ int cli_build_option(const cli_args *a, int id, cli_build *b) {
   case CLI_STOP: b->stop = a->value; return 0;
   case CLI_CODEC: bd->codec = a->value; return 0;
   case CLI_FREQ_CODEC: bd->freq_codec = a->value; return 0;
+  case CLI_DENSE: return dense_option(a, bd);
   case CLI_K1: bd->custom_bm25 = 1; return cli_real(a, 0, 1000, &bd->k1);
   case CLI_B: bd->custom_bm25 = 1; return cli_real(a, 0, 1, &bd->b);
   case CLI_DESCRIPTION: bd->description = a->value; return 0;

@@ -41,6 +41,7 @@
  *     [08-codings]     the tables of codecs; how users spell them   gpuir__coding_parse
  *     [09-postings]    scores, bounds, records, list views, cursor  gpuir__contribution gpuir__cursor_seek
  *     [09b-positions]  where in its documents a term stands         gpuir__positions_encode gpuir__occurrences_next
+ *     [09c-dense]      bits, ranks and peaks of frequent terms      gpuir__dense_fill gpuir__dense_rank
  *     [10-encoder]     from postings to streams and directory       gpuir__encode_list
  *     [11-analysis]    from text to terms                           gpuir__analyze gpuir__pool_take
  *     [11b-dictionary] terms and records, front-coded in blocks     gpuir__dict_find gpuir__dict_encode

@@ -31,6 +31,8 @@
  *                essential, all others are
  *   tile         a range of docIDs, a power of two long, that is evaluated at a time
  *   accumulator  one document's score as far as it has been added up
+ *   dense        a list of so many documents that it has a bit for each beside its blocks; its peaks
+ *                are the greatest saturations of 64 documents each
  *   seed         a k-th greatest contribution of a list, stored so that an OR starts with a threshold
  *   run          the builder's sorted postings of some documents, in memory or spilled to a file
  *   spool        a temporary file that is written from front to back

@@ -329,6 +329,24 @@ typedef struct gpuir__long {
 
 /* ---- list views: one term's postings, opened */
 
+#define GPUIR__DENSE_LINE 512u /* documents of a line: 8 words of bits, a rank, 8 peaks */
+#define GPUIR__DENSE_WINDOW 64u /* documents of a window: a word of bits, a peak */
+
+/* What a dense list has of a line. */
+typedef struct gpuir__dense_bits {
+  uint64_t word[8]; /* bit d % 64 of word d / 64: the list holds document d of the line */
+} gpuir__dense_bits;
+typedef struct gpuir__dense_peaks {
+  uint8_t of[8]; /* [window] the greatest saturation, see gpuir__dense_peak; 0: no posting */
+} gpuir__dense_peaks;
+
+/* What a dense list has beside its blocks, see [09c-dense]. */
+typedef struct gpuir__dense {
+  const gpuir__dense_bits *bits; /* [line]; NULL: the list is not dense */
+  const uint32_t *rank; /* [line] postings before it */
+  const gpuir__dense_peaks *peaks; /* [line] */
+} gpuir__dense;
+
 typedef struct gpuir__list {
   uint32_t df, nblocks; /* postings; blocks of GPUIR__BLOCK postings, the last one may have fewer */
   uint32_t one_docid, one_tf; /* the posting of a list with df 1 */
@@ -340,6 +358,7 @@ typedef struct gpuir__list {
   uint64_t positions_len;
   const uint32_t *positions_off; /* long lists: [block] where its positions begin, in units of 4 bytes */
   gpuir__stream docs, freqs;
+  gpuir__dense dense;
   void *memory; /* scratch of the codecs */
   size_t memory_size;
 } gpuir__list;

@@ -2,7 +2,7 @@
 /* ========
  * [10-encoder]  the list encoder: from postings to streams, directory, bounds and seeds
  *
- * Uses      [03-codecs], [08-codings], [09-postings], [09b-positions].
+ * Uses      [03-codecs], [08-codings], [09-postings], [09b-positions], [09c-dense].
  * Start at  gpuir__encode_list.
  * Tests     tests/unit/10_encoder.c
  * ======*/
@@ -16,10 +16,12 @@ typedef struct gpuir__batch {
   gpuir__buf last, docs_off, docs_width, freqs_off, freqs_width, bounds; /* the directory, an item a block */
   gpuir__buf seeds;
   gpuir__buf positions, positions_off; /* an offset a block of the directory */
+  gpuir__buf dense_lists; /* of each dense list its number among longs, in 4 bytes */
+  gpuir__buf dense_bits, dense_rank, dense_peaks; /* of each its lines */
   uint64_t nterms, postings;
 } gpuir__batch;
 
-#define GPUIR__BATCH_BUFS 17
+#define GPUIR__BATCH_BUFS 21
 static void gpuir__batch_bufs(gpuir__batch *batch, gpuir__buf *bufs[GPUIR__BATCH_BUFS]) {
   unsigned n = 0;
   bufs[n++] = &batch->terms;
@@ -39,6 +41,10 @@ static void gpuir__batch_bufs(gpuir__batch *batch, gpuir__buf *bufs[GPUIR__BATCH
   bufs[n++] = &batch->seeds;
   bufs[n++] = &batch->positions;
   bufs[n++] = &batch->positions_off;
+  bufs[n++] = &batch->dense_lists;
+  bufs[n++] = &batch->dense_bits;
+  bufs[n++] = &batch->dense_rank;
+  bufs[n++] = &batch->dense_peaks;
 }
 
 /* Empties a batch; frees its memory, too, if an allocator is given. */
@@ -95,6 +101,7 @@ typedef struct gpuir__encoder {
   uint64_t ndocs;
   float k1;
   gpuir__norm norm;
+  unsigned dense; /* D, see [09c-dense] */
   int simd;
   gpuir__buf values; /* frequencies less one */
   gpuir__buf trial; /* auto: offsets and widths of the codec that is tried */
@@ -102,9 +109,9 @@ typedef struct gpuir__encoder {
   gpuir__top top;
 } gpuir__encoder;
 
-/* Fills an encoder, one for each thread. `lengths` are the ndocs document lengths, whose sum is `tokens`. */
+/* Fills an encoder, one for each thread. `lengths` are the ndocs document lengths, whose sum is `tokens`; dense: D. */
 static int gpuir__encoder_create(gpuir__encoder *e, const gpuir_allocator *a, gpuir__coding docs, gpuir__coding freqs,
-    const uint32_t *lengths, uint64_t ndocs, uint64_t tokens, float k1, float b, int simd) {
+    const uint32_t *lengths, uint64_t ndocs, uint64_t tokens, float k1, float b, unsigned dense, int simd) {
   memset(e, 0, sizeof *e);
   e->a = *a;
   e->docs_coding = docs;
@@ -112,6 +119,7 @@ static int gpuir__encoder_create(gpuir__encoder *e, const gpuir_allocator *a, gp
   e->lengths = lengths;
   e->ndocs = ndocs;
   e->k1 = k1;
+  e->dense = dense;
   e->norm = gpuir__norm_make(k1, b, ndocs ? (double)tokens / (double)ndocs : 0.0);
   e->simd = gpuir__simd_level(simd);
   gpuir__front_reset(&e->block_front);
@@ -128,9 +136,11 @@ static void gpuir__encoder_shrink(gpuir__encoder *e) {
 static void gpuir__encoder_destroy(gpuir__encoder *e) { gpuir__encoder_shrink(e); }
 
 /* Returns the bytes a posting that a list takes while it is encoded, but for its positions: its docIDs and frequencies
- * (8), the frequencies less one (4), and for auto two encodings beside each other. */
+ * (8), the frequencies less one (4), for auto two encodings beside each other, and a dense list's lines: 76 bytes each
+ * 512 documents, of which it has one in D at least. */
 static unsigned gpuir__encoder_need(const gpuir__encoder *e) {
-  return e->docs_coding.codec && e->freqs_coding.codec ? 12 : 24;
+  return (e->docs_coding.codec && e->freqs_coding.codec ? 12 : 24) +
+      (e->ndocs >= GPUIR__DENSE_LEAST ? (19 * e->dense + 127) / 128 : 0);
 }
 
 /* Appends the stream of the codec that auto takes for the list; *id: the codec's. 0, NOMEM or LIMIT. */
@@ -211,6 +221,27 @@ static int gpuir__encode_bounds(gpuir__encoder *e, gpuir__batch *batch, gpuir__l
   return gpuir__buf_put(&e->a, &batch->seeds, seeds, sizeof seeds);
 }
 
+/* Appends a dense list's lines. 0 or NOMEM. */
+static int gpuir__encode_dense(gpuir__encoder *e, gpuir__batch *batch, const uint32_t *docs, const uint32_t *tfs,
+    uint32_t df) {
+  const uint32_t number = (uint32_t)(batch->longs.len / sizeof(gpuir__long));
+  const uint64_t lines = gpuir__dense_lines(e->ndocs);
+  gpuir__dense_target to;
+  if (lines > SIZE_MAX / sizeof *to.bits) return GPUIR_E_NOMEM;
+  to.bits = (gpuir__dense_bits *)(void *)gpuir__buf_room(&e->a, &batch->dense_bits, (size_t)lines * sizeof *to.bits);
+  to.rank = (uint32_t *)(void *)gpuir__buf_room(&e->a, &batch->dense_rank, (size_t)lines * sizeof *to.rank);
+  to.peaks =
+      (gpuir__dense_peaks *)(void *)gpuir__buf_room(&e->a, &batch->dense_peaks, (size_t)lines * sizeof *to.peaks);
+  if (!to.bits || !to.rank || !to.peaks) return GPUIR_E_NOMEM;
+  memset(to.bits, 0, (size_t)lines * sizeof *to.bits);
+  memset(to.peaks, 0, (size_t)lines * sizeof *to.peaks);
+  gpuir__dense_fill(&to, lines, docs, tfs, df, e->norm, e->lengths);
+  batch->dense_bits.len += (size_t)lines * sizeof *to.bits;
+  batch->dense_rank.len += (size_t)lines * sizeof *to.rank;
+  batch->dense_peaks.len += (size_t)lines * sizeof *to.peaks;
+  return gpuir__buf_put(&e->a, &batch->dense_lists, &number, sizeof number);
+}
+
 static int gpuir__encode_long(gpuir__encoder *e, gpuir__batch *batch, gpuir__record *record, const uint32_t *docs,
     const uint32_t *tfs, const uint32_t *values, uint32_t df) {
   const gpuir_allocator *a = &e->a;
@@ -251,6 +282,7 @@ static int gpuir__encode_long(gpuir__encoder *e, gpuir__batch *batch, gpuir__rec
   batch->freqs_width.len += nblocks;
   if (gpuir__encode_bounds(e, batch, &extent, docs, tfs, df, gpuir__weight(gpuir__idf(e->ndocs, df), e->k1)))
     return GPUIR_E_NOMEM;
+  if (gpuir__dense_is(e->ndocs, df, e->dense) && gpuir__encode_dense(e, batch, docs, tfs, df)) return GPUIR_E_NOMEM;
   record->docs = batch->longs.len / sizeof extent;
   return gpuir__buf_put(a, &batch->longs, &extent, sizeof extent);
 }

@@ -76,6 +76,10 @@ typedef struct gpuir__section {
  *     POSITIONS, POS_OFF          the lists' positions; where each block's begin, in units of 4 bytes from the list's
  *     HASHES                      a document's gpuir_doc.hash
  *     SHARD, TERM_DFS             the collection that it is a part of; in how many of that one's documents a term is
+ *     DENSE_LISTS                 of each dense list its number among LONGS, ascending; see [09c-dense]
+ *     DENSE_BITS                  of each a gpuir__dense_bits a line
+ *     DENSE_RANK                  of each, a line, how many postings stand before it
+ *     DENSE_PEAKS                 of each a gpuir__dense_peaks a line, of the file's own k1, b and average length
  *
  * Sections of starts have numbers of as many whole bytes as the length of the section that they divide, at least 1.
  *
@@ -112,7 +116,11 @@ typedef struct gpuir__section {
   ROW(28, POS_OFF,      POSITIONS, FROM(positions_off), uint32_t,  BLOCKS,      POSITIONS,  AT(lists.positions_off)) \
   ROW(29, HASHES,       HASHES,  0,                 uint64_t,      DOCUMENTS,   DOCUMENTS,  0) \
   ROW(30, SHARD,        SHARD,   0,                 gpuir__shard,  ONE,         NONE,       AT(shard)) \
-  ROW(31, TERM_DFS,     SHARD,   0,                 uint32_t,      TERMS,       DICTIONARY, AT(dfs))
+  ROW(31, TERM_DFS,     SHARD,   0,                 uint32_t,      TERMS,       DICTIONARY, AT(dfs)) \
+  ROW(32, DENSE_LISTS,  DENSE,   0,                 uint32_t,      ANY,         DIRECTORY,  AT(dense.lists)) \
+  ROW(33, DENSE_BITS,   DENSE,   FROM(dense_bits),  gpuir__dense_bits, DENSE_LINES, DIRECTORY, AT(dense.lines.bits)) \
+  ROW(34, DENSE_RANK,   DENSE,   FROM(dense_rank),  uint32_t,      DENSE_LINES, DIRECTORY,  AT(dense.lines.rank)) \
+  ROW(35, DENSE_PEAKS,  DENSE,   FROM(dense_peaks), gpuir__dense_peaks, DENSE_LINES, DIRECTORY, AT(dense.lines.peaks))
 /* clang-format on */
 
 #define GPUIR__SECTION_ID(id, name, presence, batch, item, items, group, field) GPUIR__S_##name = (id),
@@ -127,6 +135,7 @@ enum {
   GPUIR__P_HINT, /* written always; a reader can do without it */
   GPUIR__P_ORIGINS, /* when a document has a source; a reader can do without it */
   GPUIR__P_HASHES, /* when a document's hash is known; a reader can do without it */
+  GPUIR__P_DENSE, /* when a list is dense; a reader can do without them */
   GPUIR__P_TEXT, /* when texts are stored, which the meta section says too; required */
   GPUIR__P_STEMS, /* when a name is joined to a stem; required, as names are wrong without it */
   GPUIR__P_POSITIONS, /* when positions were asked for; required */
@@ -145,6 +154,7 @@ enum {
   GPUIR__N_BLOCKS, /* one a block of such a list */
   GPUIR__N_DOCUMENTS,
   GPUIR__N_TERMS,
+  GPUIR__N_DENSE_LINES, /* one a line of each dense list */
   GPUIR__N_DOC_ENDS, /* offsets into the section of the row before: one a document, and the end */
   GPUIR__N_SOURCE_ENDS /* the same, one a source */
 };
@@ -220,8 +230,16 @@ typedef struct gpuir__index_lists {
   const uint32_t *positions_off;
 } gpuir__index_lists;
 
+/* The dense lists' sections: all are there, or none is. */
+typedef struct gpuir__index_dense {
+  const uint32_t *lists; /* [n] numbers among the long lists */
+  uint64_t n; /* 0: there are none */
+  gpuir__dense lines; /* of the first; those of the next lie behind them */
+} gpuir__index_dense;
+
 /* The keys of the meta section, in its order, each a member of gpuir__index_meta: KEY(name, named, alike); named: it is
- * written also if it is empty; alike: all segments of an index have the same. */
+ * written also if it is empty; alike: all segments of an index have the same. That of dense lists (D, if the builder
+ * was told one) may differ, since a version that does not know it leaves it out of the segments that it adds. */
 #define GPUIR__META(KEY) \
   KEY(analyzer, 1, 1) \
   KEY(analyzer_revision, 1, 1) \
@@ -234,7 +252,8 @@ typedef struct gpuir__index_lists {
   KEY(filters, 0, 1) \
   KEY(order, 0, 0) \
   KEY(store, 0, 1) \
-  KEY(positions, 0, 1)
+  KEY(positions, 0, 1) \
+  KEY(dense, 0, 0)
 #define GPUIR__META_MEMBER(name, named, alike) const char *name;
 #define GPUIR__META_KEY(name, named, alike) {#name, offsetof(gpuir__index_meta, name), named, alike},
 
@@ -298,6 +317,7 @@ typedef struct gpuir__segment {
   gpuir__stat stat;
   gpuir__dict terms;
   gpuir__index_lists lists;
+  gpuir__index_dense dense;
   const uint32_t *lengths; /* [docID] */
   const gpuir__shard *shard; /* NULL: no part of a collection */
   const uint32_t *dfs; /* [term] in how many documents of the collection it is; NULL: the same */
@@ -890,6 +910,18 @@ static int gpuir__writer_put_extents(gpuir__writer *w, const gpuir__batch *batch
   return status;
 }
 
+/* Appends the numbers of dense lists, which in the batch count from its first long list. */
+static int gpuir__writer_put_dense(gpuir__writer *w, const gpuir__batch *batch, gpuir_error *err) {
+  size_t at;
+  int status = GPUIR_OK;
+  for (at = 0; at < batch->dense_lists.len && !status; at += 4) {
+    const uint32_t number = gpuir__load32(batch->dense_lists.data + at) + (uint32_t)w->stat.longs;
+    w->has[GPUIR__P_DENSE] = 1;
+    status = gpuir__spool_put(&w->spool[GPUIR__W_DENSE_LISTS], &number, sizeof number, err);
+  }
+  return status;
+}
+
 /* Appends the buffers of a batch that go to the file as they are. */
 static int gpuir__writer_put_buffers(gpuir__writer *w, const gpuir__batch *batch, gpuir_error *err) {
   unsigned i;
@@ -915,6 +947,7 @@ static int gpuir__writer_put_batch(gpuir__writer *w, const gpuir__batch *batch, 
     return gpuir__fail(err, GPUIR_E_LIMIT, 0, "%s: more than 2^32-1 blocks of postings", gpuir__tail(w->path));
   status = gpuir__writer_put_terms(w, batch, err);
   if (!status) status = gpuir__writer_put_extents(w, batch, err);
+  if (!status) status = gpuir__writer_put_dense(w, batch, err);
   if (!status) status = gpuir__writer_put_buffers(w, batch, err);
   w->stat.terms += batch->nterms;
   w->stat.postings += batch->postings;

@@ -5,8 +5,8 @@
  * An index file is a segment here; [13b-snapshot] makes an index of one or more. Nothing here trusts an offset of the
  * file: what open does not check is checked where it is used.
  *
- * Uses      [03-codecs], [04-bp128], [08-codings], [09-postings], [09b-positions], [10-encoder], [11-analysis],
- *           [11b-dictionary], [12-writer].
+ * Uses      [03-codecs], [04-bp128], [08-codings], [09-postings], [09b-positions], [09c-dense], [10-encoder],
+ *           [11-analysis], [11b-dictionary], [12-writer].
  * Start at  gpuir__segment_open, gpuir__list_open (a term's postings).
  * Tests     tests/unit/13_reader.c
  * ======*/
@@ -93,6 +93,10 @@ static uint64_t gpuir__section_items(const gpuir__segment *ix, const gpuir__sect
   case GPUIR__N_DOCUMENTS: return stat->documents;
   case GPUIR__N_DOC_ENDS: return stat->documents + 1;
   case GPUIR__N_TERMS: return stat->terms;
+  case GPUIR__N_DENSE_LINES:
+    return ix->section[GPUIR__S_DENSE_LISTS]
+        ? ix->section[GPUIR__S_DENSE_LISTS]->length / 4 * gpuir__dense_lines(stat->documents)
+        : 0;
   default: return ix->section[row->id]->length / row->item_size;
   }
 }
@@ -191,12 +195,23 @@ static int gpuir__open_shard(gpuir__segment *ix, gpuir_error *err) {
   return GPUIR_OK;
 }
 
+/* Counts the dense lists, if all of their sections are there and fit; otherwise there are none. */
+static void gpuir__open_dense(gpuir__segment *ix) {
+  static const unsigned id[] = {GPUIR__S_DENSE_LISTS, GPUIR__S_DENSE_BITS, GPUIR__S_DENSE_RANK, GPUIR__S_DENSE_PEAKS};
+  unsigned i;
+  int whole = 1;
+  for (i = 0; i < sizeof id / sizeof *id; i++) whole &= ix->section[id[i]] != NULL;
+  for (i = 0; i < sizeof id / sizeof *id && !whole; i++) ix->section[id[i]] = NULL;
+  ix->dense.n = whole ? ix->section[GPUIR__S_DENSE_LISTS]->length / 4 : 0;
+}
+
 /* Checks what sections say of each other. */
 static int gpuir__open_relations(gpuir__segment *ix, gpuir_error *err) {
   const gpuir__section **s = ix->section;
   if (ix->stat.docs_short > s[GPUIR__S_DOCIDS]->length || ix->stat.freqs_short > s[GPUIR__S_FREQS]->length)
     return gpuir__bad(ix, err, 0, "short lists lie outside their section");
   if (s[GPUIR__S_SEEDS]) ix->lists.nseeds = s[GPUIR__S_SEEDS]->length / (4 * GPUIR__SEEDS);
+  gpuir__open_dense(ix);
   ix->terms.form = gpuir__dict_form_of(ix->stat.documents, ix->lists.positions != NULL);
   if (s[GPUIR__S_ORIGINS] && !gpuir__origins_fit(ix)) s[GPUIR__S_ORIGINS] = NULL; /* optional, and only whole */
   if (s[GPUIR__S_STEMS] &&
@@ -476,6 +491,22 @@ static int gpuir__list_open_codecs(const gpuir_allocator *a, gpuir__list *l) {
   return status;
 }
 
+/* Finds the lines of a long list, if it is one of the dense ones, whose numbers ascend but in a damaged file. */
+static void gpuir__list_open_dense(const gpuir__segment *ix, uint32_t number, gpuir__list *l) {
+  const gpuir__index_dense *x = &ix->dense;
+  const uint64_t lines = gpuir__dense_lines(ix->stat.documents);
+  uint64_t lo = 0, n = x->n;
+  while (n > 1) {
+    const uint64_t half = n / 2;
+    lo = x->lists[lo + half] <= number ? lo + half : lo;
+    n -= half;
+  }
+  if (!n || x->lists[lo] != number) return;
+  l->dense.bits = x->lines.bits + lo * lines;
+  l->dense.rank = x->lines.rank + lo * lines;
+  l->dense.peaks = x->lines.peaks + lo * lines;
+}
+
 /* Fills a long list with its extent, directory and streams. */
 static int gpuir__list_open_long(const gpuir__segment *ix, const gpuir__record *r, gpuir__list *l) {
   const gpuir__long *x;
@@ -499,6 +530,7 @@ static int gpuir__list_open_long(const gpuir__segment *ix, const gpuir__record *
   l->freqs.offset = ix->lists.freqs_off + x->first_block;
   l->freqs.width = ix->lists.freqs_width + x->first_block;
   if (l->positions) l->positions_off = ix->lists.positions_off + x->first_block;
+  if ((uint64_t)r->df * GPUIR__DENSE_MOST >= ix->stat.documents) gpuir__list_open_dense(ix, (uint32_t)r->docs, l);
   return GPUIR_OK;
 }
 
@@ -947,6 +979,7 @@ typedef struct gpuir__verifier {
   float weight; /* of the list, if it has seeds */
   gpuir__top top;
   gpuir__directory directory;
+  uint64_t dense; /* dense lists so far */
 } gpuir__verifier;
 
 /* Returns 1 if one of n pairs bounds the contribution of a posting with this tf and document length. */
@@ -1014,6 +1047,69 @@ static const char *gpuir__verify_block(gpuir__verifier *v, const gpuir__list *l,
   }
   if (l->last && docs[n - 1] != l->last[block]) return "a block's last docID differs from the directory";
   return l->positions ? gpuir__verify_positions(v, l, block, docs, freqs, n, positions) : NULL;
+}
+
+/* The lines of a dense list as they must be, window by window. */
+typedef struct gpuir__dense_check {
+  const gpuir__dense *is;
+  uint64_t window; /* the one that is next */
+  uint64_t word; /* of it, so far */
+  uint32_t peak, n; /* of it, so far; postings before it */
+} gpuir__dense_check;
+
+/* Checks the windows before `end`, of which the first has what was gathered; n: postings before `end`. Returns what is
+ * wrong, or NULL. */
+static const char *gpuir__dense_check_to(gpuir__dense_check *c, uint64_t end, uint32_t n) {
+  for (; c->window < end; c->window++) {
+    const uint64_t line = c->window / 8;
+    if (c->is->bits[line].word[c->window % 8] != c->word) return "its bits are not its docIDs";
+    if (c->is->peaks[line].of[c->window % 8] != c->peak) return "a window's peak is not its greatest saturation";
+    if (c->window % 8 == 0 && c->is->rank[line] != c->n) return "a line's rank is not the number of postings before it";
+    c->word = 0;
+    c->peak = 0;
+    c->n = n;
+  }
+  return NULL;
+}
+
+/* Checks the lines of a dense list, all of whose blocks are right. Returns what is wrong, or NULL. */
+static const char *gpuir__verify_lines(const gpuir__verifier *v, const gpuir__list *l) {
+  uint32_t docs[GPUIR__BLOCK_ROOM], freqs[GPUIR__BLOCK_ROOM], block, i, n;
+  gpuir__dense_check c;
+  const char *cause = NULL;
+  memset(&c, 0, sizeof c);
+  c.is = &l->dense;
+  for (block = 0; block < l->nblocks && !cause; block++) {
+    n = gpuir__list_docs(l, block, docs);
+    gpuir__list_freqs(l, block, freqs);
+    for (i = 0; i < n && !cause; i++) {
+      const float norm = gpuir__norm_of(v->norm.a, v->norm.b, v->ix->lengths[docs[i]]);
+      cause = gpuir__dense_check_to(&c, docs[i] / GPUIR__DENSE_WINDOW, block * GPUIR__BLOCK + i);
+      c.word |= (uint64_t)1 << docs[i] % 64;
+      c.peak = gpuir__max32(c.peak, gpuir__dense_peak(freqs[i] + 1, norm));
+    }
+  }
+  return cause ? cause : gpuir__dense_check_to(&c, 8 * gpuir__dense_lines(v->ix->stat.documents), l->df);
+}
+
+/* Checks that a list is dense if and only if it must be, where a file has dense lists, and its lines, once its blocks
+ * are known to be right. Returns what is wrong, or NULL. */
+static const char *gpuir__verify_dense(gpuir__verifier *v, const gpuir__record *r, const gpuir__list *l) {
+  const gpuir__segment *ix = v->ix;
+  if (!ix->dense.n) return NULL;
+  if (!gpuir__dense_is(ix->stat.documents, r->df, gpuir__dense_stated(ix->meta.dense)))
+    return l->dense.bits ? "it is among the dense lists" : NULL;
+  if (v->dense == ix->dense.n || ix->dense.lists[v->dense] != r->docs || !l->dense.bits)
+    return "it is not the next one of the dense lists";
+  v->dense++;
+  return gpuir__verify_lines(v, l);
+}
+
+/* Checks that all dense lists are those of terms. */
+static int gpuir__verify_dense_end(const gpuir__verifier *v) {
+  const gpuir__section *s = v->ix->section[GPUIR__S_DENSE_LISTS];
+  if (!s || (v->dense == v->ix->dense.n && s->length % 4 == 0)) return GPUIR_OK;
+  return gpuir__bad(v->ix, v->err, s->offset, "there are more dense lists than terms that are frequent enough");
 }
 
 /* Checks a list block by block. Returns what is wrong, or NULL. */
@@ -1113,10 +1209,11 @@ GPUIR__COLD static int gpuir__verify_terms(gpuir__verifier *v) {
     if (status == GPUIR_E_UNSUPPORTED) return gpuir__verify_term(ix, v->err, id, "unknown codec");
     if (status) return gpuir__verify_term(ix, v->err, id, "bad record");
     cause = gpuir__verify_list(v, &l);
+    if (!cause) cause = gpuir__verify_dense(v, &w.record, &l);
     gpuir__list_close(&ix->a, &l);
     if (cause) return gpuir__verify_term(ix, v->err, id, cause);
   }
-  return GPUIR_OK;
+  return gpuir__verify_dense_end(v);
 }
 
 /* Checks that a section's offsets into the one of the row before ascend and end with it. */

@@ -103,6 +103,8 @@ typedef struct gpuir__builder_settings {
   char order[GPUIR__ORDER_MAX + 1];
   float k1, b;
   int store_text, positions, simd;
+  unsigned dense; /* D, see [09c-dense] */
+  char dense_spec[4]; /* as it was asked for; "": the default */
   int (*progress)(void *user, const gpuir_progress *progress);
   void *progress_user;
   uint64_t memory; /* bytes */
@@ -724,7 +726,7 @@ GPUIR__COLD static int gpuir__builder_open_lists(gpuir_builder *b, gpuir_error *
   for (i = 0; i < b->threads.nworkers; i++) {
     gpuir__worker *w = &b->threads.workers[i];
     status = gpuir__encoder_create(&w->encoding.encoder, &b->a, b->set.codec, b->set.freq_codec, lengths, ndocs, tokens,
-        b->set.k1, b->set.b, b->set.simd);
+        b->set.k1, b->set.b, b->set.dense, b->set.simd);
     if (status) return gpuir__fail(err, status, 0, "%s", gpuir_strerror(status));
     w->encoding.made = 1;
     w->encoding.heads = gpuir__alloc(&b->a, b->threads.nworkers * sizeof(gpuir__chain));

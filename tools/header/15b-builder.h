@@ -2,8 +2,8 @@
 /* ========
  * [15b-builder]  builder: an index from postings; writing, making and unmaking
  *
- * Uses      [04-bp128], [08-codings], [10-encoder], [11-analysis], [11b-dictionary], [12-writer], [14-inversion],
- *           [15-merge].
+ * Uses      [04-bp128], [08-codings], [09c-dense], [10-encoder], [11-analysis], [11b-dictionary], [12-writer],
+ *           [14-inversion], [15-merge].
  * Start at  gpuir_builder_create, gpuir_builder_write, gpuir_builder_add_list.
  * Tests     tests/unit/15b_builder.c
  * ======*/
@@ -240,6 +240,7 @@ static int gpuir__builder_write_all(gpuir_builder *b, gpuir_build_report *report
   meta.order = b->set.order;
   meta.store = b->set.store_text ? "1" : "";
   meta.positions = b->set.positions ? "1" : "";
+  meta.dense = b->set.dense_spec;
   b->writer->stat.k1 = b->set.k1;
   b->writer->stat.b = b->set.b;
   status = gpuir__writer_finish(b->writer, &meta, &r.file_bytes, err);
@@ -417,6 +418,13 @@ static int gpuir__builder_set_up(gpuir_builder *b, const gpuir_builder_desc *des
   return placed ? GPUIR_OK : gpuir__builder_sweep(b, err);
 }
 
+/* Spells D as the meta section has it: what is asked for, or else that of `like`; "": the default. */
+static void gpuir__builder_dense(const gpuir_builder_desc *desc, const gpuir__segment *like, char out[4]) {
+  const char *stated = like && strlen(like->meta.dense) < 4 ? like->meta.dense : "";
+  if (desc->dense) (void)snprintf(out, 4, "%u", desc->dense > 0 ? (unsigned)desc->dense % 1000 : 0);
+  else memcpy(out, stated, strlen(stated) + 1);
+}
+
 /* Makes a builder as gpuir_builder_create does. *fd: -1, or that of the new file desc->path in a folder that the caller
  * has locked, and becomes -1 when the builder has taken it; pool: where analyzers come from, or NULL. */
 GPUIR__COLD static int gpuir__builder_make(const gpuir_builder_desc *desc, int *fd, gpuir__pool *pool,
@@ -426,6 +434,7 @@ GPUIR__COLD static int gpuir__builder_make(const gpuir_builder_desc *desc, int *
   gpuir__coding codec, freq_codec;
   const gpuir__segment *like = desc && desc->like ? desc->like->leaves[0].seg : NULL;
   const char *docs_name, *freqs_name, *order;
+  char dense[4];
   int status;
   if (!builder) return gpuir__refuse(err, "no place for the builder given");
   *builder = NULL;
@@ -435,6 +444,9 @@ GPUIR__COLD static int gpuir__builder_make(const gpuir_builder_desc *desc, int *
   order = desc->order ? desc->order : like ? like->meta.order : "";
   if (strlen(order) > GPUIR__ORDER_MAX)
     return gpuir__refuse(err, "the order's name has more than %u bytes", GPUIR__ORDER_MAX);
+  if (desc->dense < GPUIR_DENSE_NONE || desc->dense > (int)GPUIR__DENSE_MOST)
+    return gpuir__refuse(err, "a dense list's share of the documents must be 1 in %u at least", GPUIR__DENSE_MOST);
+  gpuir__builder_dense(desc, like, dense);
   docs_name = desc->codec || !like ? desc->codec : like->meta.codec;
   freqs_name = desc->freq_codec || !like ? desc->freq_codec : like->meta.freq_codec;
   status = gpuir__coding_parse(docs_name, 1, &codec, err);
@@ -462,6 +474,8 @@ GPUIR__COLD static int gpuir__builder_make(const gpuir_builder_desc *desc, int *
   b->set.pool = pool;
   b->set.store_text = desc->store_text;
   b->set.positions = desc->positions != 0;
+  (void)snprintf(b->set.dense_spec, sizeof b->set.dense_spec, "%s", dense);
+  b->set.dense = gpuir__dense_stated(dense);
   b->set.simd = desc->simd;
   b->set.progress = desc->progress;
   b->set.progress_user = desc->progress_user;

@@ -10,8 +10,9 @@
  *     longer lists             each candidate is looked up in its decoded block by two comparisons, or a register of
  *                              them meets all docIDs of the block
  *     much longer lists        a block with one candidate is searched without decoding it (the codec's find)
+ *     dense lists              each candidate's bit is tested, and its index counted from the bits before it
  *
- * Uses      [03-codecs], [09-postings].
+ * Uses      [03-codecs], [09-postings], [09c-dense].
  * Start at  gpuir__lookup_of_level (the table at the end), gpuir__pass, gpuir__operand.
  * Tests     tests/unit/18_lookup.c
  * ======*/
@@ -54,6 +55,7 @@ struct gpuir__merge;
 
 struct gpuir__lookup_kernels {
   gpuir__lookup_kernel list;
+  gpuir__lookup_kernel dense; /* of a dense list, by its bits and ranks */
   uint32_t (*merge)(struct gpuir__merge *m, uint32_t found); /* see gpuir__merge_kernel; NULL: without vectors */
   unsigned level; /* GPUIR__LOOKUP_ */
 };
@@ -587,13 +589,82 @@ static uint32_t gpuir__lookup_scalar(gpuir__operand *o, const gpuir__pass *p) {
   return found;
 }
 
+/* ---- dense lists: by bits and ranks ----
+ *
+ * Each candidate's bit tells whether the list holds it; of those found the rank of the line and the bits before tell the
+ * index. No block is searched for or decoded. A look-up counts as a block decoded for each 64 candidates. */
+
+/* Fills in the indices of those found, which are the segment's documents. fast: see gpuir__dense_ones. */
+GPUIR__INLINE void gpuir__lookup_ranks(int fast, const gpuir__list *l, const gpuir__pass *p, uint32_t found) {
+  uint32_t i;
+  for (i = 0; p->from && i < found; i++) p->where[i] = gpuir__dense_rank(fast, l, p->docs[i]);
+}
+
+static uint32_t gpuir__lookup_dense_scalar(gpuir__operand *o, const gpuir__pass *p) {
+  const gpuir__list *l = &o->cursor->list;
+  const uint32_t last = l->docs.limit;
+  uint32_t i, found = 0;
+  for (i = 0; i < p->m; i++) {
+    const uint32_t x = p->candidates[i];
+    found =
+        gpuir__pass_put(p, p->from != NULL, found, i, x, 0, x <= last && gpuir__dense_has(l, gpuir__min32(x, last)));
+  }
+  gpuir__lookup_ranks(0, l, p, found);
+  o->cursor->decoded += (p->m + 63) / 64;
+  return found;
+}
+
+#if GPUIR__X86
+GPUIR__AVX2 static uint32_t gpuir__lookup_dense_avx2(gpuir__operand *o, const gpuir__pass *p) {
+  const gpuir__list *l = &o->cursor->list;
+  const int *bits = (const int *)(const void *)l->dense.bits;
+  const __m256i last = _mm256_set1_epi32((int)l->docs.limit), zero = _mm256_setzero_si256();
+  const __m256i iota = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7), low = _mm256_set1_epi32(31);
+  uint32_t i, found = 0;
+  for (i = 0; i < p->m; i += 8) {
+    const __m256i x = gpuir__avx2_load(p->candidates + i);
+    const __m256i there = _mm256_cmpeq_epi32(_mm256_min_epu32(x, last), x);
+    const __m256i w = _mm256_mask_i32gather_epi32(zero, bits, _mm256_srli_epi32(x, 5), there, 4);
+    const __m256i bit = _mm256_sllv_epi32(w, _mm256_sub_epi32(low, _mm256_and_si256(x, low))); /* the sign's */
+    const uint32_t all = gpuir__low_bits(gpuir__min32(p->m - i, 8));
+    const uint32_t hit = (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(bit)) & all;
+    gpuir__compress_avx2(p->docs + found, hit, x);
+    if (p->from) gpuir__compress_avx2(p->from + found, hit, _mm256_add_epi32(iota, _mm256_set1_epi32((int)i)));
+    found += (uint32_t)__builtin_popcount(hit);
+  }
+  gpuir__lookup_ranks(1, l, p, found);
+  o->cursor->decoded += (p->m + 63) / 64;
+  return found;
+}
+
+GPUIR__AVX512 static uint32_t gpuir__lookup_dense_avx512(gpuir__operand *o, const gpuir__pass *p) {
+  const gpuir__list *l = &o->cursor->list;
+  const __m512i last = _mm512_set1_epi32((int)l->docs.limit), zero = _mm512_setzero_si512();
+  const __m512i iota = gpuir__avx512_iota(), one = _mm512_set1_epi32(1);
+  uint32_t i, found = 0;
+  for (i = 0; i < p->m; i += 16) {
+    const __mmask16 all = (__mmask16)gpuir__low_bits(gpuir__min32(p->m - i, 16));
+    const __m512i x = _mm512_loadu_si512(p->candidates + i);
+    const __mmask16 there = _mm512_mask_cmple_epu32_mask(all, x, last);
+    const __m512i w = _mm512_mask_i32gather_epi32(zero, there, _mm512_srli_epi32(x, 5), l->dense.bits, 4);
+    const uint32_t hit = gpuir__mask_bits(_mm512_test_epi32_mask(_mm512_rorv_epi32(w, x), one));
+    gpuir__compress_avx512(p->docs + found, hit, x);
+    if (p->from) gpuir__compress_avx512(p->from + found, hit, _mm512_add_epi32(iota, _mm512_set1_epi32((int)i)));
+    found += (uint32_t)__builtin_popcount(hit);
+  }
+  gpuir__lookup_ranks(1, l, p, found);
+  o->cursor->decoded += (p->m + 63) / 64;
+  return found;
+}
+#endif
+
 /* The kernels of each SIMD level, by GPUIR__LOOKUP_. */
 static const gpuir__lookup_kernels gpuir__lookup_of_level[4] = {
-    {gpuir__lookup_scalar, NULL, GPUIR__LOOKUP_SCALAR},
+    {gpuir__lookup_scalar, gpuir__lookup_dense_scalar, NULL, GPUIR__LOOKUP_SCALAR},
 #if GPUIR__X86
-    {gpuir__lookup_avx2, gpuir__merge_avx2, GPUIR__LOOKUP_AVX2},
-    {gpuir__lookup_avx512, gpuir__merge_avx2, GPUIR__LOOKUP_AVX512},
-    {gpuir__lookup_avx512, gpuir__merge_avx512, GPUIR__LOOKUP_VP2INTERSECT},
+    {gpuir__lookup_avx2, gpuir__lookup_dense_avx2, gpuir__merge_avx2, GPUIR__LOOKUP_AVX2},
+    {gpuir__lookup_avx512, gpuir__lookup_dense_avx512, gpuir__merge_avx2, GPUIR__LOOKUP_AVX512},
+    {gpuir__lookup_avx512, gpuir__lookup_dense_avx512, gpuir__merge_avx512, GPUIR__LOOKUP_VP2INTERSECT},
 #endif
 };
 
@@ -615,4 +686,6 @@ static void gpuir__operand_init(gpuir__operand *o, gpuir__cursor *c, const gpuir
 }
 
 /* Looks up the candidates of a pass in the operand's list; returns the number of candidates that the list holds. */
-static inline uint32_t gpuir__lookup(gpuir__operand *o, const gpuir__pass *p) { return o->kernels->list(o, p); }
+static inline uint32_t gpuir__lookup(gpuir__operand *o, const gpuir__pass *p) {
+  return o->cursor->list.dense.bits ? o->kernels->dense(o, p) : o->kernels->list(o, p);
+}

@@ -204,10 +204,27 @@ static int gpuir__engine_search(gpuir__engine *e, const gpuir_query *q, gpuir_hi
   return status;
 }
 
+/* Returns 1 if a query is one word and nothing else: its count is what the leaves tell of their lists. */
+static int gpuir__query_is_word(const gpuir_query *q) { return q->n == 1 && q->terms[0].kind == GPUIR__WORD; }
+
+/* Counts the live documents of a leaf that hold the only word of a query. */
+static int gpuir__engine_count_word(gpuir__engine *e, const gpuir_query *q, size_t leaf, uint64_t *matches) {
+  const uint32_t id = gpuir__query_id(q, leaf, 0);
+  gpuir__record r;
+  uint32_t df;
+  int status;
+  if (id == GPUIR__NO_TERM) return GPUIR_OK;
+  status = gpuir__leaf_df(&e->ix->leaves[leaf], id, &r, &df);
+  if (status) return gpuir__engine_fail(e, status, gpuir_strerror(status));
+  *matches += df;
+  return GPUIR_OK;
+}
+
 /* Counts a leaf's documents that match one query. */
 static int gpuir__engine_count_leaf(gpuir__engine *e, const gpuir_query *q, size_t leaf, uint64_t *matches) {
   unsigned npositive;
   int status;
+  if (gpuir__query_is_word(q)) return gpuir__engine_count_word(e, q, leaf, matches);
   if (!gpuir__leaf_begin(e, q, leaf, q->mode)) return GPUIR_OK;
   if (gpuir__phrases_are_required(e, q, q->mode == GPUIR_OR ? GPUIR_OR : GPUIR_AND))
     return gpuir__eval_phrases(e, q, leaf, matches);
