@@ -191,7 +191,10 @@
 #ifndef GPUIR_H
 #define GPUIR_H
 
-#if defined(GPUIR_IMPLEMENTATION) && !defined(_POSIX_C_SOURCE)
+/* A strict dialect, such as -std=c99, hides POSIX. In any other the libraries' defaults stand: a feature macro would take
+ * names from the rest of the file, such as usleep and MAP_ANONYMOUS. One that the file has set stands, too. */
+#if defined(GPUIR_IMPLEMENTATION) && defined(__STRICT_ANSI__) && !defined(_POSIX_C_SOURCE) && \
+    !defined(_XOPEN_SOURCE) && !defined(_DEFAULT_SOURCE) && !defined(_GNU_SOURCE)
 #define _POSIX_C_SOURCE 200809L
 #endif
 
@@ -1284,7 +1287,9 @@ GPUIR_API int gpuir_codec_get_info(const gpuir_index *index, int docids, gpuir_c
 #ifndef O_CLOEXEC /* the first header of a file decides what all of them declare */
 #error "gpuir.h: POSIX is hidden: include the implementation before any other header, or use -std=gnu99"
 #endif
-#if defined(FLT_EVAL_METHOD) && FLT_EVAL_METHOD != 0
+/* 16 says that _Float16 is evaluated in its own type, and changes nothing for float (ISO/IEC TS 18661-3, 5.2). gcc has
+ * it for processors with AVX512-FP16. */
+#if defined(FLT_EVAL_METHOD) && FLT_EVAL_METHOD != 0 && FLT_EVAL_METHOD != 16
 #error "gpuir.h: binary32 arithmetic must round to binary32 (FLT_EVAL_METHOD 0; on 32-bit x86 use -msse2 -mfpmath=sse)"
 #endif
 #if !defined(__BYTE_ORDER__) || __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__

@@ -35,7 +35,7 @@ digests() {
   program=$*
   program=$BATS_FILE_TMPDIR/${program// /_}
   # shellcheck disable=SC2086
-  [ -x "$program" ] || complaints "$@" -std=c99 $warnings -I"$root" -I"$root/tests/support" \
+  [ -x "$program" ] || complaints "$1" -std=c99 "${@:2}" $warnings -I"$root" -I"$root/tests/support" \
     "$root/tests/support/digest.c" -o "$program" -lm -pthread || return
   "$program" "$root/tests/data/wordnet.tsv"
 }
@@ -56,6 +56,11 @@ is_long() { [ -n "${GPUIR_LONG:-}" ] || skip "in the long form"; }
 @test "clang, C99, with the optional parts" { parse clang -std=c99; }
 @test "gcc, C11" { parse gcc -std=c11; }
 @test "gcc, C17 with GNU extensions" { parse gcc -std=gnu17; }
+@test "gcc, C17 with GNU extensions, for a processor with AVX512-FP16" {
+  gcc -march=sapphirerapids -E -x c /dev/null >/dev/null 2>&1 || skip "gcc does not know of such processors"
+  [[ $(gcc -std=gnu17 -march=sapphirerapids -dM -E -x c /dev/null) == *'__FLT_EVAL_METHOD__ 16'* ]]
+  parse gcc -std=gnu17 -march=sapphirerapids
+}
 @test "g++, C++17" { text='' parse g++ -x c++ -std=c++17; }
 @test "g++, C++20, with the optional parts" { parse g++ -x c++ -std=c++20; }
 @test "clang, C11" { parse clang -std=c11; }
@@ -78,6 +83,10 @@ fused="-march=native -ffp-contract=fast"
 @test "gcc -O1, everything fused: the same bits" { same gcc -O1 $fused; }
 @test "clang -O1, everything fused: the same bits" { same clang -O1 $fused; }
 @test "gcc -O1, without SIMD: the same bits" { same gcc -O1 -DGPUIR_NO_SIMD; }
+@test "gcc -O1 with GNU extensions, where _Float16 has arithmetic of its own: the same bits" {
+  [[ $(gcc -std=gnu17 -march=native -dM -E -x c /dev/null) == *'__FLT_EVAL_METHOD__ 16'* ]] || skip "no AVX512-FP16"
+  same gcc -O1 -std=gnu17 -march=native
+}
 @test "gcc -Og: the same bits" { same gcc -Og; }
 @test "g++ -Og" {
   # shellcheck disable=SC2086
@@ -101,6 +110,27 @@ fused="-march=native -ffp-contract=fast"
   is_long
   # shellcheck disable=SC2086
   complaints gcc -std=c99 -O2 -DGPUIR_STATIC $warnings $text -I"$root" -c implementation.c
+}
+
+@test "the implementation, included first, hides nothing from the rest of the file" {
+  local compiler
+  cat >first.c <<'END'
+#define GPUIR_IMPLEMENTATION
+#include "gpuir.h"
+#include <ftw.h>
+#include <sys/mman.h>
+int user(char *s);
+int user(char *s) {
+  (void)usleep(1);
+  return strsep(&s, "/") != NULL && DT_DIR + MAP_ANONYMOUS + FTW_F + (int)random() > 0;
+}
+END
+  for compiler in 'gcc -std=gnu99' 'gcc -std=gnu17' 'clang -std=gnu17' 'g++ -x c++ -std=gnu++17' \
+    'gcc -std=c99 -D_DEFAULT_SOURCE' 'gcc -std=c99 -D_GNU_SOURCE' 'gcc -std=c99 -D_XOPEN_SOURCE=700 -D_DEFAULT_SOURCE'; do
+    command -v "${compiler%% *}" >/dev/null || continue
+    # shellcheck disable=SC2086
+    complaints $compiler $warnings -I"$root" -fsyntax-only first.c
+  done
 }
 
 @test "without xxhash.h the error names the package" {

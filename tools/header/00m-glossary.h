@@ -72,7 +72,9 @@
 #ifndef O_CLOEXEC /* the first header of a file decides what all of them declare */
 #error "gpuir.h: POSIX is hidden: include the implementation before any other header, or use -std=gnu99"
 #endif
-#if defined(FLT_EVAL_METHOD) && FLT_EVAL_METHOD != 0
+/* 16 says that _Float16 is evaluated in its own type, and changes nothing for float (ISO/IEC TS 18661-3, 5.2). gcc has
+ * it for processors with AVX512-FP16. */
+#if defined(FLT_EVAL_METHOD) && FLT_EVAL_METHOD != 0 && FLT_EVAL_METHOD != 16
 #error "gpuir.h: binary32 arithmetic must round to binary32 (FLT_EVAL_METHOD 0; on 32-bit x86 use -msse2 -mfpmath=sse)"
 #endif
 #if !defined(__BYTE_ORDER__) || __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
