@@ -129,6 +129,29 @@ names() { gpuir query --tsv "$@" | cut -f 4 | paste -sd ' '; }
   run ! pgrep -f 'sleep 31.25'
 }
 
+@test "what a program leaves behind is killed, also in a session of its own, after a good end and a bad one" {
+  [ -e /proc/thread-self/children ] || skip "the kernel lists no children"
+  local left="sleep 33.$$" beside
+  printf '#!/bin/sh\n%s >&- 2>&- <&- &\n(setsid %s >&- 2>&- <&- &)\nexec unrot\n' "$left" "$left" >bin/leaves
+  printf '#!/bin/sh\n(setsid %s &)\nsleep 0.2\nexit 3\n' "$left" >bin/fails
+  chmod +x bin/*
+  gpuir index -q --filter rot=leaves docs -o y.gpuir
+  [ "$(names y.gpuir wolf)" = "docs/a.rot docs/plain.txt" ]
+  run ! pgrep -f "$left"
+  export GPUIR_FILTER_SECONDS=2
+  run gpuir index -q --filter rot=fails docs -o y.gpuir
+  run ! pgrep -f "$left"
+  # A child that the command has from its shell is not the program's.
+  (
+    sleep 34 3>&- &
+    echo $! >beside
+    exec gpuir index -q --filter rot=leaves docs -o y.gpuir 3>&-
+  )
+  beside=$(cat beside)
+  kill "$beside" # which fails if it was killed
+  run ! pgrep -f "$left"
+}
+
 @test "a signal ends the program, and the command leaves nothing" {
   printf '#!/bin/sh\necho begun >begun\nexec sleep 32.25\n' >bin/slow
   chmod +x bin/slow

@@ -1,11 +1,13 @@
 /* filter.c - turns files of other formats into text by programs: --filter 'pdf=pdftotext - -'.
  *
  * A file whose name has the ending is the standard input of the program, which is run without a shell, sees nothing of
- * the file's name, and writes text. It may take a minute, or what GPUIR_FILTER_SECONDS says, and write
- * CLI_FILTER_BYTES; with what it has started it is killed otherwise, and when the command is stopped. The index has the
- * filters' words, so that texts can be made again, but no program is ever taken from an index: it is always the command
- * line that names it.
+ * the file's name, and writes text. It may take a minute, or what GPUIR_FILTER_SECONDS says, and write CLI_FILTER_BYTES.
+ * It is killed otherwise, and when the command is stopped. What it has started is killed when it ends.
+ *
+ * The index has the filters' words, so that texts can be made again, but no program is ever taken from an index: it is
+ * always the command line that names it.
  */
+#define _GNU_SOURCE /* ppoll */
 #include "cli.h"
 
 #include "../common/source.h"
@@ -138,15 +140,23 @@ static unsigned filter_seconds(void) {
   return (unsigned)n;
 }
 
-/* ---- running ---------------------------------------------------------------------------------- */
+/* ---- running ----------------------------------------------------------------------------------
+ *
+ * Between the command and the program stands a supervisor, a process that takes over what the program starts and leaves
+ * behind (prctl(2), PR_SET_CHILD_SUBREAPER). It tells how the program ended, waits until the command lets go, and then
+ * kills all that is left. A process group alone would not have what called setsid(2). Where there are no subreapers, it is
+ * the group.
+ */
 
 /* A program at work. */
 typedef struct child {
   const cli_filter *filter;
   const char *name; /* of the file */
-  pid_t pid;
+  pid_t pid; /* of the supervisor */
   unsigned seconds;
   int out, err; /* pipes: what it writes, and what it says; -1: closed */
+  int ended; /* a pipe: how the program ended */
+  int held; /* a pipe: its end lets the supervisor finish */
   uint64_t end; /* nanoseconds */
   char said[SAID_MOST + 1];
   size_t nsaid;
@@ -165,10 +175,82 @@ static void run_program(const child *c, int in, int out, int err) {
   (void)sigprocmask(SIG_SETMASK, &all, NULL);
   (void)signal(SIGXFSZ, SIG_DFL);
   (void)signal(SIGPIPE, SIG_DFL);
+  (void)signal(SIGCHLD, SIG_DFL);
   (void)setrlimit(RLIMIT_CORE, &none);
   (void)setrlimit(RLIMIT_CPU, &cpu);
   if (dup2(in, 0) == 0 && dup2(out, 1) == 1 && dup2(err, 2) == 2) (void)execvp(words[0], words);
   _exit(127);
+}
+
+/* Sends SIGKILL to each child of this process. */
+static void kill_children(void) {
+#ifdef __linux__
+  char list[4096];
+  const int fd = open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC);
+  const ssize_t n = fd < 0 ? 0 : read(fd, list, sizeof list);
+  pid_t pid = 0;
+  for (ssize_t i = 0; i < n; i++) { /* numbers, each with a blank behind it; one that is cut comes the next time */
+    if (list[i] >= '0' && list[i] <= '9') {
+      pid = pid * 10 + (list[i] - '0');
+    } else {
+      if (pid > 0) (void)kill(pid, SIGKILL);
+      pid = 0;
+    }
+  }
+  if (fd >= 0) (void)close(fd);
+#endif
+}
+
+/* Kills what the program has left, until there is nothing more, for two seconds at most: a process that waits for a disk
+ * dies when the disk answers. */
+static void end_all(pid_t program) {
+  const struct timespec moment = {0, 1000000};
+  pid_t got = 0;
+  (void)kill(-program, SIGKILL);
+  (void)kill(program, SIGKILL); /* it may not have its group yet */
+  for (int i = 0; i < 2000 && (got >= 0 || errno == EINTR); i++) {
+    kill_children();
+    while ((got = waitpid(-1, NULL, WNOHANG)) > 0) {}
+    if (!got) (void)nanosleep(&moment, NULL);
+  }
+}
+
+static void on_child(int number) { (void)number; }
+
+/* Is the supervisor, with its ends of the pipes. */
+static void supervise(const child *c, int in, int out, int err, int ended, int held) {
+  struct pollfd let_go = {held, POLLIN, 0};
+  struct sigaction sa;
+  sigset_t none, children;
+  int status, known = 0;
+#ifdef __linux__
+  (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+  (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
+#endif
+  (void)setpgid(0, 0); /* a terminal's signals are for the command */
+  memset(&sa, 0, sizeof sa);
+  sa.sa_handler = on_child;
+  (void)sigemptyset(&sa.sa_mask);
+  (void)sigaction(SIGCHLD, &sa, NULL);
+  (void)sigemptyset(&none);
+  (void)sigemptyset(&children);
+  (void)sigaddset(&children, SIGCHLD);
+  (void)sigprocmask(SIG_SETMASK, &children, NULL); /* let in only while it waits: none is missed */
+  const pid_t program = fork();
+  if (!program) run_program(c, in, out, err);
+  (void)close(out);
+  (void)close(err);
+  if (program < 0) _exit(1);
+  (void)setpgid(program, program); /* whoever comes first */
+  while (!let_go.revents) {
+    if (!known && waitpid(program, &status, WNOHANG) == program) {
+      known = 1;
+      if (write(ended, &status, sizeof status) < 0) break;
+    }
+    if (ppoll(&let_go, 1, NULL, &none) < 0) let_go.revents = 0;
+  }
+  end_all(program);
+  _exit(0);
 }
 
 /* Makes a pipe whose ends no other program gets. 0; -1: errno. */
@@ -179,18 +261,33 @@ static int make_pipe(int ends[2]) {
   return 0;
 }
 
+static void close_end(int *fd) {
+  if (*fd >= 0) (void)close(*fd);
+  *fd = -1;
+}
+
 /* Starts the program on an open file. 0; -1 after a message. */
 static int start(child *c, int in) {
-  int out[2] = {-1, -1}, err[2] = {-1, -1};
+  enum { OUT, ERR, ENDED, HELD, PIPES };
+  int pipes[PIPES][2], made = 0;
   c->pid = -1;
-  if (!make_pipe(out) && !make_pipe(err)) c->pid = fork();
-  if (!c->pid) run_program(c, in, out[1], err[1]);
+  memset(pipes, -1, sizeof pipes);
+  while (made < PIPES && !make_pipe(pipes[made])) made++;
+  if (made == PIPES) c->pid = fork();
+  if (!c->pid) {
+    close_end(&pipes[HELD][1]); /* whose last copy is the command's, as are the ends that it reads */
+    for (int i = OUT; i <= ENDED; i++) close_end(&pipes[i][0]);
+    supervise(c, in, pipes[OUT][1], pipes[ERR][1], pipes[ENDED][1], pipes[HELD][0]);
+  }
   if (c->pid < 0) cli_error("%s: cannot run %s: %s", c->name, c->filter->words[0], strerror(errno));
-  if (out[1] >= 0) (void)close(out[1]);
-  if (err[1] >= 0) (void)close(err[1]);
-  c->out = out[0];
-  c->err = err[0];
-  if (c->pid > 0) (void)setpgid(c->pid, c->pid); /* whoever comes first */
+  close_end(&pipes[OUT][1]);
+  close_end(&pipes[ERR][1]);
+  close_end(&pipes[ENDED][1]);
+  close_end(&pipes[HELD][0]);
+  c->out = pipes[OUT][0];
+  c->err = pipes[ERR][0];
+  c->ended = pipes[ENDED][0];
+  c->held = pipes[HELD][1];
   return c->pid < 0 ? -1 : 0;
 }
 
@@ -218,14 +315,8 @@ static const char *listen(child *c, cli_buf *text) {
     if (cli_signal) return "";
     if (now >= c->end) return "it took too long";
     if (poll(fds, 2, (int)((c->end - now) / 1000000u) + 1) < 0 && errno != EINTR) return strerror(errno);
-    if (fds[0].revents && take(c, c->out, text)) {
-      (void)close(c->out);
-      c->out = -1;
-    }
-    if (fds[1].revents && take(c, c->err, NULL)) {
-      (void)close(c->err);
-      c->err = -1;
-    }
+    if (fds[0].revents && take(c, c->out, text)) close_end(&c->out);
+    if (fds[1].revents && take(c, c->err, NULL)) close_end(&c->err);
     if (text->n > CLI_FILTER_BYTES) return "it writes too much text";
   }
   return NULL;
@@ -233,14 +324,15 @@ static const char *listen(child *c, cli_buf *text) {
 
 /* Waits for the end of the program, which has closed its output. NULL, or why it was not waited for. */
 static const char *await(const child *c, int *status) {
-  const struct timespec moment = {0, 1000000};
-  pid_t got;
-  while ((got = waitpid(c->pid, status, WNOHANG)) == 0) {
+  for (;;) {
+    struct pollfd ended = {c->ended, POLLIN, 0};
+    const uint64_t now = cli_nanoseconds();
     if (cli_signal) return "";
-    if (cli_nanoseconds() >= c->end) return "it took too long";
-    (void)nanosleep(&moment, NULL);
+    if (now >= c->end) return "it took too long";
+    if (poll(&ended, 1, (int)((c->end - now) / 1000000u) + 1) < 0 && errno != EINTR) return strerror(errno);
+    if (!ended.revents) continue;
+    return read(c->ended, status, sizeof *status) == (ssize_t)sizeof *status ? NULL : "it could not be started";
   }
-  return got < 0 ? strerror(errno) : NULL;
 }
 
 /* Says that no text came of the file. */
@@ -270,13 +362,11 @@ int cli_filter_run(const cli_filter *filter, int fd, const char *name, cli_buf *
   const int failed = start(&c, fd);
   why = failed ? NULL : listen(&c, text);
   if (!failed && !why) why = await(&c, &status);
-  if (why) {
-    (void)kill(-c.pid, SIGKILL);
-    (void)kill(c.pid, SIGKILL);
-    while (waitpid(c.pid, &status, 0) < 0 && errno == EINTR) continue;
-  }
-  if (c.out >= 0) (void)close(c.out);
-  if (c.err >= 0) (void)close(c.err);
+  close_end(&c.out);
+  close_end(&c.err);
+  close_end(&c.ended);
+  close_end(&c.held);
+  while (c.pid > 0 && waitpid(c.pid, NULL, 0) < 0 && errno == EINTR) continue;
   if (failed || (!why && !status)) return failed;
   if (!why || *why) tell(&c, why, status);
   return -1;
