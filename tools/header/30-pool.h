@@ -293,8 +293,10 @@ static int gpuir__crew_post(gpuir__crew *c, gpuir_task *const *tasks, size_t n) 
   }
   gpuir__count_up(&c->device.waiting, to_device);
   gpuir__count_up(&c->backlog, cost);
-  if (to_device) at[1] = __atomic_fetch_add(&c->device_inbox.written, to_device, __ATOMIC_RELAXED);
-  if (to_device < n) at[0] = __atomic_fetch_add(&c->inbox.written, n - to_device, __ATOMIC_RELAXED);
+  /* A slot may be one that was freed after this thread was admitted, which only a thread that was here in between knows:
+   * acquired from that one, so that whoever read the slot has done so before it is written anew. */
+  if (to_device) at[1] = __atomic_fetch_add(&c->device_inbox.written, to_device, __ATOMIC_ACQ_REL);
+  if (to_device < n) at[0] = __atomic_fetch_add(&c->inbox.written, n - to_device, __ATOMIC_ACQ_REL);
   for (i = 0; i < n; i++) { /* from here on they may be gone */
     const int device = gpuir__task_for_device(tasks[i]);
     gpuir__inbox_put(device ? &c->device_inbox : &c->inbox, at[device]++, gpuir__crew_key(c, tasks[i]), tasks[i]);
