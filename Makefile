@@ -264,10 +264,9 @@ $(B)/libgpuir_rooms.so: $(ROOM_OBJECTS)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(@F) -Wl,-Bsymbolic -Wl,-z,defs -o $@ $^ $(LIBS)
 
-$(B)/gpuir.pc: tools/scripts/gpuir.pc.in FORCE
+$(B)/gpuir.pc: tools/scripts/gpuir.pc.in tools/scripts/gpuir.pc.awk FORCE
 	@mkdir -p $(@D)
-	@sed 's|@PREFIX@|$(PREFIX)|; s|@INCLUDEDIR@|$(INCLUDEDIR)|; s|@LIBDIR@|$(LIBDIR)|; s|@VERSION@|$(VERSION)|' $< | \
-	  sed 's|@LIBS@|$(strip $(LIBS))|' >$@.new
+	@VERSION='$(VERSION)' LIBS='$(strip $(LIBS))' awk -f tools/scripts/gpuir.pc.awk $< >$@.new
 	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
 
 # ---- GPU ---------------------------------------------------------------------------------------------------------
@@ -461,33 +460,36 @@ $(B)/examples/%: examples/%.cc $(B)/flags $(NEEDS_LIBRARY)
 # What bash, zsh and fish look for below SHAREDIR.
 COMPLETIONS = bash-completion/completions/gpuir zsh/site-functions/_gpuir fish/vendor_completions.d/gpuir.fish
 
+# The shell gets these as variables of its environment, whatever characters they have.
+export DESTDIR PREFIX BINDIR INCLUDEDIR LIBDIR MANDIR SHAREDIR
+
 # DESTDIR goes before all of them; STRIP=1 leaves the symbols of the programs and the library out.
 STRIP ?=
 
 install: all
-	$(Q)install -d '$(DESTDIR)$(BINDIR)' '$(DESTDIR)$(INCLUDEDIR)' '$(DESTDIR)$(LIBDIR)/pkgconfig' \
-	  '$(DESTDIR)$(MANDIR)/man1' $(foreach f,$(COMPLETIONS),'$(DESTDIR)$(SHAREDIR)/$(dir $(f))')
-	$(Q)install -m 755 $(if $(STRIP),-s) $(COMMANDS) '$(DESTDIR)$(BINDIR)'
-	$(Q)install -m 644 gpuir.h '$(DESTDIR)$(INCLUDEDIR)'
-	$(Q)install -m 644 $(B)/libgpuir.a '$(DESTDIR)$(LIBDIR)'
-	$(Q)$(if $(STRIP),strip -g '$(DESTDIR)$(LIBDIR)/libgpuir.a')
-	$(Q)install -m 755 $(if $(STRIP),-s) $(B)/$(SO) '$(DESTDIR)$(LIBDIR)'
-	$(Q)ln -sf $(SO) '$(DESTDIR)$(LIBDIR)/libgpuir.so.$(SO_MAJOR)'
-	$(Q)ln -sf $(SO) '$(DESTDIR)$(LIBDIR)/libgpuir.so'
-	$(Q)install -m 644 $(B)/gpuir.pc '$(DESTDIR)$(LIBDIR)/pkgconfig'
-	$(Q)install -m 644 $(MAN_PAGES) '$(DESTDIR)$(MANDIR)/man1'
+	$(Q)install -d "$$DESTDIR$$BINDIR" "$$DESTDIR$$INCLUDEDIR" "$$DESTDIR$$LIBDIR/pkgconfig" \
+	  "$$DESTDIR$$MANDIR/man1" $(foreach f,$(COMPLETIONS),"$$DESTDIR$$SHAREDIR/$(dir $(f))")
+	$(Q)install -m 755 $(if $(STRIP),-s) $(COMMANDS) "$$DESTDIR$$BINDIR"
+	$(Q)install -m 644 gpuir.h "$$DESTDIR$$INCLUDEDIR"
+	$(Q)install -m 644 $(B)/libgpuir.a "$$DESTDIR$$LIBDIR"
+	$(Q)$(if $(STRIP),strip -g "$$DESTDIR$$LIBDIR/libgpuir.a")
+	$(Q)install -m 755 $(if $(STRIP),-s) $(B)/$(SO) "$$DESTDIR$$LIBDIR"
+	$(Q)ln -sf $(SO) "$$DESTDIR$$LIBDIR/libgpuir.so.$(SO_MAJOR)"
+	$(Q)ln -sf $(SO) "$$DESTDIR$$LIBDIR/libgpuir.so"
+	$(Q)install -m 644 $(B)/gpuir.pc "$$DESTDIR$$LIBDIR/pkgconfig"
+	$(Q)install -m 644 $(MAN_PAGES) "$$DESTDIR$$MANDIR/man1"
 	$(Q)$(foreach f,$(COMPLETIONS),$(B)/gpuir completion $(firstword $(subst /, ,$(subst -completion,,$(f)))) \
-	  >'$(DESTDIR)$(SHAREDIR)/$(f)' &&) :
-	@echo 'installed to $(DESTDIR)$(PREFIX)'
+	  >"$$DESTDIR$$SHAREDIR/$(f)" &&) :
+	@printf 'installed to %s\n' "$$DESTDIR$$PREFIX"
 
 install-strip:
 	$(Q)+$(MAKE) --no-print-directory install STRIP=1
 
 uninstall:
-	$(Q)rm -f '$(DESTDIR)$(BINDIR)/gpuir' '$(DESTDIR)$(BINDIR)/gpuirfs' '$(DESTDIR)$(INCLUDEDIR)/gpuir.h' \
-	  $(foreach f,libgpuir.a $(SO) libgpuir.so.$(SO_MAJOR) libgpuir.so pkgconfig/gpuir.pc,'$(DESTDIR)$(LIBDIR)/$(f)') \
-	  $(foreach page,$(notdir $(MAN_PAGES)),'$(DESTDIR)$(MANDIR)/man1/$(page)') \
-	  $(foreach f,$(COMPLETIONS),'$(DESTDIR)$(SHAREDIR)/$(f)')
+	$(Q)rm -f "$$DESTDIR$$BINDIR/gpuir" "$$DESTDIR$$BINDIR/gpuirfs" "$$DESTDIR$$INCLUDEDIR/gpuir.h" \
+	  $(foreach f,libgpuir.a $(SO) libgpuir.so.$(SO_MAJOR) libgpuir.so pkgconfig/gpuir.pc,"$$DESTDIR$$LIBDIR/$(f)") \
+	  $(foreach page,$(notdir $(MAN_PAGES)),"$$DESTDIR$$MANDIR/man1/$(page)") \
+	  $(foreach f,$(COMPLETIONS),"$$DESTDIR$$SHAREDIR/$(f)")
 
 # ---- measuring ---------------------------------------------------------------------------------------------------
 

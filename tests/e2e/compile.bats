@@ -267,6 +267,20 @@ installed() {
   [ -z "$(find here ! -type d)" ]
 }
 
+@test "make install to folders with blanks, quotes and other signs in their names" {
+  command -v pkg-config >/dev/null || skip "no pkg-config"
+  local prefix into="it's here"
+  for prefix in "/opt/my apps|&'s" '/opt/the "best" of $them'; do
+    installed "$into" install PREFIX="${prefix//\$/\$\$}" # make's own sign of variables is doubled
+    [ -x "$into$prefix/bin/gpuir" ]
+    export PKG_CONFIG_PATH=$into$prefix/lib/pkgconfig
+    [ "$(pkg-config --cflags gpuir | xargs -n 1)" = "-I$prefix/include" ]
+    [ "$(pkg-config --libs-only-L gpuir | xargs -n 1)" = "-L$prefix/lib" ]
+    installed "$into" uninstall PREFIX="${prefix//\$/\$\$}"
+    [ -z "$(find "$into" ! -type d)" ]
+  done
+}
+
 @test "make install to folders of one's own, without symbols" {
   command -v pkg-config >/dev/null || skip "no pkg-config"
   folders=(PREFIX=/opt/g BINDIR=/b INCLUDEDIR=/i LIBDIR=/l/x86_64-linux-gnu MANDIR=/m SHAREDIR=/s)
