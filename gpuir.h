@@ -22,6 +22,7 @@
  *     [api-open]       opening an index          [api-live]       an index that changes
  *     [api-documents]  documents, terms,         [api-search]     queries and searching
  *                      statistics                [api-passages]   where texts answer a query
+ *     [api-folder]     files and folders
  *     [api-shards]     parts of a collection     [api-cursor]     the postings of one term
  *                                                [api-backends]   backends; the GPU
  *                                                [api-pool]       many queries at once
@@ -51,6 +52,7 @@
  *     [14-inversion]   builder: documents to sorted runs            gpuir__worker_packet gpuir__worker_spill
  *     [15-merge]       builder: adding documents; runs to lists     gpuir_builder_add_text gpuir__builder_merge
  *     [15b-builder]    builder: lists that are given; the index     gpuir_builder_create gpuir_builder_write
+ *     [15c-walk]       files and folders, read safely               gpuir_walk gpuir_builder_add_folder
  *     [16-query]       words to weighted terms                      gpuir_query_parse
  *     [17-topk]        bounds at query time; the best k             gpuir__bound gpuir__topk_push
  *     [18-lookup]      candidates looked up in a list               gpuir__lookup
@@ -81,6 +83,7 @@
  *     GPUIR_NO_LAB           [I] leave out the codecs and intersection methods of the
  *                            literature, the exhaustive evaluator and the counts of
  *                            codecs: the engine's own, vbyte, bp128 and simd, stay
+ *     GPUIR_NO_FOLDER        [A] leave out the reading of files and folders
  *     GPUIR_NO_CUDA          [I] no index goes to gpuir_cuda.cu: of a one-file program
  *                            that only searches, compilers then leave the builder out
  *
@@ -579,6 +582,82 @@ GPUIR_API int gpuir_builder_add_list(gpuir_builder *builder, const char *term, s
 GPUIR_API int gpuir_builder_write(gpuir_builder *builder, gpuir_build_report *report, gpuir_error *err);
 /* Frees everything; without a successful write no trace is left on disk. */
 GPUIR_API void gpuir_builder_destroy(gpuir_builder *builder);
+
+#ifndef GPUIR_NO_FOLDER
+/* ========
+ * [api-folder]  reading files and folders
+ *
+ * A folder's files are read in byte order of their paths, so that the same tree always gives the same documents. What is
+ * opened is what was listed: entries are opened in their open folder, links are not followed unless asked for, and
+ * nobody is waited for. Indexes, live ones too, are left out, and so is what .gitignore files say (gitignore(5); that of
+ * a folder holds for what lies below it). At most 65 folders are open at a time, whatever the depth; paths have less than
+ * PATH_MAX bytes.
+ *
+ *     gpuir_walk_desc how = {0};
+ *     gpuir_builder_add_folder(builder, "notes", &how, &err);
+ * ======*/
+
+struct stat; /* sys/stat.h has it */
+
+/* A file or folder that the walk has come to, and opened for reading. All lives until the callback returns. */
+typedef struct gpuir_walk_entry {
+  const char *path; /* the path that was given and, behind it, the names below, parted by '/'; "." and a '/' at the end
+                       are left out of it */
+  int fd; /* at the first byte; the walk closes it */
+  int is_folder;
+  int is_named; /* the path that was given: perhaps a FIFO or a device, too */
+  int is_mount; /* a folder on another device than the folder that it lies in */
+  const struct stat *st; /* of fd */
+} gpuir_walk_entry;
+
+/* Why something is left out. */
+enum {
+  GPUIR_SKIPPED_HIDDEN = 1, /* its name begins with a dot */
+  GPUIR_SKIPPED_IGNORED, /* by a .gitignore */
+  GPUIR_SKIPPED_LINK, /* a symbolic link */
+  GPUIR_SKIPPED_CIRCLE, /* a link to a folder above it */
+  GPUIR_SKIPPED_SPECIAL, /* a FIFO, socket or device */
+  GPUIR_SKIPPED_INDEX, /* an index, or another file that gpuir wrote */
+  GPUIR_SKIPPED_BINARY, /* by gpuir_builder_add_: a NUL byte among its first 8 KiB */
+  GPUIR_SKIPPED_UNREADABLE /* `error` is an errno value: ESTALE if it was replaced again and again */
+};
+
+enum { GPUIR_WALK_TAKE = 0, GPUIR_WALK_LEAVE = 1 };
+
+/* How to walk. Zeroed: as `gpuir index` does it. */
+typedef struct gpuir_walk_desc {
+  int hidden; /* read what begins with a dot, too */
+  int follow; /* follow symbolic links */
+  int no_ignore; /* read no .gitignore */
+  int folders_only; /* open no files */
+  /* Called with each file and folder. GPUIR_WALK_TAKE enters the folder; of a file, gpuir_builder_add_ make a document.
+   * GPUIR_WALK_LEAVE goes on behind it: it is not wanted, or the callback has dealt with it. A negative value ends the
+   * walk, which returns it. NULL: all are taken. */
+  int (*open)(void *user, const gpuir_walk_entry *entry);
+  /* Told of what is left out. NULL: nobody is. */
+  void (*skipped)(void *user, const char *path, int why, int error);
+  void *user; /* of both */
+} gpuir_walk_desc;
+
+/* Walks over a file, or a folder and all below it. Errors: NOT_FOUND if nothing has the path; IO if it cannot be read,
+ * where anything below it is left to `skipped`; ARGUMENT for a live index; NOMEM; what `open` returned. Threads: any
+ * number of walks at a time; each takes up to 1 MB of the stack for the deepest of paths. */
+GPUIR_API int gpuir_walk(const char *path, const gpuir_walk_desc *desc, gpuir_error *err);
+
+/* Opens a name for reading in a folder that is open (AT_FDCWD: the current one), as the walk does it; *st describes what was
+ * opened. Waits for nobody. Returns 0, or an errno value, and then *fd is -1: ELOOP for a link that is not to be
+ * followed, EINVAL for what is neither a regular file nor a folder, what openat(2) says. */
+GPUIR_API int gpuir_walk_open(int folder, const char *name, int follow, int *fd, struct stat *st);
+
+/* Adds the text files of a folder, each as a document: its name is its path as the walk has it, its source its absolute
+ * path. desc, which may be NULL, may leave out files, or add documents of them by itself. Errors: as gpuir_walk and
+ * gpuir_builder_add_text; LIMIT for a file of over 1 GiB. After an error the documents so far stay added. */
+GPUIR_API int gpuir_builder_add_folder(gpuir_builder *builder, const char *path, const gpuir_walk_desc *desc,
+    gpuir_error *err);
+
+/* The same of one text file. ARGUMENT for a folder, and for a file with a NUL byte among its first 8 KiB. */
+GPUIR_API int gpuir_builder_add_file(gpuir_builder *builder, const char *path, gpuir_error *err);
+#endif
 
 /* ========
  * [api-live]  an index that changes
@@ -1260,6 +1339,7 @@ GPUIR_API int gpuir_codec_get_info(const gpuir_index *index, int docids, gpuir_c
 #include <errno.h>
 #include <fcntl.h>
 #include <float.h>
+#include <limits.h>
 #include <math.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -14519,6 +14599,601 @@ GPUIR__COLD GPUIR_API int gpuir_builder_create(const gpuir_builder_desc *desc, g
   int fd = -1;
   return gpuir__builder_make(desc, &fd, NULL, builder, err);
 }
+
+#ifndef GPUIR_NO_FOLDER
+/* ========
+ * [15c-walk]  files and folders, safely: what is looked at is what is read
+ *
+ * Whoever owns a folder can put a link, a FIFO or another file under a name at any moment. A check of a path says nothing
+ * about what the path leads to afterwards. So each name is opened once, in the open folder that it was listed in, and
+ * without following links. The descriptor must be the file that was listed; another one, as after an editor has saved
+ * it, is looked at anew.
+ *
+ * Uses      [01-base] (buffers), [12-writer] (magic numbers), [15-merge] (adding texts).
+ * Start at  gpuir_walk, gpuir__visit_folder, gpuir__visit_open, gpuir__rules_match.
+ * Tests     tests/unit/15c_walk.c
+ * ======*/
+
+#define GPUIR__WALK_HELD 64u /* folders that are open at a time, beside the one that was named */
+#define GPUIR__IGNORE_MOST ((size_t)1 << 20) /* bytes of a .gitignore; longer ones are not read */
+#define GPUIR__FILE_MOST ((size_t)1 << 30) /* bytes of a file that becomes a document */
+#define GPUIR__BINARY_BYTES 8192u /* a NUL byte among them shows that a file is no text */
+
+/* ---- rules */
+
+/* A line of a .gitignore. */
+typedef struct gpuir__rule {
+  const char *text;
+  int keep, folder, anchored; /* begins with '!'; ends with '/'; has another '/' */
+} gpuir__rule;
+
+/* Returns whether a character is in the [class] that begins behind the '[' at p; *end is what follows the class. -1: it
+ * does not end, and the '[' is itself. */
+static int gpuir__class_has(const char *p, char c, const char **end) {
+  const int negated = *p == '!' || *p == '^';
+  const char *first = p + negated;
+  int found = 0;
+  for (p = first; *p && (*p != ']' || p == first); p++) {
+    const char low = *p == '\\' && p[1] ? *++p : *p;
+    if (p[1] == '-' && p[2] && p[2] != ']') {
+      p += 2;
+      found |= low <= c && c <= *p;
+    } else {
+      found |= low == c;
+    }
+  }
+  if (!*p) return -1;
+  *end = p + 1;
+  return found != negated;
+}
+
+/* Returns whether a character is what stands at p; *next is what follows it in the pattern. */
+static int gpuir__rule_has(const char *p, char c, const char **next) {
+  *next = p + 1;
+  if (!c) return 0;
+  if (*p == '?') return c != '/';
+  if (*p == '\\' && p[1]) return *next = p + 2, p[1] == c;
+  if (*p == '[' && c != '/') {
+    const int found = gpuir__class_has(p + 1, c, next);
+    if (found >= 0) return found;
+    *next = p + 1;
+  }
+  return *p == c;
+}
+
+/* Returns whether a path matches a pattern: '*' and '?' stand for no '/', a "**" between slashes for any folders. Goes
+ * back to the last '*' and the last "**" only, which is enough: what an earlier one could take, the last one can. */
+static int gpuir__rules_match(const char *pattern, const char *s) {
+  const char *p = pattern, *star = NULL, *star_at = NULL, *deep = NULL, *deep_at = NULL, *next;
+  for (;;) {
+    if (p[0] == '*' && p[1] == '*' && (p[2] == '/' || !p[2]) && (p == pattern || p[-1] == '/')) {
+      if (!p[2]) return *s != 0;
+      deep = p += 3;
+      deep_at = s;
+      star = NULL;
+    } else if (*p == '*') {
+      while (*p == '*') p++;
+      star = p;
+      star_at = s;
+      if (!*p) star_at = s += strcspn(s, "/"); /* it takes all that it may */
+    } else if (!*p && !*s) {
+      return 1;
+    } else if (gpuir__rule_has(p, *s, &next)) {
+      p = next;
+      s++;
+    } else if (star && *star_at && *star_at != '/') {
+      p = star;
+      s = ++star_at;
+    } else if (deep && (deep_at = strchr(deep_at, '/')) != NULL) {
+      p = deep;
+      s = ++deep_at;
+      star = NULL;
+    } else {
+      return 0;
+    }
+  }
+}
+
+/* ---- the walk */
+
+/* A folder that is being read, with the rules of its .gitignore. */
+typedef struct gpuir__level {
+  struct gpuir__level *up; /* the folder that it is in; NULL: it was named */
+  const char *name; /* in there */
+  size_t begin; /* of the walk's path: where names in this folder begin */
+  gpuir__identity is;
+  int fd; /* -1: closed, while folders far below are read */
+  gpuir__buf text, rules; /* the .gitignore's bytes; gpuir__rule of its lines */
+} gpuir__level;
+
+/* An entry of a folder that is to be read. */
+typedef struct gpuir__entry_of {
+  const char *name;
+  size_t at; /* of the name among those of the folder, as long as they are being collected */
+  gpuir__identity is;
+  int folder;
+} gpuir__entry_of;
+
+typedef struct gpuir__visit {
+  gpuir_walk_desc desc;
+  gpuir_allocator a;
+  gpuir__buf path; /* of what is looked at, with a NUL behind it */
+  gpuir_builder *builder; /* that gets documents; NULL: none */
+  gpuir__buf absolute; /* the path that was named, from the root on and with a NUL, if there is a builder */
+  size_t named; /* bytes of the path that was named */
+  gpuir__buf text; /* of a file */
+  gpuir_error *err;
+} gpuir__visit;
+
+static const char *gpuir__visit_path(const gpuir__visit *w) { return (const char *)w->path.data; }
+
+/* Makes the path that of an entry of the folder whose names begin at `begin`. 0; NOMEM. */
+static int gpuir__visit_at(gpuir__visit *w, size_t begin, const char *name) {
+  w->path.len = begin;
+  return gpuir__buf_put(&w->a, &w->path, name, strlen(name) + 1) ? gpuir__fail_nomem(w->err) : GPUIR_OK;
+}
+
+/* Tells that what the path names is left out. */
+static void gpuir__visit_skip(const gpuir__visit *w, int why, int error) {
+  if (w->desc.skipped) w->desc.skipped(w->desc.user, gpuir__visit_path(w), why, error);
+}
+
+GPUIR_API int gpuir_walk_open(int folder, const char *name, int follow, int *fd, struct stat *st) {
+  const int flags = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | (follow ? 0 : O_NOFOLLOW);
+  int error = 0;
+  do *fd = openat(folder, name, flags);
+  while (*fd < 0 && errno == EINTR);
+  if (*fd < 0 || fstat(*fd, st)) error = errno;
+  else if (!S_ISREG(st->st_mode) && !S_ISDIR(st->st_mode)) error = EINVAL;
+  if (error && *fd >= 0) (void)close(*fd);
+  if (error) *fd = -1;
+  return error;
+}
+
+/* Opens a name that was listed in an open folder. 0, or what gpuir_walk_open returns; ESTALE: another file is there. */
+static int gpuir__visit_open(int folder, const char *name, int follow, gpuir__identity listed, int *fd,
+    struct stat *st) {
+  const int error = gpuir_walk_open(folder, name, follow, fd, st);
+  if (error || gpuir__identity_same(gpuir__identity_of(st), listed)) return error;
+  (void)close(*fd);
+  *fd = -1;
+  return ESTALE;
+}
+
+/* Returns whether an open file begins as all files of gpuir do: indexes, manifests, tables and locks. */
+static int gpuir__visit_is_own(int fd) {
+  uint8_t magic[sizeof gpuir__magic];
+  return pread(fd, magic, sizeof magic, 0) == (ssize_t)sizeof magic && !memcmp(magic, gpuir__magic, 5) &&
+      magic[7] == gpuir__magic[7];
+}
+
+/* Returns whether an open folder is that of a live index. */
+static int gpuir__visit_is_live(int folder) {
+  struct stat st;
+  int fd, found;
+  if (gpuir_walk_open(folder, "manifest", 0, &fd, &st)) return 0;
+  found = S_ISREG(st.st_mode) && gpuir__visit_is_own(fd);
+  (void)close(fd);
+  return found;
+}
+
+/* Opens a folder anew that was closed for a while: it must be the one that it was. The named one stays open: from there
+ * the way down is found again, whatever has been renamed above it. One far above is closed in turn. 0, or errno. */
+static int gpuir__visit_hold(const gpuir__visit *w, gpuir__level *l) {
+  struct stat st;
+  gpuir__level *far = l;
+  int error = 0;
+  unsigned n;
+  if (l->fd < 0) error = gpuir__visit_hold(w, l->up);
+  if (l->fd < 0 && !error) error = gpuir__visit_open(l->up->fd, l->name, w->desc.follow, l->is, &l->fd, &st);
+  for (n = 0; far && n < GPUIR__WALK_HELD; n++) far = far->up;
+  if (!error && far && far->up && far->fd >= 0) {
+    (void)close(far->fd);
+    far->fd = -1;
+  }
+  return error;
+}
+
+/* ---- .gitignore */
+
+/* Takes a line as a rule. 0; NOMEM. */
+static int gpuir__rules_add(const gpuir__visit *w, gpuir__level *l, char *line, size_t n) {
+  gpuir__rule x;
+  while (n && (line[n - 1] == '\r' || (line[n - 1] == ' ' && (n < 2 || line[n - 2] != '\\')))) n--;
+  line[n] = 0;
+  if (!n || *line == '#') return GPUIR_OK;
+  memset(&x, 0, sizeof x);
+  if (*line == '!') x.keep = 1, line++, n--;
+  if (n && line[n - 1] == '/') x.folder = 1, line[--n] = 0;
+  x.anchored = strchr(line, '/') != NULL;
+  x.text = *line == '/' ? line + 1 : line;
+  return gpuir__buf_put(&w->a, &l->rules, &x, sizeof x);
+}
+
+/* Reads the .gitignore of an open folder, if there is one. 0; NOMEM. */
+static int gpuir__rules_read(const gpuir__visit *w, gpuir__level *l) {
+  struct stat st;
+  char *line, *stop, *end;
+  int fd, status = GPUIR_OK;
+  if (w->desc.no_ignore || gpuir_walk_open(l->fd, ".gitignore", 0, &fd, &st)) return GPUIR_OK;
+  if (S_ISREG(st.st_mode) && (uint64_t)st.st_size <= GPUIR__IGNORE_MOST) {
+    const size_t n = (size_t)st.st_size;
+    line = (char *)gpuir__buf_room(&w->a, &l->text, n + 1);
+    if (!line) status = GPUIR_E_NOMEM;
+    else if (gpuir__pread_all(fd, line, n, 0)) line = NULL; /* it became shorter: none of it is known */
+    for (stop = line ? line + n : NULL; line && line < stop && !status; line = end + 1) {
+      end = (char *)memchr(line, '\n', (size_t)(stop - line));
+      if (!end) end = stop;
+      status = gpuir__rules_add(w, l, line, (size_t)(end - line));
+    }
+  }
+  (void)close(fd);
+  return status ? gpuir__fail_nomem(w->err) : GPUIR_OK;
+}
+
+/* Returns whether what the path names, an entry of this folder, is left out. The last rule that matches decides, and those
+ * of a folder go before those above it. */
+static int gpuir__rules_ignore(const gpuir__visit *w, const gpuir__level *l, int is_folder) {
+  const char *path = gpuir__visit_path(w), *name = path + l->begin;
+  for (; l; l = l->up) {
+    const gpuir__rule *rules = (const gpuir__rule *)(const void *)l->rules.data;
+    size_t i;
+    for (i = l->rules.len / sizeof *rules; i-- > 0;) {
+      const gpuir__rule *x = &rules[i];
+      if (x->folder && !is_folder) continue;
+      if (gpuir__rules_match(x->text, x->anchored ? path + l->begin : name)) return !x->keep;
+    }
+  }
+  return 0;
+}
+
+/* ---- folders */
+
+/* In the order of paths: a folder's name ends with '/', which is how its contents sort among the others. */
+static int gpuir__entry_order(const void *a, const void *b) {
+  const gpuir__entry_of *x = (const gpuir__entry_of *)a, *y = (const gpuir__entry_of *)b;
+  const unsigned char *p = (const unsigned char *)x->name, *q = (const unsigned char *)y->name;
+  while (*p && *p == *q) p++, q++;
+  return (*p ? *p : x->folder ? '/' : 0) - (*q ? *q : y->folder ? '/' : 0);
+}
+
+/* Looks at an entry of an open folder, which the path names. 1: it is to be read; 0: it is left out, as was told. */
+static int gpuir__visit_look(const gpuir__visit *w, const gpuir__level *l, const char *name, gpuir__entry_of *e) {
+  struct stat st;
+  int why = 0, error = 0;
+  if (fstatat(l->fd, name, &st, AT_SYMLINK_NOFOLLOW)) error = errno;
+  else if (S_ISLNK(st.st_mode) && !w->desc.follow) why = GPUIR_SKIPPED_LINK;
+  else if (S_ISLNK(st.st_mode) && fstatat(l->fd, name, &st, 0)) error = errno;
+  if (error) why = GPUIR_SKIPPED_UNREADABLE;
+  if (!why && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) why = GPUIR_SKIPPED_SPECIAL;
+  if (!why && gpuir__rules_ignore(w, l, S_ISDIR(st.st_mode))) why = GPUIR_SKIPPED_IGNORED;
+  if (why) return gpuir__visit_skip(w, why, error), 0;
+  e->folder = S_ISDIR(st.st_mode);
+  e->is = gpuir__identity_of(&st);
+  return e->folder || !w->desc.folders_only;
+}
+
+/* Collects the entries of a folder, and their names, which they have the places of. 0; NOMEM; 1: errno. */
+static int gpuir__visit_collect(gpuir__visit *w, const gpuir__level *l, DIR *dir, gpuir__buf *names,
+    gpuir__buf *entries) {
+  const struct dirent *d;
+  gpuir__entry_of e;
+  while (errno = 0, (d = readdir(dir)) != NULL) {
+    const char *name = d->d_name;
+    if (name[0] == '.' && (!name[1] || (name[1] == '.' && !name[2]))) continue;
+    if (gpuir__visit_at(w, l->begin, name)) return GPUIR_E_NOMEM;
+    if (name[0] == '.' && !w->desc.hidden) {
+      gpuir__visit_skip(w, GPUIR_SKIPPED_HIDDEN, 0);
+      continue;
+    }
+    memset(&e, 0, sizeof e);
+    if (!gpuir__visit_look(w, l, name, &e)) continue;
+    e.at = names->len;
+    if (gpuir__buf_put(&w->a, names, name, strlen(name) + 1) || gpuir__buf_put(&w->a, entries, &e, sizeof e))
+      return gpuir__fail_nomem(w->err);
+  }
+  return errno ? 1 : GPUIR_OK;
+}
+
+/* Lists the entries of an open folder that are to be read, in order. 0; NOMEM; 1: errno, with those before it. */
+static int gpuir__visit_list(gpuir__visit *w, const gpuir__level *l, gpuir__buf *names, gpuir__buf *entries) {
+  const int fd = fcntl(l->fd, F_DUPFD_CLOEXEC, 0);
+  DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+  gpuir__entry_of *e = NULL;
+  size_t i, n;
+  int error = errno, status = 1;
+  if (dir) {
+    status = gpuir__visit_collect(w, l, dir, names, entries);
+    error = errno;
+    (void)closedir(dir);
+  } else if (fd >= 0) {
+    (void)close(fd);
+  }
+  e = (gpuir__entry_of *)(void *)entries->data;
+  n = entries->len / sizeof *e;
+  for (i = 0; i < n; i++) e[i].name = (const char *)names->data + e[i].at;
+  if (n) qsort(e, n, sizeof *e, gpuir__entry_order);
+  errno = error;
+  return status;
+}
+
+/* Opens an entry, which the path names, as it was listed; if another file is there by now it is looked at anew. 1; 0: it
+ * is left out, as was told. */
+static int gpuir__visit_open_entry(const gpuir__visit *w, gpuir__level *l, gpuir__entry_of *e, int *fd,
+    struct stat *st) {
+  int error = strlen(gpuir__visit_path(w)) < PATH_MAX ? gpuir__visit_hold(w, l) : ENAMETOOLONG;
+  unsigned tries = error ? GPUIR__TRIES : 0;
+  if (!error) error = gpuir__visit_open(l->fd, e->name, w->desc.follow, e->is, fd, st);
+  for (; tries < GPUIR__TRIES && (error == ESTALE || error == EINVAL || error == ENXIO || error == ELOOP); tries++) {
+    if (!gpuir__visit_look(w, l, e->name, e)) return 0;
+    error = gpuir__visit_open(l->fd, e->name, w->desc.follow, e->is, fd, st);
+  }
+  if (!error) return 1;
+  if (error == EINVAL || error == ENXIO || error == ELOOP) error = ESTALE;
+  gpuir__visit_skip(w, GPUIR_SKIPPED_UNREADABLE, error);
+  return 0;
+}
+
+/* ---- documents */
+
+/* Reads a whole file into w->text. 0; NOMEM; LIMIT; 1: errno. */
+static int gpuir__visit_read(gpuir__visit *w, int fd, uint64_t size) {
+  w->text.len = 0;
+  for (;;) {
+    const size_t more = size > w->text.len ? (size_t)size - w->text.len + 1 : 65536;
+    uint8_t *to;
+    ssize_t n;
+    if (size > GPUIR__FILE_MOST || w->text.len > GPUIR__FILE_MOST)
+      return gpuir__fail(w->err, GPUIR_E_LIMIT, 0, "%s: over 1 GiB", gpuir__tail(gpuir__visit_path(w)));
+    to = gpuir__buf_room(&w->a, &w->text, more);
+    if (!to) return gpuir__fail_nomem(w->err);
+    n = read(fd, to, more);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return 1;
+    if (!n) return GPUIR_OK;
+    w->text.len += (size_t)n;
+  }
+}
+
+/* Adds the text in w->text as the document of the file that the path names. */
+static int gpuir__visit_put(gpuir__visit *w) {
+  const char *path = gpuir__visit_path(w), *below = path + w->named;
+  const char *absolute = (const char *)w->absolute.data;
+  size_t head = strlen(absolute), size;
+  gpuir_doc_desc doc;
+  char *source;
+  int status;
+  below += *below == '/';
+  if (*below && head == 1) head = 0; /* of the root folder */
+  source = gpuir__concat(&w->a, absolute, head + (*below != 0), below, strlen(below), &size);
+  if (!source) return gpuir__fail_nomem(w->err);
+  if (*below) source[head] = '/'; /* where the NUL of the folder's path was */
+  memset(&doc, 0, sizeof doc);
+  doc.name = path;
+  doc.name_len = strlen(path);
+  doc.source = source;
+  doc.source_len = strlen(source);
+  doc.source_bytes = w->text.len;
+  status = gpuir_builder_add_text(w->builder, &doc, (const char *)w->text.data, w->text.len, w->err);
+  gpuir__free(&w->a, source, size);
+  return status;
+}
+
+/* Makes a document of an open file, which the path names, unless it is no text. */
+static int gpuir__visit_add(gpuir__visit *w, int fd, const struct stat *st) {
+  const int is_named = strlen(gpuir__visit_path(w)) == w->named;
+  int status = gpuir__visit_read(w, fd, S_ISREG(st->st_mode) ? (uint64_t)st->st_size : 0);
+  const int error = errno;
+  if (status == 1 && is_named) return gpuir__fail_errno(w->err, gpuir__visit_path(w), "cannot read");
+  if (status == 1) return gpuir__visit_skip(w, GPUIR_SKIPPED_UNREADABLE, error), GPUIR_OK;
+  if (status) return status;
+  if (!w->text.len || !memchr(w->text.data, 0, w->text.len < GPUIR__BINARY_BYTES ? w->text.len : GPUIR__BINARY_BYTES))
+    return gpuir__visit_put(w);
+  gpuir__visit_skip(w, GPUIR_SKIPPED_BINARY, 0);
+  return is_named ? gpuir__refuse(w->err, "%s: a binary file", gpuir__tail(gpuir__visit_path(w))) : GPUIR_OK;
+}
+
+/* ---- the walk itself */
+
+/* Asks whether what is open, which the path names, is to be taken. GPUIR_WALK_; or what ends the walk. */
+static int gpuir__visit_ask(const gpuir__visit *w, int fd, const struct stat *st, int is_named, int is_mount) {
+  gpuir_walk_entry e;
+  int answer;
+  memset(&e, 0, sizeof e);
+  e.path = gpuir__visit_path(w);
+  e.fd = fd;
+  e.is_folder = S_ISDIR(st->st_mode);
+  e.is_named = is_named;
+  e.is_mount = is_mount;
+  e.st = st;
+  answer = w->desc.open ? w->desc.open(w->desc.user, &e) : GPUIR_WALK_TAKE;
+  return answer < 0 ? gpuir__fail(w->err, answer, 0, "%s: the walk was ended", gpuir__tail(e.path)) : answer;
+}
+
+/* Returns whether a folder is one that it lies in: a link leads back. */
+static int gpuir__visit_is_circle(const gpuir__level *l, gpuir__identity is) {
+  for (; l; l = l->up)
+    if (gpuir__identity_same(l->is, is)) return 1;
+  return 0;
+}
+
+/* The names of a folder, which the path names, follow it. */
+static void gpuir__visit_enter(gpuir__visit *w, gpuir__level *l) {
+  char *path = (char *)w->path.data;
+  const size_t n = strlen(path);
+  l->begin = n;
+  if (!n || path[n - 1] == '/') return;
+  path[n] = '/'; /* in place of the NUL; the next name brings another */
+  l->begin++;
+}
+
+/* Takes an open entry of a folder, and makes it *below if it is a folder. 1: that is to be walked; 0; what ends the
+ * walk. */
+static int gpuir__visit_take(gpuir__visit *w, gpuir__level *l, const gpuir__entry_of *e, const struct stat *st,
+    gpuir__level *below) {
+  const int is_folder = S_ISDIR(st->st_mode);
+  int answer;
+  if (is_folder ? gpuir__visit_is_live(below->fd) : gpuir__visit_is_own(below->fd))
+    return gpuir__visit_skip(w, GPUIR_SKIPPED_INDEX, 0), GPUIR_OK;
+  if (is_folder && gpuir__visit_is_circle(l, e->is)) return gpuir__visit_skip(w, GPUIR_SKIPPED_CIRCLE, 0), GPUIR_OK;
+  answer = gpuir__visit_ask(w, below->fd, st, 0, is_folder && (uint64_t)st->st_dev != l->is.dev);
+  if (answer) return answer == GPUIR_WALK_LEAVE ? GPUIR_OK : answer;
+  if (!is_folder) return w->builder ? gpuir__visit_add(w, below->fd, st) : GPUIR_OK;
+  below->up = l;
+  below->name = e->name;
+  below->is = e->is;
+  gpuir__visit_enter(w, below);
+  return 1;
+}
+
+/* Tells that a folder cannot be listed. */
+static int gpuir__visit_unlisted(gpuir__visit *w, const gpuir__level *l, int error) {
+  w->path.data[l->begin - (l->begin > 1)] = 0; /* the folder's own path */
+  if (!l->begin && gpuir__visit_at(w, 0, ".")) return GPUIR_E_NOMEM;
+  gpuir__visit_skip(w, GPUIR_SKIPPED_UNREADABLE, error);
+  errno = error;
+  return l->up ? GPUIR_OK : gpuir__fail_errno(w->err, gpuir__visit_path(w), "cannot list");
+}
+
+/* Walks over what is in an open folder. */
+static int gpuir__visit_folder(gpuir__visit *w, gpuir__level *l) {
+  gpuir__buf names = {NULL, 0, 0}, entries = {NULL, 0, 0};
+  gpuir__entry_of *e;
+  gpuir__level below;
+  struct stat st;
+  size_t i, n;
+  int status = gpuir__rules_read(w, l);
+  if (!status) status = gpuir__visit_list(w, l, &names, &entries);
+  if (status == 1) status = gpuir__visit_unlisted(w, l, errno);
+  e = (gpuir__entry_of *)(void *)entries.data;
+  n = entries.len / sizeof *e;
+  for (i = 0; i < n && !status; i++) {
+    status = gpuir__visit_at(w, l->begin, e[i].name);
+    memset(&below, 0, sizeof below);
+    if (status || !gpuir__visit_open_entry(w, l, &e[i], &below.fd, &st)) continue;
+    status = gpuir__visit_take(w, l, &e[i], &st, &below);
+    if (status == 1) status = gpuir__visit_folder(w, &below);
+    if (below.fd >= 0) (void)close(below.fd);
+  }
+  gpuir__buf_free(&w->a, &l->text);
+  gpuir__buf_free(&w->a, &l->rules);
+  gpuir__buf_free(&w->a, &names);
+  gpuir__buf_free(&w->a, &entries);
+  return status;
+}
+
+/* Walks over what was named and is open. */
+static int gpuir__visit_named(gpuir__visit *w, gpuir__level *top, const struct stat *st) {
+  int status;
+  if (S_ISDIR(st->st_mode) && gpuir__visit_is_live(top->fd))
+    return gpuir__refuse(w->err, "%s: a live index, of which no documents are made", gpuir__tail(gpuir__visit_path(w)));
+  status = gpuir__visit_ask(w, top->fd, st, 1, 0);
+  if (status) return status == GPUIR_WALK_LEAVE ? GPUIR_OK : status;
+  if (!S_ISDIR(st->st_mode)) return w->builder ? gpuir__visit_add(w, top->fd, st) : GPUIR_OK;
+  top->is = gpuir__identity_of(st);
+  if (!strcmp(gpuir__visit_path(w), ".")) w->path.data[0] = 0, w->named = 0;
+  gpuir__visit_enter(w, top);
+  return gpuir__visit_folder(w, top);
+}
+
+/* Opens the path as it was named: links are followed, and a FIFO is waited for. */
+static int gpuir__visit_begin(gpuir__visit *w, const char *path) {
+  gpuir__level top;
+  struct stat st;
+  int status;
+  w->named = strlen(path);
+  while (w->named > 1 && path[w->named - 1] == '/') w->named--;
+  if (gpuir__buf_put(&w->a, &w->path, path, w->named) || gpuir__buf_put(&w->a, &w->path, "", 1))
+    return gpuir__fail_nomem(w->err);
+  memset(&top, 0, sizeof top);
+  top.fd = open(path, O_RDONLY | O_NOCTTY | O_CLOEXEC);
+  if (top.fd >= 0 && !fstat(top.fd, &st)) {
+    status = gpuir__visit_named(w, &top, &st);
+  } else {
+    const int error = errno;
+    gpuir__visit_skip(w, GPUIR_SKIPPED_UNREADABLE, error);
+    errno = error;
+    status = gpuir__fail_errno(w->err, path, "cannot open");
+    if (error == ENOENT || error == ENOTDIR)
+      status = gpuir__fail(w->err, GPUIR_E_NOT_FOUND, 0, "%s: is not there", gpuir__tail(path));
+  }
+  if (top.fd >= 0) (void)close(top.fd);
+  return status;
+}
+
+/* Puts the current folder into w->absolute. */
+static int gpuir__visit_here(gpuir__visit *w) {
+  size_t room = 1024;
+  for (;; room *= 2) {
+    char *to = (char *)gpuir__buf_room(&w->a, &w->absolute, room);
+    if (!to) return gpuir__fail_nomem(w->err);
+    if (getcwd(to, room)) break;
+    if (errno != ERANGE) return gpuir__fail_errno(w->err, "the current folder", "has no path");
+  }
+  w->absolute.len = strlen((const char *)w->absolute.data);
+  if (w->absolute.len == 1) w->absolute.len = 0; /* the root folder: a '/' follows */
+  return GPUIR_OK;
+}
+
+/* Makes an absolute path of the one that was named, as far as it can be told from the text: ".." may follow a link. */
+static int gpuir__visit_locate(gpuir__visit *w, const char *path) {
+  int status = *path == '/' ? GPUIR_OK : gpuir__visit_here(w);
+  while (!status && *path) {
+    const size_t n = strcspn(path, "/");
+    if (n && !(n == 1 && *path == '.')) {
+      status = gpuir__buf_put(&w->a, &w->absolute, "/", 1);
+      if (!status) status = gpuir__buf_put(&w->a, &w->absolute, path, n);
+      if (status) (void)gpuir__fail_nomem(w->err);
+    }
+    path += n + (path[n] == '/');
+  }
+  if (!status && !w->absolute.len) status = gpuir__buf_put(&w->a, &w->absolute, "/", 1);
+  if (!status) status = gpuir__buf_put(&w->a, &w->absolute, "", 1);
+  return status;
+}
+
+/* Makes a walk, whose documents a builder gets if there is one. */
+static int gpuir__visit_all(gpuir_builder *builder, const char *path, const gpuir_walk_desc *desc, gpuir_error *err) {
+  gpuir__visit w;
+  int status;
+  memset(&w, 0, sizeof w);
+  if (desc) w.desc = *desc;
+  w.a = gpuir__allocator(NULL);
+  w.builder = builder;
+  w.err = err;
+  status = builder ? gpuir__visit_locate(&w, path) : GPUIR_OK;
+  if (!status) status = gpuir__visit_begin(&w, path);
+  gpuir__buf_free(&w.a, &w.absolute);
+  gpuir__buf_free(&w.a, &w.path);
+  gpuir__buf_free(&w.a, &w.text);
+  return status;
+}
+
+GPUIR_API int gpuir_walk(const char *path, const gpuir_walk_desc *desc, gpuir_error *err) {
+  if (!path || !*path) return gpuir__refuse(err, "a path is needed");
+  return gpuir__visit_all(NULL, path, desc, err);
+}
+
+GPUIR_API int gpuir_builder_add_folder(gpuir_builder *builder, const char *path, const gpuir_walk_desc *desc,
+    gpuir_error *err) {
+  if (!builder || !path || !*path) return gpuir__refuse(err, "a builder and a path are needed");
+  return gpuir__visit_all(builder, path, desc, err);
+}
+
+/* Ends a walk that was to have come to a file. */
+static int gpuir__visit_wants_file(void *user, const gpuir_walk_entry *entry) {
+  (void)user;
+  return entry->is_folder ? (int)GPUIR_E_ARGUMENT : (int)GPUIR_WALK_TAKE;
+}
+
+GPUIR_API int gpuir_builder_add_file(gpuir_builder *builder, const char *path, gpuir_error *err) {
+  gpuir_walk_desc desc;
+  if (!builder || !path || !*path) return gpuir__refuse(err, "a builder and a path are needed");
+  memset(&desc, 0, sizeof desc);
+  desc.open = gpuir__visit_wants_file;
+  return gpuir__visit_all(builder, path, &desc, err);
+}
+#endif /* GPUIR_NO_FOLDER */
 
 /* ========
  * [16-query]  query: from text to weighted terms

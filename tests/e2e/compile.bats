@@ -71,6 +71,7 @@ is_long() { [ -n "${GPUIR_LONG:-}" ] || skip "in the long form"; }
 @test "gcc, without SIMD" { parse gcc -std=c99 -DGPUIR_NO_SIMD; }
 @test "clang, without SIMD" { parse clang -std=c99 -DGPUIR_NO_SIMD; }
 @test "gcc, without the laboratory" { parse gcc -std=c99 -DGPUIR_NO_LAB; }
+@test "gcc, without the reading of folders" { parse gcc -std=c99 -DGPUIR_NO_FOLDER; }
 @test "clang, without the laboratory" { parse clang -std=c99 -DGPUIR_NO_LAB; }
 @test "g++, without the laboratory and SIMD" { parse g++ -x c++ -std=c++17 -DGPUIR_NO_LAB -DGPUIR_NO_SIMD; }
 @test "gcc, everything static" { parse gcc -std=c99 -DGPUIR_STATIC; }

@@ -281,7 +281,7 @@ unwatch() {
 @test "update leaves the index's own folder out" {
   gpuir index --live -q notes -o notes/live
   says '0 new, 0 changed' gpuir update notes -o notes/live
-  fails 1 'it is what this command writes' gpuir update notes/live -o notes/live
+  fails 1 'a live index, of which no documents are made' gpuir update notes/live -o notes/live
   mv notes/live live
   like_fresh live notes
 }
@@ -705,6 +705,19 @@ assert sum(p["file_bytes"] for p in s["segments"]) == s["file_bytes"]'
   unwatch
   mv notes/live live
   like_fresh live notes
+}
+
+@test "watch: a .gitignore that changes lets folders in" {
+  mkdir notes/left
+  echo left >notes/.gitignore
+  gpuir index --live -q notes -o live
+  watch notes -o live
+  grep -q 'watching 2 folders' watch.log
+  : >notes/.gitignore
+  sleep 0.3
+  echo 'green again' >notes/left/new
+  eventually bash -c "[ \"\$(gpuir count live again)\" = 1 ]"
+  unwatch
 }
 
 @test "watch: after a change in its own folder there is quiet" {

@@ -14,7 +14,6 @@
  * Exit status 0 if all terms were shown.
  */
 #define _GNU_SOURCE
-#include "tools/common/open.c"
 #include "tools/common/source.c"
 
 enum { PASSAGES = 64, MARKS = 4096, LINE = 4096 };

@@ -10,13 +10,11 @@
 
 #include "tools/cli/entity.c"
 #include "tools/cli/filter.c"
-#include "tools/cli/ignore.c"
 #include "tools/cli/input.c"
 #include "tools/cli/json.c"
 #include "tools/cli/util.c"
 #define place source_place /* input.c has its own */
 #define read_text source_read_text
-#include "tools/common/open.c"
 #include "tools/common/source.c"
 #undef place
 #undef read_text

@@ -1,5 +1,4 @@
 /* source.c - opening the sources of documents, and reading parts of them, without a mount. */
-#include "tools/common/open.c"
 #include "tools/common/source.c"
 
 #include <setjmp.h>

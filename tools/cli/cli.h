@@ -331,6 +331,7 @@ typedef struct cli_input {
   /* what was met */
   uint64_t documents, files, bytes, binaries, hidden_skipped, ignored, links_skipped, special_skipped, indexes_skipped,
       failed, malformed, duplicates;
+  int missing; /* of an operand that is not there: the errno value, which a follower is not told of */
   int names_full; /* the set of names was full: more duplicates may exist */
   /* private */
   uint64_t *names;
@@ -338,6 +339,7 @@ typedef struct cli_input {
   uint64_t odev[4], oino[4]; /* what is left out: the index, its temporary file, standard output and error */
   int onum;
   char *cwd, *home;
+  int code; /* that ended the walk */
 } cli_input;
 
 /* Ids of the options that say how documents are made of files, and their rows in a table of options. */
@@ -373,13 +375,9 @@ int cli_input_check(const char *command, char **operands, int n);
 /* Leaves out the index `output`, which may be a folder, and the file that it is built in. They must be there. Leaves out
  * the files that standard output and error go to, too. */
 void cli_input_exclude(cli_input *in, const char *output);
-/* Returns whether an open folder is that of a live index. */
-int cli_input_is_live(int folder);
 /* Reads one operand: a file, a folder or "-". 0, or the value that ended the reading: CLI_FAIL
  * after a message, or what add returned; a signal is left in cli_signal. */
 int cli_input_read(cli_input *in, const char *operand);
-/* The same of an operand that is open already, by open_named; the descriptor stays open. */
-int cli_input_read_open(cli_input *in, const char *operand, int fd, const struct stat *st);
 void cli_input_free(cli_input *in);
 /* Computes XXH3 of an open file's bytes, from the first one on; 0 if that fails. */
 uint64_t cli_hash_file(int fd);
@@ -463,26 +461,6 @@ int cli_update_options(const char *command, int argc, char **argv, cli_args *a, 
 int cli_update_run(cli_update *u);
 /* gpuir index --live: makes a live index of what the operands name. Returns an exit code. */
 int cli_live_found(cli_build *b, const cli_input *in, char **operands, int n);
-
-/* ignore.c: what a .gitignore says of the files below its folder. */
-typedef struct cli_pattern {
-  const char *text;
-  int keep, folder, anchored; /* begins with '!'; ends with '/'; has another '/' */
-} cli_pattern;
-
-typedef struct cli_ignore {
-  const struct cli_ignore *up; /* of the folder above; NULL: it is not read */
-  const char *name; /* of this folder in that one */
-  char *text;
-  cli_pattern *patterns;
-  size_t n;
-} cli_ignore;
-
-/* Reads the .gitignore of an open folder, if there is one. `up` and `name` are kept. */
-void cli_ignore_read(cli_ignore *g, const cli_ignore *up, const char *name, int folder);
-/* Returns whether an entry of g's folder is left out. */
-int cli_ignored(const cli_ignore *g, const char *name, int is_folder);
-void cli_ignore_free(cli_ignore *g);
 
 /* json.c: the id ("id" or "_id") and the contents ("contents" or "text", after "title") of one JSON object, or of a
  * topic ("qid" and "query" too). 0; -1: *why and *where (bytes from 1). */

@@ -5,7 +5,6 @@
  */
 #include "cli.h"
 
-#include "../common/open.h"
 #include "../common/source.h"
 
 #include <dirent.h>
@@ -572,235 +571,67 @@ static int is_output(const cli_input *in, const struct stat *st) {
   return 0;
 }
 
-/* Returns whether an open file begins as all files of gpuir do: indexes, manifests, tables and locks. */
-static int is_of_gpuir(int fd) {
-  char magic[8];
-  return pread(fd, magic, sizeof magic, 0) == (ssize_t)sizeof magic && !memcmp(magic, "GPUIR", 5) && magic[7] == 0x1a;
-}
-
-int cli_input_is_live(int folder) {
-  struct stat st;
-  int fd;
-  if (open_entry(folder, "manifest", 0, NULL, &fd, &st)) return 0;
-  const int found = S_ISREG(st.st_mode) && is_of_gpuir(fd);
-  (void)close(fd);
-  return found;
-}
-
-/* Returns whether an open entry of a folder on `device` is no source of documents: what this process writes, which would
- * grow while it is read; and indexes and mounts of gpuir, which change by being written to. */
-static int is_left_out(cli_input *in, int fd, const struct stat *st, dev_t device) {
-  int own;
-  if (is_output(in, st)) return 1;
-  if (!S_ISDIR(st->st_mode)) own = is_of_gpuir(fd);
-  else own = cli_input_is_live(fd) || (st->st_dev != device && source_is_gpuirfs(fd));
-  in->indexes_skipped += (uint64_t)own;
-  return own;
-}
-
-/* Says that a file or folder cannot be read, and why. What a follower has of it stays, unless it has gone meanwhile. */
-static int unreadable(cli_input *in, const char *name, const char *path, int named, int error) {
-  if (in->follower && !named && (error == ENOENT || error == ENOTDIR)) return 0;
-  in->failed++;
-  cli_error("%s: %s", name, error == ESTALE ? "it was replaced again and again while it was read" : strerror(error));
-  if (in->follower) {
-    char *source = cli_input_source(in, path);
-    in->follower->unread(in->user, source);
-    free(source);
-  }
-  return named ? CLI_FAIL : 0;
-}
-
 /* Reads an open file of a folder (named 0) or of the command line (named 1). */
-static int read_file(cli_input *in, int fd, const struct stat *st, const char *name, const char *path, int named) {
+static int read_file(cli_input *in, int fd, const struct stat *st, const char *path, int named) {
   const uint64_t failed = in->failed;
-  const int r = read_open_file(in, fd, name, path, st, named);
+  const int r = read_open_file(in, fd, path, path, st, named);
   return named && !r && in->failed > failed ? CLI_FAIL : r; /* half a file is not what was asked for */
 }
 
 /* ---- the walk ---- */
 
-#define HELD 64u /* folders that are open at a time */
-#define TRIES 8u /* to open an entry that is replaced meanwhile */
-
-/* A folder that is being read. */
-typedef struct level {
-  struct level *up; /* the folder that it is in; NULL: it was named */
-  const char *name; /* in there */
-  open_listed is;
-  int fd; /* -1: closed, while folders far below are read */
-  cli_ignore ignore;
-} level;
-
-typedef struct entry {
-  char *name;
-  int folder;
-  open_listed is;
-} entry;
-
-/* In the order of paths: a folder's name ends with '/', which is how its contents sort among the others. */
-static int by_name(const void *a, const void *b) {
-  const entry *x = (const entry *)a, *y = (const entry *)b;
-  const unsigned char *p = (const unsigned char *)x->name, *q = (const unsigned char *)y->name;
-  while (*p && *p == *q) p++, q++;
-  return (*p ? *p : x->folder ? '/' : 0) - (*q ? *q : y->folder ? '/' : 0);
-}
-
-/* Joins folder and entry. The folder "." is left out of names. */
-static char *join(const char *folder, const char *name) {
-  cli_buf b = {NULL, 0, 0};
-  cli_buf_text(&b, folder);
-  if (b.n && b.p[b.n - 1] != '/') cli_buf_char(&b, '/');
-  cli_buf_add(&b, name, strlen(name) + 1);
-  return b.p;
-}
-
-/* Opens a folder anew that was closed for a while: it must be the one that it was. The named one stays open: from there
- * the way down is found again, whatever has been renamed above it. One far above is closed in turn. 0, or errno. */
-static int hold(const cli_input *in, level *l) {
-  struct stat st;
-  level *far = l;
-  int rc = 0;
-  if (l->fd < 0) rc = hold(in, l->up);
-  if (l->fd < 0 && !rc) rc = open_entry(l->up->fd, l->name, in->follow, &l->is, &l->fd, &st);
-  for (unsigned n = 1; far && n < HELD; n++) far = far->up;
-  if (!rc && far && far->up && far->fd >= 0) {
-    (void)close(far->fd);
-    far->fd = -1;
+/* Says that a file or folder cannot be read, and why. What a follower has of it stays, unless it has gone meanwhile. */
+static void unreadable(cli_input *in, const char *path, int error) {
+  in->missing = error == ENOENT || error == ENOTDIR ? error : 0;
+  if (in->follower && in->missing) return;
+  in->failed++;
+  cli_error("%s: %s", path, error == ESTALE ? "it was replaced again and again while it was read" : strerror(error));
+  if (in->follower) {
+    char *source = cli_input_source(in, path);
+    in->follower->unread(in->user, source);
+    free(source);
   }
-  return rc;
 }
 
-/* Looks at an entry of an open folder. 1 if it is to be read; 0 if not, which is counted; -1: errno. */
-static int look_at(cli_input *in, const level *here, entry *e) {
-  struct stat st;
-  if (fstatat(here->fd, e->name, &st, AT_SYMLINK_NOFOLLOW)) return -1;
-  if (S_ISLNK(st.st_mode) && !in->follow) return in->links_skipped++, 0;
-  if (S_ISLNK(st.st_mode) && fstatat(here->fd, e->name, &st, 0)) return -1;
-  if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) return in->special_skipped++, 0;
-  e->folder = S_ISDIR(st.st_mode);
-  if (cli_ignored(&here->ignore, e->name, e->folder)) return in->ignored++, 0;
-  e->is.device = st.st_dev;
-  e->is.inode = st.st_ino;
-  return 1;
-}
-
-/* The entries of an open folder that are to be read, in byte order. 0, or errno. */
-static int list_folder(cli_input *in, const level *here, const char *path, entry **entries, size_t *count) {
-  entry *list = NULL, e;
-  size_t n = 0, cap = 0;
-  const struct dirent *d;
-  const int fd = fcntl(here->fd, F_DUPFD_CLOEXEC, 0);
-  DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-  int error = dir ? 0 : errno;
-  if (!dir && fd >= 0) (void)close(fd);
-  while (dir && (errno = 0, (d = readdir(dir)) != NULL)) {
-    if (!strcmp(d->d_name, ".") || !strcmp(d->d_name, "..")) continue;
-    if (d->d_name[0] == '.' && !in->hidden) {
-      in->hidden_skipped++;
-      continue;
-    }
-    e.name = cli_copy(d->d_name, strlen(d->d_name));
-    const int wanted = look_at(in, here, &e);
-    if (wanted < 0) {
-      const int why = errno;
-      char *p = join(path, e.name);
-      (void)unreadable(in, p, p, 0, why);
-      free(p);
-    }
-    if (wanted > 0) {
-      if (n == cap) list = (entry *)cli_resize(list, cap = cap ? cap * 2 : 64, sizeof *list);
-      list[n++] = e;
-    } else {
-      free(e.name);
-    }
-  }
-  if (dir) error = errno;
-  if (dir) (void)closedir(dir);
-  if (n) qsort(list, n, sizeof *list, by_name);
-  *entries = list;
-  *count = n;
-  return error;
-}
-
-/* Opens an entry as it was listed. If another file is there by now, as after an editor has saved it, that one is looked
- * at and opened. 1; 0: it is not to be read any more, which is counted; -1: errno. */
-static int open_listed_entry(cli_input *in, level *here, entry *e, int *fd, struct stat *st) {
-  int rc = hold(in, here);
-  if (rc) return errno = rc, -1;
-  rc = open_entry(here->fd, e->name, in->follow, &e->is, fd, st);
-  for (unsigned n = 1; n < TRIES && (rc == ESTALE || rc == EINVAL || rc == ENXIO || rc == ELOOP); n++) {
-    const int wanted = look_at(in, here, e);
-    if (wanted <= 0) return wanted;
-    rc = open_entry(here->fd, e->name, in->follow, &e->is, fd, st);
-  }
-  errno = rc == EINVAL || rc == ENXIO || rc == ELOOP ? ESTALE : rc;
-  return rc ? -1 : 1;
-}
-
-static int read_folder(cli_input *in, level *here, const char *name, const char *path, int named);
-
-/* Reads an entry, and what is in it. */
-static int read_entry(cli_input *in, level *here, entry *e, const char *name, const char *path) {
-  struct stat st;
-  level below;
-  int fd = -1, r = 0, opened = -1;
-  errno = ENAMETOOLONG; /* of what has no path nothing could be shown */
-  if (strlen(path) < PATH_MAX) opened = open_listed_entry(in, here, e, &fd, &st);
-  if (opened < 0) return unreadable(in, name, path, 0, errno);
-  if (!opened) return 0;
-  const int left_out = is_left_out(in, fd, &st, here->is.device);
-  if (left_out || !S_ISDIR(st.st_mode)) {
-    if (!left_out) r = read_file(in, fd, &st, name, path, 0);
-    (void)close(fd);
-    return r;
-  }
-  memset(&below, 0, sizeof below);
-  below.up = here;
-  below.name = e->name;
-  below.is = e->is;
-  below.fd = fd;
-  r = read_folder(in, &below, name, path, 0);
-  if (below.fd >= 0) (void)close(below.fd);
-  return r;
-}
-
-/* Returns whether a folder is one that it lies in: a link leads back. */
-static int is_circle(const level *here) {
-  for (const level *l = here->up; l; l = l->up)
-    if (l->is.device == here->is.device && l->is.inode == here->is.inode) return 1;
-  return 0;
-}
-
-/* Reads what is in an open folder. */
-static int read_folder(cli_input *in, level *here, const char *name, const char *path, int named) {
-  entry *list;
-  size_t n;
-  int r = 0;
-  if (is_circle(here)) {
+static void on_skipped(void *user, const char *path, int why, int error) {
+  cli_input *in = (cli_input *)user;
+  switch (why) {
+  case GPUIR_SKIPPED_HIDDEN: in->hidden_skipped++; break;
+  case GPUIR_SKIPPED_IGNORED: in->ignored++; break;
+  case GPUIR_SKIPPED_CIRCLE:
     cli_error("%s: skipped: a link to a folder above it", path);
     in->links_skipped++;
-    return 0;
+    break;
+  case GPUIR_SKIPPED_LINK: in->links_skipped++; break;
+  case GPUIR_SKIPPED_INDEX: in->indexes_skipped++; break;
+  case GPUIR_SKIPPED_UNREADABLE: unreadable(in, path, error); break;
+  default: in->special_skipped++; break;
   }
-  if (!in->no_ignore) {
-    const char *slash = strrchr(path, '/');
-    cli_ignore_read(&here->ignore, here->up ? &here->up->ignore : NULL, slash ? slash + 1 : path, here->fd);
+}
+
+/* Ends the walk with an exit code. */
+static int end_walk(cli_input *in, int code) {
+  in->code = code;
+  return GPUIR_E_CANCELLED;
+}
+
+/* Reads what the walk has opened. What this process writes is left out, since it would grow while it is read, and so are
+ * mounts of gpuirfs, which show what is indexed already. */
+static int on_entry(void *user, const gpuir_walk_entry *e) {
+  cli_input *in = (cli_input *)user;
+  if (cli_signal) return end_walk(in, CLI_FAIL);
+  if (is_output(in, e->st)) {
+    if (!e->is_named) return GPUIR_WALK_LEAVE;
+    cli_error("%s: it is what this command writes", e->path);
+    return end_walk(in, CLI_FAIL);
   }
-  const int error = list_folder(in, here, path, &list, &n);
-  if (error) r = unreadable(in, path, path, named, error);
-  for (size_t i = 0; i < n; i++) {
-    if (!r && cli_signal) r = CLI_FAIL;
-    if (!r) {
-      char *sub_name = join(name, list[i].name), *sub_path = join(path, list[i].name);
-      r = read_entry(in, here, &list[i], sub_name, sub_path);
-      free(sub_name);
-      free(sub_path);
-    }
-    free(list[i].name);
+  if (e->is_folder) {
+    if (!e->is_mount || !source_is_gpuirfs(e->fd)) return GPUIR_WALK_TAKE;
+    in->indexes_skipped++;
+    return GPUIR_WALK_LEAVE;
   }
-  free(list);
-  cli_ignore_free(&here->ignore);
-  return r;
+  const int code = read_file(in, e->fd, e->st, e->path, e->is_named);
+  return code ? end_walk(in, code) : GPUIR_WALK_LEAVE;
 }
 
 int cli_input_format(const cli_args *a, int id, cli_input *in) {
@@ -854,42 +685,27 @@ void cli_input_exclude(cli_input *in, const char *output) {
     if (!fstat(fd, &st) && S_ISREG(st.st_mode)) leave_out(in, &st);
 }
 
-int cli_input_read_open(cli_input *in, const char *operand, int fd, const struct stat *st) {
-  level top;
-  if (is_output(in, st)) {
-    cli_error("%s: it is what this command writes", operand);
-    return CLI_FAIL;
-  }
-  if (S_ISDIR(st->st_mode) && cli_input_is_live(fd)) {
-    cli_error("%s: a live index, of which no documents are made", operand);
-    return CLI_FAIL;
-  }
-  if (!S_ISDIR(st->st_mode)) return read_file(in, fd, st, operand, operand, 1);
-  memset(&top, 0, sizeof top);
-  top.is.device = st->st_dev;
-  top.is.inode = st->st_ino;
-  top.fd = fd;
-  size_t n = strlen(operand);
-  while (n > 1 && operand[n - 1] == '/') n--;
-  char *name = cli_copy(operand, n);
-  const int r = read_folder(in, &top, strcmp(name, ".") ? name : "", operand, 1);
-  free(name);
-  return r;
-}
-
 int cli_input_read(cli_input *in, const char *operand) {
-  struct stat st;
-  int fd;
+  gpuir_walk_desc how;
+  gpuir_error err;
   if (!strcmp(operand, "-")) {
     uint64_t failed = in->failed;
     int r = read_open_file(in, STDIN_FILENO, "-", NULL, NULL, 1);
     return !r && in->failed > failed ? CLI_FAIL : r;
   }
-  const int error = open_named(operand, &fd, &st);
-  if (error) return unreadable(in, operand, operand, 1, error);
-  const int r = cli_input_read_open(in, operand, fd, &st);
-  (void)close(fd);
-  return r;
+  memset(&how, 0, sizeof how);
+  how.hidden = in->hidden;
+  how.follow = in->follow;
+  how.no_ignore = in->no_ignore;
+  how.open = on_entry;
+  how.skipped = on_skipped;
+  how.user = in;
+  in->code = CLI_OK;
+  const int status = gpuir_walk(operand, &how, &err);
+  if (status != GPUIR_E_NOT_FOUND) in->missing = 0;
+  if (in->code || !status) return in->code;
+  /* what cannot be opened was said, or is a follower's matter */
+  return status == GPUIR_E_IO || status == GPUIR_E_NOT_FOUND ? CLI_FAIL : cli_fail(operand, status, &err);
 }
 
 void cli_input_free(cli_input *in) {

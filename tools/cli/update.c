@@ -7,8 +7,6 @@
  */
 #include "cli.h"
 
-#include "../common/open.h"
-
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -248,18 +246,13 @@ static int has_below(scan *s, const char *top) {
 /* Reads what an operand names. One that is not there any more must be a file that the index has; but where it comes
  * and goes while it is watched, the index need not have it. That a folder has gone is no reason to delete all of it. */
 static int scan_operand(scan *s, const char *operand) {
-  struct stat st;
   char *top = cli_input_path(&s->in, operand);
   char *source = cli_input_source(&s->in, operand);
-  int fd, code = CLI_OK;
-  const int error = open_named(operand, &fd, &st);
-  if (!error) {
-    code = cli_input_read_open(&s->in, operand, fd, &st);
-    (void)close(fd);
-  } else if ((error != ENOENT && error != ENOTDIR) ||
-      (!cli_files_find(&s->files, source) && (!s->live->patient || has_below(s, top)))) {
-    cli_error("%s: %s", operand, strerror(error));
-    code = CLI_FAIL;
+  int code = cli_input_read(&s->in, operand);
+  if (code && s->in.missing) {
+    const int known = cli_files_find(&s->files, source) || (s->live->patient && !has_below(s, top));
+    if (!known) cli_error("%s: %s", operand, strerror(s->in.missing));
+    code = known ? CLI_OK : CLI_FAIL;
   }
   if (!code && cli_signal) code = CLI_FAIL;
   add_path(&s->tops, top);

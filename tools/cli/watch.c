@@ -10,7 +10,6 @@
 #define _GNU_SOURCE /* ppoll */
 #include "cli.h"
 
-#include "../common/open.h"
 #include "../common/source.h"
 
 #include <errno.h>
@@ -18,7 +17,6 @@
 
 #ifdef __linux__
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
@@ -29,7 +27,6 @@
 
 #define QUIET 100000000u /* nanoseconds without an event before an update */
 #define MOST 1000000000u /* nanoseconds from an event to the update, when they do not cease; and between tries */
-#define DEEPEST 4000u /* folders in one another */
 #define EVENTS \
   (IN_CLOSE_WRITE | IN_MODIFY | IN_ATTRIB | IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE_SELF | \
       IN_MOVE_SELF)
@@ -49,7 +46,9 @@ typedef struct watching {
   int fd; /* of inotify */
   int last; /* the greatest watch so far: watches are numbered upwards */
   uint64_t folders; /* that are watched */
-  int hidden, follow; /* as the index reads folders */
+  int hidden, follow, no_ignore; /* as the index reads folders */
+  int is_file; /* the operand is no folder, or not there */
+  int lacking; /* the walk ran out of descriptors or memory */
   dev_t dev; /* of the index's own folder */
   ino_t ino;
   uint64_t first, newest; /* when events came that no update has answered; 0: none did */
@@ -58,59 +57,42 @@ typedef struct watching {
 
 /* ---- folders ---- */
 
-/* Says that folders cannot be watched for want of something. Returns CLI_FAIL. */
-static int cannot_watch(const char *name, int error) {
+/* Says that folders cannot be watched for want of something. Returns a status that ends the walk. */
+static int cannot_watch(const char *path, int error) {
   if (error == ENOSPC)
-    cli_error("%s: more folders than may be watched; sysctl fs.inotify.max_user_watches says how many", name);
-  else cli_error("%s: cannot be watched: %s", name, strerror(error));
-  return CLI_FAIL;
+    cli_error("%s: more folders than may be watched; sysctl fs.inotify.max_user_watches says how many", path);
+  else cli_error("%s: cannot be watched: %s", path, strerror(error));
+  return GPUIR_E_CANCELLED;
 }
 
-/* Watches an open folder and those in it, and closes it. CLI_OK; CLI_FAIL after a message. A folder that may not be
- * opened is left to the update, which says so; live indexes and mounts are left out, as the update does it. */
-static int watch_folder(watching *w, int fd, const struct stat *is, const char *name, unsigned depth) {
+/* Watches an open folder, unless it is the index's own, a mount of gpuirfs, or has been come to by another way. */
+static int on_folder(void *user, const gpuir_walk_entry *e) {
+  watching *w = (watching *)user;
   char path[64];
-  struct stat st;
-  struct dirent *d;
-  int code = CLI_OK, below;
-  if (!S_ISDIR(is->st_mode) || (is->st_dev == w->dev && is->st_ino == w->ino) || depth == DEEPEST) {
-    (void)close(fd);
-    return CLI_OK;
-  }
-  (void)snprintf(path, sizeof path, "/proc/self/fd/%d/.", fd);
+  if (cli_signal) return GPUIR_E_CANCELLED;
+  if (e->is_folder) w->is_file = 0;
+  if (!e->is_folder || (e->st->st_dev == w->dev && e->st->st_ino == w->ino)) return GPUIR_WALK_LEAVE;
+  if (e->is_mount && source_is_gpuirfs(e->fd)) return GPUIR_WALK_LEAVE;
+  (void)snprintf(path, sizeof path, "/proc/self/fd/%d/.", e->fd);
   const int watch = inotify_add_watch(w->fd, path, EVENTS);
-  if (watch < 0 && (errno == ENOSPC || errno == ENOMEM)) code = cannot_watch(name, errno);
-  DIR *dir = watch > w->last ? fdopendir(fd) : NULL; /* one that is watched already has been seen by another way */
-  if (!dir) {
-    (void)close(fd);
-    return code;
-  }
+  if (watch < 0 && (errno == ENOSPC || errno == ENOMEM)) return cannot_watch(e->path, errno);
+  if (watch <= w->last) return GPUIR_WALK_LEAVE;
   w->last = watch;
   w->folders++;
-  while (!code && !cli_signal && (d = readdir(dir)) != NULL) {
-    if (!strcmp(d->d_name, ".") || !strcmp(d->d_name, "..") || (d->d_name[0] == '.' && !w->hidden)) continue;
-    if (fstatat(fd, d->d_name, &st, w->follow ? 0 : AT_SYMLINK_NOFOLLOW) || !S_ISDIR(st.st_mode)) continue;
-    const int error = open_entry(fd, d->d_name, w->follow, NULL, &below, &st);
-    if (error == EMFILE || error == ENFILE || error == ENOMEM) code = cannot_watch(d->d_name, error);
-    if (error) continue;
-    if (cli_input_is_live(below) || (st.st_dev != is->st_dev && source_is_gpuirfs(below))) {
-      (void)close(below);
-      continue;
-    }
-    code = watch_folder(w, below, &st, d->d_name, depth + 1);
-  }
-  (void)closedir(dir);
-  return code;
+  return GPUIR_WALK_TAKE;
 }
 
-/* Watches what an operand names: a folder with those in it; or the folder of a file, which may come and go. */
-static int watch_operand(watching *w, const char *operand) {
-  struct stat st;
-  int fd;
-  if (!open_named(operand, &fd, &st)) {
-    if (S_ISDIR(st.st_mode)) return watch_folder(w, fd, &st, operand, 0);
-    (void)close(fd);
-  }
+/* Notes that the walk lacks something, so that folders would be left out in silence. What may not be opened is left to the
+ * update, which says so. */
+static void on_left_out(void *user, const char *path, int why, int error) {
+  watching *w = (watching *)user;
+  if (why != GPUIR_SKIPPED_UNREADABLE || w->lacking || (error != EMFILE && error != ENFILE && error != ENOMEM)) return;
+  w->lacking = 1;
+  (void)cannot_watch(path, error);
+}
+
+/* Watches the folder of a file, which may come and go. */
+static int watch_file(const watching *w, const char *operand) {
   const char *slash = strrchr(operand, '/');
   char *folder = slash ? cli_copy(operand, (size_t)(slash - operand) + 1) : cli_copy(".", 1);
   int code = CLI_OK;
@@ -120,6 +102,27 @@ static int watch_operand(watching *w, const char *operand) {
   }
   free(folder);
   return code;
+}
+
+/* Watches what an operand names: a folder with those in it, as the update walks over them; or the folder of a file. */
+static int watch_operand(watching *w, const char *operand) {
+  gpuir_walk_desc how;
+  gpuir_error err;
+  memset(&how, 0, sizeof how);
+  how.hidden = w->hidden;
+  how.follow = w->follow;
+  how.no_ignore = w->no_ignore;
+  how.folders_only = 1;
+  how.open = on_folder;
+  how.skipped = on_left_out;
+  how.user = w;
+  w->lacking = 0;
+  w->is_file = 1;
+  const int status = gpuir_walk(operand, &how, &err);
+  if (cli_signal) return CLI_OK;
+  if (w->lacking || status == GPUIR_E_CANCELLED) return CLI_FAIL;
+  if (status == GPUIR_E_NOMEM) return cli_fail(operand, status, &err);
+  return w->is_file ? watch_file(w, operand) : CLI_OK;
 }
 
 /* Watches all folders anew. */
@@ -156,9 +159,11 @@ static void take_events(watching *w) {
   while ((n = read(w->fd, room.bytes, sizeof room.bytes)) > 0) {
     for (ssize_t at = 0; at < n;) {
       struct inotify_event e;
+      const char *name = room.bytes + at + sizeof e;
       memcpy(&e, room.bytes + at, sizeof e);
       at += (ssize_t)(sizeof e + e.len);
       if (e.mask & IN_IGNORED) continue;
+      if (e.len && !strcmp(name, ".gitignore")) w->again = 1; /* it may let folders in */
       if (e.mask & (IN_Q_OVERFLOW | IN_DELETE_SELF | IN_MOVE_SELF)) w->again = 1;
       if (e.mask & IN_ISDIR && e.mask & (IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_ATTRIB)) w->again = 1;
     }
@@ -277,6 +282,7 @@ static int learn_folders(watching *w) {
   if (code) return code;
   w->hidden = files.hidden;
   w->follow = files.follow;
+  w->no_ignore = files.no_ignore;
   w->dev = st.st_dev;
   w->ino = st.st_ino;
   cli_files_free(&files);

@@ -22,6 +22,7 @@
  *     [api-open]       opening an index          [api-live]       an index that changes
  *     [api-documents]  documents, terms,         [api-search]     queries and searching
  *                      statistics                [api-passages]   where texts answer a query
+ *     [api-folder]     files and folders
  *     [api-shards]     parts of a collection     [api-cursor]     the postings of one term
  *                                                [api-backends]   backends; the GPU
  *                                                [api-pool]       many queries at once
@@ -51,6 +52,7 @@
  *     [14-inversion]   builder: documents to sorted runs            gpuir__worker_packet gpuir__worker_spill
  *     [15-merge]       builder: adding documents; runs to lists     gpuir_builder_add_text gpuir__builder_merge
  *     [15b-builder]    builder: lists that are given; the index     gpuir_builder_create gpuir_builder_write
+ *     [15c-walk]       files and folders, read safely               gpuir_walk gpuir_builder_add_folder
  *     [16-query]       words to weighted terms                      gpuir_query_parse
  *     [17-topk]        bounds at query time; the best k             gpuir__bound gpuir__topk_push
  *     [18-lookup]      candidates looked up in a list               gpuir__lookup
@@ -81,6 +83,7 @@
  *     GPUIR_NO_LAB           [I] leave out the codecs and intersection methods of the
  *                            literature, the exhaustive evaluator and the counts of
  *                            codecs: the engine's own, vbyte, bp128 and simd, stay
+ *     GPUIR_NO_FOLDER        [A] leave out the reading of files and folders
  *     GPUIR_NO_CUDA          [I] no index goes to gpuir_cuda.cu: of a one-file program
  *                            that only searches, compilers then leave the builder out
  *
