@@ -826,6 +826,62 @@ static void test_not_stored(void **state) {
   gpuir_close(ix);
 }
 
+/* ---- snippets ---- */
+
+static void check_snippet(const gpuir_query *q, size_t most, const char *text, size_t cap, const char *want) {
+  gpuir_snippet_desc d;
+  gpuir_error err;
+  char *out = (char *)malloc(cap); /* of the exact size: a sanitizer sees a byte behind it */
+  assert_non_null(out);
+  memset(&d, 0, sizeof d);
+  d.most = most;
+  d.open = "<";
+  d.close = ">";
+  if (gpuir_snippet(q, &d, text, strlen(text), out, cap, &err)) fail_msg("%s", err.msg);
+  assert_string_equal(out, want);
+  free(out);
+}
+
+static void test_snippet(void **state) {
+  const char *const text = "fox dog cat";
+  gpuir_index *ix = index_of(NULL, NULL, 0, &text, NULL, 1);
+  gpuir_query *q = query_of(ix, "fox dog");
+  gpuir_error err;
+  char out[64], random_text[300];
+  size_t i;
+  rng r;
+  (void)state;
+  check_snippet(q, 0, "The quick\n\n\tfox  and the Dog.\n", 200, "The quick <fox> and the <Dog>.");
+  check_snippet(q, 0, "", 200, "");
+  check_snippet(q, 0, "no word of it here", 200, "no word of it here");
+  check_snippet(q, 12, "no word of it here", 200, "no word of...");
+  check_snippet(q, 30, "far before it stands something of no use at all, then a fox comes and goes for ever and ever",
+      200, "...then a <fox> comes and goes for...");
+  check_snippet(q, 6, "\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4", 200, "\xc3\xa4\xc3\xa4\xc3\xa4...");
+  check_snippet(q, 0, "a fox and a dog", 17, "a <fox> and...");
+  check_snippet(q, 0, "fox\x01\x1b[2J fox", 200, "<fox> [2J <fox>");
+  assert_int_equal(gpuir_snippet(q, NULL, "a fox", 5, out, sizeof out, &err), GPUIR_OK);
+  assert_string_equal(out, "a fox");
+  assert_int_equal(gpuir_snippet(q, NULL, "a fox", 5, out, 15, &err), GPUIR_E_ARGUMENT);
+  assert_int_equal(gpuir_snippet(q, NULL, "a fox", 5, NULL, 64, &err), GPUIR_E_ARGUMENT);
+  assert_int_equal(gpuir_snippet(NULL, NULL, "a fox", 5, out, 64, &err), GPUIR_E_ARGUMENT);
+  assert_string_equal(out, "");
+  r.s = 77;
+  for (i = 0; i < 3000; i++) { /* any bytes: one line that ends within its room */
+    gpuir_snippet_desc d = {0, "<<", ">>"};
+    const size_t n = rng_below(&r, sizeof random_text), cap = 18 + rng_below(&r, 200);
+    char *exact = (char *)malloc(cap);
+    size_t k;
+    for (k = 0; k < n; k++) random_text[k] = "fox dog \n\xc3\xa4.\xf0"[rng_below(&r, 13)];
+    d.most = rng_below(&r, 120);
+    assert_int_equal(gpuir_snippet(q, &d, random_text, n, exact, cap, &err), GPUIR_OK);
+    assert_true(strlen(exact) < cap && !strchr(exact, '\n'));
+    free(exact);
+  }
+  gpuir_query_destroy(q);
+  gpuir_close(ix);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_shown),
@@ -843,6 +899,7 @@ int main(void) {
       cmocka_unit_test(test_limits),
       cmocka_unit_test(test_errors),
       cmocka_unit_test(test_not_stored),
+      cmocka_unit_test(test_snippet),
   };
   return cmocka_run_group_tests_name("28_passages", tests, NULL, NULL);
 }

@@ -63,3 +63,17 @@ GPUIR_API int gpuir_passages(const gpuir_query *query, const gpuir_passages_desc
  * document, or its text is not stored: then the caller has to bring it; FORMAT. */
 GPUIR_API int gpuir_doc_passages(const gpuir_query *query, const gpuir_passages_desc *desc, uint32_t docid,
     gpuir_passage_room *room, gpuir_error *err);
+
+/* How a snippet is written. Zeroed: 160 bytes, without marks. */
+typedef struct gpuir_snippet_desc {
+  size_t most; /* bytes of the text that are shown; 0: 160 */
+  const char *open, *close; /* stand around each word of the query, such as "<b>" and "</b>"; NULL: nothing does */
+} gpuir_snippet_desc;
+
+/* Writes one line about a text, for a list of hits: the best passage from a little before its first word of the query
+ * on, and the beginning of a text without such a word. White space and control characters become single blanks, "..."
+ * stands where something is left out, and no word is cut that is shorter than the snippet. Nothing is escaped. `out` gets
+ * a NUL behind it; what does not fit into its `cap` bytes (16 or more, beside the marks) is left out. Thread-safe.
+ * Errors: ARGUMENT, as gpuir_passages; then `out` is "". */
+GPUIR_API int gpuir_snippet(const gpuir_query *query, const gpuir_snippet_desc *desc, const char *text, size_t len,
+    char *out, size_t cap, gpuir_error *err);

@@ -632,3 +632,120 @@ GPUIR__COLD GPUIR_API int gpuir_doc_passages(const gpuir_query *q, const gpuir_p
   if (!d.first_line) d.first_line = doc.first_line;
   return gpuir_passages(q, &d, doc.text, doc.text_len, room, err);
 }
+
+/* ---- snippets */
+
+#define GPUIR__SNIPPET_MARKS 32u
+
+/* A line that is being written. */
+typedef struct gpuir__snippet {
+  char *out;
+  size_t n, cap; /* cap: less what must always find room, "..." and the end of a mark */
+  size_t open_len, close_len;
+  int blank, full; /* a blank is due before the next character; nothing fits any more */
+} gpuir__snippet;
+
+/* Appends bytes as a whole, or none from here on. */
+static void gpuir__snippet_put(gpuir__snippet *s, const char *bytes, size_t n) {
+  const size_t blank = s->blank && s->n;
+  if (s->full || n + blank > s->cap - s->n) {
+    s->full = 1;
+    return;
+  }
+  if (blank) s->out[s->n++] = ' ';
+  memcpy(s->out + s->n, bytes, n);
+  s->n += n;
+  s->blank = 0;
+}
+
+static int gpuir__snippet_blank(char c) { return (unsigned char)c <= ' ' || c == 0x7f; }
+
+/* Returns the first place from `at` on where a word begins, or the first of a character if there is none before `end`. */
+static size_t gpuir__snippet_start(const char *text, size_t at, size_t end) {
+  size_t word = at;
+  while (word < end && !gpuir__snippet_blank(text[word])) word++;
+  while (word < end && gpuir__snippet_blank(text[word])) word++;
+  if (word < end) return word;
+  while (at < end && ((unsigned char)text[at] & 0xc0) == 0x80) at++;
+  return at;
+}
+
+/* Returns the last place before `end` where a word ends, or a character if there is none behind `at`. */
+static size_t gpuir__snippet_stop(const char *text, size_t at, size_t end) {
+  size_t word = end;
+  while (word > at && !gpuir__snippet_blank(text[word])) word--;
+  if (word > at) return word;
+  while (end > at && ((unsigned char)text[end] & 0xc0) == 0x80) end--;
+  return end;
+}
+
+/* Writes text[at, end) with its marks. */
+static void gpuir__snippet_text(gpuir__snippet *s, const gpuir_snippet_desc *d, const char *text, size_t at, size_t end,
+    const gpuir_passage_room *room) {
+  size_t i = 0, stop = 0; /* of the mark that is open; 0: none is */
+  while (at < end && !s->full) {
+    size_t n = 1;
+    while (i < room->nmarks && room->marks[i].offset < at) i++;
+    if (!stop && i < room->nmarks && room->marks[i].offset == at) {
+      stop = at + room->marks[i].bytes < end ? at + room->marks[i].bytes : end;
+      gpuir__snippet_put(s, d->open ? d->open : "", s->open_len);
+      if (s->full) return;
+    }
+    while (at + n < end && ((unsigned char)text[at + n] & 0xc0) == 0x80 && n < 4) n++; /* a character's bytes */
+    if (gpuir__snippet_blank(text[at])) s->blank = 1;
+    else gpuir__snippet_put(s, text + at, n);
+    at += n;
+    if (!stop || (at < stop && !s->full)) continue;
+    memcpy(s->out + s->n, d->close ? d->close : "", s->close_len); /* it has room */
+    s->n += s->close_len;
+    stop = 0;
+  }
+}
+
+/* Writes what is chosen of text[0..len). */
+static void gpuir__snippet_write(gpuir__snippet *s, const gpuir_snippet_desc *d, const char *text, size_t len,
+    const gpuir_passage_room *room) {
+  const size_t most = d->most ? d->most : 160, word = room->nmarks ? room->marks[0].offset : 0;
+  size_t first = 0, at, end = len, last = len;
+  while (first < len && gpuir__snippet_blank(text[first])) first++;
+  while (last > first && gpuir__snippet_blank(text[last - 1])) last--;
+  at = word > first + most / 3 ? gpuir__snippet_start(text, word - most / 3, word) : first;
+  if (last - at > most) end = gpuir__snippet_stop(text, at, at + most);
+  if (at > first) gpuir__snippet_put(s, "...", 3);
+  gpuir__snippet_text(s, d, text, at, end, room);
+  if (s->full || end < last) {
+    memcpy(s->out + s->n, "...", 3);
+    s->n += 3;
+  }
+  s->out[s->n] = 0;
+}
+
+GPUIR__COLD GPUIR_API int gpuir_snippet(const gpuir_query *q, const gpuir_snippet_desc *desc, const char *text,
+    size_t len, char *out, size_t cap, gpuir_error *err) {
+  gpuir_mark marks[GPUIR__SNIPPET_MARKS];
+  gpuir_passages_desc how;
+  gpuir_snippet_desc d;
+  gpuir_passage passage;
+  gpuir_passage_room room;
+  gpuir__snippet s;
+  int status;
+  memset(&d, 0, sizeof d);
+  memset(&s, 0, sizeof s);
+  memset(&how, 0, sizeof how);
+  memset(&room, 0, sizeof room);
+  if (desc) d = *desc;
+  s.open_len = d.open ? strlen(d.open) : 0;
+  s.close_len = d.close ? strlen(d.close) : 0;
+  if (!out || cap < s.close_len + 16) return gpuir__refuse(err, "gpuir_snippet: no room for a line");
+  s.out = out;
+  s.cap = cap - s.close_len - 4;
+  out[0] = 0;
+  room.passages = &passage;
+  room.marks = marks;
+  room.cap = 1;
+  room.marks_cap = GPUIR__SNIPPET_MARKS;
+  how.most = d.most ? d.most : 160;
+  status = gpuir_passages(q, &how, text, len, &room, err);
+  if (!status) gpuir__snippet_write(&s, &d, text, len, &room);
+  return status;
+}
