@@ -590,7 +590,7 @@ GPUIR_API void gpuir_builder_destroy(gpuir_builder *builder);
  * A folder's files are read in byte order of their paths, so that the same tree always gives the same documents. What is
  * opened is what was listed: entries are opened in their open folder, links are not followed unless asked for, and
  * nobody is waited for. Indexes, live ones too, are left out, and so is what .gitignore files say (gitignore(5); that of
- * a folder holds for what lies below it). At most 65 folders are open at a time, whatever the depth; paths have less than
+ * a folder holds for what lies below it). At most 64 folders are open at a time, whatever the depth; paths have less than
  * PATH_MAX bytes.
  *
  *     gpuir_walk_desc how = {0};
@@ -14628,7 +14628,7 @@ GPUIR__COLD GPUIR_API int gpuir_builder_create(const gpuir_builder_desc *desc, g
  * Tests     tests/unit/15c_walk.c
  * ======*/
 
-#define GPUIR__WALK_HELD 64u /* folders that are open at a time, beside the one that was named */
+#define GPUIR__VISIT_HELD 63u /* folders that are open at a time, beside the one that was named */
 #define GPUIR__IGNORE_MOST ((size_t)1 << 20) /* bytes of a .gitignore; longer ones are not read */
 #define GPUIR__FILE_MOST ((size_t)1 << 30) /* bytes of a file that becomes a document */
 #define GPUIR__BINARY_BYTES 8192u /* a NUL byte among them shows that a file is no text */
@@ -14800,7 +14800,7 @@ static int gpuir__visit_hold(const gpuir__visit *w, gpuir__level *l) {
   unsigned n;
   if (l->fd < 0) error = gpuir__visit_hold(w, l->up);
   if (l->fd < 0 && !error) error = gpuir__visit_open(l->up->fd, l->name, w->desc.follow, l->is, &l->fd, &st);
-  for (n = 0; far && n < GPUIR__WALK_HELD; n++) far = far->up;
+  for (n = 0; far && n < GPUIR__VISIT_HELD; n++) far = far->up;
   if (!error && far && far->up && far->fd >= 0) {
     (void)close(far->fd);
     far->fd = -1;

@@ -203,11 +203,12 @@ static void kill_children(void) {
 
 /* Kills what the program has left, until there is nothing more, for two seconds at most: a process that waits for a disk
  * dies when the disk answers. */
-static void end_all(pid_t program) {
+static void end_all(pid_t program, int ended) {
   const struct timespec moment = {0, 1000000};
   pid_t got = 0;
   (void)kill(-program, SIGKILL);
-  (void)kill(program, SIGKILL); /* it may not have its group yet */
+  if (!ended)
+    (void)kill(program, SIGKILL); /* it may not have its group yet; of an ended one the number may be another's */
   for (int i = 0; i < 2000 && (got >= 0 || errno == EINTR); i++) {
     kill_children();
     while ((got = waitpid(-1, NULL, WNOHANG)) > 0) {}
@@ -249,7 +250,7 @@ static void supervise(const child *c, int in, int out, int err, int ended, int h
     }
     if (ppoll(&let_go, 1, NULL, &none) < 0) let_go.revents = 0;
   }
-  end_all(program);
+  end_all(program, known);
   _exit(0);
 }
 

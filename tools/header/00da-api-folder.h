@@ -6,7 +6,7 @@
  * A folder's files are read in byte order of their paths, so that the same tree always gives the same documents. What is
  * opened is what was listed: entries are opened in their open folder, links are not followed unless asked for, and
  * nobody is waited for. Indexes, live ones too, are left out, and so is what .gitignore files say (gitignore(5); that of
- * a folder holds for what lies below it). At most 65 folders are open at a time, whatever the depth; paths have less than
+ * a folder holds for what lies below it). At most 64 folders are open at a time, whatever the depth; paths have less than
  * PATH_MAX bytes.
  *
  *     gpuir_walk_desc how = {0};

@@ -13,7 +13,7 @@
  * Tests     tests/unit/15c_walk.c
  * ======*/
 
-#define GPUIR__WALK_HELD 64u /* folders that are open at a time, beside the one that was named */
+#define GPUIR__VISIT_HELD 63u /* folders that are open at a time, beside the one that was named */
 #define GPUIR__IGNORE_MOST ((size_t)1 << 20) /* bytes of a .gitignore; longer ones are not read */
 #define GPUIR__FILE_MOST ((size_t)1 << 30) /* bytes of a file that becomes a document */
 #define GPUIR__BINARY_BYTES 8192u /* a NUL byte among them shows that a file is no text */
@@ -185,7 +185,7 @@ static int gpuir__visit_hold(const gpuir__visit *w, gpuir__level *l) {
   unsigned n;
   if (l->fd < 0) error = gpuir__visit_hold(w, l->up);
   if (l->fd < 0 && !error) error = gpuir__visit_open(l->up->fd, l->name, w->desc.follow, l->is, &l->fd, &st);
-  for (n = 0; far && n < GPUIR__WALK_HELD; n++) far = far->up;
+  for (n = 0; far && n < GPUIR__VISIT_HELD; n++) far = far->up;
   if (!error && far && far->up && far->fd >= 0) {
     (void)close(far->fd);
     far->fd = -1;
