@@ -61,7 +61,7 @@
  *     [21-and]         AND                                          gpuir__eval_and
  *     [21b-phrases]    phrases and prefixes                         gpuir__terms_open gpuir__eval_phrases
  *     [22-or]          OR, pruned                                   gpuir__eval_or
- *     [23-exhaustive]  lab: the reference, no bounds; OR counted    gpuir__eval_exhaustive gpuir__count_or
+ *     [23-exhaustive]  lab: the reference, no bounds; OR counted    gpuir__eval_exhaustive gpuir__count_windows
  *     [24-execution]   searchers, batches, explain, backends        gpuir_search gpuir_search_batch
  *     [25-folder]      live indexes: the folder, opening            gpuir__manifest_parse gpuir_open
  *     [26-live]        live indexes: adding, deleting, committing   gpuir_live_refresh gpuir_live_commit
@@ -17675,6 +17675,60 @@ GPUIR__AVX512 static uint32_t gpuir__collect_avx512(gpuir__tile *t, uint32_t low
 }
 #endif
 
+/* ---- words of bits, a bit a document */
+
+/* How words meet those of a dense list. */
+enum { GPUIR__WORDS_OR, GPUIR__WORDS_AND, GPUIR__WORDS_WITHOUT };
+
+GPUIR__INLINE uint64_t gpuir__word_meet(uint64_t a, uint64_t b, int how) {
+  return how == GPUIR__WORDS_OR ? a | b : how == GPUIR__WORDS_AND ? a & b : a & ~b;
+}
+
+static void gpuir__words_scalar(uint64_t *to, const uint64_t *from, size_t n, int how) {
+  size_t i;
+  for (i = 0; i < n; i++) to[i] = gpuir__word_meet(to[i], from[i], how);
+}
+
+static uint64_t gpuir__ones_scalar(const uint64_t *words, size_t n) {
+  uint64_t ones = 0;
+  size_t i;
+  for (i = 0; i < n; i++) ones += gpuir__ones64(words[i]);
+  return ones;
+}
+
+#if GPUIR__X86
+GPUIR__AVX2 static void gpuir__words_avx2(uint64_t *to, const uint64_t *from, size_t n, int how) {
+  size_t i;
+  for (i = 0; i + 4 <= n; i += 4) {
+    const __m256i a = gpuir__avx2_load(to + i), b = gpuir__avx2_load(from + i);
+    gpuir__avx2_store(to + i,
+        how == GPUIR__WORDS_OR        ? _mm256_or_si256(a, b)
+            : how == GPUIR__WORDS_AND ? _mm256_and_si256(a, b)
+                                      : _mm256_andnot_si256(b, a));
+  }
+  for (; i < n; i++) to[i] = gpuir__word_meet(to[i], from[i], how);
+}
+
+GPUIR__AVX512 static void gpuir__words_avx512(uint64_t *to, const uint64_t *from, size_t n, int how) {
+  size_t i;
+  for (i = 0; i + 8 <= n; i += 8) {
+    const __m512i a = _mm512_loadu_si512(to + i), b = _mm512_loadu_si512(from + i);
+    _mm512_storeu_si512(to + i,
+        how == GPUIR__WORDS_OR        ? _mm512_or_si512(a, b)
+            : how == GPUIR__WORDS_AND ? _mm512_and_si512(a, b)
+                                      : _mm512_andnot_si512(b, a));
+  }
+  for (; i < n; i++) to[i] = gpuir__word_meet(to[i], from[i], how);
+}
+
+GPUIR__AVX2 static uint64_t gpuir__ones_avx2(const uint64_t *words, size_t n) {
+  uint64_t ones = 0;
+  size_t i;
+  for (i = 0; i < n; i++) ones += gpuir__popcount64(words[i]);
+  return ones;
+}
+#endif
+
 /* ---- the evaluators' kernels */
 
 typedef struct gpuir__search_kernels {
@@ -17685,14 +17739,17 @@ typedef struct gpuir__search_kernels {
   /* Moves the documents whose accumulators reach the threshold from the tile that begins at docID `low` to candidates[]
    * and sums[], and clears all accumulators; returns the number of candidates. */
   uint32_t (*collect)(gpuir__tile *t, uint32_t low, uint32_t threshold);
+  /* Lets n words meet others, of any alignment; how: GPUIR__WORDS_. */
+  void (*words)(uint64_t *to, const uint64_t *from, size_t n, int how);
+  uint64_t (*ones)(const uint64_t *words, size_t n); /* counts the ones of n words */
 } gpuir__search_kernels;
 
 /* By SIMD level less GPUIR_SIMD_SCALAR. Where a level has no kernel of its own, vectors gained nothing. */
 static const gpuir__search_kernels gpuir__search_of_level[3] = {
-    {gpuir__keep_scalar, gpuir__collect_scalar},
+    {gpuir__keep_scalar, gpuir__collect_scalar, gpuir__words_scalar, gpuir__ones_scalar},
 #if GPUIR__X86
-    {gpuir__keep_scalar, gpuir__collect_avx2},
-    {gpuir__keep_avx512, gpuir__collect_avx512},
+    {gpuir__keep_scalar, gpuir__collect_avx2, gpuir__words_avx2, gpuir__ones_avx2},
+    {gpuir__keep_avx512, gpuir__collect_avx512, gpuir__words_avx512, gpuir__ones_avx2},
 #endif
 };
 
@@ -20251,18 +20308,18 @@ static int gpuir__or_is_joint(const gpuir__engine *e, const gpuir_query *q) {
 }
 
 /* ========
- * [23-exhaustive]  the reference: every posting, no bound; and the count of OR
+ * [23-exhaustive]  the reference: every posting, no bound; counting by windows of bits
  *
  * The exhaustive evaluator adds up every posting of every list in docID tiles: list by list, what the postings
  * contribute is added to the accumulators of the tile's documents, of which those that reach the threshold are
  * collected. No bound is looked at and nothing is looked up, so that it shares no pruning with [21-and] and [22-or],
  * which must return the same hits: it is of the laboratory, which GPUIR_NO_LAB leaves out. OR is counted in windows of
- * bits, one a document.
+ * bits, one a document, and so is an AND of dense lists.
  *
  * Both work on cursors, block by block.
  *
- * Uses      [09-postings], [12-writer], [17-topk], [20-engine].
- * Start at  gpuir__eval_exhaustive, gpuir__count_or: each the last of its functions.
+ * Uses      [09-postings], [09c-dense], [12-writer], [17-topk], [20-engine].
+ * Start at  gpuir__eval_exhaustive, gpuir__count_windows: each the last of its functions.
  * Tests     tests/unit/23_exhaustive.c
  * ======*/
 
@@ -20440,10 +20497,10 @@ static int gpuir__eval_exhaustive(gpuir__engine *e, unsigned npositive, int all)
 }
 #endif
 
-/* ---- counting OR: a bit for each document of a window, set by positive lists, cleared by negated ones */
+/* ---- counting by windows: a bit for each document, set by positive lists, cleared by negated ones */
 
 #ifndef GPUIR__WINDOW
-#define GPUIR__WINDOW 65536u /* documents */
+#define GPUIR__WINDOW 65536u /* documents; a multiple of 64 */
 #endif
 
 /* Sets or clears the bits of a list's documents below `end`, from the cursor on, block by block. 0, or why the search
@@ -20464,24 +20521,69 @@ static int gpuir__count_list(gpuir__engine *e, gpuir__cursor *c, uint64_t end, i
   return GPUIR_OK;
 }
 
-/* Counts the live documents that any positive list holds and no negated one. */
-static int gpuir__count_or(gpuir__engine *e, unsigned npositive, uint64_t *count) {
+/* Lets the words of a window, which begins at document `low`, meet those of a dense list. */
+static void gpuir__count_dense(const gpuir__engine *e, gpuir__cursor *c, uint64_t low, int how, uint64_t *bits) {
+  const uint64_t words = gpuir__dense_lines(e->leaf.seg->stat.documents) * 8, first = low / 64;
+  const size_t n = (size_t)gpuir__min64(GPUIR__WINDOW / 64, words - first);
+  e->kernels->words(bits, (const uint64_t *)(const void *)c->list.dense.bits + first, n, how);
+  c->decoded += (n + 63) / 64;
+}
+
+/* Clears the bits of a window's documents that are deleted, and those behind the last document, which a damaged file
+ * may have. */
+static void gpuir__count_live(const gpuir__engine *e, uint64_t low, uint64_t *bits) {
   const gpuir__deleted *deleted = e->leaf.deleted;
-  uint64_t documents = e->leaf.seg->stat.documents, low, *bits;
-  unsigned i, w;
+  const uint64_t left = e->leaf.seg->stat.documents - low;
+  if (deleted && low / 64 < deleted->words)
+    e->kernels->words(bits, deleted->bits + low / 64,
+        (size_t)gpuir__min64(GPUIR__WINDOW / 64, deleted->words - low / 64), GPUIR__WORDS_WITHOUT);
+  if (left >= GPUIR__WINDOW) return;
+  bits[left / 64] &= gpuir__low_bits64((unsigned)(left % 64));
+  memset(bits + left / 64 + 1, 0, (GPUIR__WINDOW / 64 - (size_t)(left / 64) - 1) * sizeof *bits);
+}
+
+/* Fills the bits of a window. 0, or why the search has to stop. */
+static int gpuir__count_window(gpuir__engine *e, unsigned npositive, int all, uint64_t low, uint64_t *bits) {
+  unsigned i;
+  int status = GPUIR_OK;
+  memset(bits, 0, GPUIR__WINDOW / 8);
+  for (i = 0; i < e->ncursors && !status; i++) {
+    gpuir__cursor *c = &e->cursors[i];
+    if (!c->list.dense.bits) status = gpuir__count_list(e, c, low + GPUIR__WINDOW, i < npositive, bits);
+    else if (i >= npositive) gpuir__count_dense(e, c, low, GPUIR__WORDS_WITHOUT, bits);
+    else gpuir__count_dense(e, c, low, all && i ? GPUIR__WORDS_AND : GPUIR__WORDS_OR, bits);
+  }
+  gpuir__count_live(e, low, bits);
+  return status;
+}
+
+/* Returns 1 if every positive list is dense: then AND is counted by words. */
+static int gpuir__count_is_dense(const gpuir__engine *e, unsigned npositive) {
+  unsigned i;
+#ifndef GPUIR_NO_LAB
+  if (e->intersection) return 0;
+#endif
+  for (i = 0; i < npositive; i++)
+    if (!e->cursors[i].list.dense.bits) return 0;
+  return 1;
+}
+
+/* Counts the live documents that any positive list holds, or `all` of them, which are dense then, and no negated
+ * one. */
+static int gpuir__count_windows(gpuir__engine *e, unsigned npositive, int all, uint64_t *count) {
+  const uint64_t documents = e->leaf.seg->stat.documents;
+  uint64_t low, *bits;
+  unsigned i;
   int status = gpuir__reserve(e, GPUIR__WINDOW / 32, 1);
   if (status) return status;
   bits = (uint64_t *)(void *)gpuir__carve(e, GPUIR__WINDOW / 32);
-  for (i = 0; i < e->ncursors; i++) (void)gpuir__cursor_seek(&e->cursors[i], 0);
+  for (i = 0; i < e->ncursors; i++)
+    if (!e->cursors[i].list.dense.bits) (void)gpuir__cursor_seek(&e->cursors[i], 0);
   for (low = 0; low < documents; low += GPUIR__WINDOW) {
     if ((status = gpuir__engine_look(e)) != 0) return status;
-    memset(bits, 0, GPUIR__WINDOW / 8);
-    for (i = 0; i < e->ncursors && !status; i++)
-      status = gpuir__count_list(e, &e->cursors[i], low + GPUIR__WINDOW, i < npositive, bits);
+    status = gpuir__count_window(e, npositive, all, low, bits);
     if (status) return status;
-    for (w = 0; deleted && w < GPUIR__WINDOW / 64 && low / 64 + w < deleted->words; w++)
-      bits[w] &= ~deleted->bits[low / 64 + w];
-    for (w = 0; w < GPUIR__WINDOW / 64; w++) *count += (uint64_t)__builtin_popcountll(bits[w]);
+    *count += e->kernels->ones(bits, GPUIR__WINDOW / 64);
   }
   return GPUIR_OK;
 }
@@ -20717,8 +20819,9 @@ static int gpuir__engine_count_leaf(gpuir__engine *e, const gpuir_query *q, size
     return gpuir__eval_phrases(e, q, leaf, matches);
   status = gpuir__terms_open(e, q, leaf, &npositive);
   if (status || !npositive || (q->mode != GPUIR_OR && npositive < q->npositive)) return status;
-  if (q->mode != GPUIR_OR || npositive == 1) return gpuir__eval_and(e, npositive, matches);
-  return gpuir__count_or(e, npositive, matches);
+  if (q->mode == GPUIR_OR && npositive > 1) return gpuir__count_windows(e, npositive, 0, matches);
+  if (gpuir__count_is_dense(e, npositive)) return gpuir__count_windows(e, npositive, 1, matches);
+  return gpuir__eval_and(e, npositive, matches);
 }
 
 /* Counts the documents that match one query. */

@@ -329,6 +329,114 @@ static void test_look_ups(void **state) {
   lists_free(&l);
 }
 
+/* Returns how many documents match a query of lists, each a letter, by brute force. sign[i]: 1, -1, or 0: not asked. */
+static uint64_t matches_of(const lists *l, const int *sign, int all) {
+  uint8_t *held = (uint8_t *)calloc(l->ndocs, 1), *out = (uint8_t *)calloc(l->ndocs, 1);
+  uint64_t n = 0;
+  uint32_t d;
+  unsigned i, positive = 0;
+  for (i = 0; i < l->n; i++) {
+    positive += sign[i] > 0;
+    for (d = 0; sign[i] && d < l->df[i]; d++) {
+      held[l->docs[i][d]] = (uint8_t)(held[l->docs[i][d]] + (sign[i] > 0));
+      out[l->docs[i][d]] |= sign[i] < 0;
+    }
+  }
+  for (d = 0; d < l->ndocs; d++) n += !out[d] && held[d] >= (all ? positive : 1);
+  free(held);
+  free(out);
+  return n;
+}
+
+/* Counts by words: lists at both sides of the border, all or any of them, with and without excluded ones, at each
+ * level, whose work is the same; a file of another form counts alike. Documents N - 1 and N are in it. */
+static void test_counts(void **state) {
+  static const uint32_t more[] = {0, 1, 63, 64, 65, 511};
+  unsigned m, level, form, times;
+  rng r;
+  (void)state;
+  r.s = 31;
+  for (m = 0; m < 6; m++) {
+    const uint32_t ndocs = 131072 + more[m], df[] = {ndocs, ndocs / 2, 9000, 8192 + more[m], 700, 130, 5, 1};
+    gpuir_index *ix[6];
+    gpuir_searcher *s[6];
+    lists l;
+    lists_draw(&l, ndocs, df, 8, 500 + m);
+    for (form = 0; form < 2; form++) {
+      lists_write(&l, "counts.gpuir", form ? 16 : GPUIR_DENSE_NONE, 1, 0, 0.9f, 0.4f);
+      for (level = 0; level < 3; level++) {
+        ix[3 * form + level] = open_level(l.path, GPUIR_SIMD_SCALAR + (int)level);
+        assert_int_equal(gpuir_searcher_create(ix[3 * form + level], NULL, &s[3 * form + level], NULL), 0);
+      }
+      (void)unlink(l.path);
+    }
+    for (times = 0; times < 60; times++) {
+      gpuir_searcher_info info[6];
+      gpuir_query_desc desc;
+      int sign[LISTS] = {0};
+      char text[64];
+      size_t len = 0;
+      unsigned i, all = times & 1;
+      uint64_t want, got;
+      sign[rng_below(&r, times % 3 ? 4 : 8)] = 1;
+      for (i = 0; i < 8; i++)
+        if (!sign[i] && rng_below(&r, 4) == 0 && (times % 3 == 0 || i < 4)) sign[i] = rng_below(&r, 3) ? 1 : -1;
+      for (i = 0; i < 8; i++)
+        if (sign[i])
+          len += (size_t)snprintf(text + len, sizeof text - len, "%s%c ", sign[i] < 0 ? "-" : "", 'a' + (int)i);
+      memset(&desc, 0, sizeof desc);
+      desc.mode = all ? GPUIR_AND : GPUIR_OR;
+      want = matches_of(&l, sign, (int)all);
+      for (i = 0; i < 6; i++) {
+        gpuir_query *q;
+        assert_int_equal(gpuir_query_parse(ix[i], &desc, text, len, &q, NULL), 0);
+        assert_int_equal(gpuir_count(s[i], q, &got), 0);
+        if (got != want)
+          fail_msg("N %u, form %u: \"%s\": %lu, not %lu", ndocs, i, text, (unsigned long)got, (unsigned long)want);
+        gpuir_searcher_get_info(s[i], &info[i]);
+        if (i % 3) assert_int_equal(info[i].blocks_decoded, info[i - 1].blocks_decoded);
+        gpuir_query_destroy(q);
+      }
+    }
+    for (form = 0; form < 6; form++) {
+      gpuir_searcher_destroy(s[form]);
+      gpuir_close(ix[form]);
+    }
+    lists_free(&l);
+  }
+}
+
+/* Counting two dense lists decodes no block of theirs. */
+static void test_counts_decode_nothing(void **state) {
+  static const uint32_t df[] = {60000, 50000};
+  gpuir_searcher_info info;
+  gpuir_searcher *s;
+  gpuir_query *q;
+  gpuir_index *ix;
+  uint64_t n;
+  lists l;
+  (void)state;
+  lists_draw(&l, 70000, df, 2, 41);
+  lists_write(&l, "none.gpuir", 16, 1, 0, 0.9f, 0.4f);
+  ix = open_level(l.path, GPUIR_SIMD_AUTO);
+  assert_int_equal(gpuir_searcher_create(ix, NULL, &s, NULL), 0);
+  assert_int_equal(gpuir_query_parse(ix, NULL, "a b", 3, &q, NULL), 0);
+  assert_int_equal(gpuir_count(s, q, &n), 0);
+  gpuir_searcher_get_info(s, &info);
+  assert_int_equal(info.blocks_decoded, 2 * (16 + 2)); /* 1,096 words of each list, 64 to a block, in two windows */
+  gpuir_query_destroy(q);
+  assert_int_equal(gpuir_query_parse(ix, NULL, "a", 1, &q, NULL), 0);
+  assert_int_equal(gpuir_count(s, q, &n), 0);
+  assert_int_equal(n, df[0]);
+  n = info.blocks_decoded;
+  gpuir_searcher_get_info(s, &info);
+  assert_int_equal(info.blocks_decoded, n); /* one word's count is its df */
+  gpuir_query_destroy(q);
+  gpuir_searcher_destroy(s);
+  gpuir_close(ix);
+  lists_free(&l);
+}
+
 /* Finds the entry of a section in a file's bytes. */
 static gpuir__section *entry_of(uint8_t *bytes, uint32_t id) {
   gpuir__header *h = (gpuir__header *)(void *)bytes;
@@ -405,6 +513,6 @@ static void test_damage(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_rule), cmocka_unit_test(test_setting),
       cmocka_unit_test(test_other_sections), cmocka_unit_test(test_lines), cmocka_unit_test(test_look_ups),
-      cmocka_unit_test(test_damage)};
+      cmocka_unit_test(test_counts), cmocka_unit_test(test_counts_decode_nothing), cmocka_unit_test(test_damage)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -244,7 +244,7 @@ static int look(gpuir__engine *e, const gpuir_query *q, int how) {
   case LOOK_EXHAUSTIVE_AND: status = gpuir__eval_exhaustive(e, npositive, 1); break;
   case LOOK_EXHAUSTIVE_OR: status = gpuir__eval_exhaustive(e, npositive, 0); break;
   case LOOK_COUNT_AND: status = gpuir__eval_and(e, npositive, &count); break;
-  default: status = gpuir__count_or(e, npositive, &count);
+  default: status = gpuir__count_windows(e, npositive, 0, &count);
   }
   e->top.n = 0;
   gpuir__engine_reset(e);

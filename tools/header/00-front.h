@@ -61,7 +61,7 @@
  *     [21-and]         AND                                          gpuir__eval_and
  *     [21b-phrases]    phrases and prefixes                         gpuir__terms_open gpuir__eval_phrases
  *     [22-or]          OR, pruned                                   gpuir__eval_or
- *     [23-exhaustive]  lab: the reference, no bounds; OR counted    gpuir__eval_exhaustive gpuir__count_or
+ *     [23-exhaustive]  lab: the reference, no bounds; OR counted    gpuir__eval_exhaustive gpuir__count_windows
  *     [24-execution]   searchers, batches, explain, backends        gpuir_search gpuir_search_batch
  *     [25-folder]      live indexes: the folder, opening            gpuir__manifest_parse gpuir_open
  *     [26-live]        live indexes: adding, deleting, committing   gpuir_live_refresh gpuir_live_commit

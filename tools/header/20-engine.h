@@ -168,6 +168,60 @@ GPUIR__AVX512 static uint32_t gpuir__collect_avx512(gpuir__tile *t, uint32_t low
 }
 #endif
 
+/* ---- words of bits, a bit a document */
+
+/* How words meet those of a dense list. */
+enum { GPUIR__WORDS_OR, GPUIR__WORDS_AND, GPUIR__WORDS_WITHOUT };
+
+GPUIR__INLINE uint64_t gpuir__word_meet(uint64_t a, uint64_t b, int how) {
+  return how == GPUIR__WORDS_OR ? a | b : how == GPUIR__WORDS_AND ? a & b : a & ~b;
+}
+
+static void gpuir__words_scalar(uint64_t *to, const uint64_t *from, size_t n, int how) {
+  size_t i;
+  for (i = 0; i < n; i++) to[i] = gpuir__word_meet(to[i], from[i], how);
+}
+
+static uint64_t gpuir__ones_scalar(const uint64_t *words, size_t n) {
+  uint64_t ones = 0;
+  size_t i;
+  for (i = 0; i < n; i++) ones += gpuir__ones64(words[i]);
+  return ones;
+}
+
+#if GPUIR__X86
+GPUIR__AVX2 static void gpuir__words_avx2(uint64_t *to, const uint64_t *from, size_t n, int how) {
+  size_t i;
+  for (i = 0; i + 4 <= n; i += 4) {
+    const __m256i a = gpuir__avx2_load(to + i), b = gpuir__avx2_load(from + i);
+    gpuir__avx2_store(to + i,
+        how == GPUIR__WORDS_OR        ? _mm256_or_si256(a, b)
+            : how == GPUIR__WORDS_AND ? _mm256_and_si256(a, b)
+                                      : _mm256_andnot_si256(b, a));
+  }
+  for (; i < n; i++) to[i] = gpuir__word_meet(to[i], from[i], how);
+}
+
+GPUIR__AVX512 static void gpuir__words_avx512(uint64_t *to, const uint64_t *from, size_t n, int how) {
+  size_t i;
+  for (i = 0; i + 8 <= n; i += 8) {
+    const __m512i a = _mm512_loadu_si512(to + i), b = _mm512_loadu_si512(from + i);
+    _mm512_storeu_si512(to + i,
+        how == GPUIR__WORDS_OR        ? _mm512_or_si512(a, b)
+            : how == GPUIR__WORDS_AND ? _mm512_and_si512(a, b)
+                                      : _mm512_andnot_si512(b, a));
+  }
+  for (; i < n; i++) to[i] = gpuir__word_meet(to[i], from[i], how);
+}
+
+GPUIR__AVX2 static uint64_t gpuir__ones_avx2(const uint64_t *words, size_t n) {
+  uint64_t ones = 0;
+  size_t i;
+  for (i = 0; i < n; i++) ones += gpuir__popcount64(words[i]);
+  return ones;
+}
+#endif
+
 /* ---- the evaluators' kernels */
 
 typedef struct gpuir__search_kernels {
@@ -178,14 +232,17 @@ typedef struct gpuir__search_kernels {
   /* Moves the documents whose accumulators reach the threshold from the tile that begins at docID `low` to candidates[]
    * and sums[], and clears all accumulators; returns the number of candidates. */
   uint32_t (*collect)(gpuir__tile *t, uint32_t low, uint32_t threshold);
+  /* Lets n words meet others, of any alignment; how: GPUIR__WORDS_. */
+  void (*words)(uint64_t *to, const uint64_t *from, size_t n, int how);
+  uint64_t (*ones)(const uint64_t *words, size_t n); /* counts the ones of n words */
 } gpuir__search_kernels;
 
 /* By SIMD level less GPUIR_SIMD_SCALAR. Where a level has no kernel of its own, vectors gained nothing. */
 static const gpuir__search_kernels gpuir__search_of_level[3] = {
-    {gpuir__keep_scalar, gpuir__collect_scalar},
+    {gpuir__keep_scalar, gpuir__collect_scalar, gpuir__words_scalar, gpuir__ones_scalar},
 #if GPUIR__X86
-    {gpuir__keep_scalar, gpuir__collect_avx2},
-    {gpuir__keep_avx512, gpuir__collect_avx512},
+    {gpuir__keep_scalar, gpuir__collect_avx2, gpuir__words_avx2, gpuir__ones_avx2},
+    {gpuir__keep_avx512, gpuir__collect_avx512, gpuir__words_avx512, gpuir__ones_avx2},
 #endif
 };
 

@@ -1,17 +1,17 @@
 
 /* ========
- * [23-exhaustive]  the reference: every posting, no bound; and the count of OR
+ * [23-exhaustive]  the reference: every posting, no bound; counting by windows of bits
  *
  * The exhaustive evaluator adds up every posting of every list in docID tiles: list by list, what the postings
  * contribute is added to the accumulators of the tile's documents, of which those that reach the threshold are
  * collected. No bound is looked at and nothing is looked up, so that it shares no pruning with [21-and] and [22-or],
  * which must return the same hits: it is of the laboratory, which GPUIR_NO_LAB leaves out. OR is counted in windows of
- * bits, one a document.
+ * bits, one a document, and so is an AND of dense lists.
  *
  * Both work on cursors, block by block.
  *
- * Uses      [09-postings], [12-writer], [17-topk], [20-engine].
- * Start at  gpuir__eval_exhaustive, gpuir__count_or: each the last of its functions.
+ * Uses      [09-postings], [09c-dense], [12-writer], [17-topk], [20-engine].
+ * Start at  gpuir__eval_exhaustive, gpuir__count_windows: each the last of its functions.
  * Tests     tests/unit/23_exhaustive.c
  * ======*/
 
@@ -189,10 +189,10 @@ static int gpuir__eval_exhaustive(gpuir__engine *e, unsigned npositive, int all)
 }
 #endif
 
-/* ---- counting OR: a bit for each document of a window, set by positive lists, cleared by negated ones */
+/* ---- counting by windows: a bit for each document, set by positive lists, cleared by negated ones */
 
 #ifndef GPUIR__WINDOW
-#define GPUIR__WINDOW 65536u /* documents */
+#define GPUIR__WINDOW 65536u /* documents; a multiple of 64 */
 #endif
 
 /* Sets or clears the bits of a list's documents below `end`, from the cursor on, block by block. 0, or why the search
@@ -213,24 +213,69 @@ static int gpuir__count_list(gpuir__engine *e, gpuir__cursor *c, uint64_t end, i
   return GPUIR_OK;
 }
 
-/* Counts the live documents that any positive list holds and no negated one. */
-static int gpuir__count_or(gpuir__engine *e, unsigned npositive, uint64_t *count) {
+/* Lets the words of a window, which begins at document `low`, meet those of a dense list. */
+static void gpuir__count_dense(const gpuir__engine *e, gpuir__cursor *c, uint64_t low, int how, uint64_t *bits) {
+  const uint64_t words = gpuir__dense_lines(e->leaf.seg->stat.documents) * 8, first = low / 64;
+  const size_t n = (size_t)gpuir__min64(GPUIR__WINDOW / 64, words - first);
+  e->kernels->words(bits, (const uint64_t *)(const void *)c->list.dense.bits + first, n, how);
+  c->decoded += (n + 63) / 64;
+}
+
+/* Clears the bits of a window's documents that are deleted, and those behind the last document, which a damaged file
+ * may have. */
+static void gpuir__count_live(const gpuir__engine *e, uint64_t low, uint64_t *bits) {
   const gpuir__deleted *deleted = e->leaf.deleted;
-  uint64_t documents = e->leaf.seg->stat.documents, low, *bits;
-  unsigned i, w;
+  const uint64_t left = e->leaf.seg->stat.documents - low;
+  if (deleted && low / 64 < deleted->words)
+    e->kernels->words(bits, deleted->bits + low / 64,
+        (size_t)gpuir__min64(GPUIR__WINDOW / 64, deleted->words - low / 64), GPUIR__WORDS_WITHOUT);
+  if (left >= GPUIR__WINDOW) return;
+  bits[left / 64] &= gpuir__low_bits64((unsigned)(left % 64));
+  memset(bits + left / 64 + 1, 0, (GPUIR__WINDOW / 64 - (size_t)(left / 64) - 1) * sizeof *bits);
+}
+
+/* Fills the bits of a window. 0, or why the search has to stop. */
+static int gpuir__count_window(gpuir__engine *e, unsigned npositive, int all, uint64_t low, uint64_t *bits) {
+  unsigned i;
+  int status = GPUIR_OK;
+  memset(bits, 0, GPUIR__WINDOW / 8);
+  for (i = 0; i < e->ncursors && !status; i++) {
+    gpuir__cursor *c = &e->cursors[i];
+    if (!c->list.dense.bits) status = gpuir__count_list(e, c, low + GPUIR__WINDOW, i < npositive, bits);
+    else if (i >= npositive) gpuir__count_dense(e, c, low, GPUIR__WORDS_WITHOUT, bits);
+    else gpuir__count_dense(e, c, low, all && i ? GPUIR__WORDS_AND : GPUIR__WORDS_OR, bits);
+  }
+  gpuir__count_live(e, low, bits);
+  return status;
+}
+
+/* Returns 1 if every positive list is dense: then AND is counted by words. */
+static int gpuir__count_is_dense(const gpuir__engine *e, unsigned npositive) {
+  unsigned i;
+#ifndef GPUIR_NO_LAB
+  if (e->intersection) return 0;
+#endif
+  for (i = 0; i < npositive; i++)
+    if (!e->cursors[i].list.dense.bits) return 0;
+  return 1;
+}
+
+/* Counts the live documents that any positive list holds, or `all` of them, which are dense then, and no negated
+ * one. */
+static int gpuir__count_windows(gpuir__engine *e, unsigned npositive, int all, uint64_t *count) {
+  const uint64_t documents = e->leaf.seg->stat.documents;
+  uint64_t low, *bits;
+  unsigned i;
   int status = gpuir__reserve(e, GPUIR__WINDOW / 32, 1);
   if (status) return status;
   bits = (uint64_t *)(void *)gpuir__carve(e, GPUIR__WINDOW / 32);
-  for (i = 0; i < e->ncursors; i++) (void)gpuir__cursor_seek(&e->cursors[i], 0);
+  for (i = 0; i < e->ncursors; i++)
+    if (!e->cursors[i].list.dense.bits) (void)gpuir__cursor_seek(&e->cursors[i], 0);
   for (low = 0; low < documents; low += GPUIR__WINDOW) {
     if ((status = gpuir__engine_look(e)) != 0) return status;
-    memset(bits, 0, GPUIR__WINDOW / 8);
-    for (i = 0; i < e->ncursors && !status; i++)
-      status = gpuir__count_list(e, &e->cursors[i], low + GPUIR__WINDOW, i < npositive, bits);
+    status = gpuir__count_window(e, npositive, all, low, bits);
     if (status) return status;
-    for (w = 0; deleted && w < GPUIR__WINDOW / 64 && low / 64 + w < deleted->words; w++)
-      bits[w] &= ~deleted->bits[low / 64 + w];
-    for (w = 0; w < GPUIR__WINDOW / 64; w++) *count += (uint64_t)__builtin_popcountll(bits[w]);
+    *count += e->kernels->ones(bits, GPUIR__WINDOW / 64);
   }
   return GPUIR_OK;
 }

@@ -230,8 +230,9 @@ static int gpuir__engine_count_leaf(gpuir__engine *e, const gpuir_query *q, size
     return gpuir__eval_phrases(e, q, leaf, matches);
   status = gpuir__terms_open(e, q, leaf, &npositive);
   if (status || !npositive || (q->mode != GPUIR_OR && npositive < q->npositive)) return status;
-  if (q->mode != GPUIR_OR || npositive == 1) return gpuir__eval_and(e, npositive, matches);
-  return gpuir__count_or(e, npositive, matches);
+  if (q->mode == GPUIR_OR && npositive > 1) return gpuir__count_windows(e, npositive, 0, matches);
+  if (gpuir__count_is_dense(e, npositive)) return gpuir__count_windows(e, npositive, 1, matches);
+  return gpuir__eval_and(e, npositive, matches);
 }
 
 /* Counts the documents that match one query. */

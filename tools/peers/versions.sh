@@ -3,10 +3,11 @@
 #
 # Both are compiled into one process (gcc -O3), which answers each query of QUERIES, one a line, by both in turn, ROUNDS
 # (15) times after one to warm up: ten best of AND, OR and AND+OR, and the counts. OLD_INDEX and NEW_INDEX are of the
-# same documents, or one file if both versions read it. Prints a row a mode: microseconds a query, of each query's least
-# time, and how many times as fast this version is: by these, and by whole rounds the median, the least and the
-# greatest. Where in the program a version's code happens to lie changes its times by some percent: so there are two
-# programs, each with another version first, and the row has the means of both.
+# same documents, or one file if both versions read it. Prints a row a mode: microseconds a query of the searching
+# thread's processor time, of each query's least time (mean, median, 99th percentile), and how many times as fast this
+# version is: by these, and by whole rounds the median, the least and the greatest. Where in the program a version's code
+# happens to lie changes its times by some percent: so there are two programs, each with another version first, and the
+# row has the means of both.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 [[ $# -ge 4 ]] || { sed -n '2,/^set -e/{/^set -e/d;s/^# \{0,1\}//;p}' "${BASH_SOURCE[0]}" >&2; exit 2; }
@@ -30,7 +31,8 @@ grep -q 'gpuir_searcher \*\*searcher, gpuir_error' "$old/gpuir.h" ||
 echo "# machine: $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $(nproc) processors"
 echo "# this version: $(git describe --always --dirty --exclude='*' 2>/dev/null || echo unknown)"
 echo "# command: tools/peers/versions.sh ${old##*/} ${old_index##*/} ${new_index##*/} ${queries##*/} $rounds"
-printf 'mode\tk\tqueries\trounds\told_us\tnew_us\tratio\tround_ratio\tleast\tgreatest\thits\n'
+printf 'mode\tk\tqueries\trounds\told_us\tnew_us\tratio\tround_ratio\tleast\tgreatest\thits\told_p50\told_p99\t'
+printf 'new_p50\tnew_p99\n'
 for mode in and or andor count-and count-or; do
   for program in old-first new-first; do
     "$work/$program" "$old_index" "$new_index" "$queries" "$mode" 10 "$rounds"
@@ -42,6 +44,8 @@ for mode in and or andor count-and count-or; do
       old = ($5 + first[5]) / 2
       new = ($6 + first[6]) / 2
       print $1, $2, $3, $4, sprintf("%.2f", old), sprintf("%.2f", new), sprintf("%.4f", old / new),
-        sprintf("%.4f", ($8 + first[8]) / 2), least, greatest, $11 == first[11] ? $11 : "differ"
+        sprintf("%.4f", ($8 + first[8]) / 2), least, greatest, $11 == first[11] ? $11 : "differ",
+          sprintf("%.2f", ($12 + first[12]) / 2), sprintf("%.2f", ($13 + first[13]) / 2),
+          sprintf("%.2f", ($14 + first[14]) / 2), sprintf("%.2f", ($15 + first[15]) / 2)
     }'
 done
