@@ -510,9 +510,95 @@ static void test_damage(void **state) {
   lists_free(&l);
 }
 
+/* Searches and counts in all modes; whatever the lines hold, nothing is read outside the file. */
+static void search_all(gpuir_index *ix) {
+  static const char *const texts[] = {"a b", "a b c", "c b", "a -b", "c -a", "\"b c\"", "\"a b c\"", "b"};
+  gpuir_hit hits[100];
+  gpuir_searcher *s;
+  size_t t, n;
+  int mode;
+  assert_int_equal(gpuir_searcher_create(ix, NULL, &s, NULL), 0);
+  for (t = 0; t < sizeof texts / sizeof *texts; t++)
+    for (mode = GPUIR_AND; mode <= GPUIR_ANDOR; mode++) {
+      gpuir_query_desc desc;
+      gpuir_query *q;
+      uint64_t count;
+      int status;
+      memset(&desc, 0, sizeof desc);
+      desc.mode = mode;
+      if (gpuir_query_parse(ix, &desc, texts[t], strlen(texts[t]), &q, NULL)) continue; /* phrases need positions */
+      status = gpuir_search(s, q, hits, 100, &n);
+      assert_true(!status || status == GPUIR_E_FORMAT);
+      status = gpuir_count(s, q, &count);
+      assert_true(!status || status == GPUIR_E_FORMAT);
+      assert_true(status || count <= ix->documents);
+      gpuir_query_destroy(q);
+    }
+  gpuir_searcher_destroy(s);
+}
+
+/* Hostile lines: numbers of lists that are none, stand twice or fall; bits of no posting and behind the last document;
+ * ranks that fall or are beyond the list; any peaks. */
+static void test_hostile(void **state) {
+  static const uint32_t id[] = {GPUIR__S_DENSE_LISTS, GPUIR__S_DENSE_BITS, GPUIR__S_DENSE_RANK, GPUIR__S_DENSE_PEAKS};
+  const unsigned rounds = corpus_long_run() ? 2000 : 24;
+  gpuir_builder_desc bd;
+  gpuir_builder *b;
+  gpuir_open_desc desc;
+  gpuir_index *ix;
+  gpuir_error err;
+  uint8_t *bytes, *copy;
+  char path[4200];
+  uint32_t d;
+  size_t size, i;
+  unsigned round, t;
+  rng r;
+  (void)state;
+  r.s = 4;
+  memset(&bd, 0, sizeof bd);
+  bd.path = corpus_path(path, sizeof path, "hostile.gpuir");
+  bd.positions = 1;
+  bd.dense = 16;
+  assert_int_equal(gpuir_builder_create(&bd, &b, NULL), 0);
+  for (d = 0; d < 65600; d++) {
+    char text[16];
+    size_t len = 0;
+    for (t = 0; t < 3; t++)
+      if (rng_below(&r, 2 + 3 * t) == 0) len += (size_t)snprintf(text + len, sizeof text - len, "%c ", 'a' + (int)t);
+    if (gpuir_builder_add_text(b, NULL, text, len, &err)) fail_msg("%s", err.msg);
+  }
+  if (gpuir_builder_write(b, NULL, &err)) fail_msg("%s", err.msg);
+  gpuir_builder_destroy(b);
+  bytes = read_file(path, &size);
+  (void)unlink(path);
+  copy = (uint8_t *)malloc(size); /* exactly, so that a wrong access is seen */
+  memset(&desc, 0, sizeof desc);
+  desc.data = copy;
+  desc.size = size;
+  for (round = 0; round < rounds; round++) {
+    memcpy(copy, bytes, size);
+    for (i = 0; i < 4; i++) {
+      const gpuir__section *x = entry_of(copy, id[i]);
+      const uint32_t how = rng_below(&r, 4);
+      uint64_t at;
+      for (at = 0; how && at < x->length; at++)
+        if (how == 1 || rng_below(&r, how == 2 ? 16 : 512) == 0)
+          copy[x->offset + at] = (uint8_t)(how == 1 && round % 2 ? 255 : rng_below(&r, i ? 256 : 4));
+    }
+    seal(copy);
+    desc.simd = GPUIR_SIMD_SCALAR + (int)(round % 3);
+    assert_int_equal(gpuir_open(NULL, &desc, &ix, &err), 0);
+    search_all(ix);
+    gpuir_close(ix);
+  }
+  free(bytes);
+  free(copy);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_rule), cmocka_unit_test(test_setting),
       cmocka_unit_test(test_other_sections), cmocka_unit_test(test_lines), cmocka_unit_test(test_look_ups),
-      cmocka_unit_test(test_counts), cmocka_unit_test(test_counts_decode_nothing), cmocka_unit_test(test_damage)};
+      cmocka_unit_test(test_counts), cmocka_unit_test(test_counts_decode_nothing), cmocka_unit_test(test_damage),
+      cmocka_unit_test(test_hostile)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
