@@ -160,16 +160,17 @@ verdict() {
 @test "a formula is over one file: rates of two runs are not mixed" {
   mkdir logs
   local at
-  for at in 'a parallel 900' 'a gpu 500' 'a cpu 300' 'b parallel 100'; do
-    read -r file series x <<<"$at"
-    [ -f "logs/$file.tsv" ] || printf '# plot\tding-fig7\tlines\t\tt\tx\ty\t\nfigure\tseries\tx\ty\tunit\n' >"logs/$file.tsv"
-    printf 'ding-fig7\t%s/mean\t%s\t1\tms\n' "$series" "$x" >>"logs/$file.tsv"
-    printf 'ding-fig7\t%s/mean/saturated\t%s\t1\tms\n' "$series" "$((x * 21 / 20))" >>"logs/$file.tsv"
+  # the highest rates that five seeds hold, and the ends of their interval
+  for at in 'a parallel 900 880 920' 'a gpu 500 490 510' 'a cpu 300 290 310' 'b parallel 100 90 110'; do
+    read -r file mode y low high <<<"$at"
+    [ -f "logs/$file.tsv" ] || printf '# plot\tding-fig7-held\tbars\t\tt\tx\ty\t\nfigure\tseries\tx\ty\tunit\tmin\tmax\tn\n' \
+      >"logs/$file.tsv"
+    printf 'ding-fig7-held\theld\t%s\t%s\tq/s\t%s\t%s\t5\n' "$mode" "$y" "$low" "$high" >>"logs/$file.tsv"
   done
   [ "$(verdict logs ding-fig7/both)" = held ]
-  printf 'ding-fig7\tcpu/mean\t500\t1\tms\nding-fig7\tgpu/mean\t500\t1\tms\n' >>logs/b.tsv
+  printf 'ding-fig7-held\theld\t%s\t500\tq/s\t490\t510\t5\n' cpu gpu >>logs/b.tsv
   [ "$(verdict logs ding-fig7/both)" = 'held in part' ]
-  sed -i 's|parallel/mean\t900|parallel/mean\t830|' logs/a.tsv # the steps between rates are larger than what it gains
+  sed -i 's|parallel\t900\tq/s\t880|parallel\t900\tq/s\t810|' logs/a.tsv # the interval crosses the sum's
   rm logs/b.tsv
   [ "$(verdict logs ding-fig7/both)" = open ]
 }
