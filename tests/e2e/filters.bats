@@ -98,9 +98,8 @@ names() { gpuir query --tsv "$@" | cut -f 4 | paste -sd ' '; }
 }
 
 @test "a file of which no text comes is warned of and counted; one that was named fails" {
-  gpuir index --filter 'rot=unrot -f' docs -o x.gpuir 2>err
-  grep -q 'docs/a.rot: no text: unrot: exit status 3: cannot read it' err
-  grep -q 'skipped: 1 unreadable' err
+  fails 3 'docs/a.rot: no text: unrot: exit status 3: cannot read it' gpuir index --filter 'rot=unrot -f' docs -o x.gpuir
+  [[ $stderr == *'skipped: 1 unreadable'* ]]
   [ "$(names x.gpuir wolf)" = docs/plain.txt ]
   fails 1 'no text: unrot: exit status 3' gpuir index -q --filter 'rot=unrot -f' docs/a.rot -o y.gpuir
   [ ! -e y.gpuir ]
@@ -226,8 +225,7 @@ names() { gpuir query --tsv "$@" | cut -f 4 | paste -sd ' '; }
   printf '#!/bin/sh\ntest ! -e %s/broken || exit 1\nexec unrot\n' "$PWD" >bin/counted
   : >broken
   printf 'a new wolf\n' | unrot >docs/a.rot
-  gpuir update -q --filter rot=counted docs -o live 2>err
-  grep -q 'docs/a.rot: no text' err
+  fails 3 'docs/a.rot: no text' gpuir update -q --filter rot=counted docs -o live
   rm broken
   gpuir update -q --filter rot=counted docs -o live
   [ "$(names live new)" = docs/a.rot ]

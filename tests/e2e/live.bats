@@ -397,7 +397,7 @@ unwatch() {
   }
   gpuir index --live -q notes -o live
   chmod 0 notes/sub notes/a
-  says 'Permission denied' bound gpuir update notes -o live
+  fails 3 'Permission denied' bound gpuir update notes -o live
   finds live notes/a,notes/b,notes/sub/c
   chmod 755 notes/sub notes/a
   gpuir update -q notes -o live

@@ -28,7 +28,7 @@
 #include <sys/types.h>
 
 /* Exit codes. After a signal it is 128 + its number. */
-enum { CLI_OK = 0, CLI_FAIL = 1, CLI_USAGE = 2 };
+enum { CLI_OK = 0, CLI_FAIL = 1, CLI_USAGE = 2, CLI_PARTLY = 3 }; /* PARTLY: done, but not all could be read */
 
 #if defined(__GNUC__) || defined(__clang__)
 #define CLI_PRINTF(f, a) __attribute__((format(printf, f, a)))
@@ -185,6 +185,7 @@ enum {
   CLI_MEMORY,
   CLI_THREADS,
   CLI_QUIET,
+  CLI_WAIT,
   CLI_OUTPUT
 };
 #define CLI_BUILD_OPTIONS \
@@ -302,7 +303,8 @@ const cli_filter *cli_filters_find(const cli_filters *f, const char *name, size_
 const char *cli_filters_text(const cli_filters *f);
 /* Compares them with those that an index was made with. CLI_OK, or CLI_FAIL after a message. */
 int cli_filters_agree(const cli_filters *f, const char *index, const char *filters);
-/* Replaces *text by what the filter makes of the open file `name`. 0; -1 after a message, or at a signal. */
+/* Replaces *text by what the filter makes of the open file `name`. 0; -1 after a message, which there is none of where
+ * `name` is NULL, or at a signal. */
 int cli_filter_run(const cli_filter *filter, int fd, const char *name, cli_buf *text);
 void cli_filters_free(cli_filters *f);
 
@@ -312,9 +314,9 @@ typedef enum cli_format { CLI_FILES, CLI_CHUNKS, CLI_LINES, CLI_TSV, CLI_JSONL, 
 typedef struct cli_follower {
   /* A file is open and may be read: 1 reads it, 0 leaves it out, -1 ends the reading after a message. */
   int (*file)(void *user, const char *source, const struct stat *st, int fd);
-  /* It was read; hash: XXH3 of its bytes, 0 if not all of them were read. */
+  /* It was read to its end; hash: XXH3 of its bytes, 0 if that is not known. */
   void (*read)(void *user, const char *source, uint64_t hash);
-  /* A file could not be read, or not to its end; or a folder. */
+  /* A file could not be read, or not to its end: then documents of it were added already; or a folder. */
   void (*unread)(void *user, const char *source);
 } cli_follower;
 
@@ -322,6 +324,7 @@ typedef struct cli_input {
   cli_format format;
   uint64_t chunk_lines;
   int hidden, follow, no_ignore, skip_errors;
+  int verbose; /* all that cannot be read is named, not the first few alone */
   /* Takes a document; not 0 ends the reading with that value. */
   int (*add)(void *user, const gpuir_doc_desc *doc, const char *text, size_t len);
   void *user;
@@ -353,12 +356,14 @@ enum {
   CLI_IN_FOLLOW,
   CLI_IN_NO_IGNORE,
   CLI_IN_SKIP,
-  CLI_IN_FILTER
+  CLI_IN_FILTER,
+  CLI_IN_VERBOSE
 };
 #define CLI_INPUT_OPTIONS \
   {CLI_IN_CHUNK, "chunk-lines", 0, 1}, {CLI_IN_LINES, "lines", 0, 0}, {CLI_IN_TSV, "tsv", 0, 0}, \
       {CLI_IN_JSONL, "jsonl", 0, 0}, {CLI_IN_TREC, "trec", 0, 0}, {CLI_IN_HIDDEN, "hidden", 0, 0}, \
-      {CLI_IN_FOLLOW, "follow", 0, 0}, {CLI_IN_NO_IGNORE, "no-ignore", 0, 0}, {CLI_IN_FILTER, "filter", 0, 1}, { \
+      {CLI_IN_FOLLOW, "follow", 0, 0}, {CLI_IN_NO_IGNORE, "no-ignore", 0, 0}, {CLI_IN_FILTER, "filter", 0, 1}, \
+      {CLI_IN_VERBOSE, "verbose", 'v', 0}, { \
     CLI_IN_SKIP, "skip-errors", 0, 0 \
   }
 /* Takes the current option. Not 0 after a message, and for an id that is none of these. */
@@ -378,6 +383,8 @@ void cli_input_exclude(cli_input *in, const char *output);
 /* Reads one operand: a file, a folder or "-". 0, or the value that ended the reading: CLI_FAIL
  * after a message, or what add returned; a signal is left in cli_signal. */
 int cli_input_read(cli_input *in, const char *operand);
+/* Says how much could not be read beyond what was named. Returns CLI_OK, or CLI_PARTLY if anything could not. */
+int cli_input_end(const cli_input *in);
 void cli_input_free(cli_input *in);
 /* Computes XXH3 of an open file's bytes, from the first one on; 0 if that fails. */
 uint64_t cli_hash_file(int fd);
@@ -390,9 +397,13 @@ typedef struct cli_live {
   uint64_t megabytes, threads;
   int quiet;
   int patient; /* another writer is no failure to speak of */
+  int wait; /* another writer is waited for */
   gpuir_live *live;
+  int (*on_create)(void *user); /* as that of gpuir_live_desc */
+  void *user;
   int status; /* of the library, when it was opened */
   uint64_t added, deleted; /* documents */
+  int committed; /* a commit was begun: what it changes may stand */
   uint64_t lost; /* that cannot be found, and were told of */
 } cli_live;
 
@@ -400,17 +411,20 @@ typedef struct cli_live {
 int cli_is_live(const char *path);
 /* Opens l->path; with `settings` it is made, if it is not there. These return CLI_OK, or CLI_FAIL after a message. */
 int cli_live_open(cli_live *l, const gpuir_builder_desc *settings);
-int cli_live_commit(const cli_live *l);
+int cli_live_commit(cli_live *l);
 /* Says, whatever is asked to be quiet, that documents which were committed cannot be found. */
 void cli_live_tell_lost(cli_live *l);
 /* What it holds now, what was not committed included. */
 int cli_live_info(const cli_live *l, gpuir_index_info *info);
 /* Merges as long as it is worth while, or until a signal comes, and commits. */
-int cli_live_merge(const cli_live *l, int all);
+int cli_live_merge(cli_live *l, int all);
 /* Adds a document to the cli_live `live`. */
 int cli_live_add(void *live, const gpuir_doc_desc *doc, const char *text, size_t len);
 /* Deletes by GPUIR_BY_; *n: how many. */
 int cli_live_delete(cli_live *l, int by, const char *bytes, size_t len, uint64_t *n);
+/* Deletes what was added before a gpuir_live_mark, and all that was added since. */
+int cli_live_delete_before(cli_live *l, uint64_t mark, int by, const char *bytes, size_t len);
+int cli_live_take_back(cli_live *l, uint64_t mark);
 /* Takes the current option. Not 0 after a message, and for an id that is none of these. */
 int cli_live_option(const cli_args *args, int id, cli_live *l);
 
@@ -435,6 +449,8 @@ typedef struct cli_files {
   int hidden, follow, no_ignore;
 } cli_files;
 
+/* Returns whether a file of an open folder is such a table, or, with `begun`, the beginning of one. */
+int cli_files_is_table(int folder, const char *name, int begun);
 /* Reads the table of a live index; if there is none it is empty. CLI_OK, or CLI_FAIL after a message. */
 int cli_files_read(cli_files *f, const char *folder);
 /* Writes it in place of the old one; rows that are gone are left out. CLI_OK, or CLI_FAIL after a message. */
@@ -448,16 +464,26 @@ void cli_files_free(cli_files *f);
 typedef struct cli_update {
   cli_live live;
   char **operands;
-  int noperands, skip_errors;
+  int noperands, skip_errors, verbose;
   cli_filters filters;
   int keep; /* the index stays open, unmerged: the caller merges it and closes it */
+  int hidden, follow, no_ignore, trust; /* settings that the command line gives; those of the table count */
+  int yes_all_gone; /* an empty folder means that all of its files are gone */
+  int emptied; /* a folder of which the index has documents was empty, and nothing was changed */
+  int partly; /* not all could be read */
   uint64_t fresh, changed, vanished, unchanged; /* files that were found so */
   uint64_t documents; /* of the index then */
 } cli_update;
 
+/* Checks what a table lets the walk read: what the command line does not say must come from a folder that nobody else
+ * may write. CLI_OK, or CLI_FAIL after a message. */
+int cli_update_settings(const cli_update *u, const cli_files *f);
+/* trust.c: Returns whether nobody but the caller and root may write the folder of a live index and its settings. */
+int cli_trusted(const char *folder);
 /* Reads the options that update and watch share. 0; otherwise the command ends with that code - 1. */
 int cli_update_options(const char *command, int argc, char **argv, cli_args *a, cli_update *u);
-/* Brings the index up to date. CLI_OK or CLI_FAIL; with live.patient and another writer at work there is no message. */
+/* Brings the index up to date. CLI_OK or CLI_FAIL; with live.patient and another writer at work there is no message.
+ * u->live.committed says whether it came to the commit. */
 int cli_update_run(cli_update *u);
 /* gpuir index --live: makes a live index of what the operands name. Returns an exit code. */
 int cli_live_found(cli_build *b, const cli_input *in, char **operands, int n);

@@ -116,6 +116,17 @@ static const char *parse(cli_files *f, const char *bytes, size_t n) {
   return at == n ? NULL : "bytes behind the last row";
 }
 
+int cli_files_is_table(int folder, const char *name, int begun) {
+  char head[sizeof magic];
+  struct stat st;
+  const int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  int is = fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode);
+  if (is && !(begun && !st.st_size))
+    is = pread(fd, head, sizeof head, 0) == (ssize_t)sizeof head && !memcmp(head, magic, sizeof head);
+  if (fd >= 0) (void)close(fd);
+  return is;
+}
+
 /* Returns the path of a file in the folder of a live index; to be freed. */
 static char *inside(const char *folder, const char *name) {
   cli_buf b = {NULL, 0, 0};
@@ -206,17 +217,19 @@ static int write_all(int fd, const char *p, size_t n) {
 }
 
 /* Gives the new table the mode of the manifest, and its owner where that is allowed, as the library does it for the
- * other files of the folder: the paths in it are not for all to read if the index is not. 0; -1: errno. */
+ * other files of the folder: the paths in it are not for all to read if the index is not. In a folder where others may
+ * write, the manifest of another user but root takes rights away and gives none. 0; -1: errno. */
 static int keep_mode(int fd, const char *folder) {
   char *path = inside(folder, "manifest");
-  struct stat manifest, around;
-  int r = stat(path, &manifest) || stat(folder, &around) ? -1 : 0;
-  if (!r && !(around.st_mode & S_IWOTH && manifest.st_uid != geteuid())) {
-    if (fchown(fd, manifest.st_uid, manifest.st_gid)) errno = 0;
-    r = fchmod(fd, manifest.st_mode & 0777);
-  }
+  struct stat manifest, around, now;
+  int r = stat(folder, &around) || fstat(fd, &now) ? -1 : 0;
+  if (!r && stat(path, &manifest)) r = errno == ENOENT ? 1 : -1; /* 1: it is written before the first manifest */
   free(path);
-  return r;
+  if (r) return r < 0 ? -1 : 0;
+  if (around.st_mode & (S_IWGRP | S_IWOTH) && manifest.st_uid != geteuid() && manifest.st_uid)
+    return fchmod(fd, (now.st_mode & manifest.st_mode & 0777) | 0600);
+  if (fchown(fd, manifest.st_uid, manifest.st_gid)) errno = 0;
+  return fchmod(fd, manifest.st_mode & 0777);
 }
 
 int cli_files_write(cli_files *f, const char *folder) {

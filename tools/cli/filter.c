@@ -151,7 +151,7 @@ static unsigned filter_seconds(void) {
 /* A program at work. */
 typedef struct child {
   const cli_filter *filter;
-  const char *name; /* of the file */
+  const char *name; /* of the file; NULL: nothing is said */
   pid_t pid; /* of the supervisor */
   unsigned seconds;
   int out, err; /* pipes: what it writes, and what it says; -1: closed */
@@ -280,7 +280,7 @@ static int start(child *c, int in) {
     for (int i = OUT; i <= ENDED; i++) close_end(&pipes[i][0]);
     supervise(c, in, pipes[OUT][1], pipes[ERR][1], pipes[ENDED][1], pipes[HELD][0]);
   }
-  if (c->pid < 0) cli_error("%s: cannot run %s: %s", c->name, c->filter->words[0], strerror(errno));
+  if (c->pid < 0 && c->name) cli_error("%s: cannot run %s: %s", c->name, c->filter->words[0], strerror(errno));
   close_end(&pipes[OUT][1]);
   close_end(&pipes[ERR][1]);
   close_end(&pipes[ENDED][1]);
@@ -347,7 +347,7 @@ static void tell(child *c, const char *why, int status) {
   }
   c->said[c->nsaid] = 0;
   c->said[strcspn(c->said, "\n")] = 0;
-  cli_error("%s: no text: %s: %s%s%s", c->name, c->filter->words[0], why, c->said[0] ? ": " : "", c->said);
+  if (c->name) cli_error("%s: no text: %s: %s%s%s", c->name, c->filter->words[0], why, c->said[0] ? ": " : "", c->said);
 }
 
 int cli_filter_run(const cli_filter *filter, int fd, const char *name, cli_buf *text) {

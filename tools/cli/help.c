@@ -84,6 +84,7 @@ static const char help_index[] =
     "                     in 'pdf=pdftotext - -'; can be given for several endings\n"
     "  --follow           follow symbolic links within folders\n"
     "  --skip-errors      leave malformed records out instead of stopping\n"
+    "  -v, --verbose      name all files that cannot be read, not ten alone\n"
     "  -q, --quiet        no progress bar and no summary\n"
     "  --json             print the summary as JSON on standard output\n"
     "  -h, --help         show this text\n"
@@ -91,7 +92,7 @@ static const char help_index[] =
     "Within folders, binary files (a NUL byte in the first 8 KiB, or a PDF) are left out, unreadable\n"
     "ones are warned of, and both are counted. An INPUT that cannot be read, is binary, or has text\n"
     "of which no document could be made ends the command: nothing is written, an old index stays.\n"
-    "Exit status: 0 written; 1 failed; 2 misuse; 128 + N after signal N.\n";
+    "Exit status: 0 written; 1 failed; 2 misuse; 3 not all could be read; 128 + N after signal N.\n";
 
 static const char help_update[] =
     "usage: gpuir update [OPTION...] INPUT... -o FOLDER\n"
@@ -105,10 +106,15 @@ static const char help_update[] =
     "  --skip-errors      leave malformed records out instead of stopping\n"
     "  --memory MB        budget for memory (default 64)\n"
     "  --threads N        threads (default 0: one a processor)\n"
+    "  --hidden, --follow, --no-ignore, --trust-settings\n"
+    "                     what the index was made with: to be said where others may write its folder\n"
+    "  --yes-all-gone     an INPUT that is an empty folder means that all of its files are gone\n"
+    "  --wait             wait while another process writes the index, and do not fail\n"
+    "  -v, --verbose      name all files that cannot be read, not ten alone\n"
     "  -q, --quiet        no summary\n"
     "  -h, --help         show this text\n"
     "\n"
-    "Exit status: 0 up to date; 1 failed; 2 misuse; 128 + N after signal N.\n";
+    "Exit status: 0 up to date; 1 failed; 2 misuse; 3 not all could be read; 128 + N after signal N.\n";
 
 static const char help_watch[] =
     "usage: gpuir watch [OPTION...] INPUT... -o FOLDER\n"
@@ -121,6 +127,9 @@ static const char help_watch[] =
     "  --skip-errors      leave malformed records out instead of stopping\n"
     "  --memory MB        budget for memory (default 64)\n"
     "  --threads N        threads (default 0: one a processor)\n"
+    "  --hidden, --follow, --no-ignore, --trust-settings\n"
+    "                     what the index was made with: to be said where others may write its folder\n"
+    "  -v, --verbose      name all files that cannot be read, not ten alone\n"
     "  -q, --quiet        no line for each update\n"
     "  -h, --help         show this text\n"
     "\n"
@@ -135,14 +144,15 @@ static const char help_add[] =
     "  --name NAME        the name of the one document (default: the path of its file)\n"
     "  --replace          delete the documents that have the name of an added one\n"
     "  --chunk-lines N, --lines, --tsv, --jsonl, --trec, --hidden, --no-ignore, --follow,\n"
-    "  --filter X=PROGRAM, --skip-errors\n"
+    "  --filter X=PROGRAM, --skip-errors, -v, --verbose\n"
     "                     how documents are made of files; see gpuir index --help\n"
     "  --memory MB        budget for memory (default 64)\n"
     "  --threads N        threads (default 0: one a processor)\n"
+    "  --wait             wait while another process writes the index, and do not fail\n"
     "  -q, --quiet        no summary\n"
     "  -h, --help         show this text\n"
     "\n"
-    "Exit status: 0 added; 1 failed; 2 misuse; 128 + N after signal N.\n";
+    "Exit status: 0 added; 1 failed; 2 misuse; 3 not all could be read; 128 + N after signal N.\n";
 
 static const char help_delete[] =
     "usage: gpuir delete [OPTION...] FOLDER NAME...\n"
@@ -151,6 +161,7 @@ static const char help_delete[] =
     "standard input.\n"
     "\n"
     "  --source           each NAME is a file, of which all documents are deleted\n"
+    "  --wait             wait while another process writes the index, and do not fail\n"
     "  -q, --quiet        no summary\n"
     "  -h, --help         show this text\n"
     "\n"
@@ -165,6 +176,7 @@ static const char help_merge[] =
     "  --all              merge all segments into one\n"
     "  --memory MB        budget for memory (default 64)\n"
     "  --threads N        threads (default 0: one a processor)\n"
+    "  --wait             wait while another process writes the index, and do not fail\n"
     "  -q, --quiet        no summary\n"
     "  -h, --help         show this text\n"
     "\n"

@@ -218,7 +218,7 @@ static int run_build(build *b, const cli_args *a, const gpuir_builder_desc *bd, 
   if (!quiet) report_skipped(&b->in);
   if (!quiet && !json) print_summary(b, &report, bits, seconds);
   if (json) print_json(b, &report, bits, seconds);
-  return cli_finish(CLI_OK);
+  return cli_finish(cli_input_end(&b->in));
 }
 
 /* ---- options ---- */

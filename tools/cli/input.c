@@ -23,6 +23,7 @@
 #define BINARY_BYTES 8192u
 #define READ_BYTES ((size_t)1 << 20)
 #define SHOWN_DUPLICATES 5u
+#define SHOWN_UNREAD 10u
 
 /* ---- the reader ----------------------------------------------------------------------------- */
 
@@ -219,11 +220,23 @@ static int add(file *f, const char *name, size_t name_len, const place *at, cons
   return f->in->add(f->in->user, &d, len ? text : "", len);
 }
 
+/* Says whether what cannot be read, as the last of in->failed, is named. */
+static int is_named(const cli_input *in) { return in->verbose || in->failed <= SHOWN_UNREAD; }
+
+int cli_input_end(const cli_input *in) {
+  char n[27];
+  if (!is_named(in)) cli_error("%s more could not be read; -v names all", cli_grouped(in->failed - SHOWN_UNREAD, n));
+  return in->failed ? CLI_PARTLY : CLI_OK;
+}
+
 /* A failure while reading: counted, and the file is left. */
 static int lost(file *f, uint64_t line) {
+  const int error = errno;
   if (cli_signal) return CLI_FAIL;
   f->in->failed++;
   if (f->in->follower && f->source) f->in->follower->unread(f->in->user, f->source);
+  if (!is_named(f->in)) return 0;
+  errno = error;
   if (errno == EFBIG) {
     cli_error("%s: a document or line is larger than %zu MiB", f->name, CLI_MAX_PIECE >> 20);
     return 0;
@@ -479,7 +492,9 @@ static int read_documents(file *f) {
 /* Lets the filter make a text of the file, which is then read in its place. 0; -1 after a message. */
 static int filter_file(file *f) {
   cli_buf text = {NULL, 0, 0};
-  const int r = cli_filter_run(f->filter, f->r.fd, f->name, &text);
+  f->in->failed++; /* as it is if no text comes */
+  const int r = cli_filter_run(f->filter, f->r.fd, is_named(f->in) ? f->name : NULL, &text);
+  if (!r) f->in->failed--;
   cli_reader_close(&f->r);
   f->r.buf = text.p;
   f->r.cap = text.cap;
@@ -489,9 +504,8 @@ static int filter_file(file *f) {
   return r;
 }
 
-/* Counts a file of which the filter made no text. */
+/* A file of which the filter made no text. */
 static int unfiltered(file *f) {
-  f->in->failed++;
   if (f->in->follower && f->source) f->in->follower->unread(f->in->user, f->source);
   return cli_signal ? CLI_FAIL : 0;
 }
@@ -508,9 +522,11 @@ static int read_text(file *f, int named) {
   return named ? CLI_FAIL : 0;
 }
 
-/* The same, if the follower wants it; it is then told the hash of the bytes, if all were read. */
+/* The same, if the follower wants it; it is then told the hash of the bytes, if all were read. Of one that cannot be
+ * read to its end the follower was told already. */
 static int read_followed(file *f, const struct stat *st, int named) {
   const cli_follower *to = f->in->follower;
+  const uint64_t failed = f->in->failed;
   int r = to->file(f->in->user, f->source, st, f->r.fd);
   if (r <= 0) return r ? CLI_FAIL : 0;
   /* what is hashed first may be newer when it is filtered; the next time it then differs, and is read again */
@@ -519,7 +535,8 @@ static int read_followed(file *f, const struct stat *st, int named) {
   f->r.hash = state;
   if (state) (void)XXH3_64bits_reset(state);
   r = read_text(f, named);
-  if (!r) to->read(f->in->user, f->source, state && f->r.eof ? XXH3_64bits_digest(state) : filtered);
+  if (!r && f->in->failed == failed)
+    to->read(f->in->user, f->source, state && f->r.eof ? XXH3_64bits_digest(state) : filtered);
   (void)XXH3_freeState(state);
   return r;
 }
@@ -580,12 +597,14 @@ static int read_file(cli_input *in, int fd, const struct stat *st, const char *p
 
 /* ---- the walk ---- */
 
-/* Says that a file or folder cannot be read, and why. What a follower has of it stays, unless it has gone meanwhile. */
+/* Says that a file or folder cannot be read, and why. What a follower has of it stays. One that has gone since it was
+ * listed is none; a follower does not tell it from a link that leads nowhere. */
 static void unreadable(cli_input *in, const char *path, int error) {
   in->missing = error == ENOENT || error == ENOTDIR ? error : 0;
-  if (in->follower && in->missing) return;
+  if (in->missing && (in->follower || !in->follow)) return;
   in->failed++;
-  cli_error("%s: %s", path, error == ESTALE ? "it was replaced again and again while it was read" : strerror(error));
+  if (is_named(in))
+    cli_error("%s: %s", path, error == ESTALE ? "it was replaced again and again while it was read" : strerror(error));
   if (in->follower) {
     char *source = cli_input_source(in, path);
     in->follower->unread(in->user, source);
@@ -640,6 +659,7 @@ int cli_input_format(const cli_args *a, int id, cli_input *in) {
   if (id == CLI_IN_FOLLOW) return in->follow = 1, 0;
   if (id == CLI_IN_NO_IGNORE) return in->no_ignore = 1, 0;
   if (id == CLI_IN_SKIP) return in->skip_errors = 1, 0;
+  if (id == CLI_IN_VERBOSE) return in->verbose = 1, 0;
   if (id == CLI_IN_FILTER) return cli_filters_add(a, in->filters);
   if (id < CLI_IN_CHUNK || id > CLI_IN_TREC) return 1;
   const cli_format format = formats[id - CLI_IN_CHUNK];
@@ -703,6 +723,7 @@ int cli_input_read(cli_input *in, const char *operand) {
   in->code = CLI_OK;
   const int status = gpuir_walk(operand, &how, &err);
   if (status != GPUIR_E_NOT_FOUND) in->missing = 0;
+  else if (!in->follower && !in->follow) cli_error("%s: %s", operand, strerror(in->missing));
   if (in->code || !status) return in->code;
   /* what cannot be opened was said, or is a follower's matter */
   return status == GPUIR_E_IO || status == GPUIR_E_NOT_FOUND ? CLI_FAIL : cli_fail(operand, status, &err);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 /* ---- opening ---- */
@@ -23,10 +24,13 @@ int cli_live_open(cli_live *l, const gpuir_builder_desc *settings) {
   gpuir_live_desc desc;
   gpuir_error err;
   struct stat st;
+  const struct timespec again = {0, 20000000};
   memset(&desc, 0, sizeof desc);
   memset(&err, 0, sizeof err);
   if (settings) desc.settings = *settings;
   desc.create = settings != NULL;
+  desc.on_create = l->on_create;
+  desc.user = l->user;
   desc.settings.path = l->path;
   desc.settings.memory = l->megabytes << 20;
   desc.settings.threads = l->threads ? (unsigned)l->threads : cli_processors();
@@ -36,7 +40,8 @@ int cli_live_open(cli_live *l, const gpuir_builder_desc *settings) {
     return CLI_FAIL;
   }
   l->lost = 0;
-  l->status = gpuir_live_open(&desc, &l->live, &err);
+  while ((l->status = gpuir_live_open(&desc, &l->live, &err)) == GPUIR_E_BUSY && l->wait && !cli_signal)
+    (void)nanosleep(&again, NULL);
   if (!l->status) return CLI_OK;
   if (l->status == GPUIR_E_BUSY && l->patient) return CLI_FAIL;
   return cli_fail(l->path, l->status, &err);
@@ -54,9 +59,10 @@ int cli_live_info(const cli_live *l, gpuir_index_info *info) {
   return CLI_OK;
 }
 
-int cli_live_commit(const cli_live *l) {
+int cli_live_commit(cli_live *l) {
   gpuir_error err;
   memset(&err, 0, sizeof err);
+  l->committed = 1;
   const int r = gpuir_live_commit(l->live, &err);
   return r ? cli_fail(l->path, r, &err) : CLI_OK;
 }
@@ -67,7 +73,7 @@ void cli_live_tell_lost(cli_live *l) {
   l->lost = all;
 }
 
-int cli_live_merge(const cli_live *l, int all) {
+int cli_live_merge(cli_live *l, int all) {
   gpuir_error err;
   int more = 1, r = GPUIR_OK;
   memset(&err, 0, sizeof err);
@@ -96,11 +102,32 @@ int cli_live_delete(cli_live *l, int by, const char *bytes, size_t len, uint64_t
   return CLI_OK;
 }
 
+int cli_live_delete_before(cli_live *l, uint64_t mark, int by, const char *bytes, size_t len) {
+  gpuir_error err;
+  uint64_t n;
+  memset(&err, 0, sizeof err);
+  const int r = gpuir_live_delete_before(l->live, mark, by, bytes, len, &n, &err);
+  if (r) return cli_fail(l->path, r, &err);
+  l->deleted += n;
+  return CLI_OK;
+}
+
+int cli_live_take_back(cli_live *l, uint64_t mark) {
+  gpuir_error err;
+  uint64_t n;
+  memset(&err, 0, sizeof err);
+  const int r = gpuir_live_delete_since(l->live, mark, &n, &err);
+  if (r) return cli_fail(l->path, r, &err);
+  l->added -= n;
+  return CLI_OK;
+}
+
 int cli_live_option(const cli_args *a, int id, cli_live *l) {
   switch (id) {
   case CLI_MEMORY: return cli_unsigned(a, 1, (uint64_t)1 << 32, &l->megabytes);
   case CLI_THREADS: return cli_unsigned(a, 0, 1024, &l->threads);
   case CLI_QUIET: l->quiet = 1; return 0;
+  case CLI_WAIT: l->wait = 1; return 0;
   case CLI_OUTPUT: l->path = a->value; return 0;
   default: return 1;
   }
@@ -137,17 +164,62 @@ typedef struct adding {
   cli_filters filters;
   const char *name; /* of the documents, or NULL */
   int replace;
+  int in_file, failed; /* a file is being read; an addition or deletion behind one has failed */
+  uint64_t mark; /* where its documents begin */
+  cli_buf names; /* of them, which are to replace others: a mark, a length (8 bytes each), the bytes */
 } adding;
+
+/* Deletes what the documents of the file replace, now that it was read to its end. */
+static int replace_names(adding *a) {
+  uint64_t head[2];
+  for (size_t at = 0; at < a->names.n; at += (size_t)head[1]) {
+    memcpy(head, a->names.p + at, sizeof head);
+    at += sizeof head;
+    if (cli_live_delete_before(&a->live, head[0], GPUIR_BY_NAME, a->names.p + at, (size_t)head[1])) return CLI_FAIL;
+  }
+  return CLI_OK;
+}
+
+static int add_file(void *user, const char *source, const struct stat *st, int fd) {
+  adding *a = (adding *)user;
+  (void)source, (void)st, (void)fd;
+  a->in_file = 1;
+  a->names.n = 0;
+  a->mark = gpuir_live_mark(a->live.live);
+  return 1;
+}
+
+static void add_read(void *user, const char *source, uint64_t hash) {
+  adding *a = (adding *)user;
+  (void)source, (void)hash;
+  a->in_file = 0;
+  if (!a->failed && a->replace) a->failed = replace_names(a);
+}
+
+/* Half a file is not added, and what its documents were to replace stays. */
+static void add_unread(void *user, const char *source) {
+  adding *a = (adding *)user;
+  (void)source;
+  if (a->in_file && !a->failed) a->failed = cli_live_take_back(&a->live, a->mark);
+  a->in_file = 0;
+}
+
+static const cli_follower add_follower = {add_file, add_read, add_unread};
 
 static int add_document(void *user, const gpuir_doc_desc *doc, const char *text, size_t len) {
   adding *a = (adding *)user;
   gpuir_doc_desc named = *doc;
   uint64_t n;
+  if (a->failed) return CLI_FAIL;
   if (a->name) {
     named.name = a->name;
     named.name_len = strlen(a->name);
   }
-  if (a->replace && named.name_len && cli_live_delete(&a->live, GPUIR_BY_NAME, named.name, named.name_len, &n))
+  if (a->replace && named.name_len && a->in_file) {
+    const uint64_t head[2] = {gpuir_live_mark(a->live.live), named.name_len};
+    cli_buf_add(&a->names, head, sizeof head);
+    cli_buf_add(&a->names, named.name, named.name_len);
+  } else if (a->replace && named.name_len && cli_live_delete(&a->live, GPUIR_BY_NAME, named.name, named.name_len, &n))
     return CLI_FAIL;
   return cli_live_add(&a->live, &named, text, len);
 }
@@ -177,26 +249,33 @@ static int run_add(adding *a, const cli_args *args) {
   if (code) return end_live(&a->live, code);
   a->in.add = add_document;
   a->in.user = a;
+  a->in.follower = &add_follower;
   a->in.names_max = 1 << 20;
   cli_input_home(&a->in, a->live.path);
   cli_input_exclude(&a->in, a->live.path);
-  for (int i = 0; !code && i < args->noperands; i++) code = cli_input_read(&a->in, args->operands[i]);
-  if (!code && cli_signal) code = CLI_FAIL;
+  for (int i = 0; !code && i < args->noperands; i++) {
+    code = cli_input_read(&a->in, args->operands[i]);
+    if (code && a->in.missing) cli_error("%s: %s", args->operands[i], strerror(a->in.missing));
+  }
+  if (!code && (cli_signal || a->failed)) code = CLI_FAIL;
   if (!code && a->name && a->in.documents > 1) {
     cli_error("--name: %llu documents cannot have one name; %s is as it was", (unsigned long long)a->in.documents,
         a->live.path);
     code = CLI_FAIL;
   }
-  if (!code && !a->in.documents) {
+  const int partly = cli_input_end(&a->in);
+  if (!code && !a->live.added) {
     cli_error("no document was found; %s is as it was", a->live.path);
     code = CLI_FAIL;
   }
   if (!code) code = finish_live(&a->live);
-  return end_live(&a->live, code);
+  code = end_live(&a->live, code);
+  return code ? code : partly;
 }
 
 #define LIVE_OPTIONS \
-  {CLI_OUTPUT, "output", 'o', 1}, {CLI_MEMORY, "memory", 0, 1}, {CLI_THREADS, "threads", 0, 1}, { \
+  {CLI_OUTPUT, "output", 'o', 1}, {CLI_MEMORY, "memory", 0, 1}, {CLI_THREADS, "threads", 0, 1}, \
+      {CLI_WAIT, "wait", 0, 0}, { \
     CLI_QUIET, "quiet", 'q', 0 \
   }
 
@@ -229,6 +308,7 @@ int cli_add(int argc, char **argv) {
     cli_catch_signals();
     code = run_add(&add, &a);
   }
+  cli_buf_free(&add.names);
   cli_input_free(&add.in);
   cli_filters_free(&add.filters);
   cli_args_free(&a);
@@ -283,7 +363,8 @@ static int delete_lines(cli_live *l, int by, int *missing) {
 
 int cli_delete(int argc, char **argv) {
   enum { O_SOURCE = 2 };
-  static const cli_option options[] = {{O_SOURCE, "source", 0, 0}, {CLI_QUIET, "quiet", 'q', 0}, {0, NULL, 0, 0}};
+  static const cli_option options[] = {{O_SOURCE, "source", 0, 0}, {CLI_WAIT, "wait", 0, 0},
+      {CLI_QUIET, "quiet", 'q', 0}, {0, NULL, 0, 0}};
   cli_live l;
   cli_args a;
   int opt, bad = 0, by = GPUIR_BY_NAME, missing = 0, code;
@@ -336,7 +417,7 @@ static int run_merge(cli_live *l, int all) {
 int cli_merge(int argc, char **argv) {
   enum { O_ALL = 2 };
   static const cli_option options[] = {{O_ALL, "all", 0, 0}, {CLI_MEMORY, "memory", 0, 1},
-      {CLI_THREADS, "threads", 0, 1}, {CLI_QUIET, "quiet", 'q', 0}, {0, NULL, 0, 0}};
+      {CLI_THREADS, "threads", 0, 1}, {CLI_WAIT, "wait", 0, 0}, {CLI_QUIET, "quiet", 'q', 0}, {0, NULL, 0, 0}};
   cli_live l;
   cli_args a;
   int opt, bad = 0, all = 0, code;

@@ -3,12 +3,14 @@
  * A file is not read if size, inode and both times are those in the table of files (files.c). If one of them differs,
  * but not the size, its bytes are compared by their hash. They are also if the file was written in the last two seconds
  * before it was read: it may then be written again without a trace in its times ("racily clean", as git calls it). All
- * documents of a file that has changed are replaced, and those of one that has gone are deleted.
+ * documents of a file that has changed are replaced, and those of one that has gone are deleted. The old documents of a
+ * file go when the new ones are there: if it cannot be read to its end, the new ones go instead.
  */
 #include "cli.h"
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -33,6 +35,11 @@ typedef struct scan {
   paths kept; /* below which nothing counts as gone */
   paths had; /* of the files that the index has; made when it is needed */
   int dirty; /* the table is to be written */
+  int told; /* the last time a folder was empty, which was said */
+  int failed; /* a deletion has failed, after a message */
+  const cli_file *reading; /* the row of the file that is being read; NULL: none */
+  cli_file before; /* what it was; source is NULL: there was none */
+  uint64_t mark; /* where its new documents begin */
 } scan;
 
 /* ---- sets of paths ---- */
@@ -137,27 +144,41 @@ static int on_file(void *user, const char *source, const struct stat *st, int fd
     s->u->unchanged++;
     return 0;
   }
-  if (f && drop_source(s, source)) return -1;
-  if (f) s->u->changed++;
-  else s->u->fresh++;
+  memset(&s->before, 0, sizeof s->before);
+  if (f) s->before = *f;
   if (!f) f = cli_files_add(&s->files, source, strlen(source));
+  s->reading = f;
+  s->mark = gpuir_live_mark(s->live->live);
   take_state(s, f, st);
   f->hash = 0;
   f->stale = f->gone = 0;
   f->seen = 1;
-  return 1;
+  return s->failed ? -1 : 1;
 }
 
+/* Deletes what the index had of a file that was read to its end. */
 static void on_read(void *user, const char *source, uint64_t hash) {
-  cli_file *f = cli_files_find(&((scan *)user)->files, source);
+  scan *s = (scan *)user;
+  cli_file *f = cli_files_find(&s->files, source);
   if (f) f->hash = hash;
+  if (s->before.source && !s->failed)
+    s->failed = cli_live_delete_before(s->live, s->mark, GPUIR_BY_SOURCE, source, strlen(source));
+  if (s->before.source) s->u->changed++;
+  else s->u->fresh++;
+  s->reading = NULL;
 }
 
-/* Notes that a file is to be read again, or that nothing is known of what lies in a folder. */
+/* Notes that a file is to be read again, or that nothing is known of what lies in a folder. What was added of it goes. */
 static void on_unread(void *user, const char *source) {
   scan *s = (scan *)user;
   cli_file *f = cli_files_find(&s->files, source);
+  if (f && f == s->reading) {
+    if (!s->failed) s->failed = cli_live_take_back(s->live, s->mark);
+    if (s->before.source) *f = s->before;
+    else f->gone = 1;
+  }
   if (f) f->stale = f->seen = 1;
+  s->reading = NULL;
   s->dirty = 1;
   add_path(&s->kept, cli_input_whole(&s->in, source));
 }
@@ -213,6 +234,31 @@ static int take_sources(scan *s, const gpuir_index *index, uint64_t docids) {
   return CLI_OK;
 }
 
+int cli_update_settings(const cli_update *u, const cli_files *f) {
+  const struct {
+    const char *name;
+    int said, kept;
+  } all[] = {{" --hidden", u->hidden, f->hidden}, {" --follow", u->follow, f->follow},
+      {" --no-ignore", u->no_ignore, f->no_ignore}};
+  cli_buf missing = {NULL, 0, 0};
+  int code = CLI_OK;
+  for (size_t i = 0; i < sizeof all / sizeof *all && !code; i++) {
+    if (all[i].kept && !all[i].said) cli_buf_text(&missing, all[i].name);
+    if (!all[i].said || all[i].kept) continue;
+    cli_error("%s:%s: it was made without, and that stays; nothing is changed", u->live.path, all[i].name);
+    code = CLI_FAIL;
+  }
+  if (!code && missing.n && !u->trust && !cli_trusted(u->live.path)) {
+    cli_error(
+        "%s: others may have written its settings, by which more is read: say%.*s, or --trust-settings; nothing "
+        "is changed",
+        u->live.path, (int)missing.n, missing.p);
+    code = CLI_FAIL;
+  }
+  cli_buf_free(&missing);
+  return code;
+}
+
 /* Reads the table of files, and holds it against the index. */
 static int take_table(scan *s) {
   gpuir_index *index;
@@ -228,6 +274,7 @@ static int take_table(scan *s) {
   if (!code && (s->files.content == CLI_NO_CONTENT || s->files.content != info.content))
     code = take_sources(s, index, info.docids);
   gpuir_close(index);
+  if (!code) code = cli_update_settings(s->u, &s->files);
   s->in.format = s->files.format;
   s->in.chunk_lines = s->files.chunk_lines;
   s->in.hidden = s->files.hidden;
@@ -241,6 +288,32 @@ static int has_below(scan *s, const char *top) {
   for (size_t i = 0; !s->had.sorted && i < s->files.n; i++)
     if (!s->files.list[i].gone) add_path(&s->had, cli_input_whole(&s->in, s->files.list[i].source));
   return has_inside(&s->had, top);
+}
+
+/* Returns whether an operand is a folder without any entry. */
+static int is_empty(const char *operand) {
+  const struct dirent *d = NULL;
+  DIR *dir = opendir(operand);
+  if (!dir) return 0;
+  errno = 0;
+  while ((d = readdir(dir)) != NULL && (!strcmp(d->d_name, ".") || !strcmp(d->d_name, ".."))) continue;
+  const int empty = !d && !errno;
+  (void)closedir(dir);
+  return empty;
+}
+
+/* An empty folder may be one on which no disk is mounted just now. Then nothing is deleted, and nothing read. It is told
+ * of once. */
+static int check_emptied(scan *s) {
+  for (int i = 0; i < s->u->noperands && !s->u->emptied && !s->u->yes_all_gone; i++) {
+    char *top = cli_input_path(&s->in, s->u->operands[i]);
+    s->u->emptied = is_empty(s->u->operands[i]) && has_below(s, top);
+    free(top);
+    if (s->u->emptied && !(s->told && s->live->patient))
+      cli_error("%s: the folder is empty, and the index has files of it: nothing is changed%s", s->u->operands[i],
+          s->live->patient ? " until it is filled" : "; --yes-all-gone deletes their documents");
+  }
+  return s->u->emptied ? CLI_FAIL : CLI_OK;
 }
 
 /* Reads what an operand names. One that is not there any more must be a file that the index has; but where it comes
@@ -285,10 +358,14 @@ static int run_scan(scan *s) {
   s->in.filters = &s->u->filters;
   s->in.names_max = 1 << 20;
   s->in.skip_errors = s->u->skip_errors;
+  s->in.verbose = s->u->verbose;
   cli_input_home(&s->in, s->live->path);
   cli_input_exclude(&s->in, s->live->path);
+  code = check_emptied(s);
   for (int i = 0; !code && i < s->u->noperands; i++) code = scan_operand(s, s->u->operands[i]);
   if (!code) code = drop_gone(s);
+  s->u->partly = cli_input_end(&s->in) != CLI_OK;
+  if (s->failed) code = CLI_FAIL;
   return code ? code : commit_scan(s);
 }
 
@@ -307,6 +384,8 @@ int cli_update_run(cli_update *u) {
   memset(&s, 0, sizeof s);
   s.u = u;
   s.live = &u->live;
+  s.told = u->emptied;
+  u->emptied = 0;
   u->fresh = u->changed = u->vanished = u->unchanged = u->live.added = u->live.deleted = 0;
   int code = u->live.live ? CLI_OK : cli_live_open(&u->live, NULL);
   if (!code) code = run_scan(&s);
@@ -328,17 +407,28 @@ int cli_update_run(cli_update *u) {
 /* ---- the commands ---- */
 
 int cli_update_options(const char *command, int argc, char **argv, cli_args *a, cli_update *u) {
-  static const cli_option options[] = {{CLI_OUTPUT, "output", 'o', 1}, {CLI_MEMORY, "memory", 0, 1},
-      {CLI_THREADS, "threads", 0, 1}, {CLI_QUIET, "quiet", 'q', 0}, {CLI_IN_SKIP, "skip-errors", 0, 0},
-      {CLI_IN_FILTER, "filter", 0, 1}, {0, NULL, 0, 0}};
+  enum { O_TRUST = 2, O_GONE };
+  static const cli_option options[] = {{O_GONE, "yes-all-gone", 0, 0}, {CLI_WAIT, "wait", 0, 0},
+      {CLI_OUTPUT, "output", 'o', 1}, {CLI_MEMORY, "memory", 0, 1}, {CLI_THREADS, "threads", 0, 1},
+      {CLI_QUIET, "quiet", 'q', 0}, {CLI_IN_SKIP, "skip-errors", 0, 0}, {CLI_IN_FILTER, "filter", 0, 1},
+      {CLI_IN_VERBOSE, "verbose", 'v', 0}, {CLI_IN_HIDDEN, "hidden", 0, 0}, {CLI_IN_FOLLOW, "follow", 0, 0},
+      {CLI_IN_NO_IGNORE, "no-ignore", 0, 0}, {O_TRUST, "trust-settings", 0, 0}, {0, NULL, 0, 0}};
   int opt, bad = 0;
   memset(u, 0, sizeof *u);
-  cli_args_start(a, command, options, argc, argv);
+  cli_args_start(a, command, strcmp(command, "watch") ? options : options + 2 /* it waits */, argc, argv);
   while (!bad && (opt = cli_next(a)) != CLI_END) {
-    if (opt == CLI_HELP) return 1 + cli_help(command);
-    if (opt == CLI_IN_SKIP) u->skip_errors = 1;
-    else if (opt == CLI_IN_FILTER) bad = cli_filters_add(a, &u->filters);
-    else bad = cli_live_option(a, opt, &u->live);
+    switch (opt) {
+    case CLI_HELP: return 1 + cli_help(command);
+    case CLI_IN_SKIP: u->skip_errors = 1; break;
+    case CLI_IN_FILTER: bad = cli_filters_add(a, &u->filters); break;
+    case CLI_IN_VERBOSE: u->verbose = 1; break;
+    case CLI_IN_HIDDEN: u->hidden = 1; break;
+    case CLI_IN_FOLLOW: u->follow = 1; break;
+    case CLI_IN_NO_IGNORE: u->no_ignore = 1; break;
+    case O_TRUST: u->trust = 1; break;
+    case O_GONE: u->yes_all_gone = 1; break;
+    default: bad = cli_live_option(a, opt, &u->live); break;
+    }
   }
   if (bad) return 1 + CLI_USAGE;
   if (!u->live.path) return 1 + cli_misuse(command, "-o FOLDER is missing");
@@ -363,6 +453,8 @@ int cli_update_command(int argc, char **argv) {
     if (code && cli_signal) {
       cli_error("stopped; %s is as it was", u.live.path);
       code = 128 + (int)cli_signal;
+    } else if (!code && u.partly) {
+      code = CLI_PARTLY;
     }
   }
   cli_filters_free(&u.filters);
@@ -372,81 +464,125 @@ int cli_update_command(int argc, char **argv) {
 
 /* ---- gpuir index --live ---- */
 
-/* Removes an index that was not finished, and its folder. */
-static void remove_folder(const char *path) {
-  DIR *dir = opendir(path);
+/* What gpuir index --live makes. */
+typedef struct founding {
+  const char *path;
+  cli_files settings; /* a table of no files, which has the choices of the command line */
+  int made_folder, wrote_table;
+} founding;
+
+/* Writes the settings: they are there before the index is, so that no later update goes without them. */
+static int found_table(void *user) {
+  founding *f = (founding *)user;
+  f->wrote_table = 1;
+  return cli_files_write(&f->settings, f->path);
+}
+
+/* Returns whether a name in a folder is what an index that was begun has before its first commit. The library looks at
+ * all but the table. */
+static int is_begun(int folder, const char *name) {
+  if (!strcmp(name, "update") || !strcmp(name, "update.tmp")) return cli_files_is_table(folder, name, name[6] != 0);
+  return !strcmp(name, "lock") || !strcmp(name, "manifest.tmp") || !strncmp(name, "000001.gpuir", 12);
+}
+
+/* Checks that an open folder has nothing, or what a killed process began; a file system's lost+found does not count. */
+static int check_folder(const char *path, DIR *dir) {
   const struct dirent *d;
-  while (dir && (d = readdir(dir)) != NULL) {
-    const size_t digits = strspn(d->d_name, "0123456789");
-    if ((digits >= 6 && !strncmp(d->d_name + digits, ".gpuir", 6)) || !strcmp(d->d_name, "lock") ||
-        !strcmp(d->d_name, "manifest") || !strcmp(d->d_name, "manifest.tmp") || !strcmp(d->d_name, "update"))
-      (void)unlinkat(dirfd(dir), d->d_name, 0);
-  }
-  if (dir) (void)closedir(dir);
-  (void)rmdir(path);
-}
-
-/* Returns whether the folder is one in which a live index was begun: it has the lock. */
-static int is_begun(const char *path) {
-  cli_buf name = {0};
   struct stat st;
-  cli_buf_add(&name, path, strlen(path));
-  cli_buf_add(&name, "/lock", 6);
-  const int found = !lstat(name.p, &st) && S_ISREG(st.st_mode);
-  cli_buf_free(&name);
-  return found;
-}
-
-/* Makes the folder of a new live index; one that is there must be empty, or have what a killed process began. */
-static int make_folder(const char *path) {
-  if (cli_is_live(path)) {
-    cli_error("%s: a live index already, which 'gpuir update' and 'gpuir add' change", path);
-    return CLI_FAIL;
+  int begun = 0;
+  while (errno = 0, (d = readdir(dir)) != NULL) {
+    if (!strcmp(d->d_name, ".") || !strcmp(d->d_name, "..")) continue;
+    if (!strcmp(d->d_name, "lost+found") && !fstatat(dirfd(dir), d->d_name, &st, AT_SYMLINK_NOFOLLOW) &&
+        S_ISDIR(st.st_mode))
+      continue;
+    if (!is_begun(dirfd(dir), d->d_name)) {
+      cli_error("%s: the folder has other files, such as '%s'", path, d->d_name);
+      return CLI_FAIL;
+    }
+    begun = 1;
   }
-  if (!mkdir(path, 0777) || is_begun(path)) return CLI_OK;
-  /* an empty folder can be removed and made again; any other can not */
-  if (!rmdir(path) && !mkdir(path, 0777)) return CLI_OK;
-  cli_error("%s: %s", path, strerror(errno));
+  if (errno) return cli_error("%s: %s", path, strerror(errno)), CLI_FAIL;
+  if (!begun || !fstatat(dirfd(dir), "lock", &st, AT_SYMLINK_NOFOLLOW)) return CLI_OK;
+  cli_error("%s: the folder has other files, which are named like those of a live index", path);
   return CLI_FAIL;
 }
 
-/* Writes a table of no files, which has the choices of the command line. */
-static int found_table(const char *path, const cli_input *in) {
-  cli_files files;
-  memset(&files, 0, sizeof files);
-  files.format = in->format;
-  files.chunk_lines = in->chunk_lines;
-  files.hidden = in->hidden;
-  files.follow = in->follow;
-  files.no_ignore = in->no_ignore;
-  files.content = CLI_NO_CONTENT;
-  const int code = cli_files_write(&files, path);
-  cli_files_free(&files);
+/* Makes the folder of a new live index; one that is there stays as it is. */
+static int make_folder(founding *f) {
+  if (cli_is_live(f->path)) {
+    cli_error("%s: a live index already, which 'gpuir update' and 'gpuir add' change", f->path);
+    return CLI_FAIL;
+  }
+  f->made_folder = !mkdir(f->path, 0777);
+  if (f->made_folder) return CLI_OK;
+  DIR *dir = errno == EEXIST ? opendir(f->path) : NULL;
+  if (!dir) {
+    cli_error("%s: %s", f->path, strerror(errno));
+    return CLI_FAIL;
+  }
+  const int code = check_folder(f->path, dir);
+  (void)closedir(dir);
+  return code;
+}
+
+/* Removes what this process made of an index, and nothing else. With `open` the index has its first commit, which has no
+ * document, and is locked. */
+static void remove_begun(const founding *f, int open) {
+  static const char *const names[] = {"manifest", "000001.gpuir", "update", "lock"};
+  DIR *dir = opendir(f->path);
+  if (!dir) return;
+  if (open)
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) (void)unlinkat(dirfd(dir), names[i], 0);
+  else if (f->wrote_table) (void)unlinkat(dirfd(dir), "update", 0);
+  (void)closedir(dir);
+}
+
+/* Fills a new index, which is locked until it is done. */
+static int found_index(cli_update *u, const gpuir_builder_desc *settings, founding *f) {
+  int code = cli_live_open(&u->live, settings);
+  if (!code) code = cli_update_run(u);
+  if (!code) code = cli_live_merge(&u->live, 0);
+  const int kept = u->live.committed || (!u->live.live && cli_is_live(f->path));
+  if (code && !kept) remove_begun(f, u->live.live != NULL);
+  gpuir_live_close(u->live.live);
+  u->live.live = NULL;
+  if (code && !kept && f->made_folder) (void)rmdir(f->path);
+  if (code && kept && !cli_signal) cli_error("%s: it is made, and 'gpuir update' brings it up to date", f->path);
   return code;
 }
 
 int cli_live_found(cli_build *b, const cli_input *in, char **operands, int n) {
   gpuir_builder_desc settings = b->desc;
+  founding f;
   cli_update u;
+  memset(&f, 0, sizeof f);
+  f.path = b->output;
+  f.settings.format = in->format;
+  f.settings.chunk_lines = in->chunk_lines;
+  f.settings.hidden = in->hidden;
+  f.settings.follow = in->follow;
+  f.settings.no_ignore = in->no_ignore;
+  f.settings.content = CLI_NO_CONTENT;
   memset(&u, 0, sizeof u);
   u.live.path = b->output;
   u.live.megabytes = b->megabytes;
   u.live.threads = b->threads;
   u.live.quiet = b->quiet;
+  u.live.on_create = found_table;
+  u.live.user = &f;
   u.skip_errors = in->skip_errors;
+  u.verbose = in->verbose;
+  u.hidden = in->hidden;
+  u.follow = in->follow;
+  u.no_ignore = in->no_ignore;
   u.filters = *in->filters; /* which the caller releases */
   u.operands = operands;
   u.noperands = n;
-  int code = make_folder(b->output);
-  if (code) return code;
-  code = cli_live_open(&u.live, &settings);
-  gpuir_live_close(u.live.live);
-  u.live.live = NULL;
-  if (!code) code = found_table(b->output, in);
-  if (!code) code = cli_update_run(&u);
-  if (!code) return CLI_OK;
-  remove_folder(b->output);
+  u.keep = 1;
+  int code = make_folder(&f);
+  if (!code) code = found_index(&u, &settings, &f);
+  if (!code) return u.partly ? CLI_PARTLY : CLI_OK;
   if (!cli_signal) return code;
-  cli_error("stopped; %s is not made", b->output);
+  cli_error("stopped; %s is %s", b->output, u.live.committed ? "made, and 'gpuir update' goes on" : "not made");
   return 128 + (int)cli_signal;
 }

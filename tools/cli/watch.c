@@ -227,7 +227,12 @@ static int follow(watching *w) {
   w->first = 0;
   if (!code) code = cli_update_run(&w->update);
   if (!code) code = begin_merge(w);
-  if (code && w->update.live.status == GPUIR_E_BUSY) {
+  if (code && w->update.emptied && !w->merge.running) {
+    gpuir_live_close(w->update.live.live);
+    w->update.live.live = NULL;
+  }
+  w->again |= w->update.emptied; /* what is mounted there is another folder */
+  if (code && (w->update.live.status == GPUIR_E_BUSY || w->update.emptied)) {
     note_change(w);
     w->newest += MOST - QUIET;
     code = CLI_OK;
@@ -280,13 +285,14 @@ static int learn_folders(watching *w) {
   }
   int code = stat(path, &st) ? CLI_FAIL : cli_files_read(&files, path);
   if (code) return code;
+  code = cli_update_settings(&w->update, &files);
   w->hidden = files.hidden;
   w->follow = files.follow;
   w->no_ignore = files.no_ignore;
   w->dev = st.st_dev;
   w->ino = st.st_ino;
   cli_files_free(&files);
-  return CLI_OK;
+  return code;
 }
 
 int cli_watch(int argc, char **argv) {
