@@ -465,6 +465,13 @@ static int rank(ticket *t, const gpuir_query *query, int wanted, size_t k, searc
   return rc;
 }
 
+static size_t count_left_out(const gpuir_query *query) {
+  const char *word;
+  size_t len, n = 0;
+  while (!gpuir_query_left_out(query, n, &word, &len)) n++;
+  return n;
+}
+
 /* Parses and ranks. Returns a GPUIR_ status. */
 static int parse_and_rank(ticket *t, const search_request *request, search_reply *reply, gpuir_error *err) {
   generation *g = t->gen;
@@ -476,8 +483,10 @@ static int parse_and_rank(ticket *t, const search_request *request, search_reply
   int rc;
   memset(&desc, 0, sizeof desc);
   desc.mode = request->mode;
+  desc.keep_rarest = 1;
   rc = gpuir_query_parse(g->index, &desc, request->text, request->len, &query, err);
   if (rc != GPUIR_OK) return rc;
+  reply->left_out = count_left_out(query);
   reply->hits = malloc((k ? k : 1) * sizeof *reply->hits);
   rc = reply->hits ? rank(t, query, request->backend, k, reply, err) : GPUIR_E_NOMEM;
   if (rc == GPUIR_OK && request->keep) reply->query = query;

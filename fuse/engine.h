@@ -99,6 +99,7 @@ typedef struct search_reply {
   gpuir_hit *hits; /* [n], malloc'ed */
   size_t n;
   gpuir_query *query; /* if it is to be kept: to be destroyed, before the generation is let go of */
+  size_t left_out; /* words of the query, which had too many */
   uint64_t fallbacks; /* a GPU was wanted and the CPU answered */
   char fallback[160]; /* why */
   char error[160]; /* why it failed, in words */

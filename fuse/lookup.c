@@ -86,6 +86,12 @@ static int write_answer(lookup *l, const question *q, const search_reply *reply,
   return rc || q->tree == NODE_HITS_ROOT ? rc : texts_sizes(l, *links, reply->n);
 }
 
+static void note_left_out(lookup *l, size_t n) {
+  if (n && !l->note[0])
+    snprintf(l->note, sizeof l->note, "%zu %s left out: a query has %d different words at most, and keeps the rarest",
+        n, n == 1 ? "word is" : "words are", GPUIR_MAX_TERMS);
+}
+
 /* Searches, and makes the answer of it; NULL with the reason in *error. */
 static result *answer(lookup *l, const question *q, const name_options *options, int *error) {
   search_reply reply;
@@ -97,6 +103,7 @@ static result *answer(lookup *l, const question *q, const name_options *options,
   memset(&b, 0, sizeof b);
   memset(&made, 0, sizeof made);
   b.max = l->f->config.result_bytes;
+  if (rc == 0) note_left_out(l, reply.left_out);
   if (rc == 0 && has_passages(q)) rc = texts_passages(l, options, q->tree == NODE_GREP_ROOT, &reply, &b, &made);
   else if (rc == 0) rc = write_answer(l, q, &reply, &b, &links);
   free(reply.hits);

@@ -681,6 +681,12 @@ answers() {
   done
   answers "COUNT${tab}$(seq -s ' ' 65)" UNSUPPORTED
   answers "COUNT${tab}$(seq -s ' ' 64)" 0
+  answers "TOP_10_COUNT${tab}$(seq -s ' ' 65)" UNSUPPORTED
+  answers "TOP_10${tab}$(seq -f '+%.0f' -s ' ' 65)" UNSUPPORTED
+  # ranked are the rarest words, which is said once
+  printf "TOP_10\t$(seq -s ' ' 65)\n%.0s" 1 2 | gpuir serve --stdio toy.gpuir >got 2>said
+  printf '1\n1\n' | diff - got
+  [ "$(cat said)" = "gpuir: note: a query has more than 64 different words: such queries are ranked by the rarest" ]
   for request in cat "TOP_5${tab}cat" "top_10${tab}cat" "COUNT cat" "${tab}cat" '' "TOP_10_COUNTS${tab}cat"; do
     answers "$request" UNSUPPORTED
   done

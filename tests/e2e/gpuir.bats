@@ -927,6 +927,37 @@ assert [json.loads(l)["id"] for l in sys.stdin] == ["1", "7", "4", "12"]'
   gpuir explain x 0 'computing*' | grep -q 'computing\*'
 }
 
+@test "of more than 64 different words the rarest are looked for, and it is said" {
+  seq -f 'w%03.0f common' 1 90 >texts
+  printf 'common\ncommon w090\n' >>texts
+  gpuir index -q --lines texts -o x
+  words=$(seq -f 'w%03.0f' 1 90 | paste -sd ' ')
+  run --separate-stderr gpuir query --mode or -k 100 --tsv x common "$words" # without common and w065 to w090
+  [ "$status" -eq 0 ]
+  [ "${#lines[@]}" -eq 64 ]
+  [ "$stderr" = "gpuir: note: 1 query has more than 64 different words: the rarest are looked for, and any of them is enough" ]
+  [ "$(cut -f 4 <<<"$output" | sort -V | paste -sd ' ')" = "$(seq -f 'texts:%.0f' 1 64 | paste -sd ' ')" ]
+  gpuir query --mode andor --json -k 2 x common "$words" 2>said >got
+  python3 - got <<'EOF'
+import json, sys
+a = json.load(open(sys.argv[1]))
+assert a['mode'] == 'or' and len(a['hits']) == 2
+assert a['left_out'] == ['common'] + ['w%03d' % i for i in range(65, 91)], a
+EOF
+  run ! grep -q left_out <(gpuir query --json x w001)
+  fails 1 "the query has more than 64 different words" gpuir query x common "$words"
+  fails 1 "the query has more than 64 different words" gpuir count --mode or x common "$words"
+  # negated words stay, all of them
+  printf 'a\t%s\nb\tw001\nc\t%s\n' "$words" "$words common" >topics
+  run --separate-stderr gpuir query --trec --topics topics x
+  [ "$status" -eq 0 ]
+  [ "$(cut -d ' ' -f 1 <<<"$output" | uniq -c | awk '{ print $2 $1 }' | paste -sd ' ')" = "a64 b1 c64" ]
+  [[ $stderr == "gpuir: note: 2 queries have more than 64 different words"* ]]
+  gpuir query --mode or -k 100 --tsv x "$words" -w001 -common 2>said | wc -l >got
+  [ "$(cat got)" -eq 0 ]
+  [ "$(gpuir explain --mode or x 0 common "$words" | grep -c ' w0')" -ge 64 ]
+}
+
 @test "topics" {
   cat >trec <<'END'
 <top>

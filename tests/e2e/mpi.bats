@@ -50,6 +50,8 @@ for i in range(int(sys.argv[2])):
         query = ('nosuchword ', '', '"open ', '- ')[i // 10 % 4] + draw.choice(words) + ' ' + draw.choice(words)
     else:
         query = (draw.choice(words) + ' ') * (1 + i // 10 * 37 % 120)
+        if i % 20 == 19: # different ones: too many for AND, some too many for OR
+            query += ' '.join(('-' if i % 60 == 59 else '') + draw.choice(words) for _ in range(i // 10 * 29 % 150))
     print(query)
 PYTHON
 }

@@ -155,6 +155,8 @@ static inline void check_count(fixture *f, int searcher, const gpuir_query *q, c
   }
 }
 
+static int keep_rarest; /* of the queries that are parsed: see gpuir_query_desc */
+
 static inline gpuir_query *parse(const gpuir_index *ix, const char *text, size_t len, int mode, const float *bm25,
     int *status) {
   gpuir_query_desc desc;
@@ -162,6 +164,7 @@ static inline gpuir_query *parse(const gpuir_index *ix, const char *text, size_t
   gpuir_error err;
   memset(&desc, 0, sizeof desc);
   desc.mode = mode;
+  desc.keep_rarest = keep_rarest;
   if (bm25) {
     desc.custom_bm25 = 1;
     desc.k1 = bm25[0];

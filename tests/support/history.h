@@ -279,8 +279,16 @@ typedef struct term {
   float idf, weight;
 } term;
 
+/* The positive words of a query that may leave some out. */
+typedef struct wide {
+  unsigned n, left; /* left: out */
+  uint32_t token[4000], q[4000];
+  int kept[4000];
+} wide;
+
 /* A query's text, and what has to come of it. */
 typedef struct asked {
+  wide *wide; /* NULL: it leaves none out */
   char text[16384];
   size_t len;
   term terms[GPUIR_MAX_TERMS];
@@ -365,6 +373,17 @@ static void unit_write(asked *a, const unit *u) {
   a->len = (size_t)(to - a->text);
 }
 
+static void wide_add(wide *w, uint32_t token) {
+  unsigned i = 0;
+  while (i < w->n && w->token[i] != token) i++;
+  if (i == w->n) {
+    assert_true(i < 4000);
+    w->token[w->n] = token;
+    w->q[w->n++] = 0;
+  }
+  w->q[i]++;
+}
+
 /* Adds the tokens of a word each for itself. */
 static int asked_words(asked *a, const uint32_t *token, unsigned n, int negated) {
   term t;
@@ -376,7 +395,8 @@ static int asked_words(asked *a, const uint32_t *token, unsigned n, int negated)
   t.n = 1;
   for (i = 0; i < n && !status; i++) {
     t.token[0] = token[i];
-    status = asked_add(a, &t);
+    if (a->wide && !negated) wide_add(a->wide, token[i]);
+    else status = asked_add(a, &t);
   }
   return status;
 }
@@ -459,6 +479,7 @@ static void asked_draw(asked *a, rng *r, const pool *p, const words *v, int anal
   const unsigned odd = rng_below(r, 60);
   unit u;
   a->len = 0;
+  a->wide = NULL;
   a->n = a->npositive = a->nwords = a->nmembers = a->distinct = 0;
   a->status = 0;
   a->plain = odd > 54 && analyzer != TRIGRAMS; /* that takes a quote for a part of a word */
@@ -543,6 +564,76 @@ static int asked_weigh(asked *a, const tokens *t) {
     if (sum >> 32) return GPUIR_E_RANGE;
   }
   return status;
+}
+
+/* How a token is written. */
+static const char *token_text(const words *v, uint32_t token) {
+  static const char *const unknown[] = {"q0", "q1", "q2"};
+  return token < v->nterms ? v->term[token] : unknown[UINT32_MAX - 1 - token];
+}
+
+/* Says whether of two words one is kept before the other: the rarer one; unknown ones last; then by bytes. */
+static int is_rarer(const tokens *t, uint32_t x, uint32_t y) {
+  const uint32_t dx = live_df(t, x), dy = live_df(t, y);
+  if (dx != dy) return dx && (!dy || dx < dy);
+  return strcmp(token_text(t->v, x), token_text(t->v, y)) < 0;
+}
+
+/* Adds the words that are kept: one after the other the rarest that is left, if there is room for it. */
+static void wide_keep(asked *a, const tokens *t) {
+  wide *w = a->wide;
+  unsigned i, round, kept = 0;
+  int seen[4000] = {0};
+  w->left = 0;
+  for (round = 0; round < w->n; round++) {
+    unsigned best = w->n, is_new;
+    for (i = 0; i < w->n; i++)
+      if (!seen[i] && (best == w->n || is_rarer(t, w->token[i], w->token[best]))) best = i;
+    seen[best] = 1;
+    is_new = !among(a->members, a->nmembers, w->token[best]);
+    w->kept[best] = a->n + kept < GPUIR_MAX_TERMS && a->distinct + is_new <= GPUIR_MAX_TERMS;
+    kept += (unsigned)w->kept[best];
+    a->distinct += w->kept[best] ? is_new : 0;
+    w->left += !w->kept[best];
+  }
+  for (i = 0; i < w->n; i++) {
+    term x;
+    if (!w->kept[i]) continue;
+    memset(&x, 0, sizeof x);
+    x.kind = WORD;
+    x.n = 1;
+    x.q = w->q[i];
+    x.token[0] = w->token[i];
+    a->terms[a->n++] = x;
+    a->npositive++;
+  }
+}
+
+/* Draws a query of more words than it may have, some of them negated, some phrases and prefixes. */
+static void asked_draw_wide(asked *a, rng *r, const pool *p, const words *v, int analyzer, int positions, wide *w) {
+  const unsigned n = 40 + rng_below(r, 400), odd = 3 + rng_below(r, 200);
+  unsigned i;
+  unit u;
+  memset(a, 0, offsetof(asked, text));
+  a->n = a->npositive = a->nwords = a->nmembers = a->distinct = 0;
+  a->len = 0;
+  a->status = a->plain = 0;
+  a->wide = w;
+  w->n = w->left = 0;
+  for (i = 0; i < n && a->len < 14000; i++) {
+    if (rng_below(r, odd)) {
+      memset(&u, 0, sizeof u);
+      u.kind = WORD;
+      u.n = 1;
+      u.word[0] = rng_below(r, 3) ? rng_below(r, WORDS + 3) : some_word(r);
+    } else {
+      unit_draw(&u, r, p);
+      if (u.kind == PREFIX && analyzer == TRIGRAMS) u.kind = WORD;
+    }
+    asked_unit(a, v, &u, analyzer, positions);
+  }
+  a->text[a->len] = 0;
+  for (i = 0; i < a->n; i++) a->npositive += !a->terms[i].negated;
 }
 
 static uint64_t term_tf(const tokens *t, const term *x, uint32_t d) {

@@ -142,6 +142,111 @@ static void test_term_limit(void **state) {
   teardown(&f);
 }
 
+static gpuir_query *parse_rarest(gpuir_index *ix, const char *text, int mode, int *status) {
+  gpuir_query *q;
+  keep_rarest = 1;
+  q = parse(ix, text, strlen(text), mode, NULL, status);
+  keep_rarest = 0;
+  return q;
+}
+
+/* Appends words number [from, to), each with `before` in front of it. */
+static void add_words(char *text, const char *before, unsigned from, unsigned to) {
+  for (; from < to; from++) (void)sprintf(text + strlen(text), "%sw%u ", before, from);
+}
+
+static void check_left_out(const gpuir_query *q, unsigned from, unsigned to) {
+  const char *word;
+  char want[16];
+  size_t len, i = 0;
+  for (; from < to; from++) {
+    (void)snprintf(want, sizeof want, "w%u", from);
+    assert_int_equal(gpuir_query_left_out(q, i++, &word, &len), GPUIR_OK);
+    assert_int_equal(len, strlen(want));
+    assert_memory_equal(word, want, len);
+  }
+  assert_int_equal(gpuir_query_left_out(q, i, &word, &len), GPUIR_E_NOT_FOUND);
+}
+
+static uint64_t count(const fixture *f, const gpuir_query *q) {
+  uint64_t n;
+  assert_int_equal(gpuir_count(f->searcher[0], q, &n), GPUIR_OK);
+  return n;
+}
+
+static void explain(const fixture *f, const gpuir_query *q, gpuir_explanation *x) {
+  assert_int_equal(gpuir_explain(f->searcher[0], q, 0, x), GPUIR_OK);
+}
+
+/* Which words are kept of too many: negated ones, phrases and prefixes, then the rarest. Word w<n> is in n + 1
+ * documents. */
+static void test_left_out(void **state) {
+  static gpuir_explanation x;
+  static char text[65536];
+  fixture f;
+  gpuir_query *q;
+  const char *word;
+  size_t len;
+  uint32_t d, t;
+  int status;
+  (void)state;
+  oracle_init(&f.o);
+  corpus_words(&f.o, 200);
+  for (d = 0; d < 200; d++) {
+    for (t = 199 - d; t < 200; t++) oracle_add(&f.o, t, 1);
+    oracle_doc(&f.o);
+  }
+  oracle_invert(&f.o);
+  setup(&f, "left out");
+  *text = 0;
+  add_words(text, "", 0, 65);
+  assert_null(parse_rarest(f.index[0], text, GPUIR_AND, &status));
+  assert_int_equal(status, GPUIR_E_TERMS);
+  assert_null(parse(f.index[0], text, strlen(text), GPUIR_OR, NULL, &status)); /* it was not asked for */
+  assert_int_equal(status, GPUIR_E_TERMS);
+  q = parse_rarest(f.index[0], text, GPUIR_ANDOR, &status);
+  check_left_out(q, 64, 65);
+  assert_int_equal(count(&f, q), 64); /* as OR: of all words there is one document */
+  assert_int_equal(gpuir_query_left_out(NULL, 0, &word, &len), GPUIR_E_ARGUMENT);
+  assert_int_equal(gpuir_query_left_out(q, 0, NULL, &len), GPUIR_E_ARGUMENT);
+  assert_int_equal(gpuir_query_left_out(q, 0, &word, NULL), GPUIR_E_ARGUMENT);
+  gpuir_query_destroy(q);
+  (void)strcpy(text, "w3 nobody w3 "); /* unknown words go first */
+  add_words(text, "", 0, 64);
+  q = parse_rarest(f.index[0], text, GPUIR_OR, &status);
+  assert_int_equal(gpuir_query_left_out(q, 0, &word, &len), GPUIR_OK);
+  assert_memory_equal(word, "nobody", len);
+  assert_int_equal(gpuir_query_left_out(q, 1, &word, &len), GPUIR_E_NOT_FOUND);
+  explain(&f, q, &x);
+  assert_true(x.terms[0].q == 3 && !memcmp(x.terms[0].term, "w3", 2)); /* in the order of the text */
+  gpuir_query_destroy(q);
+  *text = 0;
+  add_words(text, "", 0, 100);
+  add_words(text, "-", 150, 190);
+  (void)strcat(text, "w19* "); /* all these are kept, and the 23 rarest words */
+  q = parse_rarest(f.index[0], text, GPUIR_OR, &status);
+  check_left_out(q, 23, 100);
+  explain(&f, q, &x);
+  assert_int_equal(x.nterms, 64);
+  assert_true(!x.terms[23].negated && x.terms[24].negated);
+  gpuir_query_destroy(q);
+  add_words(text, "-", 100, 150); /* there is no room for them all */
+  assert_null(parse_rarest(f.index[0], text, GPUIR_OR, &status));
+  assert_int_equal(status, GPUIR_E_TERMS);
+  *text = 0;
+  add_words(text, "-", 100, 164);
+  (void)strcat(text, "w1"); /* nothing is left to look for */
+  assert_null(parse_rarest(f.index[0], text, GPUIR_OR, &status));
+  assert_int_equal(status, GPUIR_E_TERMS);
+  *text = 0;
+  add_words(text, "", 0, 64);
+  q = parse_rarest(f.index[0], text, GPUIR_ANDOR, &status); /* it has no word too many */
+  check_left_out(q, 0, 0);
+  assert_int_equal(count(&f, q), 1);
+  gpuir_query_destroy(q);
+  teardown(&f);
+}
+
 /* How a text is cut: terms as explain writes them, negated ones last, or the error. */
 static void test_syntax(void **state) {
   static const struct {
@@ -228,6 +333,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(test_query_words),
       cmocka_unit_test(test_no_operators),
       cmocka_unit_test(test_term_limit),
+      cmocka_unit_test(test_left_out),
       cmocka_unit_test(test_syntax),
       cmocka_unit_test(test_foreign_query),
   };

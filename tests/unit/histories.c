@@ -301,11 +301,12 @@ static gpuir_query *parse(const pair *x, const asked *a, int index, int mode, in
   desc.k1 = a->k1;
   desc.b = a->b;
   desc.prefix_postings = MOST_POSTINGS;
+  desc.keep_rarest = a->wide != NULL;
   got = gpuir_query_parse(x->index[index], &desc, a->text, a->len, &q, &err);
   compared++;
   if (got != status || (status && err.code != status))
-    FAIL("%s, \"%s\", k1 %g: %s (%s), not %s", indexes[index], a->text, (double)a->k1, gpuir_strerror(got), err.msg,
-        gpuir_strerror(status));
+    FAIL("%s, k1 %g: %s (%s), not %s: \"%s\"", indexes[index], (double)a->k1, gpuir_strerror(got), err.msg,
+        gpuir_strerror(status), a->text);
   assert_true((q == NULL) == (status != 0));
   return q;
 }
@@ -345,6 +346,49 @@ static void draw_bm25(history *h, asked *a) {
   a->b = others[rng_below(&h->r, 6)][1];
 }
 
+/* What a query leaves out, in the order of its text. */
+static void check_left_out(const pair *x, const asked *a, int index, const gpuir_query *q) {
+  const char *word;
+  size_t len, n = 0;
+  unsigned i;
+  compared++;
+  for (i = 0; i < a->wide->n; i++) {
+    const char *want = token_text(x->t.v, a->wide->token[i]);
+    if (a->wide->kept[i]) continue;
+    if (gpuir_query_left_out(q, n++, &word, &len) || len != strlen(want) || memcmp(word, want, len) != 0)
+      FAIL("%s, \"%s\": does not leave %s out", indexes[index], a->text, want);
+  }
+  assert_int_equal(gpuir_query_left_out(q, n, &word, &len), GPUIR_E_NOT_FOUND);
+}
+
+static unsigned long wide_cut;
+
+/* A query with words to leave out, on both indexes. With AND it is refused. */
+static void check_wide(const pair *x) {
+  static answer right;
+  static asked a;
+  static wide w;
+  history *h = x->h;
+  int mode, index, refused;
+  asked_draw_wide(&a, &h->r, &h->p, h->v, h->analyzer, h->desc.settings.positions, &w);
+  draw_bm25(h, &a);
+  if (!a.status) wide_keep(&a, &x->t);
+  if (!a.status && !a.npositive) a.status = w.n ? GPUIR_E_TERMS : GPUIR_E_QUERY;
+  refused = a.status != 0;
+  if (!a.status) a.status = asked_weigh(&a, &x->t);
+  if (!a.status) answer_make(&right, &a, &x->t);
+  wide_cut += w.left > 0;
+  for (index = 0; index < 2 && x->index[index]; index++) {
+    if (!refused) gpuir_query_destroy(parse(x, &a, index, GPUIR_AND, w.left ? GPUIR_E_TERMS : a.status));
+    for (mode = GPUIR_OR; mode <= GPUIR_ANDOR; mode++) {
+      gpuir_query *q = parse(x, &a, index, mode, a.status);
+      if (q && w.left) check_mode(x, &right, &a, index, GPUIR_OR, q); /* others' terms are in the order of the text */
+      if (q) check_left_out(x, &a, index, q);
+      gpuir_query_destroy(q);
+    }
+  }
+}
+
 /* Queries of all kinds on both indexes. */
 static void check_queries(const pair *x, unsigned queries) {
   static answer right[BATCH];
@@ -365,6 +409,7 @@ static void check_queries(const pair *x, unsigned queries) {
       }
   }
   if (queries > 1) check_batch(x, right, a, queries, (int)rng_below(&h->r, 3));
+  if (!rng_below(&h->r, 8)) check_wide(x);
 }
 
 /* ---- snapshots ---- */
@@ -774,7 +819,7 @@ int main(int argc, char **argv) {
     failed = cmocka_run_group_tests_name("histories", all, NULL, NULL);
   }
   words_free();
-  print_message("%lu snapshots, %lu merges, %lu whole merges, %lu comparisons, %lu hits\n", checks, merges, wholes,
-      compared, hits_compared);
+  print_message("%lu snapshots, %lu merges, %lu whole merges, %lu comparisons, %lu hits; %lu queries left words out\n",
+      checks, merges, wholes, compared, hits_compared, wide_cut);
   return failed;
 }

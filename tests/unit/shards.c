@@ -17,7 +17,7 @@
 #include "fixture.h"
 #include "parts.h"
 
-enum { PARTS = 8, MOST_HITS = 300 };
+enum { PARTS = 8, MOST_HITS = 300, MOST_DFS = 2000 };
 
 /* A collection as one index and as n shards; [level] of SIMD. */
 typedef struct parts {
@@ -118,7 +118,7 @@ static void free_parts(parts *p) {
 /* Parses a query on all shards, and weighs it by what they know together. Returns 0 or the first failure. */
 static int parse_on_all(const parts *p, int level, const char *text, int mode, const float *bm25,
     gpuir_query **queries) {
-  uint32_t dfs[GPUIR_MAX_QUERY_DFS], own[GPUIR_MAX_QUERY_DFS];
+  static uint32_t dfs[MOST_DFS], own[MOST_DFS];
   size_t n = 0, i, j;
   int failed = GPUIR_OK, status;
   memset(dfs, 0, sizeof dfs);
@@ -127,7 +127,8 @@ static int parse_on_all(const parts *p, int level, const char *text, int mode, c
     queries[i] = parse(p->shard[level][i], text, strlen(text), mode, bm25, &status);
     if (status && !failed) failed = status;
     if (!queries[i]) continue;
-    n = gpuir_query_dfs(queries[i], own, GPUIR_MAX_QUERY_DFS);
+    n = gpuir_query_dfs(queries[i], own, MOST_DFS);
+    assert_true(n <= (keep_rarest ? MOST_DFS : GPUIR_MAX_QUERY_DFS));
     for (j = 0; j < n; j++) dfs[j] = gpuir__max32(dfs[j], own[j]);
   }
   for (i = 0; i < p->n && !failed; i++) failed = gpuir_query_weigh(queries[i], dfs, n, NULL);
@@ -304,6 +305,55 @@ static void test_prefixes(void **state) {
   m.n = 50;
   assert_int_equal(gpuir_query_prefix(q, 0, take_member, &m, NULL), GPUIR_E_CANCELLED);
   gpuir_query_destroy(q);
+  free_parts(&p);
+}
+
+/* Returns whether two queries leave the same words out. */
+static int same_left_out(const gpuir_query *x, const gpuir_query *y) {
+  const char *a, *b;
+  size_t n, m, i;
+  for (i = 0; !gpuir_query_left_out(x, i, &a, &n); i++)
+    if (gpuir_query_left_out(y, i, &b, &m) || n != m || memcmp(a, b, n) != 0) return 0;
+  return gpuir_query_left_out(y, i, &b, &m) == GPUIR_E_NOT_FOUND;
+}
+
+/* Of too many words all shards keep those that the whole keeps, whatever they hold themselves. */
+static void test_left_out(void **state) {
+  unsigned times, i, others = 0, ncut = 0;
+  parts p;
+  rng r;
+  (void)state;
+  r.s = 9;
+  corpus_zipf(&p.all, 900, 3000, 30, 5);
+  p.n = 4;
+  cut(&p.all, p.ends, p.n, &r);
+  make_parts(&p);
+  keep_rarest = 1;
+  for (times = 0; times < 40; times++) {
+    static char text[16384];
+    gpuir_query *queries[PARTS], *whole, *alone;
+    oracle_query q;
+    const char *word;
+    size_t len;
+    int status;
+    corpus_query(&p.all, &r, 60 + rng_below(&r, 200), 1, &q);
+    (void)snprintf(text + corpus_text(&p.all, &q, text, sizeof text), 40, " w2* -w31* w17*");
+    whole = parse(p.whole[0], text, strlen(text), GPUIR_OR, NULL, &status);
+    if (status) fail_msg("%s: %s", text, gpuir_strerror(status));
+    assert_int_equal(parse_on_all(&p, 0, text, GPUIR_OR, NULL, queries), GPUIR_OK);
+    for (i = 0; i < p.n; i++) {
+      if (!same_left_out(whole, queries[i])) fail_msg("%s: shard %u leaves other words out", text, i);
+      alone = parse(p.shard[0][i], text, strlen(text), GPUIR_OR, NULL, &status);
+      others += !same_left_out(whole, alone);
+      gpuir_query_destroy(alone);
+      gpuir_query_destroy(queries[i]);
+    }
+    ncut += gpuir_query_left_out(whole, 0, &word, &len) == GPUIR_OK;
+    gpuir_query_destroy(whole);
+    check_text(&p, (int)(times % LEVELS), text, GPUIR_OR, NULL, 20, &r);
+  }
+  keep_rarest = 0;
+  assert_true(ncut > 20 && others > 20);
   free_parts(&p);
 }
 
@@ -615,8 +665,9 @@ static void test_again(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_shards), cmocka_unit_test(test_prefixes),
-      cmocka_unit_test(test_range), cmocka_unit_test(test_statistics), cmocka_unit_test(test_thresholds),
-      cmocka_unit_test(test_write_refuses), cmocka_unit_test(test_damage), cmocka_unit_test(test_again)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_shards), cmocka_unit_test(test_left_out),
+      cmocka_unit_test(test_prefixes), cmocka_unit_test(test_range), cmocka_unit_test(test_statistics),
+      cmocka_unit_test(test_thresholds), cmocka_unit_test(test_write_refuses), cmocka_unit_test(test_damage),
+      cmocka_unit_test(test_again)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

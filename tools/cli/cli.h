@@ -548,6 +548,8 @@ gpuir_index *cli_open(const char *path);
 gpuir_index *cli_open_to_read_all(const char *path);
 /* The same for one that needs a term's postings as one list: a live index that is not merged is refused. */
 gpuir_index *cli_open_merged(const char *path);
+/* Says on standard error that n queries, if any, had more words than a query may have. */
+void cli_tell_shortened(size_t n);
 /* Says once on standard error, if a query holds what is an operator elsewhere, that here it is not (notice.c). */
 void cli_notice_operators(const gpuir_query_desc *qd, const char *text, size_t len);
 /* k1 and b of the command line: the missing one is the index's. */

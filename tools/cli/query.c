@@ -268,7 +268,7 @@ typedef struct search {
   size_t *which;
   int failed;
   uint64_t hits_total;
-  size_t answered; /* queries */
+  size_t answered, shortened; /* queries; those that do without some of their words */
 } search;
 
 static void query_failed(search *s, const char *id, int r, const gpuir_error *err) {
@@ -352,8 +352,31 @@ static void tell_cut(const search *s, const char *id) {
       s->many ? ": " : "", budget, tokens ? "--tokens" : "--bytes");
 }
 
+void cli_tell_shortened(size_t n) {
+  char counted[CLI_COUNTED];
+  if (!n) return;
+  cli_error("note: %s more than %d different words: the rarest are looked for, and any of them is enough",
+      cli_counted(n, "query has", "queries have", counted), GPUIR_MAX_TERMS);
+}
+
+/* Prints the words that a query does without. Returns how many they are. */
+static size_t print_left_out(const gpuir_query *query) {
+  const char *word;
+  size_t len, n = 0;
+  for (; !gpuir_query_left_out(query, n, &word, &len); n++) {
+    printf("%s", n ? "," : ",\"left_out\":[");
+    cli_json_string(stdout, word, len);
+  }
+  if (n) putchar(']');
+  return n;
+}
+
 static void print_answer(search *s, const char *id, const gpuir_query *query, const char *text, size_t len,
     const gpuir_hit *hits, size_t n) {
+  const char *word;
+  size_t word_len;
+  const int shortened = !gpuir_query_left_out(query, 0, &word, &word_len);
+  s->shortened += (size_t)shortened;
   s->hits_total += n;
   s->answered++;
   passages_begin(&s->passages.how);
@@ -364,7 +387,9 @@ static void print_answer(search *s, const char *id, const gpuir_query *query, co
     else printf("null");
     printf(",\"query\":");
     cli_json_string(stdout, text, len);
-    printf(",\"mode\":\"%s\",\"k\":%llu,\"hits\":[", modes[s->qd.mode], (unsigned long long)s->asked);
+    printf(",\"mode\":\"%s\"", modes[shortened ? GPUIR_OR : s->qd.mode]);
+    (void)print_left_out(query);
+    printf(",\"k\":%llu,\"hits\":[", (unsigned long long)s->asked);
   }
   for (size_t i = 0; i < n; i++) print_hit(s, id, query, hits, i, n);
   if (s->form == FORM_JSON) printf("]}\n");
@@ -687,6 +712,7 @@ int cli_query(int argc, char **argv) {
   s.asked = f.k;
   s.many = a.noperands == 1;
   if (f.topics || f.form == FORM_TREC) s.qd.no_operators = 1;
+  s.qd.keep_rarest = 1;
   s.threads = f.threads ? (unsigned)f.threads : cli_processors();
   f.sd.threads = s.threads;
   f.sd.timeout_ns = f.timeout * 1000000u;
@@ -711,6 +737,7 @@ int cli_query(int argc, char **argv) {
   if (s.failed) code = CLI_FAIL;
   if (s.many && s.asked && s.answered > 1 && !s.hits_total)
     cli_error("note: none of the %zu queries has a hit", s.answered);
+  cli_tell_shortened(s.shortened);
   code = cli_finish(code);
 done:
   cli_queries_free(&qs);

@@ -313,6 +313,7 @@ static void explain_json(const cli_buf *name, uint32_t docid, const gpuir_explan
 static int run_explain(const char *path, const gpuir_query_desc *desc, const gpuir_searcher_desc *sd, uint32_t docid,
     const cli_buf *words, int has_k1, int has_b, float k1, float b, int json) {
   gpuir_query_desc qd = *desc;
+  qd.keep_rarest = 1; /* as gpuir query does */
   gpuir_query *query = NULL;
   gpuir_searcher *searcher = NULL;
   gpuir_explanation *e = (gpuir_explanation *)cli_resize(NULL, 1, sizeof *e);

@@ -203,6 +203,15 @@ static void job_done(gpuir_task *t) {
 
 /* ---- requests ------------------------------------------------------------------------------------------- */
 
+/* Says once that queries have more words than are looked for. */
+static void note_shortened(const gpuir_query *query) {
+  static int said;
+  const char *word;
+  size_t len;
+  if (gpuir_query_left_out(query, 0, &word, &len) || __atomic_exchange_n(&said, 1, __ATOMIC_RELAXED)) return;
+  cli_error("note: a query has more than %d different words: such queries are ranked by the rarest", GPUIR_MAX_TERMS);
+}
+
 /* Makes a task of a line; its status is not 0, or its query is NULL, if the answer is known already. */
 static void job_make(const stream *st, job *j, const char *line, size_t len) {
   gpuir_query_desc desc;
@@ -212,8 +221,10 @@ static void job_make(const stream *st, job *j, const char *line, size_t len) {
   j->task.status = serve_parse(line, len, &request) || (request.optional && request.k) ? GPUIR_E_UNSUPPORTED : GPUIR_OK;
   memset(&desc, 0, sizeof desc);
   desc.mode = request.mode;
+  desc.keep_rarest = !request.count; /* of some words there is a ranking, but no count of all of them */
   if (!j->task.status)
     j->task.status = gpuir_query_parse(st->s->index, &desc, request.query.p, request.query.n, &j->query, &j->error);
+  if (j->query) note_shortened(j->query);
   cli_buf_free(&request.query);
   j->number = !request.count;
   if (j->task.status == GPUIR_E_QUERY) j->task.status = GPUIR_OK; /* stop words only: nothing matches */

@@ -14,6 +14,7 @@ typedef struct gpuir_query_desc {
   int custom_bm25; /* not 0: k1 and b below instead of the index's */
   float k1, b; /* k1 in [0, 1000], b in [0, 1] */
   int no_operators; /* '-', '"' and '*' have no meaning (TREC topics) */
+  int keep_rarest; /* of more than GPUIR_MAX_TERMS terms keep some, but with AND: see gpuir_query_left_out */
   uint64_t prefix_postings; /* that the prefixes' terms may have together; 0: GPUIR_MAX_QUERY_POSTINGS. A search takes
                              * some 10 bytes of memory for each */
 } gpuir_query_desc;
@@ -42,12 +43,20 @@ GPUIR_API void gpuir_query_destroy(gpuir_query *query);
 /* Tells which words no live document has: the i-th of the query's positive words, prefixes (lik*) and words of phrases,
  * as terms; *term lives as long as the query. Errors: ARGUMENT; NOT_FOUND behind the last. Thread-safe. */
 GPUIR_API int gpuir_query_unknown(const gpuir_query *query, size_t i, const char **term, size_t *len);
+/* Tells which words a query does without: the i-th of them, in the order of its text, as a term; *word lives as long as
+ * the query. There are some only if it was to keep the rarest (gpuir_query_desc.keep_rarest) and has too many terms.
+ * Then it has its negated terms, phrases and prefixes, of which there may not be too many, and of the other words as
+ * many as may be: those with the least df of the whole collection, and so the greatest idf, of equal ones those whose
+ * bytes come first; words that no document has come last. ANDOR is then OR. Errors: ARGUMENT; NOT_FOUND behind the
+ * last. Thread-safe. */
+GPUIR_API int gpuir_query_left_out(const gpuir_query *query, size_t i, const char **word, size_t *len);
 
 #define GPUIR_MAX_QUERY_DFS (2 * GPUIR_MAX_TERMS)
 
 /* Writes the dfs from which a query's terms have their weights, the first `cap` of them to dfs[0..): first of each
  * distinct term of its phrases, then of each of its words, prefixes (the greatest df of their terms) and phrases (0).
- * Returns how many there are, at most GPUIR_MAX_QUERY_DFS. Queries of the same text on indexes with the same analyzer
+ * Returns how many there are, at most GPUIR_MAX_QUERY_DFS; but where words are left out, the dfs of all words, kept or
+ * not, stand behind those of all other terms. Queries of the same text on indexes with the same analyzer
  * have as many, of the same terms in the same order. Thread-safe. */
 GPUIR_API size_t gpuir_query_dfs(const gpuir_query *query, uint32_t *dfs, size_t cap);
 /* Returns how many postings this index has of the terms that number i of gpuir_query_dfs stands for: 0, unless it is a
@@ -59,7 +68,7 @@ typedef int (*gpuir_term_fn)(void *user, const char *term, size_t len, uint32_t 
  * Thread-safe. Errors: ARGUMENT; NOT_FOUND behind the last; NOMEM; FORMAT; what emit returned. */
 GPUIR_API int gpuir_query_prefix(const gpuir_query *query, size_t i, gpuir_term_fn emit, void *user, gpuir_error *err);
 /* Weighs a query's terms anew by dfs[0..n), in the order of gpuir_query_dfs: a query on a shard gets its weights from
- * the dfs of all shards together. Not while a search uses the query. Errors: ARGUMENT (for another n); RANGE, NOMEM:
+ * the dfs of all shards together, and chooses by them which words it keeps. Not while a search uses the query. Errors: ARGUMENT (for another n); RANGE, NOMEM:
  * then the query can only be destroyed. */
 GPUIR_API int gpuir_query_weigh(gpuir_query *query, const uint32_t *dfs, size_t n, gpuir_error *err);
 

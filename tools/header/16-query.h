@@ -50,6 +50,23 @@ typedef struct gpuir__query_phrases {
   uint8_t tokens[(GPUIR_MAX_TERMS + 1) * GPUIR_MAX_TERMS]; /* each phrase's tokens: numbers of members */
 } gpuir__query_phrases;
 
+/* A word that a query may keep or leave out. */
+typedef struct gpuir__choice {
+  uint32_t at; /* of its bytes */
+  uint32_t q, df; /* as those of a term */
+  uint8_t len, kept;
+} gpuir__choice;
+
+/* All words of a query that has more than it may have terms, but for negated ones. */
+typedef struct gpuir__choices {
+  gpuir__buf bytes;
+  gpuir__buf list; /* gpuir__choice, in the order of the text */
+  gpuir__buf left; /* uint32_t: numbers of those that are left out */
+  uint32_t *slots; /* [nslots] hash table: numbers of choices, plus 1 */
+  size_t n, nslots;
+  unsigned fixed, distinct; /* of the query without them */
+} gpuir__choices;
+
 struct gpuir_query {
   const gpuir_index *ix;
   gpuir_allocator a;
@@ -62,6 +79,7 @@ struct gpuir_query {
   uint64_t most_postings; /* that its prefixes may have together */
   unsigned distinct; /* terms, those of phrases included */
   gpuir__query_phrases *phrases; /* NULL: none */
+  gpuir__choices *choices; /* NULL: the query has all of its words */
   size_t size; /* of this and the ids behind it */
   uint32_t *ids; /* [leaf * GPUIR__IDS + number], see gpuir__query_id */
   gpuir__record *records; /* [leaf * nrecords + slot], see gpuir__query_record */
@@ -147,11 +165,76 @@ static int gpuir__query_add(gpuir_query *q, int kind, int negated, const char *t
   return gpuir__query_distinct(q, 0, q->phrases && kind == GPUIR__WORD ? q->phrases->nmembers : 0, token, len);
 }
 
+/* ---- more words than a query may have */
+
+static gpuir__choice *gpuir__choices_list(const gpuir__choices *c) { return (gpuir__choice *)(void *)c->list.data; }
+
+/* Returns the slot of a word's number, or the free one where it belongs. */
+static uint32_t *gpuir__choices_slot(const gpuir__choices *c, const char *word, size_t len) {
+  const gpuir__choice *list = gpuir__choices_list(c);
+  size_t i = (size_t)gpuir__hash(word, len, (uint64_t)(uintptr_t)c) & (c->nslots - 1);
+  for (; c->slots[i]; i = (i + 1) & (c->nslots - 1)) {
+    const gpuir__choice *x = &list[c->slots[i] - 1];
+    if (x->len == len && !memcmp(c->bytes.data + x->at, word, len)) break;
+  }
+  return &c->slots[i];
+}
+
+/* Doubles the hash table. */
+static int gpuir__choices_grow(const gpuir_allocator *a, gpuir__choices *c) {
+  gpuir__choices old = *c;
+  size_t i;
+  c->nslots = old.nslots ? 2 * old.nslots : 256;
+  c->slots = (uint32_t *)gpuir__alloc_zero(a, c->nslots * sizeof *c->slots);
+  if (!c->slots) {
+    *c = old;
+    return GPUIR_E_NOMEM;
+  }
+  for (i = 0; i < c->n; i++) {
+    const gpuir__choice *x = &gpuir__choices_list(c)[i];
+    *gpuir__choices_slot(c, (const char *)c->bytes.data + x->at, x->len) = (uint32_t)i + 1;
+  }
+  gpuir__free(a, old.slots, old.nslots * sizeof *old.slots);
+  return GPUIR_OK;
+}
+
+/* Adds a word, or counts one that is there once more. */
+static int gpuir__choices_add(const gpuir_allocator *a, gpuir__choices *c, const char *word, size_t len) {
+  gpuir__choice x;
+  uint32_t *slot;
+  if (2 * (c->n + 1) > c->nslots && gpuir__choices_grow(a, c)) return GPUIR_E_NOMEM;
+  slot = gpuir__choices_slot(c, word, len);
+  if (*slot) {
+    gpuir__choice *known = &gpuir__choices_list(c)[*slot - 1];
+    if (known->q < UINT32_MAX) known->q++;
+    return GPUIR_OK;
+  }
+  if (c->bytes.len > UINT32_MAX - GPUIR_MAX_TERM) return GPUIR_E_TERMS;
+  memset(&x, 0, sizeof x);
+  x.at = (uint32_t)c->bytes.len;
+  x.q = 1;
+  x.len = (uint8_t)len;
+  if (gpuir__buf_put(a, &c->bytes, word, len) || gpuir__buf_put(a, &c->list, &x, sizeof x)) return GPUIR_E_NOMEM;
+  *slot = (uint32_t)++c->n;
+  return GPUIR_OK;
+}
+
+static void gpuir__choices_free(const gpuir_allocator *a, gpuir__choices *c) {
+  if (!c) return;
+  gpuir__buf_free(a, &c->bytes);
+  gpuir__buf_free(a, &c->list);
+  gpuir__buf_free(a, &c->left);
+  gpuir__free(a, c->slots, c->nslots * sizeof *c->slots);
+  gpuir__free(a, c, sizeof *c);
+}
+
 /* Takes a token of a word. */
 static int gpuir__word_token(void *sink, const char *token, size_t len, unsigned required) {
   const gpuir__word *word = (const gpuir__word *)sink;
+  gpuir_query *q = word->query;
   if (!required) return GPUIR_OK;
-  return gpuir__query_add(word->query, GPUIR__WORD, word->negated, token, len);
+  if (q->choices && !word->negated) return gpuir__choices_add(&q->a, q->choices, token, len);
+  return gpuir__query_add(q, GPUIR__WORD, word->negated, token, len);
 }
 
 /* Adds the waiting token of a word that ends in a prefix: not the last one, and so an ordinary token. */
@@ -285,12 +368,14 @@ static inline int gpuir__is_letter(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c & 0x80);
 }
 
+static int gpuir__query_crowded(gpuir_error *err) {
+  return gpuir__fail(err, GPUIR_E_TERMS, 0, "the query has more than %d different words", GPUIR_MAX_TERMS);
+}
+
 /* Says why the words could not become terms. */
 static int gpuir__query_words_fail(const gpuir__analyzer *an, int status, gpuir_error *err) {
   if (status && an->why) return gpuir__fail(err, status, 0, "%s", an->why);
-  if (status == GPUIR_E_TERMS)
-    return gpuir__fail(err, status, 0, "more than %d distinct terms in the query, or tokens in a phrase",
-        GPUIR_MAX_TERMS);
+  if (status == GPUIR_E_TERMS) return gpuir__query_crowded(err);
   return status ? gpuir__fail(err, status, 0, "%s", gpuir_strerror(status)) : GPUIR_OK;
 }
 
@@ -300,6 +385,8 @@ static int gpuir__query_quoted(gpuir__word *word, const char *text, size_t len, 
   if (!status && word->tokens > 1 && !word->query->ix->leaves[0].seg->lists.positions)
     return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "%s: built without positions: no phrase can be found",
         word->query->ix->path);
+  if (status == GPUIR_E_TERMS && word->tokens > GPUIR_MAX_TERMS)
+    return gpuir__fail(err, status, 0, "a phrase of the query has more than %d words", GPUIR_MAX_TERMS);
   return gpuir__query_words_fail(word->analyzer, status ? status : gpuir__query_phrase(word), err);
 }
 
@@ -356,15 +443,15 @@ static void gpuir__query_part(gpuir_query *q) {
 }
 
 /* Counts the live documents of leaf number `leaf` that hold term `id`, and fills in the term's record. *df: the same,
- * or the documents of the leaf's collection, if it is a shard. */
-static int gpuir__query_df(const gpuir_index *ix, size_t leaf, uint64_t id, const gpuir__query_term *t,
+ * or the documents of the leaf's collection, if it is a shard. Messages name text[0..len). */
+static int gpuir__query_df(const gpuir_index *ix, size_t leaf, uint64_t id, const char *text, size_t len,
     gpuir__record *r, uint32_t *held, uint32_t *df, gpuir_error *err) {
   const gpuir__segment *seg = ix->leaves[leaf].seg;
   const int status = gpuir__leaf_df(&ix->leaves[leaf], id, r, held);
   *df = status ? 0 : gpuir__segment_df(seg, id, *held);
   if (!status) return GPUIR_OK;
   return gpuir__fail(err, status, 0, "%s: cannot count the documents of \"%.*s\": %s", seg->path,
-      t->len < 32 ? (int)t->len : 32, t->text, gpuir__list_why(seg, id, status));
+      len < 32 ? (int)len : 32, text, gpuir__list_why(seg, id, status));
 }
 
 /* Finds the words and the members of phrases in all segments, many at a time. */
@@ -393,7 +480,7 @@ static int gpuir__query_look_up(gpuir_query *q, gpuir__query_term *t, unsigned n
   for (i = 0; i < ix->nleaves; i++) {
     uint32_t *found = &q->ids[i * GPUIR__IDS + number], held, all;
     if (*found == GPUIR__NO_TERM) continue;
-    status = gpuir__query_df(ix, i, *found, t, gpuir__query_record(q, i, number), &held, &all, err);
+    status = gpuir__query_df(ix, i, *found, t->text, t->len, gpuir__query_record(q, i, number), &held, &all, err);
     if (status) return status;
     if (!all) {
       *found = GPUIR__NO_TERM;
@@ -500,7 +587,7 @@ static int gpuir__prefix_next(gpuir__prefix_walks *w, gpuir__prefix_walk *found,
   for (i = 0; i < w->n && !status; i++) {
     gpuir__prefix_walk *l = &w->list[i];
     if (l->at >= l->end || gpuir__compare_bytes(l->term, l->len, found->term, found->len) != 0) continue;
-    status = gpuir__query_df(w->ix, l->leaf, l->at, w->t, &r, &held, &all, err);
+    status = gpuir__query_df(w->ix, l->leaf, l->at, w->t->text, w->t->len, &r, &held, &all, err);
     *postings += held;
     *df += all;
     if (++l->at < l->end) l->len = gpuir__term_get(w->ix->leaves[l->leaf].seg, l->at, l->term);
@@ -567,6 +654,7 @@ static int gpuir__query_look_all_up(gpuir_query *q, gpuir_error *err) {
   uint64_t postings = 0;
   unsigned i;
   int status = GPUIR_OK;
+  gpuir__free(&q->a, q->records, q->nrecords * q->ix->nleaves * sizeof *q->records);
   q->nrecords = q->n + (q->phrases ? q->phrases->nmembers : 0);
   q->records = (gpuir__record *)gpuir__alloc_zero(&q->a, q->nrecords * q->ix->nleaves * sizeof *q->records);
   if (!q->records) return gpuir__fail_nomem(err);
@@ -588,6 +676,121 @@ static int gpuir__query_look_all_up(gpuir_query *q, gpuir_error *err) {
     }
   }
   return status;
+}
+
+/* ---- which words are kept, where there are too many */
+
+/* Counts the documents of each choice: of the whole collection, so that every shard and segment chooses alike. */
+static int gpuir__choices_count(gpuir_query *q, gpuir_error *err) {
+  const gpuir__choices *c = q->choices;
+  gpuir__choice *list = gpuir__choices_list(c);
+  uint32_t *ids = (uint32_t *)gpuir__alloc(&q->a, c->n * sizeof *ids), held, all;
+  gpuir__looks looks;
+  gpuir__record r;
+  size_t leaf, i;
+  int status = GPUIR_OK;
+  if (!ids) return gpuir__fail_nomem(err);
+  for (leaf = 0; leaf < q->ix->nleaves && !status; leaf++) {
+    looks.n = 0;
+    for (i = 0; i < c->n; i++)
+      gpuir__looks_add(&looks, q->ix->leaves[leaf].seg, (const char *)c->bytes.data + list[i].at, list[i].len, &ids[i]);
+    gpuir__looks_end(&looks);
+    for (i = 0; i < c->n && !status; i++) {
+      if (ids[i] == GPUIR__NO_TERM) continue;
+      status = gpuir__query_df(q->ix, leaf, ids[i], (const char *)c->bytes.data + list[i].at, list[i].len, &r, &held,
+          &all, err);
+      list[i].df = (uint32_t)gpuir__min64((uint64_t)list[i].df + all, q->ix->collection);
+    }
+  }
+  gpuir__free(&q->a, ids, c->n * sizeof *ids);
+  return status;
+}
+
+/* A choice on its way to its rank. */
+typedef struct gpuir__ranked {
+  const char *word;
+  uint32_t df, number;
+  uint8_t len;
+} gpuir__ranked;
+
+/* Orders words from rare to frequent, which is by idf, the greatest first; equal ones by their bytes. Those that no
+ * document has come last. */
+static int gpuir__ranked_compare(const void *x, const void *y) {
+  const gpuir__ranked *a = (const gpuir__ranked *)x, *b = (const gpuir__ranked *)y;
+  if (a->df != b->df) return a->df - 1u < b->df - 1u ? -1 : 1;
+  return gpuir__compare_bytes((const uint8_t *)a->word, a->len, (const uint8_t *)b->word, b->len);
+}
+
+/* Says whether a query may have one more word. */
+static int gpuir__query_has_room(const gpuir_query *q, const char *word, size_t len, unsigned n, unsigned distinct,
+    int *is_new) {
+  unsigned i;
+  *is_new = 1;
+  for (i = 0; q->phrases && i < q->phrases->nmembers; i++)
+    if (gpuir__token_is(&q->phrases->members[i], word, len)) *is_new = 0;
+  return n < GPUIR_MAX_TERMS && distinct + (unsigned)*is_new <= GPUIR_MAX_TERMS;
+}
+
+/* Marks the rarest choices, as many as there is room for. */
+static int gpuir__choices_mark(const gpuir_query *q, gpuir_error *err) {
+  gpuir__choices *c = q->choices;
+  gpuir__choice *list = gpuir__choices_list(c);
+  gpuir__ranked *ranked = (gpuir__ranked *)gpuir__alloc(&q->a, c->n * sizeof *ranked);
+  unsigned n = c->fixed, distinct = c->distinct;
+  size_t i;
+  if (!ranked) return gpuir__fail_nomem(err);
+  for (i = 0; i < c->n; i++) {
+    ranked[i].word = (const char *)c->bytes.data + list[i].at;
+    ranked[i].len = list[i].len;
+    ranked[i].df = list[i].df;
+    ranked[i].number = (uint32_t)i;
+  }
+  qsort(ranked, c->n, sizeof *ranked, gpuir__ranked_compare);
+  for (i = 0; i < c->n; i++) {
+    int is_new, kept = gpuir__query_has_room(q, ranked[i].word, ranked[i].len, n, distinct, &is_new);
+    list[ranked[i].number].kept = (uint8_t)kept;
+    n += (unsigned)kept;
+    distinct += (unsigned)(kept && is_new);
+  }
+  gpuir__free(&q->a, ranked, c->n * sizeof *ranked);
+  return GPUIR_OK;
+}
+
+/* Chooses the words anew by their dfs: the query has them in the order of its text, behind its other terms. */
+static int gpuir__choices_keep(gpuir_query *q, gpuir_error *err) {
+  gpuir__choices *c = q->choices;
+  const gpuir__choice *list = gpuir__choices_list(c);
+  unsigned n = 0, i;
+  uint32_t j;
+  int status = gpuir__choices_mark(q, err);
+  if (status) return status;
+  for (i = 0; i < q->n; i++)
+    if (q->terms[i].negated || q->terms[i].kind != GPUIR__WORD) q->terms[n++] = q->terms[i];
+  q->n = n;
+  q->npositive = 0;
+  c->left.len = 0;
+  for (j = 0; j < c->n; j++) {
+    if (!list[j].kept) {
+      if (gpuir__buf_put(&q->a, &c->left, &j, sizeof j)) return gpuir__fail_nomem(err);
+      continue;
+    }
+    gpuir__query_term_make(&q->terms[q->n], GPUIR__WORD, 0, (const char *)c->bytes.data + list[j].at, list[j].len);
+    q->terms[q->n++].q = list[j].q;
+  }
+  if (c->left.len) q->mode = GPUIR_OR;
+  return GPUIR_OK;
+}
+
+GPUIR_API int gpuir_query_left_out(const gpuir_query *q, size_t i, const char **word, size_t *len) {
+  const gpuir__choice *x;
+  uint32_t number;
+  if (!q || !word || !len) return GPUIR_E_ARGUMENT;
+  if (!q->choices || i >= q->choices->left.len / sizeof number) return GPUIR_E_NOT_FOUND;
+  memcpy(&number, q->choices->left.data + i * sizeof number, sizeof number);
+  x = &gpuir__choices_list(q->choices)[number];
+  *word = (const char *)q->choices->bytes.data + x->at;
+  *len = x->len;
+  return GPUIR_OK;
 }
 
 /* Writes how phrases and prefixes are written: "a phrase", prefi*. */
@@ -648,8 +851,16 @@ static int gpuir__query_weigh(gpuir_query *q, gpuir_error *err) {
 
 /* Looks the terms up and weighs them. */
 static int gpuir__query_resolve(gpuir_query *q, gpuir_error *err) {
-  int status;
+  int status = GPUIR_OK;
+  if (q->choices) {
+    q->choices->fixed = q->n;
+    q->choices->distinct = q->distinct;
+    status = gpuir__choices_count(q, err);
+    if (!status) status = gpuir__choices_keep(q, err);
+  }
+  if (status) return status;
   gpuir__query_part(q);
+  if (q->choices && !q->npositive) return gpuir__query_crowded(err);
   if (!q->npositive) return gpuir__fail(err, GPUIR_E_QUERY, 0, "the query has no positive term");
   if (gpuir__query_name(q)) return gpuir__fail_nomem(err);
   status = gpuir__query_look_all_up(q, err);
@@ -659,28 +870,61 @@ static int gpuir__query_resolve(gpuir_query *q, gpuir_error *err) {
 /* ---- what a shard is told of terms */
 
 /* Returns term number i of those whose df a query's weights come from: the members of its phrases, then its terms; NULL
- * behind the last. */
+ * behind the last. Where words are left out, choices stand behind these. */
 static gpuir__query_term *gpuir__query_counted(gpuir_query *q, size_t i) {
   const size_t nmembers = q->phrases ? q->phrases->nmembers : 0;
+  unsigned t;
   if (i < nmembers) return &q->phrases->members[i];
-  return i - nmembers < q->n ? &q->terms[i - nmembers] : NULL;
+  i -= nmembers;
+  if (!q->choices) return i < q->n ? &q->terms[i] : NULL;
+  for (t = 0; t < q->n; t++)
+    if ((q->terms[t].negated || q->terms[t].kind != GPUIR__WORD) && !i--) return &q->terms[t];
+  return NULL;
 }
 
 GPUIR_API size_t gpuir_query_dfs(const gpuir_query *q, uint32_t *dfs, size_t cap) {
   size_t n, i;
   if (!q) return 0;
-  n = (q->phrases ? q->phrases->nmembers : 0) + (size_t)q->n;
+  n = (q->phrases ? q->phrases->nmembers : 0) + (size_t)(q->choices ? q->choices->fixed : q->n);
   for (i = 0; dfs && i < n && i < cap; i++) {
     const gpuir__query_term *t = gpuir__query_counted((gpuir_query *)(uintptr_t)q, i);
     dfs[i] = t->kind == GPUIR__PHRASE ? 0 : t->df;
   }
-  return n;
+  if (!q->choices) return n;
+  for (i = 0; dfs && i < q->choices->n && n + i < cap; i++) dfs[n + i] = gpuir__choices_list(q->choices)[i].df;
+  return n + q->choices->n;
+}
+
+/* Chooses a query's words by dfs[0..n), those of its choices, and looks them up. */
+static int gpuir__query_choose(gpuir_query *q, const uint32_t *dfs, gpuir_error *err) {
+  gpuir__choice *list = gpuir__choices_list(q->choices);
+  size_t i;
+  unsigned t;
+  int status;
+  for (i = 0; i < q->choices->n; i++) list[i].df = (uint32_t)gpuir__min64(dfs[i], q->ix->collection);
+  status = gpuir__choices_keep(q, err);
+  if (status) return status;
+  gpuir__query_part(q);
+  status = gpuir__query_look_all_up(q, err);
+  for (i = 0, t = 0; t < q->n && !status; t++) {
+    if (q->terms[t].negated || q->terms[t].kind != GPUIR__WORD) continue;
+    while (!list[i].kept) i++;
+    q->terms[t].df = list[i++].df;
+    q->terms[t].idf = gpuir__idf(q->ix->collection, q->terms[t].df);
+  }
+  return status;
 }
 
 GPUIR_API int gpuir_query_weigh(gpuir_query *q, const uint32_t *dfs, size_t n, gpuir_error *err) {
   size_t i;
+  int status;
   if (!q || !dfs || n != gpuir_query_dfs(q, NULL, 0))
     return gpuir__refuse(err, "gpuir_query_weigh: NULL argument, or another number of terms than the query's");
+  if (q->choices) {
+    n -= q->choices->n;
+    status = gpuir__query_choose(q, dfs + n, err);
+    if (status) return status;
+  }
   for (i = 0; i < n; i++) {
     gpuir__query_term *t = gpuir__query_counted(q, i);
     if (t->kind == GPUIR__PHRASE) { /* its members stand before all terms */
@@ -729,6 +973,7 @@ GPUIR_API void gpuir_query_destroy(gpuir_query *query) {
     gpuir_allocator a = query->a;
     gpuir__buf_free(&a, &query->names);
     gpuir__free(&a, query->phrases, sizeof *query->phrases);
+    gpuir__choices_free(&a, query->choices);
     gpuir__free(&a, query->records, query->nrecords * query->ix->nleaves * sizeof *query->records);
     gpuir__free(&a, query, query->size);
   }
@@ -761,14 +1006,32 @@ static int gpuir__query_describe(gpuir_query *q, const gpuir_query_desc *desc, g
 static gpuir_query *gpuir__query_fit(gpuir_query *q) {
   const size_t head = (offsetof(gpuir_query, terms) + q->n * sizeof q->terms[0] + 7) & ~(size_t)7,
                ids = q->size - sizeof *q;
-  gpuir_query *fit = (gpuir_query *)gpuir__alloc(&q->a, head + ids);
-  if (!fit) return q;
+  gpuir_query *fit = q->choices ? NULL : (gpuir_query *)gpuir__alloc(&q->a, head + ids);
+  if (!fit) return q; /* of one with choices the number of terms may change */
   memcpy((void *)fit, q, offsetof(gpuir_query, terms) + q->n * sizeof q->terms[0]);
   fit->ids = (uint32_t *)(void *)((char *)fit + head);
   fit->size = head + ids;
   memcpy(fit->ids, q->ids, ids);
   gpuir__free(&q->a, q, q->size);
   return fit;
+}
+
+/* Makes terms of a query's text. One with too many words gets them as choices, if it may leave some out. */
+static int gpuir__query_read(gpuir_query *q, const gpuir_query_desc *desc, gpuir__analyzer *analyzer, const char *text,
+    size_t len, gpuir_error *err) {
+  gpuir_error why;
+  int status;
+  memset(&why, 0, sizeof why);
+  status = gpuir__query_words(q, analyzer, text, len, &why);
+  if (status == GPUIR_E_TERMS && desc && desc->keep_rarest && q->mode != GPUIR_AND) {
+    q->n = q->distinct = q->nphrases = q->nprefixes = 0;
+    q->names.len = 0;
+    if (q->phrases) q->phrases->nmembers = q->phrases->ntokens = 0;
+    q->choices = (gpuir__choices *)gpuir__alloc_zero(&q->a, sizeof *q->choices);
+    return q->choices ? gpuir__query_words(q, analyzer, text, len, err) : gpuir__fail_nomem(err);
+  }
+  if (status && err) *err = why;
+  return status;
 }
 
 GPUIR_API int gpuir_query_parse(const gpuir_index *ix, const gpuir_query_desc *desc, const char *text, size_t len,
@@ -790,7 +1053,7 @@ GPUIR_API int gpuir_query_parse(const gpuir_index *ix, const gpuir_query_desc *d
     q->size = size;
     q->ids = (uint32_t *)(void *)(q + 1);
     status = gpuir__query_describe(q, desc, err);
-    if (!status) status = gpuir__query_words(q, analyzer, text, len, err);
+    if (!status) status = gpuir__query_read(q, desc, analyzer, text, len, err);
     if (!status) status = gpuir__query_resolve(q, err);
   } else {
     status = gpuir__fail_nomem(err);

@@ -11,6 +11,7 @@ typedef struct query {
   mpi_search search;
   cli_gpu gpu;
   const char *folder, *tag, *topics;
+  size_t shortened; /* queries that do without some of their words */
   uint64_t k, batch, threads;
   float k1, b;
   int has_k, has_mode, has_k1, has_b, form, ids, backend, many, failed;
@@ -96,6 +97,8 @@ static const char *next_name(query *q, const uint64_t *firsts, uint32_t docid, u
 /* Prints the answers to the first rank's queries from number `from` on. */
 static void print_answers(query *q, size_t from, const mpi_batch *b, const gpuir_hit *hits, const gpuir_error *err,
     const uint64_t *firsts) {
+  const char *word;
+  size_t len;
   for (size_t i = 0; i < b->n; i++) {
     const char *id = q->qs.ids[from + i];
     if (b->statuses[i]) {
@@ -104,12 +107,13 @@ static void print_answers(query *q, size_t from, const mpi_batch *b, const gpuir
       cli_error("%s: query %s: %s", q->folder, id, cause);
       continue;
     }
+    q->shortened += b->queries[i] && !gpuir_query_left_out(b->queries[i], 0, &word, &len);
     if (q->form == FORM_HUMAN && q->many) cli_print_question(id, b->texts[i], b->lens[i]);
     for (size_t j = 0; j < q->search.k && hits[i * q->search.k + j].score; j++) {
       const gpuir_hit hit = hits[i * q->search.k + j];
-      uint32_t len;
-      const char *name = next_name(q, firsts, hit.docid, &len);
-      cli_print_hit(q->form, q->form == FORM_TSV && !q->many ? NULL : id, j + 1, hit, name, len, q->tag);
+      uint32_t n;
+      const char *name = next_name(q, firsts, hit.docid, &n);
+      cli_print_hit(q->form, q->form == FORM_TSV && !q->many ? NULL : id, j + 1, hit, name, n, q->tag);
       q->hits_total++;
     }
   }
@@ -265,6 +269,7 @@ int mpi_query(int argc, char **argv) {
   if (q.form == FORM_TREC && !q.has_mode) q.search.desc.mode = GPUIR_OR;
   if (q.form == FORM_TREC && !q.has_k) q.k = 1000;
   if (q.topics || q.form == FORM_TREC) q.search.desc.no_operators = 1;
+  q.search.desc.keep_rarest = 1;
   q.places = (int *)cli_resize(NULL, (size_t)mpi_ranks, sizeof *q.places);
   code = open_search(&q, &searcher);
   if (!code) code = read_queries(&q, &a);
@@ -272,6 +277,7 @@ int mpi_query(int argc, char **argv) {
     firsts = (uint64_t *)cli_resize(NULL, (size_t)mpi_ranks, sizeof *firsts);
     MPI_Gather(&q.shard.place.first, 1, MPI_UINT64_T, firsts, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
     run_queries(&q, firsts);
+    cli_tell_shortened(q.shortened);
     if (q.failed || q.search.failures || (!mpi_rank && !q.many && !q.hits_total)) code = CLI_FAIL;
     code = cli_finish(code);
   }

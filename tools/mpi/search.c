@@ -266,11 +266,14 @@ static int visit(mpi_search *s, mpi_guest *g) {
 static int parse_for(const asked *a, const mpi_guest *g, size_t i, gpuir_query **q) {
   const mpi_batch *b = a->b;
   gpuir_query_desc desc = a->s->desc;
-  uint32_t dfs[GPUIR_MAX_QUERY_DFS];
-  const size_t n = gpuir_query_dfs(a->queries[i], dfs, GPUIR_MAX_QUERY_DFS);
+  const size_t n = gpuir_query_dfs(a->queries[i], NULL, 0);
+  uint32_t *dfs = (uint32_t *)cli_resize(NULL, n, sizeof *dfs);
+  (void)gpuir_query_dfs(a->queries[i], dfs, n);
   desc.mode = b->mode;
-  const int status = gpuir_query_parse(g->index, &desc, b->texts[a->places[i]], b->lens[a->places[i]], q, NULL);
-  return status ? status : gpuir_query_weigh(*q, dfs, n, NULL);
+  int status = gpuir_query_parse(g->index, &desc, b->texts[a->places[i]], b->lens[a->places[i]], q, NULL);
+  if (!status) status = gpuir_query_weigh(*q, dfs, n, NULL);
+  free(dfs);
+  return status;
 }
 
 /* Searches queries [from, to) of another rank's shard. */
@@ -376,26 +379,41 @@ void mpi_ask(mpi_search *s, const mpi_batch *b, gpuir_hit *hits, int everywhere)
   free(a.statuses);
 }
 
-/* Asks anew, by OR, for those queries of a batch of which AND found less than k hits. */
-static void answer_or(mpi_search *s, const mpi_batch *b, gpuir_hit *hits) {
+/* Puts the query that was asked by OR in place of one that is too long for AND. */
+static void take_over(mpi_batch *b, size_t i, mpi_batch *some, size_t j, gpuir_error *err, const gpuir_error *again) {
+  if (b->queries[i] || b->statuses[i] != GPUIR_E_TERMS) return;
+  b->queries[i] = some->queries[j];
+  b->statuses[i] = some->statuses[j];
+  some->queries[j] = NULL;
+  if (err) err[i] = again[j];
+}
+
+/* Asks anew, by OR, for those queries of a batch of which AND found less than k hits, or which are too long for it. */
+static void answer_or(mpi_search *s, mpi_batch *b, gpuir_hit *hits, gpuir_error *err) {
   mpi_batch some;
   size_t *which = (size_t *)cli_resize(NULL, b->n, sizeof *which);
   memset(&some, 0, sizeof some);
   some.texts = (char **)cli_resize(NULL, b->n, sizeof *some.texts);
   some.lens = (size_t *)cli_resize(NULL, b->n, sizeof *some.lens);
   for (size_t i = 0; i < b->n; i++) {
-    if (!b->queries[i] || hits[(i + 1) * s->k - 1].score) continue;
+    if (b->queries[i] ? hits[(i + 1) * s->k - 1].score != 0 : b->statuses[i] != GPUIR_E_TERMS) continue;
     which[some.n] = i;
     some.texts[some.n] = b->texts[i];
     some.lens[some.n++] = b->lens[i];
   }
   if (some.n) {
     gpuir_hit *again = (gpuir_hit *)cli_resize(NULL, some.n * s->k, sizeof *again);
-    mpi_parse(s, &some, GPUIR_OR, NULL);
+    gpuir_error *why = (gpuir_error *)cli_resize(NULL, some.n, sizeof *why);
+    memset(why, 0, some.n * sizeof *why);
+    mpi_parse(s, &some, GPUIR_OR, why);
     mpi_ask(s, &some, again, 1);
-    for (size_t i = 0; i < some.n; i++) memcpy(hits + which[i] * s->k, again + i * s->k, s->k * sizeof *hits);
+    for (size_t i = 0; i < some.n; i++) {
+      memcpy(hits + which[i] * s->k, again + i * s->k, s->k * sizeof *hits);
+      take_over(b, which[i], &some, i, err, why);
+    }
     mpi_batch_free(&some);
     free(again);
+    free(why);
   }
   free(some.texts);
   free(some.lens);
@@ -405,5 +423,5 @@ static void answer_or(mpi_search *s, const mpi_batch *b, gpuir_hit *hits) {
 void mpi_answer(mpi_search *s, mpi_batch *b, gpuir_hit *hits, gpuir_error *err) {
   mpi_parse(s, b, s->desc.mode == GPUIR_ANDOR ? GPUIR_AND : s->desc.mode, err);
   mpi_ask(s, b, hits, 1);
-  if (s->desc.mode == GPUIR_ANDOR) answer_or(s, b, hits);
+  if (s->desc.mode == GPUIR_ANDOR) answer_or(s, b, hits, err);
 }
