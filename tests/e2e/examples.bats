@@ -39,7 +39,7 @@ needs_mount() { [ -z "$no_mount" ] || skip "$no_mount"; }
 @test "minimal.c: what is wrong with a query or an index" {
   run "$build/examples/minimal" "$index" "-computer"
   [ "$status" -eq 1 ]
-  [[ $output == "minimal: the query has no positive term" ]]
+  [[ $output == "minimal: '-computer' only says what is not to be there: add a word that is" ]]
   run "$build/examples/minimal" "$root/README.md" computer
   [ "$status" -eq 1 ]
   [[ $output == "minimal: "*"README.md"*"not a gpuir index"* ]]
@@ -125,7 +125,7 @@ by_its_comment() {
   [ "${lines[9]}" = "zzzz" ]
   [ "${#lines[@]}" -eq 10 ]
   # shellcheck disable=SC2154 # stderr is set by run
-  [ "$stderr" = "embed: -dog: the query has no positive term" ]
+  [ "$stderr" = "embed: -dog: '-dog' only says what is not to be there: add a word that is" ]
   run "$build/examples/embed" "$index" and wolf
   [ "$status" -eq 0 ]
 }

@@ -958,6 +958,19 @@ EOF
   [ "$(gpuir explain --mode or x 0 common "$words" | grep -c ' w0')" -ge 64 ]
 }
 
+@test "a query without a word to look for says in a user's words why" {
+  printf 'a text\n' >texts
+  gpuir index -q --stop english --lines texts -o x
+  fails 1 "gpuir: x: '>>>' holds no word: no letter, no digit" gpuir query x '>>>'
+  fails 1 "x: the query is empty: it needs a word to look for" gpuir query x ' '
+  fails 1 "x: '-text -a' only says what is not to be there: add a word that is" gpuir query x -text -a
+  fails 1 "x: 'the \"of a\"' has only stop words, which the index leaves out" gpuir query x 'the "of a"'
+  fails 1 "xxx' has only words of more than 255 bytes" gpuir query x "$(printf 'x%.0s' {1..256})"
+  # a long one is cut, but no character
+  fails 1 "x: '!$(printf '\xc2\xa1%.0s' {1..29})' holds no word" gpuir query x "!$(printf '\xc2\xa1%.0s' {1..40})"
+  fails 1 "a phrase of the query has more than 64 words" gpuir query --mode or x "\"$(seq -s ' ' 70)\""
+}
+
 @test "topics" {
   cat >trec <<'END'
 <top>

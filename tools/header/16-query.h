@@ -849,8 +849,37 @@ static int gpuir__query_weigh(gpuir_query *q, gpuir_error *err) {
   return GPUIR_OK;
 }
 
+static int gpuir__token_count(void *sink, const char *token, size_t len, unsigned advance) {
+  (void)token, (void)len, (void)advance;
+  ++*(unsigned *)sink;
+  return GPUIR_OK;
+}
+
+/* Says why a query's text names nothing to look for. */
+static int gpuir__query_nothing(const gpuir_query *q, gpuir__analyzer *an, const char *text, size_t len,
+    gpuir_error *err) {
+  const int filtered = an->filtered;
+  unsigned words = 0;
+  uint64_t dropped = 0;
+  int n;
+  while (len && gpuir__is_space(text[0])) text++, len--;
+  while (len && gpuir__is_space(text[len - 1])) len--;
+  if (!len) return gpuir__fail(err, GPUIR_E_QUERY, 0, "the query is empty: it needs a word to look for");
+  for (n = (int)gpuir__min64(len, 60); n && (size_t)n < len && ((uint8_t)text[n] & 0xc0) == 0x80;) n--;
+  if (q->n)
+    return gpuir__fail(err, GPUIR_E_QUERY, 0, "'%.*s' only says what is not to be there: add a word that is", n, text);
+  an->filtered = 0;
+  (void)gpuir__analyze(an, text, len, gpuir__token_count, &words, &dropped);
+  an->filtered = filtered;
+  if (words)
+    return gpuir__fail(err, GPUIR_E_QUERY, 0, "'%.*s' has only stop words, which the index leaves out", n, text);
+  if (dropped)
+    return gpuir__fail(err, GPUIR_E_QUERY, 0, "'%.*s' has only words of more than %d bytes", n, text, GPUIR_MAX_TERM);
+  return gpuir__fail(err, GPUIR_E_QUERY, 0, "'%.*s' holds no word: no letter, no digit", n, text);
+}
+
 /* Looks the terms up and weighs them. */
-static int gpuir__query_resolve(gpuir_query *q, gpuir_error *err) {
+static int gpuir__query_resolve(gpuir_query *q, gpuir__analyzer *an, const char *text, size_t len, gpuir_error *err) {
   int status = GPUIR_OK;
   if (q->choices) {
     q->choices->fixed = q->n;
@@ -861,7 +890,7 @@ static int gpuir__query_resolve(gpuir_query *q, gpuir_error *err) {
   if (status) return status;
   gpuir__query_part(q);
   if (q->choices && !q->npositive) return gpuir__query_crowded(err);
-  if (!q->npositive) return gpuir__fail(err, GPUIR_E_QUERY, 0, "the query has no positive term");
+  if (!q->npositive) return gpuir__query_nothing(q, an, text, len, err);
   if (gpuir__query_name(q)) return gpuir__fail_nomem(err);
   status = gpuir__query_look_all_up(q, err);
   return status ? status : gpuir__query_weigh(q, err);
@@ -1054,7 +1083,7 @@ GPUIR_API int gpuir_query_parse(const gpuir_index *ix, const gpuir_query_desc *d
     q->ids = (uint32_t *)(void *)(q + 1);
     status = gpuir__query_describe(q, desc, err);
     if (!status) status = gpuir__query_read(q, desc, analyzer, text, len, err);
-    if (!status) status = gpuir__query_resolve(q, err);
+    if (!status) status = gpuir__query_resolve(q, analyzer, text, len, err);
   } else {
     status = gpuir__fail_nomem(err);
   }
