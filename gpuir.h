@@ -367,6 +367,7 @@ typedef struct gpuir_index_info {
   const char *freq_codec;
   const char *description; /* of the corpus, as given to the builder */
   const char *filters; /* that made texts of sources, as given to the builder */
+  const char *reading; /* how texts were made of sources, as given to the builder */
   const char *order; /* of the documents, as given to the builder; "unknown" when it was not */
   uint64_t generation; /* of a live index: the number of commits; of a file 0 */
   uint64_t content; /* of a live index: the number of commits that changed its documents; of a file 0 */
@@ -397,6 +398,7 @@ typedef struct gpuir_doc {
    * 0: not known. */
   uint64_t source_offset, source_bytes;
   uint64_t hash; /* XXH3-64 of these bytes or, where they are not known, of the text; 0: not known */
+  uint32_t form; /* how the text was made of these bytes, as given to the builder; 0: they are the text */
   const char *text; /* stored text, or NULL */
   size_t text_len;
   uint32_t length; /* tokens */
@@ -504,6 +506,9 @@ typedef struct gpuir_builder_desc {
   /* Which programs made texts of sources that are none: for each ending of a name the program with its arguments, as
    * in "pdf=pdftotext - -", separated by tabs; one line, never interpreted. NULL: "" */
   const char *filters;
+  /* What else was chosen of how texts were made of sources, such as the members of records that are text: one line,
+   * never interpreted. NULL: "" */
+  const char *reading;
   /* The order in which documents come, named in at most 63 bytes: "original" (the collection's), "bisect" ...; never
    * interpreted. NULL: not known */
   const char *order;
@@ -514,7 +519,8 @@ typedef struct gpuir_builder_desc {
    * 0: the default (none); GPUIR_DENSE_NONE: no list. */
   int dense;
   /* An open index whose analyzer is taken in place of `analyzer`, and from which come the codecs, k1, b, the
-   * description, the filters and the order that are not given here. Needed only while the builder is created. NULL:
+   * description, the filters, the reading and the order that are not given here. Needed only while the builder is
+   * created. NULL:
    * none. */
   const gpuir_index *like;
   /* Called from the adding thread now and then; not 0 stops with GPUIR_E_CANCELLED. */
@@ -534,6 +540,9 @@ typedef struct gpuir_doc_desc {
   /* See gpuir_doc. The library itself takes that of a text which is as long as source_bytes, or has no known place in
    * a source; this one is for all others: a record that is not the text, or a document copied without its text. */
   uint64_t hash;
+  /* How the text was made of the bytes of the source, in numbers of the caller's, never interpreted; 0: they are the
+   * text, or nobody can make it again. It counts only with a source. */
+  uint32_t form;
 } gpuir_doc_desc;
 
 typedef struct gpuir_term_freq {
@@ -776,21 +785,27 @@ typedef struct gpuir_query gpuir_query;
  * unknown positive term makes AND empty.
  *
  * Only at the start of a word '"' or '-"' opens a phrase, which the next '"' closes; what follows begins a new word.
- * Only a last '*' behind a letter or digit makes a prefix of the word's last token, which is neither stopped nor
- * stemmed: it stands for all terms that begin with it and, where terms are stems, for its own stem as well. All else is literal: ( ) ~ : + AND OR NOT have no meaning. A phrase of one token is that word; one with an
- * unknown term is unknown. The distinct terms, those of phrases included, are at most GPUIR_MAX_TERMS, and so are a
- * phrase's tokens.
+ * Only a last '*' behind a character of the word's last token makes a prefix of it, which is neither stopped nor
+ * stemmed: it stands for all terms that begin with it and, where terms are stems, for its own stem as well. All else is
+ * literal: ( ) ~ : + AND OR NOT have no meaning. A phrase of one token is that word; one with an unknown term is
+ * unknown.
+ *
+ * What is counted up to GPUIR_MAX_TERMS: the distinct terms and prefixes, those of phrases included; and the query's
+ * words, prefixes and phrases, where one that is both wanted and negated counts twice, and unknown ones count too. A
+ * phrase has at most so many tokens.
  *
  * The text is any bytes and is not kept. Where documents were deleted, it counts those that hold each term: a
  * millisecond for some 2 million postings, once a process and file.
- * Errors: ARGUMENT, TERMS, RANGE, NOMEM; QUERY without a positive term, or for a quote that is not closed (err->offset
- * is the quote's in the text); LIMIT for prefixes whose terms have too many postings, before any is read;
- * UNSUPPORTED for a phrase in an index built without positions; FORMAT for a damaged list. */
+ * Errors, of several the first in the text, and those of the whole query last: ARGUMENT, TERMS, RANGE, NOMEM; QUERY
+ * without a positive term, or for a quote that is not closed (err->offset is the quote's in the text); LIMIT for
+ * prefixes whose terms have too many postings, before any is read; UNSUPPORTED for a phrase in an index built without
+ * positions; FORMAT for a damaged list. */
 GPUIR_API int gpuir_query_parse(const gpuir_index *index, const gpuir_query_desc *desc, const char *text, size_t len,
     gpuir_query **query, gpuir_error *err);
 GPUIR_API void gpuir_query_destroy(gpuir_query *query);
-/* Tells which words no live document has: the i-th of the query's positive words, prefixes (lik*) and words of phrases,
- * as terms; *term lives as long as the query. Errors: ARGUMENT; NOT_FOUND behind the last. Thread-safe. */
+/* Tells which words no live document has: the i-th of the query's positive words, prefixes (lik*) and words of positive
+ * phrases, each once, as terms; *term lives as long as the query. Errors: ARGUMENT; NOT_FOUND behind the last.
+ * Thread-safe. */
 GPUIR_API int gpuir_query_unknown(const gpuir_query *query, size_t i, const char **term, size_t *len);
 /* Tells which words a query does without: the i-th of them, in the order of its text, as a term; *word lives as long as
  * the query. There are some only if it was to keep the rarest (gpuir_query_desc.keep_rarest) and has too many terms.
@@ -832,7 +847,8 @@ typedef struct gpuir_near_term {
 /* Finds the terms of live documents that are most like a word, which is taken as it is. A term may be one error away,
  * or two from a word of six characters or more, if both begin with the same character. Of the terms that begin with
  * another one it finds those in which a letter of a to z or a digit stands for the word's first character or before it,
- * or in which that is left out or swapped with the second. Writes the *n <= cap best: the nearest, of these the most
+ * or in which that is left out or swapped with the second; no second error may follow then, and of a word of one
+ * character there are none. Writes the *n <= cap best: the nearest, of these the most
  * frequent. Takes time by the number of terms that begin with the word's first character. Thread-safe.
  * Errors: ARGUMENT, FORMAT, NOMEM, UNSUPPORTED (see gpuir_term_count). */
 GPUIR_API int gpuir_terms_near(const gpuir_index *index, const char *term, size_t len, gpuir_near_term *found,
@@ -947,7 +963,8 @@ typedef struct gpuir_explain_term {
 } gpuir_explain_term;
 
 /* Why a document scores what it does: score = sum of q * c, c = max(1, round(W*tf / (tf + K))),
- * W = idf*(k1+1)*2^20, K = k1*(1-b) + k1*b*length/average_length. */
+ * W = idf*(k1+1)*2^20, in double of the floats idf and k1 and rounded to a float, and
+ * K = k1*(1-b) + k1*b*length/average_length. */
 typedef struct gpuir_explanation {
   int matches; /* the document matches the query (ANDOR: as AND) */
   uint32_t score; /* 0 when it does not match */
@@ -967,8 +984,8 @@ GPUIR_API int gpuir_explain(gpuir_searcher *searcher, const gpuir_query *query, 
 /* ========
  * [api-passages]  the places of a text that answer a query
  *
- * A passage is a range of a text, of whole lines where these are short, otherwise of sentences or of words. Which ones
- * are best is said by the query's words that they hold, what these weigh (their idf) and how close together they stand.
+ * A passage is a range of a text, of whole lines where these have at most 400 bytes, otherwise of sentences or of
+ * words. Which ones are best is said by the query's words that they hold, what these weigh (their idf) and how close together they stand.
  * The first passage is the best one; each further one is the best for the words that those before it do not show. So
  * without a budget every word of the query that the text holds is shown, and with one the dearest come first.
  *
@@ -9403,6 +9420,7 @@ enum {
   GPUIR__O_LINES, /* last_line - first_line */
   GPUIR__O_OFFSET,
   GPUIR__O_BYTES,
+  GPUIR__O_FORM, /* earlier versions wrote no such column: its width is 0 then */
   GPUIR__O_COUNT
 };
 #define GPUIR__ORIGINS_HEAD 8u
@@ -9455,6 +9473,7 @@ typedef struct gpuir__index_dense {
   KEY(tool, 1, 0) \
   KEY(description, 1, 0) \
   KEY(filters, 0, 1) \
+  KEY(reading, 0, 1) \
   KEY(order, 0, 0) \
   KEY(store, 0, 1) \
   KEY(positions, 0, 1) \
@@ -9998,17 +10017,23 @@ static int gpuir__writer_put_origin(gpuir__writer *w, const gpuir_doc_desc *doc,
     origin.of[GPUIR__O_LINES] = (uint32_t)(doc->last_line - doc->first_line);
     origin.of[GPUIR__O_OFFSET] = doc->source_offset;
     origin.of[GPUIR__O_BYTES] = doc->source_bytes;
+    origin.of[GPUIR__O_FORM] = doc->form;
     for (i = 0; i < GPUIR__O_COUNT; i++) w->origins.of[i] |= origin.of[i];
     w->has[GPUIR__P_ORIGINS] = 1;
   }
   return gpuir__spool_put(&w->spool[GPUIR__W_ORIGINS], &origin, sizeof origin, err);
 }
 
+/* Returns whether the bytes of the source, as far as they are known, are the text itself. */
+static inline int gpuir__is_own_text(const gpuir_doc_desc *doc, size_t text_len) {
+  if (!doc->source_len || !(doc->source_offset || doc->source_bytes)) return 1;
+  return !doc->form && doc->source_bytes == text_len;
+}
+
 /* Appends the document's hash: that of its text, if that is what stands in the source. */
 static int gpuir__writer_put_hash(gpuir__writer *w, const gpuir_doc_desc *doc, const char *text, size_t text_len,
     gpuir_error *err) {
-  const int is_text = !doc->source_len || !(doc->source_offset || doc->source_bytes) || doc->source_bytes == text_len;
-  const uint64_t hash = is_text && text_len ? gpuir__hash(text, text_len, 0) : doc->hash;
+  const uint64_t hash = gpuir__is_own_text(doc, text_len) && text_len ? gpuir__hash(text, text_len, 0) : doc->hash;
   if (hash) w->has[GPUIR__P_HASHES] = 1;
   return gpuir__writer_put64(w, GPUIR__W_HASHES, hash, err);
 }
@@ -11130,6 +11155,7 @@ static int gpuir__segment_origin(const gpuir__segment *ix, uint32_t docid, gpuir
   doc->last_line = doc->first_line + (uint32_t)o.of[GPUIR__O_LINES];
   doc->source_offset = o.of[GPUIR__O_OFFSET];
   doc->source_bytes = o.of[GPUIR__O_BYTES];
+  doc->form = (uint32_t)o.of[GPUIR__O_FORM];
   if (doc->source_bytes > UINT64_MAX - doc->source_offset) return GPUIR_E_FORMAT;
   return s[GPUIR__S_STEMS] ? gpuir__join_name(ix, (uint32_t)(source - 1), doc) : GPUIR_OK;
 }
@@ -11692,7 +11718,7 @@ static int gpuir__verify_documents(const gpuir__segment *ix, gpuir_error *err) {
       return gpuir__bad(ix, err, origins->offset + GPUIR__ORIGINS_HEAD + i * gpuir__origins_row(ix),
           "a document's source is none, or does not fit its name or the place in it");
     if (!doc.text_len || !doc.hash || gpuir__hash(doc.text, doc.text_len, 0) == doc.hash) continue;
-    if (doc.source_bytes == doc.text_len || !(doc.source_offset || doc.source_bytes))
+    if ((!doc.form && doc.source_bytes == doc.text_len) || !(doc.source_offset || doc.source_bytes))
       return gpuir__bad(ix, err, ix->section[GPUIR__S_HASHES]->offset + i * 8,
           "a document's hash is not that of its text");
   }
@@ -12191,6 +12217,7 @@ GPUIR__COLD GPUIR_API int gpuir_index_get_info(const gpuir_index *ix, gpuir_inde
   info->freq_codec = first->meta.freq_codec;
   info->description = first->meta.description;
   info->filters = first->meta.filters;
+  info->reading = first->meta.reading;
   info->order = *first->meta.order ? first->meta.order : "unknown";
   info->tool = first->meta.tool;
   info->has_text = first->section[GPUIR__S_TEXT] != NULL;
@@ -13466,8 +13493,8 @@ enum { GPUIR__EMPTY, GPUIR__FROM_TEXT, GPUIR__FROM_DOCS, GPUIR__FROM_LISTS };
 
 /* What gpuir_builder_create was asked for. */
 typedef struct gpuir__builder_settings {
-  char *stop_words, *description, *filters;
-  size_t stop_size, description_size, filters_size;
+  char *stop_words, *description, *filters, *reading;
+  size_t stop_size, description_size, filters_size, reading_size;
   char spec[256]; /* of the analyzer */
   gpuir__tokenizer own;
   gpuir__pool *pool; /* analyzers come from it and go back; NULL: they are made */
@@ -14367,6 +14394,7 @@ static int gpuir__builder_write_all(gpuir_builder *b, gpuir_build_report *report
   meta.tool = "gpuir " GPUIR__VERSION;
   meta.description = b->set.description;
   meta.filters = b->set.filters;
+  meta.reading = b->set.reading;
   meta.order = b->set.order;
   meta.store = b->set.store_text ? "1" : "";
   meta.positions = b->set.positions ? "1" : "";
@@ -14426,6 +14454,7 @@ GPUIR__COLD GPUIR_API void gpuir_builder_destroy(gpuir_builder *builder) {
   gpuir__free(&b->a, b->set.stop_words, b->set.stop_size);
   gpuir__free(&b->a, b->set.description, b->set.description_size);
   gpuir__free(&b->a, b->set.filters, b->set.filters_size);
+  gpuir__free(&b->a, b->set.reading, b->set.reading_size);
   base = b->counter.base;
   gpuir__free(&base, b, sizeof *b);
 }
@@ -14488,7 +14517,8 @@ static int gpuir__builder_texts(gpuir_builder *b, const gpuir_builder_desc *desc
   b->set.description =
       gpuir__builder_text(b, desc->description, meta ? meta->description : NULL, &b->set.description_size);
   b->set.filters = gpuir__builder_text(b, desc->filters, meta ? meta->filters : NULL, &b->set.filters_size);
-  if (!b->set.stop_words || !b->set.description || !b->set.filters) return gpuir__fail_nomem(err);
+  b->set.reading = gpuir__builder_text(b, desc->reading, meta ? meta->reading : NULL, &b->set.reading_size);
+  if (!b->set.stop_words || !b->set.description || !b->set.filters || !b->set.reading) return gpuir__fail_nomem(err);
   gpuir__builder_squeeze(b->set.stop_words);
   return GPUIR_OK;
 }
@@ -15341,6 +15371,7 @@ typedef struct gpuir__word {
   int negated;
   unsigned tokens; /* so far */
   uint64_t dropped; /* by the analyzer, when the last token came */
+  size_t end; /* where in the text the last token ends, where that is asked for */
   uint8_t len; /* of a prefix the last token, of a phrase the first, which wait for the next one */
   char text[GPUIR_MAX_TERM];
 } gpuir__word;
@@ -15583,9 +15614,34 @@ static int gpuir__query_phrase(gpuir__word *word) {
   return GPUIR_OK;
 }
 
-/* Says whether a '*' behind this byte makes a prefix: an ASCII letter or digit, or a part of another character. */
-static inline int gpuir__is_letter(char c) {
-  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c & 0x80);
+/* Notes where a token ends in its text. */
+static int gpuir__token_end(void *word, const char *token, size_t len, unsigned advance) {
+  gpuir__word *w = (gpuir__word *)word;
+  (void)token;
+  (void)len;
+  (void)advance;
+  w->end = w->analyzer->end;
+  return GPUIR_OK;
+}
+
+/* Says whether a word ends with text[0..len), len > 0, so that a '*' behind it makes a prefix: with an ASCII letter or
+ * digit, or else with a character that the analyzer takes into a token. Of a caller's tokenizer that is not known:
+ * there it is any other character. *ends gets the answer. */
+static int gpuir__ends_word(gpuir__word *word, const char *text, size_t len, int *ends) {
+  gpuir__analyzer *an = word->analyzer;
+  const int filtered = an->filtered;
+  const char c = text[len - 1];
+  int status;
+  *ends = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c & 0x80);
+  if (!(c & 0x80) || an->kind == GPUIR__CUSTOM) return GPUIR_OK;
+  word->end = 0;
+  an->filtered = 0;
+  an->places = 1;
+  status = gpuir__analyze_query(an, text, len, gpuir__token_end, word);
+  an->places = 0;
+  an->filtered = filtered;
+  *ends = word->end == len;
+  return status;
 }
 
 static int gpuir__query_crowded(gpuir_error *err) {
@@ -15613,9 +15669,10 @@ static int gpuir__query_quoted(gpuir__word *word, const char *text, size_t len, 
 /* Adds a word, or a prefix. */
 static int gpuir__query_word(gpuir__word *word, const char *text, size_t len, gpuir_error *err) {
   const gpuir_query *q = word->query;
-  if (q->no_operators || len < 2 || text[len - 1] != '*' || !gpuir__is_letter(text[len - 2]))
-    return gpuir__query_words_fail(word->analyzer,
-        gpuir__analyze_query(word->analyzer, text, len, gpuir__word_token, word), err);
+  int prefix = 0, status = GPUIR_OK;
+  if (!q->no_operators && len > 1 && text[len - 1] == '*') status = gpuir__ends_word(word, text, len - 1, &prefix);
+  if (!status && !prefix) status = gpuir__analyze_query(word->analyzer, text, len, gpuir__word_token, word);
+  if (status || !prefix) return gpuir__query_words_fail(word->analyzer, status, err);
   return gpuir__query_words_fail(word->analyzer, gpuir__query_prefix(word, text, len - 1), err);
 }
 
@@ -23473,6 +23530,7 @@ static int gpuir__fusion_documents(gpuir__fusion *f, const gpuir__source *s, gpu
     desc.source_offset = doc.source_offset;
     desc.source_bytes = doc.source_bytes;
     desc.hash = doc.hash;
+    desc.form = doc.form;
     status = gpuir_builder_add_doc(f->builder, &desc, doc.length, doc.text, doc.text_len, err);
   }
   return status;
@@ -24775,6 +24833,22 @@ GPUIR_API int gpuir_terms_near(const gpuir_index *ix, const char *term, size_t l
   return status;
 }
 
+/* Says whether a member of phrases is told as unknown: no live document has it, a phrase that is not negated needs it,
+ * and no word before tells of it. */
+static int gpuir__member_unknown(const gpuir_query *q, unsigned member) {
+  const gpuir__query_phrases *p = q->phrases;
+  const gpuir__query_term *m = &p->members[member];
+  int needed = 0;
+  unsigned t;
+  if (m->df) return 0;
+  for (t = 0; t < q->npositive; t++) {
+    const gpuir__query_term *term = &q->terms[t];
+    if (term->kind == GPUIR__WORD && gpuir__token_is(term, m->text, m->len)) return 0;
+    needed |= term->kind == GPUIR__PHRASE && memchr(p->tokens + term->first, (int)member, term->tokens) != NULL;
+  }
+  return needed;
+}
+
 GPUIR_API int gpuir_query_unknown(const gpuir_query *q, size_t i, const char **term, size_t *len) {
   unsigned t, m;
   if (!q || !term || !len) return GPUIR_E_ARGUMENT;
@@ -24784,7 +24858,7 @@ GPUIR_API int gpuir_query_unknown(const gpuir_query *q, size_t i, const char **t
     return GPUIR_OK;
   }
   for (m = 0; q->phrases && m < q->phrases->nmembers; m++) {
-    if (q->phrases->members[m].df || i--) continue;
+    if (!gpuir__member_unknown(q, m) || i--) continue;
     *term = q->phrases->members[m].text;
     *len = q->phrases->members[m].len;
     return GPUIR_OK;

@@ -39,7 +39,7 @@ int format_hits(buf *b, const gpuir_index *index, const gpuir_hit *hits, size_t 
       buf_number(b, i + 1);
       buf_put(b, "\t", 1);
       buf_number(b, hits[i].docid);
-      buf_printf(b, "\t%.6f\t", gpuir_score(hits[i]));
+      buf_printf(b, "\t%.7f\t", gpuir_score(hits[i]));
       format_tsv_name(b, name.data, name.len);
       buf_put(b, "\n", 1);
     } else {
@@ -47,7 +47,7 @@ int format_hits(buf *b, const gpuir_index *index, const gpuir_hit *hits, size_t 
       buf_number(b, i + 1);
       buf_puts(b, ", \"docid\": ");
       buf_number(b, hits[i].docid);
-      buf_printf(b, ", \"score\": %.6f, \"name\": \"", gpuir_score(hits[i]));
+      buf_printf(b, ", \"score\": %.7f, \"name\": \"", gpuir_score(hits[i]));
       format_json_name(b, name.data, name.len);
       buf_puts(b, i + 1 < n ? "\"},\n" : "\"}\n]\n");
     }
@@ -59,7 +59,7 @@ int format_hits(buf *b, const gpuir_index *index, const gpuir_hit *hits, size_t 
 static uint64_t text_size(const gpuir_doc *doc) {
   if (doc->text) return doc->text_len;
   if (!doc->source_len) return 0;
-  return doc->source_offset || doc->source_bytes ? doc->source_bytes : SIZE_UNKNOWN;
+  return !doc->form && (doc->source_offset || doc->source_bytes) ? doc->source_bytes : SIZE_UNKNOWN;
 }
 
 int format_links(buf *b, const gpuir_index *index, const gpuir_hit *hits, size_t n, hit_link *links) {

@@ -6,7 +6,7 @@
 #include "texts.h"
 
 #include "../tools/common/advice.h"
-#include "../tools/common/source.h"
+#include "../tools/common/decode.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -214,27 +214,24 @@ static int open_source(fuse_req_t req, fs *f, const char *path, node_body *body,
 
 static int is_cancelled(void *t) { return ticket_is_cancelled(t); }
 
-static int put_part(void *b, const void *bytes, size_t n) {
-  buf_put((buf *)b, bytes, n);
-  return ((buf *)b)->error;
-}
-
-/* Reads a part of a source. Holds no lock. */
-static int read_part(lookup *l, const gpuir_doc *doc, int fd, buf *b) {
-  source_range range;
+/* Reads the text of a part of a source. Holds no lock. */
+static int read_part(lookup *l, const gpuir_doc *doc, int fd, const struct stat *st, buf *b) {
+  source_limits limits;
+  decoded text;
   ticket t;
   int rc;
   if (doc->source_bytes > b->max) return EFBIG;
-  memset(&range, 0, sizeof range);
-  range.offset = doc->source_offset;
-  range.bytes = doc->source_bytes;
-  range.hash = doc->hash;
-  range.deadline = lookup_deadline(l->f);
-  range.stopped = is_cancelled;
-  range.stopped_arg = &t;
+  memset(&limits, 0, sizeof limits);
+  limits.most = b->max;
+  limits.deadline = lookup_deadline(l->f);
+  limits.stopped = is_cancelled;
+  limits.stopped_arg = &t;
   ticket_begin(l->req, l->f, l->g, &t);
-  rc = source_read(fd, &range, put_part, b);
+  rc = decode_open_source(fd, st, doc, texts_reading(l), &limits, &text);
   ticket_end(l->req, l->f, &t);
+  if (rc == 0) buf_put(b, text.text, text.len);
+  decoded_free(&text);
+  if (rc == 0) rc = b->error;
   return rc == ESTALE ? lookup_fails(l, rc, "its source is no longer what was indexed") : rc;
 }
 
@@ -254,7 +251,7 @@ static int part_result(lookup *l, const gpuir_doc *doc, int fd, const struct sta
   if (body->res) return 0;
   memset(&b, 0, sizeof b);
   b.max = l->f->config.result_bytes;
-  rc = read_part(l, doc, fd, &b);
+  rc = read_part(l, doc, fd, st, &b);
   if (rc) {
     buf_free(&b);
     return rc;
@@ -296,11 +293,11 @@ static int make_link(fs *f, const char *path, node_body *body) {
   return 0;
 }
 
-/* Whether a document is shown as the bytes that were indexed, and not as a link to its file: where it is a part of it
- * whose place is known; and in an older generation, as the file may be the text of another one. */
+/* Whether a document is shown as the text that was indexed, and not as a link to its file: where it is a part of it whose
+ * place is known, or in another form; and in an older generation, as the file may be the text of another one. */
 static int is_part(const lookup *l, const gpuir_doc *doc) {
   if (!doc->source_offset && !doc->source_bytes) return 0;
-  return doc->first_line || doc->source_offset || l->older;
+  return !source_is_whole(doc) || doc->form || l->older;
 }
 
 /* body->docid is the document's, l->g its generation. */

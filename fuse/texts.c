@@ -27,6 +27,11 @@ int texts_are_filtered(lookup *l, const gpuir_doc *doc) {
       source_filtered(info.filters, doc->source, doc->source_len);
 }
 
+const char *texts_reading(lookup *l) {
+  gpuir_index_info info;
+  return gpuir_index_get_info(generation_index(l->g), &info) == GPUIR_OK ? info.reading : "";
+}
+
 static int is_cancelled(void *t) { return ticket_is_cancelled(t); }
 
 /* ---- sources ------------------------------------------------------------------------------------------- */
@@ -91,12 +96,13 @@ typedef struct writing {
 
 static void put_bytes(void *b, const char *bytes, size_t n) { buf_put((buf *)b, bytes, n); }
 
-static int read_source(void *arg, const char *path, uint32_t docid, const gpuir_doc *doc, char **text, size_t *len) {
+static int read_source(void *arg, const char *path, uint32_t docid, const gpuir_doc *doc, const char *reading,
+    decoded *text) {
   writing *w = arg;
   struct stat st;
   int rc;
   if (!is_own(w->l->req)) return w->error = lookup_fails(w->l, EACCES, TEXTS_NOT_YOURS);
-  rc = source_text(path, doc, &w->limits, text, len, &st);
+  rc = decode_source(path, doc, reading, &w->limits, text, &st);
   if (rc == EINTR || rc == ETIMEDOUT || rc == ENOMEM) w->error = rc;
   if (note_state(w->made, docid, rc, &st) != 0) w->error = ENOMEM;
   return rc;
@@ -236,15 +242,14 @@ int texts_paths(lookup *l, const gpuir_hit *hits, size_t n, buf *b) {
 /* ---- files --------------------------------------------------------------------------------------------- */
 
 /* Reads the text of a document from its source, until `deadline`. */
-static int read_document(lookup *l, uint32_t docid, uint64_t deadline, char **text, size_t *len) {
+static int read_document(lookup *l, uint32_t docid, uint64_t deadline, decoded *text) {
   char path[PATH_MAX];
   source_limits limits;
   struct stat st;
   gpuir_doc doc;
   ticket t;
   int rc;
-  *text = NULL;
-  *len = 0;
+  memset(text, 0, sizeof *text);
   if (gpuir_doc_get(generation_index(l->g), docid, &doc) != GPUIR_OK) return EIO;
   if (!doc.source_len || l->f->config.nosource || texts_are_filtered(l, &doc)) return ENODATA;
   rc = source_path(generation_base(l->g), l->f->config.mountpoint, doc.source, doc.source_len, path, sizeof path);
@@ -252,7 +257,7 @@ static int read_document(lookup *l, uint32_t docid, uint64_t deadline, char **te
   set_limits(l, &t, &limits);
   limits.deadline = deadline;
   ticket_begin(l->req, l->f, l->g, &t);
-  rc = source_text(path, &doc, &limits, text, len, &st);
+  rc = decode_source(path, &doc, texts_reading(l), &limits, text, &st);
   ticket_end(l->req, l->f, &t);
   return rc;
 }
@@ -261,22 +266,21 @@ int texts_sizes(lookup *l, hit_link *links, size_t n) {
   const uint64_t deadline = lookup_deadline(l->f); /* of all of them */
   size_t i;
   for (i = 0; i < n; i++) {
-    char *text;
-    size_t len;
+    decoded text;
     int rc;
     if (links[i].source && l->f->config.nosource) links[i].size = 0;
     if (links[i].size != SIZE_UNKNOWN) continue;
-    rc = read_document(l, links[i].docid, deadline, &text, &len);
-    free(text);
+    rc = read_document(l, links[i].docid, deadline, &text);
     if (rc == ENOMEM || rc == EINTR || rc == ETIMEDOUT) return rc;
-    links[i].size = rc ? 0 : len;
+    links[i].size = rc ? 0 : text.len;
+    decoded_free(&text);
   }
   return 0;
 }
 
 int texts_read(fuse_req_t req, fs *f, generation *g, const hit_link *link, char **text) {
+  decoded d;
   lookup l;
-  size_t len;
   int rc;
   if (!is_own(req)) return EACCES;
   memset(&l, 0, sizeof l);
@@ -284,12 +288,11 @@ int texts_read(fuse_req_t req, fs *f, generation *g, const hit_link *link, char 
   l.f = f;
   l.g = g;
   guard_enter(generation_broken_flag(g));
-  rc = read_document(&l, link->docid, lookup_deadline(f), text, &len);
+  rc = read_document(&l, link->docid, lookup_deadline(f), &d);
   guard_leave();
-  if (rc == 0 && len != link->size) rc = ESTALE;
+  if (rc == 0 && d.len != link->size) rc = ESTALE;
   if (generation_is_broken(g)) rc = EIO;
-  if (rc == 0) return 0;
-  free(*text);
-  *text = NULL;
+  if (rc == 0) *text = decoded_take(&d);
+  decoded_free(&d);
   return rc;
 }

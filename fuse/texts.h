@@ -20,6 +20,8 @@ typedef struct texts_made {
 
 /* Returns whether the one who asks may be shown texts of sources. */
 int texts_are_for_caller(lookup *l);
+/* Returns gpuir_index_info.reading. */
+const char *texts_reading(lookup *l);
 /* Returns whether a filter turned the document's source into text, so that its bytes are not the document's. */
 int texts_are_filtered(lookup *l, const gpuir_doc *doc);
 /* Whether all sources of an answer of this generation are as they were; 0 also where the one who asks waits no more. */

@@ -383,7 +383,7 @@ $T/notes/tea.txt" ]
 @test "a terminal gets nothing from texts and paths that acts on it" {
   needs_python
   mkdir "$T/m" "$T/d"
-  printf 'wolf \033[2J \001 \xff \xe2\x80\xae\n' >"$T/d/evil"$'\033'".txt"
+  printf 'wolf \033[2J \001 \xff \xe2\x80\xae %s\n' "$(printf 'é%.0s' {1..10})" >"$T/d/evil"$'\033'".txt"
   (cd "$T" && "$gpuir" index -q d -o i.gpuir)
   serve "$T/i.gpuir" "$T/m"
   check harmless "$T/m/pass/wolf" "$T/m/grep/wolf" "$T/m/query/wolf.paths"

@@ -238,6 +238,7 @@ static inline int rebuild(const gpuir_builder_desc *d, const gpuir_index *ix, gp
     dd.source_offset = old.source_offset;
     dd.source_bytes = old.source_bytes;
     dd.hash = old.hash;
+    dd.form = old.form;
     status = gpuir_builder_add_doc(b, &dd, old.length, old.text, old.text_len, err);
   }
   for (t = 0; t < info.terms && !status; t++) {
@@ -372,6 +373,9 @@ static inline void sourced_place(uint32_t i, uint64_t *offset, uint64_t *bytes) 
   *bytes = i % 5 ? 4 : i % 2 ? i : 0;
 }
 
+/* Some texts are the bytes at their place, and some were made of them. */
+static inline uint32_t sourced_form(uint32_t i) { return i % 7 < 4 ? 0 : i % 7 * 0x1234567; }
+
 /* Adds every document once, by steps of `step`, which has no factor in common with their number. */
 static inline int build_sourced(const gpuir_builder_desc *d, uint32_t step, gpuir_error *err) {
   static char source[8192], name[8192];
@@ -389,6 +393,7 @@ static inline int build_sourced(const gpuir_builder_desc *d, uint32_t step, gpui
     dd.last_line = i % 4 ? i + i % 300 : 0;
     sourced_place(i, &dd.source_offset, &dd.source_bytes);
     dd.hash = i + 1; /* only of a record that is not the text */
+    dd.form = sourced_form(i);
     status = gpuir_builder_add_text(b, &dd, "word", 4, err);
   }
   if (!status) status = gpuir_builder_write(b, NULL, err);
@@ -414,7 +419,9 @@ static inline void assert_sourced(const gpuir_index *ix, uint32_t step) {
     assert_int_equal(got.last_line, source_len && i % 4 ? i + i % 300 : 0);
     sourced_place(i, &offset, &bytes);
     assert_true(got.source_offset == (source_len ? offset : 0) && got.source_bytes == (source_len ? bytes : 0));
-    assert_true(got.hash == (source_len && (offset || bytes) && bytes != 4 ? (uint64_t)i + 1 : XXH3_64bits("word", 4)));
+    assert_true(got.form == (source_len ? sourced_form(i) : 0));
+    assert_true(got.hash ==
+        (source_len && (offset || bytes) && (got.form || bytes != 4) ? (uint64_t)i + 1 : XXH3_64bits("word", 4)));
   }
 }
 

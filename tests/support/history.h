@@ -208,6 +208,7 @@ static gpuir_doc_desc doc_desc(const model_doc *d) {
   desc.source_offset = d->line % 3 ? d->line : 0;
   desc.source_bytes = d->line % 5 ? d->line % 7 : 0;
   desc.hash = d->line % 2 ? d->line : 0;
+  desc.form = d->line % 11 ? 0 : d->line;
   return desc;
 }
 

@@ -54,6 +54,7 @@ static void test_from_postings(void **state) {
   }
   like.codec = "bp128"; /* what is given wins */
   like.description = "other";
+  like.reading = "members=a,b";
   like.order = "another";
   if (rebuild(&like, ix, &r, &err)) fail_msg("%s", err.msg);
   gpuir_close(ix);
@@ -64,6 +65,7 @@ static void test_from_postings(void **state) {
     assert_int_equal(gpuir_index_get_info(ix, &info), 0);
     assert_string_equal(info.codec, "bp128");
     assert_string_equal(info.description, "other");
+    assert_string_equal(info.reading, "members=a,b");
     assert_string_equal(info.order, "another");
     assert_true(info.k1 > 1.19f && info.b > 0.74f);
   }

@@ -221,11 +221,52 @@ static void test_unknown(void **state) {
   gpuir_close(ix);
 }
 
+/* Each word is told of once, and what a negated phrase lacks is no reason for finding nothing. */
+static void test_unknown_once(void **state) {
+  static const struct {
+    const char *text, *want[3];
+  } rows[] = {{"lion \"lion wolf\"", {"lion", NULL, NULL}}, {"\"lion wolf\" \"wolf lion\" lion", {"lion", NULL, NULL}},
+      {"wolf unicorn -\"lion bear\"", {"unicorn", NULL, NULL}},
+      {"wolf -\"lion bear\" \"the bear\"", {"bear", NULL, NULL}}, {"lion* \"lion wolf\"", {"lion*", "lion", NULL}}};
+  gpuir_index *ix = index_of("the wolf sleeps", 1);
+  size_t i, j, len;
+  (void)state;
+  for (i = 0; i < sizeof rows / sizeof *rows; i++) {
+    const char *term;
+    gpuir_query *q;
+    assert_int_equal(gpuir_query_parse(ix, NULL, rows[i].text, strlen(rows[i].text), &q, NULL), 0);
+    for (j = 0; rows[i].want[j]; j++) {
+      assert_int_equal(gpuir_query_unknown(q, j, &term, &len), 0);
+      assert_int_equal(len, strlen(rows[i].want[j]));
+      assert_memory_equal(term, rows[i].want[j], len);
+    }
+    assert_int_equal(gpuir_query_unknown(q, j, &term, &len), GPUIR_E_NOT_FOUND);
+    gpuir_query_destroy(q);
+  }
+  gpuir_close(ix);
+}
+
+/* A second error is looked for only behind the same first character; a word of one character has nothing near. */
+static void test_first_character(void **state) {
+  gpuir_index *ix = index_of("taking making leaping b", 1);
+  gpuir_near_term t[4];
+  size_t n;
+  (void)state;
+  assert_int_equal(gpuir_terms_near(ix, "leaking", 7, t, 4, &n), 0);
+  assert_int_equal(n, 1);
+  assert_string_equal(t[0].term, "leaping");
+  assert_int_equal(gpuir_terms_near(ix, "a", 1, t, 4, &n), 0);
+  assert_int_equal(n, 0);
+  gpuir_close(ix);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_near),
       cmocka_unit_test(test_edges),
       cmocka_unit_test(test_unknown),
+      cmocka_unit_test(test_unknown_once),
+      cmocka_unit_test(test_first_character),
   };
   return cmocka_run_group_tests_name("29_near", tests, NULL, NULL);
 }

@@ -54,23 +54,23 @@ static void source_close(source *s) {
 }
 
 static int source_scan(source *s) {
-  cli_reader r;
+  text_reader r;
   char *text;
   size_t len;
   uint64_t lines;
   int got;
-  cli_reader_open(&r, s->fd, CLI_MAX_PIECE);
-  while ((got = cli_reader_lines(&r, LINES_A_MARK, &text, &len, &lines)) > 0) {
+  cli_reader_open(&r, s->fd, DECODE_MOST);
+  while ((got = reader_lines(&r, LINES_A_MARK, &text, &len, &lines)) > 0) {
     if ((s->nmarks & (s->nmarks - 1)) == 0)
       s->marks = (uint64_t *)cli_resize(s->marks, (size_t)(s->nmarks ? s->nmarks * 2 : 1), sizeof *s->marks);
     s->marks[s->nmarks++] = s->size;
     s->size += len;
   }
-  cli_reader_close(&r);
+  reader_close(&r);
   return got;
 }
 
-static source *source_open(sources *all, const char *path, size_t len) {
+static source *sources_open(sources *all, const char *path, size_t len) {
   source *oldest = &all->list[0];
   all->clock++;
   for (int i = 0; i < OPEN_SOURCES; i++) {
@@ -100,7 +100,7 @@ static int document_text(sources *all, const gpuir_doc *d, const char **text, si
     return 0;
   }
   char *stored = cli_copy(d->source, d->source_len), *path = cli_input_whole(&all->home, stored);
-  source *s = source_open(all, path, strlen(path));
+  source *s = sources_open(all, path, strlen(path));
   free(stored);
   free(path);
   if (!s) return -1;

@@ -3,13 +3,12 @@
  * gpuir.c   main and the dispatch             index.c   index
  * util.c    messages, options, output         query.c   query, count; reading of query files
  * help.c    the help texts                    show.c    stats, verify, explain
- * json.c    a strict JSON record reader       terms.c   terms
- * input.c   documents from files and folders  bench.c   bench
+ * input.c   documents from files and folders  terms.c   terms; bench.c   bench
  * gpu.c     the CUDA backend                  serve.c   serve; stream.c: one client of it
  * live.c    add, delete, merge                update.c  update; files.c: its table of files; watch.c: watch
  * notice.c  what is an operator elsewhere      passages.c  where passages of hits go
  * filter.c  files of other formats as text     complete.c  completion
- * ../common: what the mount uses, too: texts of sources, passages, advice about queries
+ * ../common: what the mount uses, too: how files become documents, texts of sources, passages, advice about queries
  * ../reorder, ../exchange, ../lab: commands with a room of their own
  */
 #ifndef GPUIR_CLI_H
@@ -20,6 +19,7 @@
 #endif
 
 #include "gpuir.h"
+#include "../common/decode.h"
 #include "../common/passages.h"
 
 #include <signal.h>
@@ -254,30 +254,14 @@ void cli_tell_shared(const char *path);
 
 /* ---- reading of lines and files (input.c) --------------------------------------------- */
 
-#define CLI_MAX_PIECE ((size_t)1 << 30) /* bytes of one document or one line of documents */
 #define CLI_MAX_LINE ((size_t)1 << 20) /* bytes of a line that names a document or asks a query */
 
-typedef struct cli_reader {
-  int fd;
-  char *buf;
-  size_t cap, begin, end;
-  int eof;
-  int any; /* a byte was read */
-  size_t most; /* bytes of one piece */
-  uint64_t passed; /* bytes of the lines that were handed out */
-  void *hash; /* an XXH3_state_t that gets all bytes, or NULL */
-  int wake; /* a descriptor: reading ends with ECANCELED when there is something to read in it; 0: none */
-} cli_reader;
-
-void cli_reader_open(cli_reader *r, int fd, size_t most);
-void cli_reader_close(cli_reader *r); /* frees; leaves the descriptor */
-/* The next n lines, with their ends, as one piece that lives until the next call; *lines of
- * them were there. 1; 0 at the end; -1: errno (EFBIG: over `most`, EINTR: a signal). */
-int cli_reader_lines(cli_reader *r, uint64_t n, char **text, size_t *len, uint64_t *lines);
-/* Says why a line could not be read: errno is still that of cli_reader_lines. buf holds CLI_COUNTED bytes. */
-const char *cli_reader_why(const cli_reader *r, char *buf);
-/* 1: a NUL byte among the first 8 KiB; 2: a PDF; -1: errno. */
-int cli_reader_binary(cli_reader *r);
+/* As reader_open, for a reading that a signal ends. */
+void cli_reader_open(text_reader *r, int fd, size_t most);
+/* As records_open; the command ends where there is no memory. CLI_OK, or CLI_FAIL after a message. */
+int cli_records_open(record_reader *r, const char *reading, int topics);
+/* Says why a line could not be read: errno is still that of reader_lines. buf holds CLI_COUNTED bytes. */
+const char *cli_reader_why(const text_reader *r, char *buf);
 
 /* ---- filters (filter.c): files of other formats, turned into text by programs ---- */
 
@@ -308,8 +292,6 @@ int cli_filters_agree(const cli_filters *f, const char *index, const char *filte
 int cli_filter_run(const cli_filter *filter, int fd, const char *name, cli_buf *text);
 void cli_filters_free(cli_filters *f);
 
-typedef enum cli_format { CLI_FILES, CLI_CHUNKS, CLI_LINES, CLI_TSV, CLI_JSONL, CLI_TREC } cli_format;
-
 /* What keeps account of files; `user` is that of the input, a source the absolute path of a file. */
 typedef struct cli_follower {
   /* A file is open and may be read: 1 reads it, 0 leaves it out, -1 ends the reading after a message. */
@@ -321,7 +303,7 @@ typedef struct cli_follower {
 } cli_follower;
 
 typedef struct cli_input {
-  cli_format format;
+  decode_format format;
   uint64_t chunk_lines;
   int hidden, follow, no_ignore, skip_errors;
   int verbose; /* all that cannot be read is named, not the first few alone */
@@ -330,6 +312,7 @@ typedef struct cli_input {
   void *user;
   const cli_follower *follower; /* NULL: none */
   cli_filters *filters; /* NULL: none */
+  const char *reading; /* as gpuir_index_info has it; NULL: "" */
   uint64_t names_max; /* slots of the set of names, a power of two */
   /* what was met */
   uint64_t documents, files, bytes, binaries, hidden_skipped, ignored, links_skipped, special_skipped, indexes_skipped,
@@ -343,6 +326,7 @@ typedef struct cli_input {
   int onum;
   char *cwd, *home;
   int code; /* that ended the walk */
+  record_reader *records; /* NULL: none was read */
 } cli_input;
 
 /* Ids of the options that say how documents are made of files, and their rows in a table of options. */
@@ -444,7 +428,7 @@ typedef struct cli_files {
   size_t n, cap;
   size_t *slots; /* [2 * cap] hash table: numbers of rows, plus 1 */
   uint64_t content; /* of the commit that it goes with: gpuir_index_info.content */
-  cli_format format;
+  decode_format format;
   uint64_t chunk_lines;
   int hidden, follow, no_ignore;
 } cli_files;
@@ -488,13 +472,6 @@ int cli_update_run(cli_update *u);
 /* gpuir index --live: makes a live index of what the operands name. Returns an exit code. */
 int cli_live_found(cli_build *b, const cli_input *in, char **operands, int n);
 
-/* json.c: the id ("id" or "_id") and the contents ("contents" or "text", after "title") of one JSON object, or of a
- * topic ("qid" and "query" too). 0; -1: *why and *where (bytes from 1). */
-int cli_json_record(const char *text, size_t len, int topic, cli_buf *id, cli_buf *contents, const char **why,
-    size_t *where);
-/* entity.c: decodes the character reference, such as "&eacute;" or "&#xe9;", that p[0..n) begins with. Returns its
- * bytes, or 0 if it is none that HTML or XML knows. */
-size_t cli_entity(const char *p, size_t n, unsigned *c);
 
 /* ---- queries (query.c) ----------------------------------------------------------------- */
 

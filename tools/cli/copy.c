@@ -46,6 +46,7 @@ int cli_copier_add(cli_copier *c, const gpuir_doc *doc, gpuir_builder *builder, 
   d.source_offset = doc->source_offset;
   d.source_bytes = doc->source_bytes;
   d.hash = doc->hash;
+  d.form = doc->form;
   move_source(c, &d);
   return gpuir_builder_add_doc(builder, &d, doc->length, doc->text, doc->text_len, err);
 }

@@ -89,9 +89,9 @@ static const char *parse(cli_files *f, const char *bytes, size_t n) {
   if (memcmp(head.magic, magic, sizeof magic) != 0) return "not a table of files: no magic number";
   if (head.format != TABLE_FORMAT) return "a table of files in a format that this build does not read";
   if (hash != XXH3_64bits(bytes, n)) return "its checksum is wrong";
-  if (head.input > CLI_TREC || (head.input == CLI_CHUNKS && !head.chunk_lines))
+  if (head.input > DECODE_TREC || (head.input == DECODE_CHUNKS && !head.chunk_lines))
     return "it says nothing that is known of how documents are made of files";
-  f->format = (cli_format)head.input;
+  f->format = (decode_format)head.input;
   f->hidden = (head.hidden & 1) != 0;
   f->no_ignore = (head.hidden & 2) != 0;
   f->follow = head.follow != 0;
@@ -140,7 +140,7 @@ static char *inside(const char *folder, const char *name) {
 int cli_files_read(cli_files *f, const char *folder) {
   char *path = inside(folder, "update"), *text = NULL;
   const char *wrong = NULL;
-  cli_reader r;
+  text_reader r;
   uint64_t lines;
   size_t n = 0;
   int code = CLI_OK;
@@ -152,14 +152,14 @@ int cli_files_read(cli_files *f, const char *folder) {
     free(path);
     return CLI_OK;
   }
-  if (fd < 0 || cli_reader_lines(&r, UINT64_MAX, &text, &n, &lines) < 0) wrong = strerror(errno);
+  if (fd < 0 || reader_lines(&r, UINT64_MAX, &text, &n, &lines) < 0) wrong = strerror(errno);
   else wrong = parse(f, text, n);
   if (wrong) {
     if (!cli_signal) cli_error("%s: %s; without this file, files are read whole, and all of them again", path, wrong);
     cli_files_free(f);
     code = CLI_FAIL;
   }
-  cli_reader_close(&r);
+  reader_close(&r);
   if (fd >= 0) (void)close(fd);
   free(path);
   return code;

@@ -11,135 +11,34 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#define BINARY_BYTES 8192u
-#define READ_BYTES ((size_t)1 << 20)
 #define SHOWN_DUPLICATES 5u
 #define SHOWN_UNREAD 10u
 
-/* ---- the reader ----------------------------------------------------------------------------- */
-
-void cli_reader_open(cli_reader *r, int fd, size_t most) {
-  memset(r, 0, sizeof *r);
-  r->fd = fd;
-  r->most = most;
+void cli_reader_open(text_reader *r, int fd, size_t most) {
+  reader_open(r, fd, most);
+  r->stop = &cli_signal;
 }
 
-void cli_reader_close(cli_reader *r) { free(r->buf); }
-
-/* Waits until there is something to read. 0; -1: errno. */
-static int wait_to_read(const cli_reader *r) {
-  struct pollfd fds[2] = {{r->fd, POLLIN, 0}, {r->wake, POLLIN, 0}};
-  if (poll(fds, 2, -1) < 0) return -1;
-  if (!fds[1].revents) return 0;
-  errno = ECANCELED;
-  return -1;
-}
-
-/* Reads more behind what is there. 1; 0 at the end; -1. */
-static int fill(cli_reader *r) {
-  if (r->eof) return 0;
-  if (r->begin && r->begin == r->end) r->begin = r->end = 0;
-  if (r->cap - r->end < READ_BYTES / 4) {
-    if (r->buf && r->begin > r->cap / 2) {
-      memmove(r->buf, r->buf + r->begin, r->end - r->begin);
-      r->end -= r->begin;
-      r->begin = 0;
-    } else {
-      if (r->end - r->begin > r->most) {
-        errno = EFBIG;
-        return -1;
-      }
-      r->cap = r->cap ? r->cap * 2 : READ_BYTES;
-      r->buf = (char *)cli_resize(r->buf, r->cap, 1);
-    }
-  }
-  for (;;) {
-    ssize_t n = cli_signal || (r->wake && wait_to_read(r)) ? -1 : read(r->fd, r->buf + r->end, r->cap - r->end);
-    if (cli_signal) errno = EINTR;
-    if (n > 0) {
-      if (r->hash) (void)XXH3_64bits_update((XXH3_state_t *)r->hash, r->buf + r->end, (size_t)n);
-      r->end += (size_t)n;
-      r->any = 1;
-      return 1;
-    }
-    if (!n) r->eof = 1;
-    if (!n) return 0;
-    if (errno != EINTR || cli_signal) return -1;
-  }
-}
-
-const char *cli_reader_why(const cli_reader *r, char *buf) {
+const char *cli_reader_why(const text_reader *r, char *buf) {
   char most[27];
   if (errno != EFBIG) return strerror(errno);
   (void)snprintf(buf, CLI_COUNTED, "a line has more than %s bytes", cli_grouped(r->most, most));
   return buf;
 }
 
-int cli_reader_lines(cli_reader *r, uint64_t n, char **text, size_t *len, uint64_t *lines) {
-  size_t seen = 0; /* bytes after begin that were searched */
-  uint64_t found = 0;
-  while (found < n) {
-    char *from = r->buf ? r->buf + r->begin + seen : NULL;
-    size_t have = r->end - r->begin - seen;
-    char *nl = from && have ? (char *)memchr(from, '\n', have) : NULL;
-    if (nl) {
-      found++;
-      seen += (size_t)(nl - from) + 1;
-      continue;
-    }
-    seen += have;
-    int got = fill(r);
-    if (got < 0) return -1;
-    if (!got) {
-      /* The last line may lack its end. */
-      if (r->buf && seen && r->buf[r->begin + seen - 1] != '\n') found++;
-      break;
-    }
-  }
-  if (seen > r->most) {
-    errno = EFBIG;
-    return -1;
-  }
-  *text = r->buf + r->begin;
-  *len = seen;
-  *lines = found;
-  r->begin += seen;
-  r->passed += seen;
-  return seen > 0;
-}
-
-/* All that is left. 0; -1: errno. */
-static int reader_rest(cli_reader *r, char **text, size_t *len) {
-  int got;
-  while ((got = fill(r)) > 0)
-    if (r->end - r->begin > r->most) {
-      errno = EFBIG;
-      return -1;
-    }
-  *text = r->buf ? r->buf + r->begin : r->buf;
-  *len = r->end - r->begin;
-  r->begin = r->end;
-  return got;
-}
-
-int cli_reader_binary(cli_reader *r) {
-  while (r->end - r->begin < BINARY_BYTES) {
-    int got = fill(r);
-    if (got < 0) return -1;
-    if (!got) break;
-  }
-  size_t n = r->end - r->begin;
-  if (n >= 5 && !memcmp(r->buf + r->begin, "%PDF-", 5)) return 2;
-  return n && memchr(r->buf + r->begin, 0, n < BINARY_BYTES ? n : BINARY_BYTES) != NULL;
+int cli_records_open(record_reader *r, const char *reading, int topics) {
+  const int failed = records_open(r, reading, topics);
+  if (failed == -1) (void)cli_resize(NULL, SIZE_MAX, 2);
+  if (!failed) return CLI_OK;
+  cli_error("more than %u names of members", RECORDS_NAMES);
+  return CLI_FAIL;
 }
 
 /* ---- duplicate names -------------------------------------------------------------------------- */
@@ -182,42 +81,39 @@ static void check_name(cli_input *in, const char *what, uint64_t line, const cha
   else cli_error("%s: duplicate name", what);
 }
 
-/* ---- the formats ------------------------------------------------------------------------------- */
+/* ---- documents -------------------------------------------------------------------------------------- */
 
-/* One open file: what it is called, where it stands (NULL: nowhere), and a place for names. */
+/* One open file: what it is called, and where it stands (NULL: nowhere). */
 typedef struct file {
   cli_input *in;
   const char *name;
   const cli_filter *filter; /* that makes a text of it; NULL: it is one */
   char *source;
-  cli_reader r;
-  cli_buf docname, text;
+  int checked; /* its name was compared with others */
+  text_reader r;
 } file;
 
-/* A document's place in its file: from byte `offset` on, `n` bytes; `raw`: these bytes, if they are not the text. */
-typedef struct place {
-  uint64_t first, last; /* lines; 0: the whole file */
-  uint64_t offset, n;
-  const char *raw;
-} place;
-
-static int add(file *f, const char *name, size_t name_len, const place *at, const char *text, size_t len) {
+static int on_document(void *user, const decode_document *doc) {
+  file *f = (file *)user;
   gpuir_doc_desc d;
   memset(&d, 0, sizeof d);
-  d.name = name;
-  d.name_len = name_len;
+  if (doc->is_record) check_name(f->in, f->name, doc->first, doc->name, doc->name_len);
+  else if (!f->checked++) check_name(f->in, f->name, 0, f->name, strlen(f->name)); /* the chunks of one file differ */
+  d.name = doc->name;
+  d.name_len = doc->name_len;
   d.source = f->source;
   d.source_len = f->source ? strlen(f->source) : 0;
   /* Lines that a 32-bit number cannot hold are left out: the document then stands for its file. */
-  if (at->last <= UINT32_MAX) {
-    d.first_line = (uint32_t)at->first;
-    d.last_line = (uint32_t)at->last;
+  if (doc->last <= UINT32_MAX) {
+    d.first_line = (uint32_t)doc->first;
+    d.last_line = (uint32_t)doc->last;
   }
-  d.source_offset = at->offset;
-  d.source_bytes = at->n;
-  if (at->raw) d.hash = XXH3_64bits(at->raw, (size_t)at->n);
+  d.source_offset = doc->offset;
+  d.source_bytes = doc->bytes;
+  d.hash = doc->hash;
+  d.form = doc->form;
   f->in->documents++;
-  return f->in->add(f->in->user, &d, len ? text : "", len);
+  return f->in->add(f->in->user, &d, doc->text, doc->len);
 }
 
 /* Says whether what cannot be read, as the last of in->failed, is named. */
@@ -233,190 +129,51 @@ int cli_input_end(const cli_input *in) {
 static int lost(file *f, uint64_t line) {
   const int error = errno;
   if (cli_signal) return CLI_FAIL;
+  if (errno == ENOMEM) (void)cli_resize(NULL, SIZE_MAX, 2); /* which ends the command */
   f->in->failed++;
   if (f->in->follower && f->source) f->in->follower->unread(f->in->user, f->source);
   if (!is_named(f->in)) return 0;
   errno = error;
   if (errno == EFBIG) {
-    cli_error("%s: a document or line is larger than %zu MiB", f->name, CLI_MAX_PIECE >> 20);
+    cli_error("%s: a document or line is larger than %zu MiB", f->name, f->r.most >> 20);
     return 0;
   }
-  if (line) cli_error("%s:%llu: %s", f->name, (unsigned long long)line, strerror(errno));
+  if (line > 1) cli_error("%s:%llu: %s", f->name, (unsigned long long)line, strerror(errno));
   else cli_error("%s: %s", f->name, strerror(errno));
   return 0;
 }
 
 /* A record that is not what its format says. Not 0 ends the reading. */
-static int malformed(file *f, uint64_t line, const char *why, size_t where) {
+static int on_malformed(void *user, uint64_t line, const char *why, size_t where) {
+  file *f = (file *)user;
   f->in->malformed++;
   if (where) cli_error("%s:%llu: %s (byte %zu of the line)", f->name, (unsigned long long)line, why, where);
   else cli_error("%s:%llu: %s", f->name, (unsigned long long)line, why);
   return f->in->skip_errors ? 0 : CLI_FAIL;
 }
 
-static int read_whole(file *f) {
-  char *text;
-  size_t len;
-  if (reader_rest(&f->r, &text, &len)) return lost(f, 0);
-  check_name(f->in, f->name, 0, f->name, strlen(f->name));
-  const place whole = {0, 0, 0, len, NULL};
-  return add(f, f->name, strlen(f->name), &whole, text, len);
+/* Prepares to read records, when the first file of them comes. */
+static int open_records(cli_input *in) {
+  if (in->records || (in->format != DECODE_JSON && in->format != DECODE_TREC)) return CLI_OK;
+  in->records = (record_reader *)cli_resize(NULL, 1, sizeof *in->records);
+  return cli_records_open(in->records, in->reading ? in->reading : "", 0);
 }
 
-static int read_chunks(file *f, uint64_t n) {
-  uint64_t first = 1, lines;
-  char *text, suffix[64];
-  size_t len;
-  check_name(f->in, f->name, 0, f->name, strlen(f->name)); /* the chunks of one file differ */
-  for (int got; (got = cli_reader_lines(&f->r, n, &text, &len, &lines)) != 0; first += lines) {
-    if (got < 0) return lost(f, first);
-    uint64_t last = first + lines - 1;
-    if (f->in->format == CLI_LINES) snprintf(suffix, sizeof suffix, ":%llu", (unsigned long long)first);
-    else snprintf(suffix, sizeof suffix, ":%llu-%llu", (unsigned long long)first, (unsigned long long)last);
-    f->docname.n = 0;
-    cli_buf_text(&f->docname, f->name);
-    cli_buf_text(&f->docname, suffix);
-    const place at = {first, last, f->r.passed - len, len, NULL};
-    int r = add(f, f->docname.p, f->docname.n, &at, text, len);
-    if (r) return r;
-  }
-  return 0;
-}
-
-static size_t without_line_end(const char *text, size_t len) {
-  if (len && text[len - 1] == '\n') len--;
-  if (len && text[len - 1] == '\r') len--;
-  return len;
-}
-
-static int tsv_record(file *f, uint64_t line, uint64_t offset, const char *text, size_t len) {
-  const char *tab = len ? (const char *)memchr(text, '\t', len) : NULL;
-  if (!len) return 0;
-  if (!tab) return malformed(f, line, "no tab between id and text", 0);
-  if (tab == text) return malformed(f, line, "an empty id", 0);
-  check_name(f->in, f->name, line, text, (size_t)(tab - text));
-  const size_t skip = (size_t)(tab + 1 - text);
-  const place at = {line, line, offset + skip, len - skip, NULL};
-  return add(f, text, (size_t)(tab - text), &at, tab + 1, len - skip);
-}
-
-static int jsonl_record(file *f, uint64_t line, uint64_t offset, const char *text, size_t len) {
-  const char *why;
-  size_t where, blank = 0;
-  while (blank < len && strchr(" \t\r", text[blank]) && text[blank]) blank++;
-  if (blank == len) return 0;
-  if (cli_json_record(text, len, 0, &f->docname, &f->text, &why, &where)) return malformed(f, line, why, where);
-  check_name(f->in, f->name, line, f->docname.p, f->docname.n);
-  const place at = {line, line, offset, len, text};
-  return add(f, f->docname.p ? f->docname.p : "", f->docname.n, &at, f->text.p, f->text.n);
-}
-
-static int read_records(file *f, int (*record)(file *, uint64_t, uint64_t, const char *, size_t)) {
-  uint64_t line = 1, lines;
-  char *text;
-  size_t len;
-  for (int got; (got = cli_reader_lines(&f->r, 1, &text, &len, &lines)) != 0; line++) {
-    if (got < 0) return lost(f, line);
-    uint64_t offset = f->r.passed - len;
-    len = without_line_end(text, len);
-    if (line == 1 && len >= 3 && !memcmp(text, "\xef\xbb\xbf", 3)) /* byte order mark */
-      text += 3, len -= 3, offset += 3;
-    int r = record(f, line, offset, text, len);
-    if (r) return r;
-  }
-  return 0;
-}
-
-/* Returns the position of a tag such as "</doc>" in any case, or NULL. */
-static const char *find_tag(const char *p, const char *end, const char *tag) {
-  size_t n = strlen(tag);
-  while (p < end && (p = (const char *)memchr(p, '<', (size_t)(end - p))) != NULL) {
-    if ((size_t)(end - p) < n) return NULL;
-    if (!strncasecmp(p, tag, n)) return p;
-    p++;
-  }
-  return NULL;
-}
-
-/* Appends text without its tags; each becomes a blank. */
-static void strip_tags(cli_buf *out, const char *p, const char *end) {
-  while (p < end) {
-    const char *from = p, *close = NULL;
-    unsigned c = '&';
-    size_t n;
-    while (p < end && *p != '<' && *p != '&') p++;
-    cli_buf_add(out, from, (size_t)(p - from));
-    if (p == end) return;
-    if (*p == '&') {
-      n = cli_entity(p, (size_t)(end - p), &c);
-      cli_buf_utf8(out, n ? c : '&');
-      p += n ? n : 1;
-      continue;
-    }
-    /* "a < b" is text: a tag begins with a letter, '/', '!' or '?'. */
-    int next = p + 1 < end ? (unsigned char)p[1] : 0;
-    int tag = (next >= 'a' && next <= 'z') || (next >= 'A' && next <= 'Z') || (next && strchr("/!?", next));
-    if (tag) close = (const char *)memchr(p, '>', (size_t)(end - p));
-    cli_buf_char(out, close ? ' ' : '<');
-    p = close ? close + 1 : p + 1;
-  }
-}
-
-/* One record, the `len` bytes between <DOC> and </DOC>. */
-static int trec_record(file *f, uint64_t first, uint64_t last, uint64_t offset, const char *p, size_t len) {
-  const char *end = p + len, *open = find_tag(p, end, "<docno>"), *close = NULL;
-  if (open) close = find_tag(open, end, "</docno>");
-  if (!close) return malformed(f, first, "a <DOC> without <DOCNO>...</DOCNO>", 0);
-  const char *id = open + 7, *id_end = close;
-  while (id < id_end && strchr(" \t\r\n", *id) && *id) id++;
-  while (id < id_end && strchr(" \t\r\n", id_end[-1]) && id_end[-1]) id_end--;
-  if (id == id_end) return malformed(f, first, "an empty <DOCNO>", 0);
-  f->docname.n = 0;
-  cli_buf_add(&f->docname, id, (size_t)(id_end - id));
-  f->text.n = 0;
-  strip_tags(&f->text, p, open);
-  cli_buf_char(&f->text, ' ');
-  strip_tags(&f->text, close + 8, end);
-  check_name(f->in, f->name, first, f->docname.p, f->docname.n);
-  const place at = {first, last, offset, len, p};
-  return add(f, f->docname.p, f->docname.n, &at, f->text.p, f->text.n);
-}
-
-static int read_trec(file *f) {
-  uint64_t line = 1, first = 0, lines, offset = 0;
-  int r = 0, got = 0, inside = 0, any = 0;
-  char *text;
-  size_t len;
-  cli_buf record = {NULL, 0, 0};
-  for (; !r && (got = cli_reader_lines(&f->r, 1, &text, &len, &lines)) > 0; line++) {
-    const char *p = text, *end = text + len;
-    while (!r && p < end) {
-      const char *tag = find_tag(p, end, inside ? "</doc>" : "<doc>");
-      if (inside) cli_buf_add(&record, p, (size_t)((tag ? tag : end) - p));
-      if (record.n > CLI_MAX_PIECE) {
-        errno = EFBIG;
-        got = -1;
-        break;
-      }
-      if (!tag) break;
-      p = tag + (inside ? 6 : 5);
-      if (inside) {
-        r = trec_record(f, first, line, offset, record.p ? record.p : "", record.n);
-      } else {
-        first = line;
-        offset = f->r.passed - (uint64_t)(end - p);
-        any = 1;
-      }
-      record.n = 0;
-      inside = !inside;
-    }
-    if (got < 0) break;
-  }
-  if (!r && got < 0) r = lost(f, line);
-  else if (!r && inside) r = malformed(f, first, "a <DOC> without </DOC>", 0);
-  else if (!r && !any && line > 1) r = malformed(f, 1, "no <DOC> in this file", 0);
-  cli_buf_free(&record);
-  return r;
+/* Makes documents of a file. */
+static int read_documents(file *f) {
+  decode_run d;
+  memset(&d, 0, sizeof d);
+  if (open_records(f->in)) return CLI_FAIL;
+  f->in->files++;
+  d.format = f->in->format;
+  d.chunk_lines = f->in->chunk_lines;
+  d.name = f->name;
+  d.records = f->in->records;
+  d.document = on_document;
+  d.malformed = on_malformed;
+  d.user = f;
+  const int r = decode_file(&d, &f->r);
+  return r == DECODE_LOST ? lost(f, d.line) : r;
 }
 
 /* ---- files and folders --------------------------------------------------------------------------- */
@@ -476,26 +233,13 @@ char *cli_input_whole(const cli_input *in, const char *source) {
   return out.p;
 }
 
-/* Makes documents of a file. */
-static int read_documents(file *f) {
-  f->in->files++;
-  switch (f->in->format) {
-  case CLI_CHUNKS: return read_chunks(f, f->in->chunk_lines);
-  case CLI_LINES: return read_chunks(f, 1);
-  case CLI_TSV: return read_records(f, tsv_record);
-  case CLI_JSONL: return read_records(f, jsonl_record);
-  case CLI_TREC: return read_trec(f);
-  default: return read_whole(f);
-  }
-}
-
 /* Lets the filter make a text of the file, which is then read in its place. 0; -1 after a message. */
 static int filter_file(file *f) {
   cli_buf text = {NULL, 0, 0};
   f->in->failed++; /* as it is if no text comes */
   const int r = cli_filter_run(f->filter, f->r.fd, is_named(f->in) ? f->name : NULL, &text);
   if (!r) f->in->failed--;
-  cli_reader_close(&f->r);
+  reader_close(&f->r);
   f->r.buf = text.p;
   f->r.cap = text.cap;
   f->r.end = r ? 0 : text.n;
@@ -513,12 +257,12 @@ static int unfiltered(file *f) {
 /* Reads a file of which the first bytes show whether it is a text. */
 static int read_text(file *f, int named) {
   if (f->filter && filter_file(f)) return unfiltered(f);
-  const int binary = cli_reader_binary(&f->r);
-  if (binary < 0) return lost(f, 0);
-  if (!binary) return read_documents(f);
+  reader_kind kind;
+  if (reader_begin(&f->r, &kind)) return lost(f, 0);
+  if (kind == READER_TEXT) return read_documents(f);
   f->in->binaries++;
-  if (named && binary == 2) cli_error("%s: a PDF, of which --filter 'pdf=pdftotext - -' makes a text", f->name);
-  else if (named) cli_error("%s: a binary file (it has a NUL byte among its first 8 KiB)", f->name);
+  if (named && kind == READER_PDF) cli_error("%s: a PDF, of which --filter 'pdf=pdftotext - -' makes a text", f->name);
+  else if (named) cli_error("%s: a binary file: its first bytes are no text in UTF-8, UTF-16 or Windows-1252", f->name);
   return named ? CLI_FAIL : 0;
 }
 
@@ -569,15 +313,13 @@ static int read_open_file(cli_input *in, int fd, const char *name, const char *p
   f.name = name;
   f.source = path ? cli_input_source(in, path) : NULL;
   f.filter = path ? cli_filters_find(in->filters, name, strlen(name), 0) : NULL;
-  cli_reader_open(&f.r, fd, CLI_MAX_PIECE);
+  cli_reader_open(&f.r, fd, DECODE_MOST);
   r = in->follower && path ? read_followed(&f, st, named) : read_text(&f, named);
   if (named && !r && f.r.any && in->documents == before) {
     cli_error("%s: no document could be made of it", name);
     r = CLI_FAIL;
   }
-  cli_reader_close(&f.r);
-  cli_buf_free(&f.docname);
-  cli_buf_free(&f.text);
+  reader_close(&f.r);
   free(f.source);
   return r;
 }
@@ -654,7 +396,7 @@ static int on_entry(void *user, const gpuir_walk_entry *e) {
 }
 
 int cli_input_format(const cli_args *a, int id, cli_input *in) {
-  static const cli_format formats[] = {CLI_CHUNKS, CLI_LINES, CLI_TSV, CLI_JSONL, CLI_TREC};
+  static const decode_format formats[] = {DECODE_CHUNKS, DECODE_LINES, DECODE_TSV, DECODE_JSON, DECODE_TREC};
   if (id == CLI_IN_HIDDEN) return in->hidden = 1, 0;
   if (id == CLI_IN_FOLLOW) return in->follow = 1, 0;
   if (id == CLI_IN_NO_IGNORE) return in->no_ignore = 1, 0;
@@ -662,8 +404,8 @@ int cli_input_format(const cli_args *a, int id, cli_input *in) {
   if (id == CLI_IN_VERBOSE) return in->verbose = 1, 0;
   if (id == CLI_IN_FILTER) return cli_filters_add(a, in->filters);
   if (id < CLI_IN_CHUNK || id > CLI_IN_TREC) return 1;
-  const cli_format format = formats[id - CLI_IN_CHUNK];
-  if (in->format != CLI_FILES && in->format != format)
+  const decode_format format = formats[id - CLI_IN_CHUNK];
+  if (in->format != DECODE_FILES && in->format != format)
     return cli_misuse(a->command, "%s: another format was given before", a->name);
   in->format = format;
   return id == CLI_IN_CHUNK ? cli_unsigned(a, 1, 1000000000, &in->chunk_lines) : 0;
@@ -733,6 +475,9 @@ void cli_input_free(cli_input *in) {
   free(in->names);
   free(in->cwd);
   free(in->home);
+  if (in->records) records_close(in->records);
+  free(in->records);
+  in->records = NULL;
   in->names = NULL;
   in->cwd = in->home = NULL;
 }

@@ -343,13 +343,13 @@ static int delete_one(cli_live *l, int by, const char *text, size_t len, int *mi
 /* Deletes what the lines of standard input name. */
 static int delete_lines(cli_live *l, int by, int *missing) {
   char why[CLI_COUNTED];
-  cli_reader r;
+  text_reader r;
   uint64_t lines;
   char *text;
   size_t len;
   int got, code = CLI_OK;
   cli_reader_open(&r, STDIN_FILENO, CLI_MAX_LINE);
-  while (!code && (got = cli_reader_lines(&r, 1, &text, &len, &lines)) != 0) {
+  while (!code && (got = reader_lines(&r, 1, &text, &len, &lines)) != 0) {
     if (got < 0) {
       if (!cli_signal) cli_error("standard input: %s", cli_reader_why(&r, why));
       code = CLI_FAIL;
@@ -357,7 +357,7 @@ static int delete_lines(cli_live *l, int by, int *missing) {
       code = delete_one(l, by, text, len - (text[len - 1] == '\n'), missing);
     }
   }
-  cli_reader_close(&r);
+  reader_close(&r);
   return code;
 }
 

@@ -31,29 +31,28 @@ static int make_text(cli_passages *c, const cli_filter *filter, const char *path
 }
 
 /* Takes the text of a source that is no text itself. 0, or an errno value. */
-static int filter_source(void *arg, const char *path, uint32_t docid, const gpuir_doc *doc, char **text, size_t *len) {
+static int filter_source(void *arg, const char *path, uint32_t docid, const gpuir_doc *doc, const char *reading,
+    decoded *text) {
   cli_passages *c = (cli_passages *)arg;
   const cli_filter *filter = cli_filters_find(&c->filters, doc->source, doc->source_len, 0);
-  (void)docid;
+  size_t at, len;
+  (void)docid, (void)reading;
   if (!filter) return PASSAGES_FILTERED;
   int rc = make_text(c, filter, path);
   if (rc) return rc;
-  *text = cli_copy(c->made.p, c->made.n);
-  *len = c->made.n;
-  rc = source_part(doc, *text, len);
-  if (!rc) return 0;
-  free(*text);
-  *text = NULL;
+  rc = source_part(doc, c->made.p ? c->made.p : "", c->made.n, &at, &len);
+  if (!rc) decoded_borrow(text, doc, c->made.p + at, len); /* which lives as long as the next text is not made */
   return rc;
 }
 
-static int read_source(void *arg, const char *path, uint32_t docid, const gpuir_doc *doc, char **text, size_t *len) {
+static int read_source(void *arg, const char *path, uint32_t docid, const gpuir_doc *doc, const char *reading,
+    decoded *text) {
   source_limits limits;
   struct stat st;
   (void)arg, (void)docid;
   memset(&limits, 0, sizeof limits);
   limits.most = TEXT_MOST;
-  return source_text(path, doc, &limits, text, len, &st);
+  return decode_source(path, doc, reading, &limits, text, &st);
 }
 
 static void tell_missing(void *arg, const char *path, size_t len, const char *why) {

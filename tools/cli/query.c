@@ -98,16 +98,23 @@ static void trim(const char **p, const char **end) {
   while (*p < *end && is_space((*end)[-1])) --*end;
 }
 
-/* Adds the query that is a line of JSON. Returns 0 if the line is none. */
-static int add_json(cli_queries *qs, const char *p, const char *end) {
-  cli_buf id = {NULL, 0, 0}, text = {NULL, 0, 0};
-  const char *why;
-  size_t where;
-  const int is = !cli_json_record(p, (size_t)(end - p), 1, &id, &text, &why, &where);
-  if (is) cli_queries_add(qs, id.p ? id.p : "", id.n, text.p ? text.p : "", text.n);
-  cli_buf_free(&id);
-  cli_buf_free(&text);
-  return is;
+/* Adds the query that is a line of JSON. Returns 0 if the line is none; -1: it is, but says no query, after a message. */
+static int add_json(cli_queries *qs, const char *path, uint64_t number, const char *p, const char *end) {
+  record_reader r;
+  if (cli_records_open(&r, "", 1)) return -1;
+  const size_t n = records_json(&r, p, (size_t)(end - p));
+  const int is = n == (size_t)(end - p);
+  if (is && r.why) {
+    cli_error("%s:%llu: a topic with the members of no topic: an id is one of %s, a query one of %s", path,
+        (unsigned long long)number, records_topic_ids, records_topic_texts);
+    for (size_t at = 0; at < r.dropped.n; at += strlen(r.dropped.p + at) + 1)
+      cli_error("%s:%llu: it has '%s'", path, (unsigned long long)number, r.dropped.p + at);
+  } else if (is) {
+    cli_queries_add(qs, r.id.p ? r.id.p : "", r.id.n, r.text.text.p ? r.text.text.p : "", r.text.text.n);
+  }
+  const int refused = is && r.why;
+  records_close(&r);
+  return refused ? -1 : is;
 }
 
 /* Returns where the id of a line ends, which ':' or a tab follows; p: there is none. By itself it is digits before a
@@ -126,14 +133,15 @@ static const char *id_end_of(const char *p, const char *end, int ids) {
 }
 
 /* Adds the query of one line, which may be JSON, or have an id before it. Without one, it is the number of the line.
- * Blank lines are none. */
-static void add_line(cli_queries *qs, const char *line, size_t len, uint64_t number, int ids) {
+ * Blank lines are none. CLI_FAIL after a message. */
+static int add_line(cli_queries *qs, const char *path, const char *line, size_t len, uint64_t number, int ids) {
   const char *p = line, *end = line + len, *q;
   char own[24];
   size_t id_len = (size_t)snprintf(own, sizeof own, "%llu", (unsigned long long)number);
   const char *id = own;
   trim(&p, &end);
-  if (p == end || (ids != CLI_IDS_NO && *p == '{' && add_json(qs, p, end))) return;
+  const int json = p < end && ids != CLI_IDS_NO && *p == '{' ? add_json(qs, path, number, p, end) : 0;
+  if (p == end || json) return json < 0 ? CLI_FAIL : CLI_OK;
   q = id_end_of(p, line + len, ids);
   if (q > p) {
     const char *id_end = q;
@@ -145,6 +153,7 @@ static void add_line(cli_queries *qs, const char *line, size_t len, uint64_t num
     trim(&p, &end);
   }
   cli_queries_add(qs, id, id_len, p, (size_t)(end - p));
+  return CLI_OK;
 }
 
 static const char *find_ci(const char *p, const char *end, const char *what) {
@@ -213,15 +222,15 @@ static int read_doc_topics(cli_queries *qs, const char *path, const char *p, con
 int cli_queries_read(cli_queries *qs, const char *path, int ids) {
   int fd = strcmp(path, "-") ? open(path, O_RDONLY) : STDIN_FILENO, r = CLI_OK;
   uint64_t lines;
-  cli_reader reader;
+  text_reader in;
   char *text = NULL, most[27];
   size_t len = 0;
   if (fd < 0) {
     cli_error("%s: %s", path, strerror(errno));
     return CLI_FAIL;
   }
-  cli_reader_open(&reader, fd, TOPICS_BYTES);
-  if (cli_reader_lines(&reader, UINT64_MAX, &text, &len, &lines) < 0) {
+  cli_reader_open(&in, fd, TOPICS_BYTES);
+  if (reader_lines(&in, UINT64_MAX, &text, &len, &lines) < 0) {
     if (errno == EFBIG) cli_error("%s: queries of more than %s bytes", path, cli_grouped(TOPICS_BYTES, most));
     else cli_error("%s: %s", path, strerror(errno));
     r = CLI_FAIL;
@@ -233,15 +242,15 @@ int cli_queries_read(cli_queries *qs, const char *path, int ids) {
       r = read_doc_topics(qs, path, text, end);
     } else {
       uint64_t number = 1;
-      for (const char *p = text; p < end; number++) {
+      for (const char *p = text; p < end && !r; number++) {
         const char *nl = (const char *)memchr(p, '\n', (size_t)(end - p));
         size_t n = (size_t)((nl ? nl : end) - p);
-        add_line(qs, p, n, number, ids);
+        r = add_line(qs, path, p, n, number, ids);
         p += n + 1;
       }
     }
   }
-  cli_reader_close(&reader);
+  reader_close(&in);
   if (fd != STDIN_FILENO) close(fd);
   return r;
 }
@@ -303,7 +312,7 @@ void cli_print_hit(int form, const char *id, size_t rank, gpuir_hit hit, const c
     }
     printf("%zu\t%u\t%.7f\t", rank, hit.docid, gpuir_score(hit));
     break;
-  default: printf("%5zu %12.6f %10u  ", rank, gpuir_score(hit), hit.docid);
+  default: printf("%5zu %12.7f %10u  ", rank, gpuir_score(hit), hit.docid);
   }
   cli_tsv_string(stdout, name, n);
   putchar('\n');
@@ -438,28 +447,29 @@ static void run_queries(search *s, const cli_queries *qs, size_t batch) {
  * serve as a coprocess; more threads take a batch of lines at a time. */
 static int run_stream(search *s, int ids, size_t batch) {
   cli_queries qs;
-  cli_reader reader;
+  text_reader in;
   uint64_t number = 1, lines;
   const char *cause = NULL;
   char *line, why[CLI_COUNTED];
   size_t len;
-  int got;
+  int got, refused = 0;
   memset(&qs, 0, sizeof qs);
-  cli_reader_open(&reader, STDIN_FILENO, CLI_MAX_LINE);
+  cli_reader_open(&in, STDIN_FILENO, CLI_MAX_LINE);
   if (isatty(STDIN_FILENO)) cli_error("reading queries from the terminal, one a line; Ctrl-D ends them");
-  while ((got = cli_reader_lines(&reader, 1, &line, &len, &lines)) > 0 && !ferror(stdout)) {
-    add_line(&qs, line, len, number++, ids);
+  while ((got = reader_lines(&in, 1, &line, &len, &lines)) > 0 && !ferror(stdout)) {
+    refused = add_line(&qs, "standard input", line, len, number++, ids);
+    if (refused) break; /* who waits for its answer sees the end */
     if (qs.n < batch) continue;
     run_queries(s, &qs, batch);
     queries_clear(&qs);
     cli_flush();
   }
-  if (got < 0) cause = cli_reader_why(&reader, why);
+  if (got < 0) cause = cli_reader_why(&in, why);
   run_queries(s, &qs, batch);
   if (got < 0) cli_error("standard input: %s", cause);
   cli_queries_free(&qs);
-  cli_reader_close(&reader);
-  return got < 0 ? CLI_FAIL : CLI_OK;
+  reader_close(&in);
+  return got < 0 || refused ? CLI_FAIL : CLI_OK;
 }
 
 enum {

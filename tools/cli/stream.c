@@ -37,7 +37,7 @@ typedef struct stream {
   serve_client *client; /* NULL: the only one */
   int out;
   int wake[2]; /* a pipe: a byte in it ends the reading */
-  cli_reader in;
+  text_reader in;
   pthread_t writer;
   gpuir_searcher *searcher; /* of the reading thread */
   pthread_mutex_t lock; /* of what follows, and of job.answered */
@@ -289,7 +289,7 @@ static int stream_read(stream *st) {
   size_t len;
   uint64_t lines;
   int got = 0, code = CLI_OK;
-  while (!is_cancelled(st) && (got = cli_reader_lines(&st->in, 1, &line, &len, &lines)) > 0)
+  while (!is_cancelled(st) && (got = reader_lines(&st->in, 1, &line, &len, &lines)) > 0)
     stream_take(st, line, len - (line[len - 1] == '\n'), &text);
   if (cli_signal) {
     code = 128 + (int)cli_signal;
@@ -305,7 +305,7 @@ static int stream_read(stream *st) {
 /* ---- a stream ----------------------------------------------------------------------------------------------- */
 
 static void stream_free(stream *st) {
-  cli_reader_close(&st->in);
+  reader_close(&st->in);
   gpuir_searcher_destroy(st->searcher);
   for (int i = 0; i < 2; i++)
     if (st->wake[i] >= 0) close(st->wake[i]);

@@ -133,40 +133,107 @@ static void put_path(const passages *p) {
   if (p->colour) put_string(p, "\033[m");
 }
 
-/* Returns whether a mark of the passage touches [at, end). */
-static int is_marked(const passages *p, const gpuir_passage *x, size_t at, size_t end) {
+/* What one hit shows. */
+typedef struct hit_text {
+  gpuir_doc doc;
+  decoded source;
+  int error; /* why there is no text */
+} hit_text;
+
+/* ---- lines ------------------------------------------------------------------------------------ */
+
+/* Bytes [at, end) of one line of the text, which a passage shows. */
+typedef struct part {
+  size_t at, end;
+  const gpuir_passage *x;
+} part;
+
+/* Finds the part of a passage that begins at `at`: up to the line's end. Returns where the next one begins. */
+static size_t next_part(hit_text *h, const gpuir_passage *x, size_t at, part *to) {
+  const char *text = h->source.text;
+  const size_t stop = x->offset + x->bytes;
+  const char *nl = (const char *)memchr(text + at, '\n', stop - at);
+  const size_t line = nl ? (size_t)(nl - text) : stop, end = decoded_line_end(&h->source, at, line);
+  to->x = x;
+  to->at = at;
+  to->end = end;
+  if (end == line && end > at && text[end - 1] == '\r') to->end--;
+  return end == line && nl ? end + 1 : end;
+}
+
+/* Returns the first byte of a part that is marked; its end: none is. */
+static size_t first_mark(const passages *p, const part *t) {
   size_t i;
-  for (i = x->first_mark; i < x->first_mark + x->marks; i++)
-    if (p->room.marks[i].offset < end && p->room.marks[i].offset + p->room.marks[i].bytes > at) return 1;
+  for (i = t->x->first_mark; i < t->x->first_mark + t->x->marks; i++) {
+    const gpuir_mark *m = &p->room.marks[i];
+    if (m->offset < t->end && m->offset + m->bytes > t->at) return m->offset > t->at ? m->offset : t->at;
+  }
+  return t->end;
+}
+
+/* Returns whether [at, end) lies within one line of the text. */
+static int in_one_line(const hit_text *h, size_t at, size_t end) {
+  return at >= end || !memchr(h->source.text + at, '\n', end - at);
+}
+
+/* Finds the marked part that another passage has of the line of `t`. Returns 0 if there is none. */
+static int part_in_line(const passages *p, hit_text *h, const part *t, const gpuir_passage *x, part *to) {
+  const size_t stop = x->offset + x->bytes;
+  size_t at = x->offset;
+  if (at >= t->end ? !in_one_line(h, t->end, at) : !in_one_line(h, stop, t->at)) return 0;
+  while (at < stop) {
+    const size_t next = next_part(h, x, at, to);
+    if (first_mark(p, to) < to->end && in_one_line(h, to->end, t->at) && in_one_line(h, t->end, to->at)) return 1;
+    at = next;
+  }
   return 0;
 }
 
-/* Writes text[at, end), which is line number `line`: for `grep` as PATH:LINE:TEXT if it has a mark, and otherwise as
- * PATH-LINE-TEXT where lines around are asked for. */
-static void put_line(const passages *p, const char *text, const gpuir_passage *x, size_t at, size_t end,
-    uint32_t line) {
-  if (p->grep) {
-    const char sign = is_marked(p, x, at, end) ? ':' : '-';
-    if (sign == '-' && !p->context) return;
-    put_path(p);
-    put_format(p, "%c%lu%c", sign, (unsigned long)line, sign);
+/* Collects the marked parts that the first n passages have of the line of `t`, in order. Returns how many; 0: a passage
+ * before that of `t` has one, so that they are written already. */
+static size_t parts_of_line(const passages *p, hit_text *h, const part *t, size_t n, part *parts) {
+  size_t i, j, found = 0;
+  for (i = 0; i < n; i++) {
+    part other = *t;
+    if (&p->room.passages[i] != t->x && !part_in_line(p, h, t, &p->room.passages[i], &other)) continue;
+    if (&p->room.passages[i] < t->x) return 0;
+    for (j = found++; j && parts[j - 1].at > other.at; j--) parts[j] = parts[j - 1];
+    parts[j] = other;
   }
-  put_marked(p, text, at, end, x);
+  return found;
+}
+
+/* Writes a line as PATH:LINE:TEXT if it has a mark, and otherwise as PATH-LINE-TEXT where lines around are asked for. */
+static void put_row(const passages *p, hit_text *h, const part *t, size_t n) {
+  part parts[MOST_PASSAGES];
+  size_t i, found = 1, mark = first_mark(p, t);
+  const char sign = mark < t->end ? ':' : '-';
+  parts[0] = *t;
+  if (sign == '-' && !p->context) return;
+  if (sign == ':') found = parts_of_line(p, h, t, n, parts);
+  if (!found) return;
+  mark = sign == ':' ? first_mark(p, &parts[0]) : t->at;
+  put_path(p);
+  put_format(p, "%c%lu%c", sign, (unsigned long)decoded_line(&h->source, mark), sign);
+  for (i = 0; i < found; i++) {
+    if (i) put_string(p, " \xe2\x80\xa6 ");
+    put_marked(p, h->source.text, parts[i].at, parts[i].end, parts[i].x);
+  }
   put_string(p, "\n");
 }
 
-/* Writes the passage's lines. `step` is 0 where all lines of the text are one line of the source. */
-static void put_lines(const passages *p, const char *text, const gpuir_passage *x, uint32_t line, uint32_t step) {
-  const size_t stop = x->offset + x->bytes;
+/* Writes the passage's lines; n: how many passages the hit shows. */
+static void put_lines(const passages *p, hit_text *h, const gpuir_passage *x, size_t n) {
   size_t at = x->offset;
-  while (at < stop) {
-    const char *nl = (const char *)memchr(text + at, '\n', stop - at);
-    const size_t next = nl ? (size_t)(nl - text) + 1 : stop;
-    size_t end = nl ? next - 1 : stop;
-    if (end > at && text[end - 1] == '\r') end--;
-    put_line(p, text, x, at, end, line);
-    at = next;
-    line += step;
+  while (at < x->offset + x->bytes) {
+    part t;
+    at = next_part(h, x, at, &t);
+    if (p->grep) {
+      put_row(p, h, &t, n);
+    } else {
+      put_marked(p, h->source.text, t.at, t.end, x);
+      put_string(p, "\n");
+    }
   }
 }
 
@@ -185,32 +252,18 @@ static void put_passage_json(const passages *p, const char *text, const gpuir_pa
 
 /* ---- one hit ---------------------------------------------------------------------------------- */
 
-/* What one hit shows. */
-typedef struct hit_text {
-  gpuir_doc doc;
-  const char *text; /* NULL: there is none */
-  char *own; /* to be freed */
-  size_t len;
-  int error; /* why there is none */
-  int record; /* the text is not the bytes of the source: its lines are not the source's */
-} hit_text;
-
-/* Returns whether a filter turned the document's source into text. */
-static int is_filtered(const gpuir_index *index, const gpuir_doc *doc) {
-  gpuir_index_info info;
-  return gpuir_index_get_info(index, &info) == GPUIR_OK && source_filtered(info.filters, doc->source, doc->source_len);
-}
-
 /* Takes the stored text, or that of the source if that is still what was indexed. */
 static void take_text(const passages *p, const gpuir_index *index, hit_text *h, uint32_t docid, const char *path) {
-  h->record = h->doc.text && h->doc.source_bytes && h->doc.source_bytes != h->doc.text_len;
-  h->text = h->doc.text;
-  h->len = h->doc.text_len;
-  if (h->text) return;
+  gpuir_index_info info;
+  passages_read read = p->read;
+  if (h->doc.text) {
+    decoded_borrow(&h->source, &h->doc, h->doc.text, h->doc.text_len);
+    return;
+  }
+  if (gpuir_index_get_info(index, &info)) info.filters = info.reading = "";
+  if (source_filtered(info.filters, h->doc.source, h->doc.source_len)) read = p->filter;
   if (!path[0]) h->error = ENODATA;
-  else if (!is_filtered(index, &h->doc)) h->error = p->read(p->arg, path, docid, &h->doc, &h->own, &h->len);
-  else h->error = p->filter ? p->filter(p->arg, path, docid, &h->doc, &h->own, &h->len) : PASSAGES_FILTERED;
-  h->text = h->own;
+  else h->error = read ? read(p->arg, path, docid, &h->doc, info.reading, &h->source) : PASSAGES_FILTERED;
 }
 
 static const char *why_not(int error) {
@@ -219,6 +272,8 @@ static const char *why_not(int error) {
   case PASSAGES_FILTERED: return "its text was made by a filter";
   case ESTALE: return "changed since it was indexed";
   case ENODATA: return "its text is not in the index";
+  case ENOTSUP: return "its text was made by a version of gpuir that knows more";
+  case PASSAGES_WITHOUT: return "no word of the query is found in its text as it is read now";
   default: return strerror(error);
   }
 }
@@ -274,40 +329,52 @@ static void add_up(void *sum, const char *bytes, size_t n) {
   *(size_t *)sum += n;
 }
 
-/* Returns what a passage costs of the budgets, with its heading, or as `grep` with what stands before its lines. */
-static size_t cost_of(const passages *p, const hit_text *h, const gpuir_passage *x, uint32_t first) {
+/* Returns what a passage costs of the budgets, with its heading, or as `grep` with what stands before its lines. That
+ * lines are written once makes several passages cheaper than this, never dearer. */
+static size_t cost_of(const passages *p, hit_text *h, const gpuir_passage *x) {
   passages counted = *p;
   size_t sum = 0;
   if (!p->grep) return x->bytes + heading(p);
   counted.put = add_up;
   counted.sink = &sum;
   counted.colour = 0;
-  put_lines(&counted, h->text, x, first, !h->record);
+  counted.room.passages = (gpuir_passage *)(uintptr_t)x;
+  put_lines(&counted, h, x, 1);
   return sum;
 }
 
-/* Writes the passages of a hit, as far as the budget goes; as `grep`, the best one alone if more cost over `share`. */
-static void put_passages(passages *p, const hit_text *h, uint64_t share) {
-  const uint64_t before = p->left;
+/* Returns how many passages of the hit the budgets have room for; *cost: of all these. As `grep` it is the best one alone
+ * if more cost over `share`. */
+static size_t count_affordable(const passages *p, hit_text *h, uint64_t share, uint64_t *cost) {
+  size_t n;
+  *cost = 0;
+  for (n = 0; n < p->room.n; n++) {
+    const uint64_t more = *cost + cost_of(p, h, &p->room.passages[n]);
+    if (more > p->left || (p->grep && n && more > share)) break;
+    *cost = more;
+  }
+  return n;
+}
+
+/* Writes the hit's first n passages. */
+static void put_passages(const passages *p, hit_text *h, size_t n) {
   size_t i;
-  if (p->json) put_string(p, ",\"changed\":false,\"passages\":[");
-  for (i = 0; i < p->room.n; i++) {
+  if (p->json) put_string(p, ",\"passages\":[");
+  for (i = 0; i < n; i++) {
     const gpuir_passage *x = &p->room.passages[i];
-    const uint32_t first = h->record ? h->doc.first_line : x->first_line,
-                   last = h->record ? h->doc.last_line : x->last_line;
-    const size_t cost = cost_of(p, h, x, first);
-    if (p->grep && i && before - p->left + cost > share) break;
-    if (!is_paid(p, cost)) break;
+    const int flat = h->source.flat;
+    const uint32_t first = decoded_line(&h->source, x->offset),
+                   last = flat ? h->doc.last_line : decoded_line(&h->source, x->offset + x->bytes - 1);
     if (p->json) {
       if (i) put_string(p, ",");
-      put_passage_json(p, h->text, x, first, last);
+      put_passage_json(p, h->source.text, x, first, last);
       continue;
     }
     if (!p->grep) {
       put_path(p);
       put_format(p, ":%lu-%lu\n", (unsigned long)first, (unsigned long)last);
     }
-    put_lines(p, h->text, x, first, !h->record);
+    put_lines(p, h, x, n);
     if (!p->grep) put_string(p, "\n");
   }
   if (p->json) put_string(p, "]");
@@ -322,25 +389,47 @@ static uint64_t share(const passages *p, size_t hits_left) {
   return n < p->left ? n : p->left;
 }
 
-/* Finds the passages of a text, and writes them. */
-static int find_passages(passages *p, const gpuir_query *query, const hit_text *h, size_t hits_left, gpuir_error *err) {
-  const uint64_t mine = share(p, hits_left);
+/* Finds the passages of a text that has `bytes` of the budgets. */
+static int find_passages(passages *p, const gpuir_query *query, const hit_text *h, size_t bytes, uint32_t context,
+    gpuir_error *err) {
   gpuir_passages_desc d;
-  int rc;
   memset(&d, 0, sizeof d);
-  if (p->left != UINT64_MAX) d.bytes = (size_t)(mine - heading(p));
-  if (p->grep && !p->context) d.context = GPUIR_NO_CONTEXT;
-  if (p->context) d.context = p->context;
-  d.first_line = h->doc.first_line;
+  d.bytes = bytes;
+  d.context = context;
   d.cancel = p->cancel;
   if (p->deadline) {
     const uint64_t now = now_ns();
     d.timeout_ns = p->deadline > now ? p->deadline - now : 1;
   }
-  rc = gpuir_passages(query, &d, h->text, h->len, &p->room, err);
-  if (!rc && !p->room.n && d.bytes && d.bytes < SHARE_LEAST && d.bytes < h->len) p->cut = 1; /* no word fits */
-  put_passages(p, h, mine);
-  return rc;
+  return gpuir_passages(query, &d, h->source.text, h->source.len, &p->room, err);
+}
+
+/* Finds the passages of a hit, and writes them. As `grep`, it is the lines with words of the passages that --passages
+ * shows; where these cost too much, of the best windows alone. */
+static int show_passages(passages *p, const gpuir_query *query, hit_text *h, size_t hits_left, gpuir_error *err) {
+  const uint64_t mine = share(p, hits_left);
+  const size_t bytes = p->left == UINT64_MAX ? 0 : (size_t)(mine - heading(p));
+  uint64_t cost = 0;
+  size_t n;
+  int rc = find_passages(p, query, h, bytes, p->context, err);
+  n = rc ? 0 : count_affordable(p, h, mine, &cost);
+  if (!rc && p->grep && !p->context && (n < p->room.n || cost > mine)) {
+    rc = find_passages(p, query, h, bytes, GPUIR_NO_CONTEXT, err);
+    n = rc ? 0 : count_affordable(p, h, mine, &cost);
+  }
+  if (rc) return rc;
+  if (!p->room.n && bytes && bytes < SHARE_LEAST && bytes < h->source.len) p->cut = 1; /* no word fits */
+  else if (!p->room.n) h->error = PASSAGES_WITHOUT;
+  if (n < p->room.n) p->cut = 1;
+  if (n) p->shown = 1;
+  p->left -= cost;
+  if (h->error) {
+    put_missing(p, h);
+    return GPUIR_OK;
+  }
+  if (p->json) put_string(p, ",\"changed\":false");
+  put_passages(p, h, n);
+  return GPUIR_OK;
 }
 
 int passages_hit(passages *p, const gpuir_index *index, const gpuir_query *query, uint32_t docid, size_t hits_left,
@@ -362,8 +451,8 @@ int passages_hit(passages *p, const gpuir_index *index, const gpuir_query *query
     return GPUIR_OK;
   }
   take_text(p, index, &h, docid, absolute);
-  if (h.text) rc = find_passages(p, query, &h, hits_left, err);
-  else put_missing(p, &h);
-  free(h.own);
+  if (h.error) put_missing(p, &h);
+  else rc = show_passages(p, query, &h, hits_left, err);
+  decoded_free(&h.source);
   return rc;
 }

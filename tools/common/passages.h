@@ -1,7 +1,7 @@
 /* passages.h - writes the passages of hits: for people, as lines for editors, as JSON. For the command and the mount.
  *
- * A passage stands under `path:first-last`, and an empty line follows it. With `grep`, each line with a word of the
- * query is `path:line:text`. Budgets hold for all hits of an answer together: each hit may have an equal share of what
+ * A passage stands under `path:first-last`, and an empty line follows it. With `grep`, each line of a passage with a word
+ * of the query is `path:line:text`, once: parts of a long line that several passages show stand in one. Budgets hold for all hits of an answer together: each hit may have an equal share of what
  * is left, so that what one leaves goes to those behind it. What stands above passages and before lines counts, and why
  * a hit shows no text, which is left out where it does not fit.
  */
@@ -10,17 +10,19 @@
 
 #include "gpuir.h"
 
+#include "decode.h"
 #include "text.h"
 
 #define PASSAGES_TOKENS 800 /* the budget of an answer that names none */
 
-/* Why a text is not shown, beside errno values: a filter made it, and none is given; it was said already. */
-enum { PASSAGES_FILTERED = -1, PASSAGES_TOLD = -2 };
+/* Why a text is not shown, beside errno values: a filter made it, and none is given; it was said already; it has no word
+ * of the query, though the document was found. */
+enum { PASSAGES_FILTERED = -1, PASSAGES_TOLD = -2, PASSAGES_WITHOUT = -3 };
 
-/* Reads the text of a document from its source at an absolute path: *text, to be freed, gets *len bytes. Returns 0, an
- * errno value, ESTALE where the source has changed, or one of the above. */
-typedef int (
-    *passages_read)(void *arg, const char *path, uint32_t docid, const gpuir_doc *doc, char **text, size_t *len);
+/* Reads the text of a document from its source at an absolute path; `reading` is what gpuir_index_info says. Returns 0,
+ * an errno value, ESTALE where the source has changed, or one of the above. */
+typedef int (*passages_read)(void *arg, const char *path, uint32_t docid, const gpuir_doc *doc, const char *reading,
+    decoded *text);
 
 /* Zeroed, with what is asked for filled in. */
 typedef struct passages {

@@ -380,22 +380,28 @@ static size_t line_start(const char *text, size_t len, uint32_t line) {
   return at;
 }
 
-/* Leaves of a whole file the document's lines, and compares these with what was indexed. */
-static int keep_lines(const gpuir_doc *doc, char *text, size_t *len) {
+/* Finds the document's lines in a whole file, and compares these with what was indexed. */
+static int find_lines(const gpuir_doc *doc, const char *text, size_t len, size_t *at, size_t *n) {
+  *at = 0;
+  *n = len;
   if (doc->first_line && doc->last_line < UINT32_MAX) {
-    const size_t at = line_start(text, *len, doc->first_line), end = line_start(text, *len, doc->last_line + 1);
-    memmove(text, text + at, end - at);
-    *len = end - at;
+    *at = line_start(text, len, doc->first_line);
+    *n = line_start(text, len, doc->last_line + 1) - *at;
   }
-  return doc->hash && XXH3_64bits(text, *len) != doc->hash ? ESTALE : 0;
+  return doc->hash && XXH3_64bits(text + *at, *n) != doc->hash ? ESTALE : 0;
 }
 
-int source_part(const gpuir_doc *doc, char *text, size_t *len) {
-  if (!doc->source_offset && !doc->source_bytes) return keep_lines(doc, text, len);
-  if (doc->source_offset > *len || doc->source_bytes > *len - doc->source_offset) return ESTALE;
-  *len = (size_t)doc->source_bytes;
-  memmove(text, text + doc->source_offset, *len);
-  return doc->hash && XXH3_64bits(text, *len) != doc->hash ? ESTALE : 0;
+int source_is_whole(const gpuir_doc *doc) {
+  return !doc->first_line && doc->source_offset <= 3; /* bytes of a byte order mark */
+}
+
+int source_part(const gpuir_doc *doc, const char *text, size_t len, size_t *at, size_t *n) {
+  if (!doc->source_offset && !doc->source_bytes) return find_lines(doc, text, len, at, n);
+  if (doc->source_offset > len || doc->source_bytes > len - doc->source_offset) return ESTALE;
+  *at = (size_t)doc->source_offset;
+  *n = (size_t)doc->source_bytes;
+  if (source_is_whole(doc) && *at + *n != len) return ESTALE;
+  return doc->hash && XXH3_64bits(text + *at, *n) != doc->hash ? ESTALE : 0;
 }
 
 /* ---- filters ------------------------------------------------------------------------------------------- */
@@ -415,12 +421,12 @@ int source_filtered(const char *filters, const char *name, size_t len) {
 
 /* ---- texts, read --------------------------------------------------------------------------------------- */
 
-/* Reads the document's text of an open file. */
-static int read_text(int fd, const struct stat *st, const gpuir_doc *doc, const source_limits *limits, char **text,
+int source_read_text(int fd, const struct stat *st, const gpuir_doc *doc, const source_limits *limits, char **text,
     size_t *len) {
   source_range range;
   const int placed = doc->source_offset || doc->source_bytes;
   char *to;
+  size_t at;
   int rc;
   memset(&range, 0, sizeof range);
   range.offset = doc->source_offset;
@@ -430,12 +436,16 @@ static int read_text(int fd, const struct stat *st, const gpuir_doc *doc, const 
   range.stopped = limits->stopped;
   range.stopped_arg = limits->stopped_arg;
   if (range.bytes > (uint64_t)st->st_size) return ESTALE;
+  if (placed && source_is_whole(doc) && range.offset + range.bytes < (uint64_t)st->st_size) return ESTALE; /* it grew */
   if (range.bytes > limits->most) return EFBIG;
   *text = to = (char *)malloc((size_t)range.bytes + 1);
   if (!to) return ENOMEM;
   *len = (size_t)range.bytes;
   rc = source_read(fd, &range, put_memory, &to);
-  return rc || placed ? rc : keep_lines(doc, *text, len);
+  if (rc || placed) return rc;
+  rc = find_lines(doc, *text, *len, &at, len);
+  if (at) memmove(*text, *text + at, *len);
+  return rc;
 }
 
 int source_text(const char *path, const gpuir_doc *doc, const source_limits *limits, char **text, size_t *len,
@@ -446,7 +456,7 @@ int source_text(const char *path, const gpuir_doc *doc, const source_limits *lim
   memset(st, 0, sizeof *st);
   rc = source_open(path, limits->mount, &fd, st);
   if (rc) return rc;
-  rc = read_text(fd, st, doc, limits, text, len);
+  rc = source_read_text(fd, st, doc, limits, text, len);
   close(fd);
   if (!rc) return 0;
   free(*text);

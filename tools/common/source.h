@@ -63,8 +63,11 @@ int source_ends(const char *name, size_t len, const char *ending, size_t n);
  * gpuir_index_info), and the places of documents in it are places in that text. */
 int source_filtered(const char *filters, const char *name, size_t len);
 
-/* Leaves of the whole text of a source the document's part. Errors: ESTALE when the text has changed. */
-int source_part(const gpuir_doc *doc, char *text, size_t *len);
+/* Finds the document's part of the whole text[0..len) of its source: text[*at, *at + *n). Errors: ESTALE when the text has
+ * changed. */
+int source_part(const gpuir_doc *doc, const char *text, size_t len, size_t *at, size_t *n);
+/* Whether a document is the whole text of its source. */
+int source_is_whole(const gpuir_doc *doc);
 
 /* What reading a text may take. */
 typedef struct source_limits {
@@ -81,5 +84,9 @@ typedef struct source_limits {
  * EFBIG beyond `most` bytes; ENOMEM; as source_open and source_read. */
 int source_text(const char *path, const gpuir_doc *doc, const source_limits *limits, char **text, size_t *len,
     struct stat *st);
+
+/* The same of a file that is open; *text may be set where it fails. */
+int source_read_text(int fd, const struct stat *st, const gpuir_doc *doc, const source_limits *limits, char **text,
+    size_t *len);
 
 #endif

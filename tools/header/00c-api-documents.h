@@ -20,6 +20,7 @@ typedef struct gpuir_index_info {
   const char *freq_codec;
   const char *description; /* of the corpus, as given to the builder */
   const char *filters; /* that made texts of sources, as given to the builder */
+  const char *reading; /* how texts were made of sources, as given to the builder */
   const char *order; /* of the documents, as given to the builder; "unknown" when it was not */
   uint64_t generation; /* of a live index: the number of commits; of a file 0 */
   uint64_t content; /* of a live index: the number of commits that changed its documents; of a file 0 */
@@ -50,6 +51,7 @@ typedef struct gpuir_doc {
    * 0: not known. */
   uint64_t source_offset, source_bytes;
   uint64_t hash; /* XXH3-64 of these bytes or, where they are not known, of the text; 0: not known */
+  uint32_t form; /* how the text was made of these bytes, as given to the builder; 0: they are the text */
   const char *text; /* stored text, or NULL */
   size_t text_len;
   uint32_t length; /* tokens */

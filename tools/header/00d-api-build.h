@@ -48,6 +48,9 @@ typedef struct gpuir_builder_desc {
   /* Which programs made texts of sources that are none: for each ending of a name the program with its arguments, as
    * in "pdf=pdftotext - -", separated by tabs; one line, never interpreted. NULL: "" */
   const char *filters;
+  /* What else was chosen of how texts were made of sources, such as the members of records that are text: one line,
+   * never interpreted. NULL: "" */
+  const char *reading;
   /* The order in which documents come, named in at most 63 bytes: "original" (the collection's), "bisect" ...; never
    * interpreted. NULL: not known */
   const char *order;
@@ -58,7 +61,8 @@ typedef struct gpuir_builder_desc {
    * 0: the default (none); GPUIR_DENSE_NONE: no list. */
   int dense;
   /* An open index whose analyzer is taken in place of `analyzer`, and from which come the codecs, k1, b, the
-   * description, the filters and the order that are not given here. Needed only while the builder is created. NULL:
+   * description, the filters, the reading and the order that are not given here. Needed only while the builder is
+   * created. NULL:
    * none. */
   const gpuir_index *like;
   /* Called from the adding thread now and then; not 0 stops with GPUIR_E_CANCELLED. */
@@ -78,6 +82,9 @@ typedef struct gpuir_doc_desc {
   /* See gpuir_doc. The library itself takes that of a text which is as long as source_bytes, or has no known place in
    * a source; this one is for all others: a record that is not the text, or a document copied without its text. */
   uint64_t hash;
+  /* How the text was made of the bytes of the source, in numbers of the caller's, never interpreted; 0: they are the
+   * text, or nobody can make it again. It counts only with a source. */
+  uint32_t form;
 } gpuir_doc_desc;
 
 typedef struct gpuir_term_freq {

@@ -27,21 +27,27 @@ typedef struct gpuir_query gpuir_query;
  * unknown positive term makes AND empty.
  *
  * Only at the start of a word '"' or '-"' opens a phrase, which the next '"' closes; what follows begins a new word.
- * Only a last '*' behind a letter or digit makes a prefix of the word's last token, which is neither stopped nor
- * stemmed: it stands for all terms that begin with it and, where terms are stems, for its own stem as well. All else is literal: ( ) ~ : + AND OR NOT have no meaning. A phrase of one token is that word; one with an
- * unknown term is unknown. The distinct terms, those of phrases included, are at most GPUIR_MAX_TERMS, and so are a
- * phrase's tokens.
+ * Only a last '*' behind a character of the word's last token makes a prefix of it, which is neither stopped nor
+ * stemmed: it stands for all terms that begin with it and, where terms are stems, for its own stem as well. All else is
+ * literal: ( ) ~ : + AND OR NOT have no meaning. A phrase of one token is that word; one with an unknown term is
+ * unknown.
+ *
+ * What is counted up to GPUIR_MAX_TERMS: the distinct terms and prefixes, those of phrases included; and the query's
+ * words, prefixes and phrases, where one that is both wanted and negated counts twice, and unknown ones count too. A
+ * phrase has at most so many tokens.
  *
  * The text is any bytes and is not kept. Where documents were deleted, it counts those that hold each term: a
  * millisecond for some 2 million postings, once a process and file.
- * Errors: ARGUMENT, TERMS, RANGE, NOMEM; QUERY without a positive term, or for a quote that is not closed (err->offset
- * is the quote's in the text); LIMIT for prefixes whose terms have too many postings, before any is read;
- * UNSUPPORTED for a phrase in an index built without positions; FORMAT for a damaged list. */
+ * Errors, of several the first in the text, and those of the whole query last: ARGUMENT, TERMS, RANGE, NOMEM; QUERY
+ * without a positive term, or for a quote that is not closed (err->offset is the quote's in the text); LIMIT for
+ * prefixes whose terms have too many postings, before any is read; UNSUPPORTED for a phrase in an index built without
+ * positions; FORMAT for a damaged list. */
 GPUIR_API int gpuir_query_parse(const gpuir_index *index, const gpuir_query_desc *desc, const char *text, size_t len,
     gpuir_query **query, gpuir_error *err);
 GPUIR_API void gpuir_query_destroy(gpuir_query *query);
-/* Tells which words no live document has: the i-th of the query's positive words, prefixes (lik*) and words of phrases,
- * as terms; *term lives as long as the query. Errors: ARGUMENT; NOT_FOUND behind the last. Thread-safe. */
+/* Tells which words no live document has: the i-th of the query's positive words, prefixes (lik*) and words of positive
+ * phrases, each once, as terms; *term lives as long as the query. Errors: ARGUMENT; NOT_FOUND behind the last.
+ * Thread-safe. */
 GPUIR_API int gpuir_query_unknown(const gpuir_query *query, size_t i, const char **term, size_t *len);
 /* Tells which words a query does without: the i-th of them, in the order of its text, as a term; *word lives as long as
  * the query. There are some only if it was to keep the rarest (gpuir_query_desc.keep_rarest) and has too many terms.
@@ -83,7 +89,8 @@ typedef struct gpuir_near_term {
 /* Finds the terms of live documents that are most like a word, which is taken as it is. A term may be one error away,
  * or two from a word of six characters or more, if both begin with the same character. Of the terms that begin with
  * another one it finds those in which a letter of a to z or a digit stands for the word's first character or before it,
- * or in which that is left out or swapped with the second. Writes the *n <= cap best: the nearest, of these the most
+ * or in which that is left out or swapped with the second; no second error may follow then, and of a word of one
+ * character there are none. Writes the *n <= cap best: the nearest, of these the most
  * frequent. Takes time by the number of terms that begin with the word's first character. Thread-safe.
  * Errors: ARGUMENT, FORMAT, NOMEM, UNSUPPORTED (see gpuir_term_count). */
 GPUIR_API int gpuir_terms_near(const gpuir_index *index, const char *term, size_t len, gpuir_near_term *found,
@@ -198,7 +205,8 @@ typedef struct gpuir_explain_term {
 } gpuir_explain_term;
 
 /* Why a document scores what it does: score = sum of q * c, c = max(1, round(W*tf / (tf + K))),
- * W = idf*(k1+1)*2^20, K = k1*(1-b) + k1*b*length/average_length. */
+ * W = idf*(k1+1)*2^20, in double of the floats idf and k1 and rounded to a float, and
+ * K = k1*(1-b) + k1*b*length/average_length. */
 typedef struct gpuir_explanation {
   int matches; /* the document matches the query (ANDOR: as AND) */
   uint32_t score; /* 0 when it does not match */

@@ -2,8 +2,8 @@
 /* ========
  * [api-passages]  the places of a text that answer a query
  *
- * A passage is a range of a text, of whole lines where these are short, otherwise of sentences or of words. Which ones
- * are best is said by the query's words that they hold, what these weigh (their idf) and how close together they stand.
+ * A passage is a range of a text, of whole lines where these have at most 400 bytes, otherwise of sentences or of
+ * words. Which ones are best is said by the query's words that they hold, what these weigh (their idf) and how close together they stand.
  * The first passage is the best one; each further one is the best for the words that those before it do not show. So
  * without a budget every word of the query that the text holds is shown, and with one the dearest come first.
  *

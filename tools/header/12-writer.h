@@ -198,6 +198,7 @@ enum {
   GPUIR__O_LINES, /* last_line - first_line */
   GPUIR__O_OFFSET,
   GPUIR__O_BYTES,
+  GPUIR__O_FORM, /* earlier versions wrote no such column: its width is 0 then */
   GPUIR__O_COUNT
 };
 #define GPUIR__ORIGINS_HEAD 8u
@@ -250,6 +251,7 @@ typedef struct gpuir__index_dense {
   KEY(tool, 1, 0) \
   KEY(description, 1, 0) \
   KEY(filters, 0, 1) \
+  KEY(reading, 0, 1) \
   KEY(order, 0, 0) \
   KEY(store, 0, 1) \
   KEY(positions, 0, 1) \
@@ -793,17 +795,23 @@ static int gpuir__writer_put_origin(gpuir__writer *w, const gpuir_doc_desc *doc,
     origin.of[GPUIR__O_LINES] = (uint32_t)(doc->last_line - doc->first_line);
     origin.of[GPUIR__O_OFFSET] = doc->source_offset;
     origin.of[GPUIR__O_BYTES] = doc->source_bytes;
+    origin.of[GPUIR__O_FORM] = doc->form;
     for (i = 0; i < GPUIR__O_COUNT; i++) w->origins.of[i] |= origin.of[i];
     w->has[GPUIR__P_ORIGINS] = 1;
   }
   return gpuir__spool_put(&w->spool[GPUIR__W_ORIGINS], &origin, sizeof origin, err);
 }
 
+/* Returns whether the bytes of the source, as far as they are known, are the text itself. */
+static inline int gpuir__is_own_text(const gpuir_doc_desc *doc, size_t text_len) {
+  if (!doc->source_len || !(doc->source_offset || doc->source_bytes)) return 1;
+  return !doc->form && doc->source_bytes == text_len;
+}
+
 /* Appends the document's hash: that of its text, if that is what stands in the source. */
 static int gpuir__writer_put_hash(gpuir__writer *w, const gpuir_doc_desc *doc, const char *text, size_t text_len,
     gpuir_error *err) {
-  const int is_text = !doc->source_len || !(doc->source_offset || doc->source_bytes) || doc->source_bytes == text_len;
-  const uint64_t hash = is_text && text_len ? gpuir__hash(text, text_len, 0) : doc->hash;
+  const uint64_t hash = gpuir__is_own_text(doc, text_len) && text_len ? gpuir__hash(text, text_len, 0) : doc->hash;
   if (hash) w->has[GPUIR__P_HASHES] = 1;
   return gpuir__writer_put64(w, GPUIR__W_HASHES, hash, err);
 }

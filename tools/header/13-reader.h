@@ -693,6 +693,7 @@ static int gpuir__segment_origin(const gpuir__segment *ix, uint32_t docid, gpuir
   doc->last_line = doc->first_line + (uint32_t)o.of[GPUIR__O_LINES];
   doc->source_offset = o.of[GPUIR__O_OFFSET];
   doc->source_bytes = o.of[GPUIR__O_BYTES];
+  doc->form = (uint32_t)o.of[GPUIR__O_FORM];
   if (doc->source_bytes > UINT64_MAX - doc->source_offset) return GPUIR_E_FORMAT;
   return s[GPUIR__S_STEMS] ? gpuir__join_name(ix, (uint32_t)(source - 1), doc) : GPUIR_OK;
 }
@@ -1255,7 +1256,7 @@ static int gpuir__verify_documents(const gpuir__segment *ix, gpuir_error *err) {
       return gpuir__bad(ix, err, origins->offset + GPUIR__ORIGINS_HEAD + i * gpuir__origins_row(ix),
           "a document's source is none, or does not fit its name or the place in it");
     if (!doc.text_len || !doc.hash || gpuir__hash(doc.text, doc.text_len, 0) == doc.hash) continue;
-    if (doc.source_bytes == doc.text_len || !(doc.source_offset || doc.source_bytes))
+    if ((!doc.form && doc.source_bytes == doc.text_len) || !(doc.source_offset || doc.source_bytes))
       return gpuir__bad(ix, err, ix->section[GPUIR__S_HASHES]->offset + i * 8,
           "a document's hash is not that of its text");
   }

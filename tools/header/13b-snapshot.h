@@ -480,6 +480,7 @@ GPUIR__COLD GPUIR_API int gpuir_index_get_info(const gpuir_index *ix, gpuir_inde
   info->freq_codec = first->meta.freq_codec;
   info->description = first->meta.description;
   info->filters = first->meta.filters;
+  info->reading = first->meta.reading;
   info->order = *first->meta.order ? first->meta.order : "unknown";
   info->tool = first->meta.tool;
   info->has_text = first->section[GPUIR__S_TEXT] != NULL;

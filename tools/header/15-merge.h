@@ -93,8 +93,8 @@ enum { GPUIR__EMPTY, GPUIR__FROM_TEXT, GPUIR__FROM_DOCS, GPUIR__FROM_LISTS };
 
 /* What gpuir_builder_create was asked for. */
 typedef struct gpuir__builder_settings {
-  char *stop_words, *description, *filters;
-  size_t stop_size, description_size, filters_size;
+  char *stop_words, *description, *filters, *reading;
+  size_t stop_size, description_size, filters_size, reading_size;
   char spec[256]; /* of the analyzer */
   gpuir__tokenizer own;
   gpuir__pool *pool; /* analyzers come from it and go back; NULL: they are made */

@@ -237,6 +237,7 @@ static int gpuir__builder_write_all(gpuir_builder *b, gpuir_build_report *report
   meta.tool = "gpuir " GPUIR__VERSION;
   meta.description = b->set.description;
   meta.filters = b->set.filters;
+  meta.reading = b->set.reading;
   meta.order = b->set.order;
   meta.store = b->set.store_text ? "1" : "";
   meta.positions = b->set.positions ? "1" : "";
@@ -296,6 +297,7 @@ GPUIR__COLD GPUIR_API void gpuir_builder_destroy(gpuir_builder *builder) {
   gpuir__free(&b->a, b->set.stop_words, b->set.stop_size);
   gpuir__free(&b->a, b->set.description, b->set.description_size);
   gpuir__free(&b->a, b->set.filters, b->set.filters_size);
+  gpuir__free(&b->a, b->set.reading, b->set.reading_size);
   base = b->counter.base;
   gpuir__free(&base, b, sizeof *b);
 }
@@ -358,7 +360,8 @@ static int gpuir__builder_texts(gpuir_builder *b, const gpuir_builder_desc *desc
   b->set.description =
       gpuir__builder_text(b, desc->description, meta ? meta->description : NULL, &b->set.description_size);
   b->set.filters = gpuir__builder_text(b, desc->filters, meta ? meta->filters : NULL, &b->set.filters_size);
-  if (!b->set.stop_words || !b->set.description || !b->set.filters) return gpuir__fail_nomem(err);
+  b->set.reading = gpuir__builder_text(b, desc->reading, meta ? meta->reading : NULL, &b->set.reading_size);
+  if (!b->set.stop_words || !b->set.description || !b->set.filters || !b->set.reading) return gpuir__fail_nomem(err);
   gpuir__builder_squeeze(b->set.stop_words);
   return GPUIR_OK;
 }

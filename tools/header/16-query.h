@@ -121,6 +121,7 @@ typedef struct gpuir__word {
   int negated;
   unsigned tokens; /* so far */
   uint64_t dropped; /* by the analyzer, when the last token came */
+  size_t end; /* where in the text the last token ends, where that is asked for */
   uint8_t len; /* of a prefix the last token, of a phrase the first, which wait for the next one */
   char text[GPUIR_MAX_TERM];
 } gpuir__word;
@@ -363,9 +364,34 @@ static int gpuir__query_phrase(gpuir__word *word) {
   return GPUIR_OK;
 }
 
-/* Says whether a '*' behind this byte makes a prefix: an ASCII letter or digit, or a part of another character. */
-static inline int gpuir__is_letter(char c) {
-  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c & 0x80);
+/* Notes where a token ends in its text. */
+static int gpuir__token_end(void *word, const char *token, size_t len, unsigned advance) {
+  gpuir__word *w = (gpuir__word *)word;
+  (void)token;
+  (void)len;
+  (void)advance;
+  w->end = w->analyzer->end;
+  return GPUIR_OK;
+}
+
+/* Says whether a word ends with text[0..len), len > 0, so that a '*' behind it makes a prefix: with an ASCII letter or
+ * digit, or else with a character that the analyzer takes into a token. Of a caller's tokenizer that is not known:
+ * there it is any other character. *ends gets the answer. */
+static int gpuir__ends_word(gpuir__word *word, const char *text, size_t len, int *ends) {
+  gpuir__analyzer *an = word->analyzer;
+  const int filtered = an->filtered;
+  const char c = text[len - 1];
+  int status;
+  *ends = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c & 0x80);
+  if (!(c & 0x80) || an->kind == GPUIR__CUSTOM) return GPUIR_OK;
+  word->end = 0;
+  an->filtered = 0;
+  an->places = 1;
+  status = gpuir__analyze_query(an, text, len, gpuir__token_end, word);
+  an->places = 0;
+  an->filtered = filtered;
+  *ends = word->end == len;
+  return status;
 }
 
 static int gpuir__query_crowded(gpuir_error *err) {
@@ -393,9 +419,10 @@ static int gpuir__query_quoted(gpuir__word *word, const char *text, size_t len, 
 /* Adds a word, or a prefix. */
 static int gpuir__query_word(gpuir__word *word, const char *text, size_t len, gpuir_error *err) {
   const gpuir_query *q = word->query;
-  if (q->no_operators || len < 2 || text[len - 1] != '*' || !gpuir__is_letter(text[len - 2]))
-    return gpuir__query_words_fail(word->analyzer,
-        gpuir__analyze_query(word->analyzer, text, len, gpuir__word_token, word), err);
+  int prefix = 0, status = GPUIR_OK;
+  if (!q->no_operators && len > 1 && text[len - 1] == '*') status = gpuir__ends_word(word, text, len - 1, &prefix);
+  if (!status && !prefix) status = gpuir__analyze_query(word->analyzer, text, len, gpuir__word_token, word);
+  if (status || !prefix) return gpuir__query_words_fail(word->analyzer, status, err);
   return gpuir__query_words_fail(word->analyzer, gpuir__query_prefix(word, text, len - 1), err);
 }
 

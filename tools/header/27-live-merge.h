@@ -88,6 +88,7 @@ static int gpuir__fusion_documents(gpuir__fusion *f, const gpuir__source *s, gpu
     desc.source_offset = doc.source_offset;
     desc.source_bytes = doc.source_bytes;
     desc.hash = doc.hash;
+    desc.form = doc.form;
     status = gpuir_builder_add_doc(f->builder, &desc, doc.length, doc.text, doc.text_len, err);
   }
   return status;

@@ -192,6 +192,22 @@ GPUIR_API int gpuir_terms_near(const gpuir_index *ix, const char *term, size_t l
   return status;
 }
 
+/* Says whether a member of phrases is told as unknown: no live document has it, a phrase that is not negated needs it,
+ * and no word before tells of it. */
+static int gpuir__member_unknown(const gpuir_query *q, unsigned member) {
+  const gpuir__query_phrases *p = q->phrases;
+  const gpuir__query_term *m = &p->members[member];
+  int needed = 0;
+  unsigned t;
+  if (m->df) return 0;
+  for (t = 0; t < q->npositive; t++) {
+    const gpuir__query_term *term = &q->terms[t];
+    if (term->kind == GPUIR__WORD && gpuir__token_is(term, m->text, m->len)) return 0;
+    needed |= term->kind == GPUIR__PHRASE && memchr(p->tokens + term->first, (int)member, term->tokens) != NULL;
+  }
+  return needed;
+}
+
 GPUIR_API int gpuir_query_unknown(const gpuir_query *q, size_t i, const char **term, size_t *len) {
   unsigned t, m;
   if (!q || !term || !len) return GPUIR_E_ARGUMENT;
@@ -201,7 +217,7 @@ GPUIR_API int gpuir_query_unknown(const gpuir_query *q, size_t i, const char **t
     return GPUIR_OK;
   }
   for (m = 0; q->phrases && m < q->phrases->nmembers; m++) {
-    if (q->phrases->members[m].df || i--) continue;
+    if (!gpuir__member_unknown(q, m) || i--) continue;
     *term = q->phrases->members[m].text;
     *len = q->phrases->members[m].len;
     return GPUIR_OK;

@@ -273,7 +273,7 @@ static int name_table_fill(name_table *t, const reorder *r) {
 
 typedef struct lines {
   const reorder *r;
-  cli_reader reader;
+  text_reader in;
   uint64_t number; /* of the line last read, from 1 */
 } lines;
 
@@ -291,22 +291,22 @@ static int lines_open(lines *l, const reorder *r) {
     cli_error("%s: %s", r->file, strerror(errno));
     return CLI_FAIL;
   }
-  cli_reader_open(&l->reader, fd, CLI_MAX_LINE);
+  cli_reader_open(&l->in, fd, CLI_MAX_LINE);
   return CLI_OK;
 }
 
 static void lines_close(lines *l) {
-  close(l->reader.fd);
-  cli_reader_close(&l->reader);
+  close(l->in.fd);
+  reader_close(&l->in);
 }
 
 /* The next line without its end. 1; 0 at the end of the file; -1 after a message. */
 static int lines_next(lines *l, char **text, size_t *len) {
   uint64_t got = 0;
   char why[CLI_COUNTED];
-  int more = cli_reader_lines(&l->reader, 1, text, len, &got);
+  int more = reader_lines(&l->in, 1, text, len, &got);
   if (more < 0 && !cli_signal)
-    cli_error("%s: line %llu: %s", l->r->file, (unsigned long long)l->number + 1, cli_reader_why(&l->reader, why));
+    cli_error("%s: line %llu: %s", l->r->file, (unsigned long long)l->number + 1, cli_reader_why(&l->in, why));
   if (cli_signal) return -1;
   if (more <= 0) return more;
   l->number++;

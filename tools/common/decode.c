@@ -1,0 +1,544 @@
+/* decode.c - cuts files into documents, and makes texts of documents again. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* as source.h wants it */
+#endif
+#ifndef _FILE_OFFSET_BITS
+#define _FILE_OFFSET_BITS 64
+#endif
+#include "decode.h"
+
+#include "markup.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <strings.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#define TAG_MOST 4096u /* bytes of a tag */
+
+/* ---- handing out ------------------------------------------------------------------------------- */
+
+/* Lines and bytes of the piece that the reader has handed out last. */
+typedef struct piece {
+  char *text;
+  size_t len;
+  uint64_t line; /* its first */
+} piece;
+
+/* Returns at which byte of the file piece[at] stands. */
+static uint64_t offset_of(const decode_run *d, const piece *p, size_t at) {
+  return d->r->passed - encoding_size(d->r->form, p->text + at, p->len - at);
+}
+
+/* Sets what a document in piece[at, at + n) has in common with others. */
+static void set_place(const decode_run *d, const piece *p, size_t at, size_t n, uint32_t as, decode_document *to) {
+  memset(to, 0, sizeof *to);
+  to->form = as + DECODE_ENCODING * (uint32_t)d->r->form;
+  to->offset = offset_of(d, p, at);
+  to->bytes = encoding_size(d->r->form, p->text + at, n);
+  if (to->form) to->hash = XXH3_64bits(p->text + at, n);
+}
+
+static uint64_t count_lines(const char *p, const char *end) {
+  uint64_t n = 0;
+  while (p < end && (p = (const char *)memchr(p, '\n', (size_t)(end - p))) != NULL) n++, p++;
+  return n;
+}
+
+/* Hands out the record in piece[at, at + n), of which d->records has id and text. */
+static int put_record(const decode_run *d, const piece *p, size_t at, size_t n, uint32_t as) {
+  const record_reader *r = d->records;
+  decode_document to;
+  set_place(d, p, at, n, as, &to);
+  to.is_record = 1;
+  to.name = r->id.p ? r->id.p : "";
+  to.name_len = r->id.n;
+  to.text = r->text.text.p ? r->text.text.p : "";
+  to.len = r->text.text.n;
+  to.first = p->line + count_lines(p->text, p->text + at);
+  to.last = to.first + count_lines(p->text + at, p->text + at + n);
+  return d->document(d->user, &to);
+}
+
+/* ---- files and lines --------------------------------------------------------------------------- */
+
+static int cut_whole(decode_run *d) {
+  piece p = {NULL, 0, 0};
+  decode_document to;
+  if (reader_rest(d->r, &p.text, &p.len)) return DECODE_LOST;
+  set_place(d, &p, 0, p.len, DECODE_AS_TEXT, &to);
+  /* half a character at the end is none, but of the file */
+  if (d->r->form != ENCODING_UTF8) to.bytes = d->r->taken - to.offset;
+  to.name = d->name;
+  to.name_len = strlen(d->name);
+  to.text = p.len ? p.text : "";
+  to.len = p.len;
+  return d->document(d->user, &to);
+}
+
+static int put_chunk(decode_run *d, const piece *p, uint64_t lines) {
+  decode_document to;
+  char suffix[64];
+  const unsigned long long first = p->line, last = p->line + lines - 1;
+  if (d->format == DECODE_LINES) snprintf(suffix, sizeof suffix, ":%llu", first);
+  else snprintf(suffix, sizeof suffix, ":%llu-%llu", first, last);
+  d->chunk.n = 0;
+  bytes_add(&d->chunk, d->name, strlen(d->name));
+  bytes_add(&d->chunk, suffix, strlen(suffix));
+  if (d->chunk.failed) {
+    errno = ENOMEM;
+    return DECODE_LOST;
+  }
+  set_place(d, p, 0, p->len, DECODE_AS_TEXT, &to);
+  to.name = d->chunk.p;
+  to.name_len = d->chunk.n;
+  to.text = p->text;
+  to.len = p->len;
+  to.first = first;
+  to.last = last;
+  return d->document(d->user, &to);
+}
+
+static int cut_chunks(decode_run *d) {
+  const uint64_t most = d->format == DECODE_LINES ? 1 : d->chunk_lines;
+  uint64_t lines;
+  piece p = {NULL, 0, 0};
+  int got, status = 0;
+  while (!status && (got = reader_lines(d->r, most, &p.text, &p.len, &lines)) != 0) {
+    if (got < 0) return DECODE_LOST;
+    p.line = d->line;
+    status = put_chunk(d, &p, lines);
+    d->line += lines;
+  }
+  return status;
+}
+
+/* ---- TSV --------------------------------------------------------------------------------------- */
+
+static size_t without_line_end(const char *text, size_t len) {
+  if (len && text[len - 1] == '\n') len--;
+  if (len && text[len - 1] == '\r') len--;
+  return len;
+}
+
+static int put_tsv(decode_run *d, const piece *p) {
+  const size_t len = without_line_end(p->text, p->len);
+  const char *tab = len ? (const char *)memchr(p->text, '\t', len) : NULL;
+  const size_t skip = tab ? (size_t)(tab - p->text) + 1 : 0;
+  decode_document to;
+  if (!len) return 0;
+  if (!tab) return d->malformed(d->user, p->line, "no tab between id and text", 0);
+  if (skip == 1) return d->malformed(d->user, p->line, "an empty id", 0);
+  set_place(d, p, skip, len - skip, DECODE_AS_TEXT, &to);
+  to.is_record = 1;
+  to.name = p->text;
+  to.name_len = skip - 1;
+  to.text = p->text + skip;
+  to.len = len - skip;
+  to.first = to.last = p->line;
+  return d->document(d->user, &to);
+}
+
+static int cut_tsv(decode_run *d) {
+  piece p = {NULL, 0, 0};
+  uint64_t lines;
+  int got, status = 0;
+  for (; !status && (got = reader_lines(d->r, 1, &p.text, &p.len, &lines)) != 0; d->line++) {
+    if (got < 0) return DECODE_LOST;
+    p.line = d->line;
+    status = put_tsv(d, &p);
+  }
+  return status;
+}
+
+/* ---- JSON -------------------------------------------------------------------------------------- */
+
+/* What may come next: outside of an array an object; in one at its begin, behind a value, behind a comma. */
+typedef enum json_state { JSON_OUTSIDE, JSON_FIRST, JSON_BEHIND, JSON_NEXT } json_state;
+
+typedef struct json_cut {
+  json_state state;
+  int skipping; /* the rest of a broken object, up to a line that begins like it, or farther left */
+  size_t column; /* where that began in its line */
+  int told; /* that a comma is missing in this array */
+} json_cut;
+
+static int is_space(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
+
+/* Gives back what the piece has from byte `at` on. */
+static void give_back(const decode_run *d, piece *p, size_t at) {
+  reader_back(d->r, p->len - at);
+  p->len = at;
+}
+
+/* Returns where the line ends in which piece[at] stands. */
+static size_t end_of_line(const piece *p, size_t at) {
+  const char *nl = at < p->len ? (const char *)memchr(p->text + at, '\n', p->len - at) : NULL;
+  return nl ? (size_t)(nl - p->text) + 1 : p->len;
+}
+
+/* Says what is wrong at piece[at] with what begins at piece[from]. */
+static int json_malformed(const decode_run *d, const piece *p, size_t from, size_t at, const char *why) {
+  const uint64_t line = p->line + count_lines(p->text, p->text + from);
+  const uint64_t later = count_lines(p->text + from, p->text + at);
+  char said[160];
+  size_t begin = at;
+  while (begin && p->text[begin - 1] != '\n') begin--;
+  if (!later) return d->malformed(d->user, line, why, at - begin + 1);
+  (void)snprintf(said, sizeof said, "%s (byte %zu of line %llu)", why, at - begin + 1,
+      (unsigned long long)(line + later));
+  return d->malformed(d->user, line, said, 0);
+}
+
+/* Reads the object at piece[at], with as many more lines as it takes. Its bytes; 0: it is none. *failed: DECODE_LOST. */
+static size_t json_read_object(const decode_run *d, piece *p, size_t at, int *failed) {
+  size_t n = records_json(d->records, p->text + at, p->len - at);
+  uint64_t lines = 1;
+  *failed = 0;
+  for (; !n && d->records->short_of; lines *= 2) { /* it is read anew each time: so twice as many */
+    const int more = reader_more(d->r, lines, &p->text, &p->len);
+    if (more < 0) *failed = DECODE_LOST;
+    if (more <= 0) break;
+    n = records_json(d->records, p->text + at, p->len - at);
+  }
+  return n;
+}
+
+/* Leaves an object that is none: its first line, and what follows up to a line that begins like it. */
+static int json_leave(const decode_run *d, json_cut *c, piece *p, size_t at) {
+  const record_reader *r = d->records;
+  const size_t line = end_of_line(p, at);
+  const int status = r->short_of ? json_malformed(d, p, at, at, "the object that begins here does not end")
+                                 : json_malformed(d, p, at, at + r->where - 1, r->why);
+  c->skipping = line < p->len;
+  c->column = at;
+  if (c->state != JSON_OUTSIDE) c->state = JSON_FIRST;
+  give_back(d, p, line);
+  return status;
+}
+
+/* Takes the object at piece[*at], and moves *at behind it. */
+static int json_take(const decode_run *d, json_cut *c, piece *p, size_t *at) {
+  const size_t from = *at;
+  int failed;
+  const size_t n = json_read_object(d, p, from, &failed);
+  size_t rest = from + n;
+  if (failed) return failed;
+  if (!n) {
+    *at = end_of_line(p, from);
+    return json_leave(d, c, p, from);
+  }
+  *at = rest;
+  if (c->state == JSON_OUTSIDE) {
+    const size_t line = end_of_line(p, rest);
+    while (rest < line && is_space(p->text[rest])) rest++;
+    *at = line;
+    if (rest < line) return json_malformed(d, p, rest, rest, "something follows the object");
+  } else {
+    c->state = JSON_BEHIND;
+  }
+  if (d->records->why) return d->malformed(d->user, p->line, d->records->why, 0);
+  return put_record(d, p, from, n, DECODE_AS_JSON);
+}
+
+/* Returns whether the reading goes on at piece[at], which begins a line. */
+static int json_resumes(const json_cut *c, const piece *p, size_t at) {
+  if (p->text[at] == '{') return at <= c->column;
+  return c->state != JSON_OUTSIDE && p->text[at] == ']' && at < c->column;
+}
+
+/* Takes what may not stand at piece[*at]. An object without a comma before it is read all the same. */
+static int json_stray(const decode_run *d, json_cut *c, const piece *p, size_t *at) {
+  const size_t from = *at;
+  if (c->state == JSON_BEHIND && p->text[from] == '{') {
+    c->state = JSON_NEXT;
+    return c->told++ ? 0 : json_malformed(d, p, from, from, "',' or ']' is missing");
+  }
+  if (c->state != JSON_OUTSIDE) c->state = JSON_FIRST;
+  *at = end_of_line(p, from);
+  return json_malformed(d, p, from, from, "not a JSON object");
+}
+
+/* Takes what stands in a line; where an object goes on, further ones. */
+static int json_line(const decode_run *d, json_cut *c, piece *p) {
+  size_t at = 0;
+  int status = 0;
+  while (!status) {
+    const size_t line = end_of_line(p, 0);
+    char sign;
+    while (at < line && is_space(p->text[at])) at++;
+    if (at >= line) break;
+    sign = p->text[at];
+    if (c->skipping && !json_resumes(c, p, at)) break;
+    c->skipping = 0;
+    if (sign == '[' && c->state == JSON_OUTSIDE) c->state = JSON_FIRST, c->told = 0, at++;
+    else if (sign == ']' && (c->state == JSON_FIRST || c->state == JSON_BEHIND)) c->state = JSON_OUTSIDE, at++;
+    else if (sign == ',' && c->state == JSON_BEHIND) c->state = JSON_NEXT, at++;
+    else if (sign == '{' && c->state != JSON_BEHIND) status = json_take(d, c, p, &at);
+    else status = json_stray(d, c, p, &at);
+  }
+  if (at < p->len) give_back(d, p, at > end_of_line(p, 0) ? at : end_of_line(p, 0));
+  return status;
+}
+
+static int cut_json(decode_run *d) {
+  json_cut c = {JSON_OUTSIDE, 0, 0, 0};
+  piece p = {NULL, 0, 0};
+  uint64_t lines;
+  int got, status = 0;
+  while (!status && (got = reader_lines(d->r, 1, &p.text, &p.len, &lines)) != 0) {
+    if (got < 0) return DECODE_LOST;
+    p.line = d->line;
+    status = json_line(d, &c, &p);
+    d->line += count_lines(p.text, p.text + p.len);
+  }
+  if (!status && c.state != JSON_OUTSIDE) status = d->malformed(d->user, d->line, "the array does not end", 0);
+  return status;
+}
+
+/* ---- TREC -------------------------------------------------------------------------------------- */
+
+/* Returns where in piece[at, len) "<doc" or, if `close`, "</doc" stands as the name of a tag; len: nowhere. */
+static size_t find_doc(const piece *p, size_t at, int close) {
+  const char *tag = close ? "</doc" : "<doc", *end = p->text + p->len, *found = p->text + at;
+  const size_t n = strlen(tag);
+  while ((found = markup_find(found, end, tag)) != NULL) {
+    if (found + n == end || found[n] == '>' || is_space(found[n])) return (size_t)(found - p->text);
+    found++;
+  }
+  return p->len;
+}
+
+/* Finds the '>' of the tag at piece[at], which may stand in a line behind it. Returns where it stands, or 0. */
+static size_t find_close(const decode_run *d, piece *p, size_t at, int *failed) {
+  size_t from = at;
+  *failed = 0;
+  for (;;) {
+    const char *close = (const char *)memchr(p->text + from, '>', p->len - from);
+    int more;
+    if (close) return (size_t)(close - p->text);
+    from = p->len;
+    if (from - at > TAG_MOST) return 0;
+    more = reader_more(d->r, 1, &p->text, &p->len);
+    if (more < 0) *failed = DECODE_LOST;
+    if (more <= 0) return 0;
+  }
+}
+
+/* Finds where the element ends whose text begins at piece[at]: before its end, or before the next one. *end gets that
+ * place; *next where to go on, the same if the element has no end. */
+static int find_end(const decode_run *d, piece *p, size_t at, size_t *end, size_t *next) {
+  size_t from = at;
+  for (;;) {
+    const size_t close = find_doc(p, from, 1), open = find_doc(p, from, 0);
+    int failed, more;
+    *end = *next = close < open ? close : open;
+    if (open < close) return 0;
+    if (close < p->len) {
+      const size_t sign = find_close(d, p, close, &failed);
+      if (sign) *next = sign + 1;
+      return failed;
+    }
+    from = p->len;
+    more = reader_more(d->r, 1, &p->text, &p->len);
+    if (more < 0) return DECODE_LOST;
+    if (!more) return 0;
+  }
+}
+
+/* Takes the element whose tag begins at piece[tag], if it is one. *next: where to go on. */
+static int take_element(const decode_run *d, piece *p, size_t tag, size_t *next) {
+  const uint64_t line = p->line + count_lines(p->text, p->text + tag);
+  size_t end, sign;
+  int failed;
+  *next = tag + 1;
+  sign = find_close(d, p, tag, &failed);
+  if (failed || !sign) return failed;
+  failed = find_end(d, p, sign + 1, &end, next);
+  if (failed) return failed;
+  if (*next == end) return d->malformed(d->user, line, "a <DOC> without </DOC>", 0);
+  if (records_trec(d->records, p->text + tag + 4, sign - tag - 4, p->text + sign + 1, end - sign - 1))
+    return d->malformed(d->user, line, d->records->why, 0);
+  return put_record(d, p, sign + 1, end - sign - 1, DECODE_AS_TREC);
+}
+
+static int cut_trec(decode_run *d) {
+  piece p = {NULL, 0, 0};
+  uint64_t lines;
+  int got, status = 0, any = 0, read = 0;
+  while (!status && (got = reader_lines(d->r, 1, &p.text, &p.len, &lines)) != 0) {
+    size_t tag, next;
+    if (got < 0) return DECODE_LOST;
+    p.line = d->line;
+    read = 1;
+    tag = next = find_doc(&p, 0, 0);
+    if (tag < p.len) any = 1, status = take_element(d, &p, tag, &next);
+    give_back(d, &p, next);
+    d->line += count_lines(p.text, p.text + p.len);
+  }
+  if (!status && read && !any) status = d->malformed(d->user, 1, "no <DOC> in this file", 0);
+  return status;
+}
+
+int decode_file(decode_run *d, text_reader *r) {
+  int status;
+  d->r = r;
+  d->line = 1;
+  memset(&d->chunk, 0, sizeof d->chunk);
+  if (d->format == DECODE_JSON && r->most > DECODE_JSON_MOST) r->most = DECODE_JSON_MOST;
+  switch (d->format) {
+  case DECODE_CHUNKS:
+  case DECODE_LINES: status = cut_chunks(d); break;
+  case DECODE_TSV: status = cut_tsv(d); break;
+  case DECODE_JSON: status = cut_json(d); break;
+  case DECODE_TREC: status = cut_trec(d); break;
+  default: status = cut_whole(d);
+  }
+  bytes_free(&d->chunk);
+  return status;
+}
+
+/* ---- texts, made again ------------------------------------------------------------------------- */
+
+/* Turns what was read into UTF-8. 0 or an errno value. */
+static int to_utf8(text_encoding form, decoded *d) {
+  byte_buf text;
+  if (form == ENCODING_UTF8) return 0;
+  if (form >= ENCODING_COUNT) return ENOTSUP;
+  memset(&text, 0, sizeof text);
+  (void)encoding_decode(form, d->text, d->len, 1, &text);
+  if (text.failed || !bytes_room(&text, 1)) {
+    bytes_free(&text);
+    return ENOMEM;
+  }
+  free(d->text);
+  d->text = text.p;
+  d->len = text.n;
+  return 0;
+}
+
+/* Makes the text of the record that was read. 0 or an errno value. */
+static int make_record(uint32_t as, const char *reading, decoded *d) {
+  record_reader r;
+  int bad = records_open(&r, reading, 0) ? -1 : 0;
+  if (bad) {
+    records_close(&r);
+    return ENOMEM;
+  }
+  r.text.base = d->text;
+  if (as == DECODE_AS_JSON) bad = !records_json(&r, d->text, d->len) || (r.why && !r.text.text.n);
+  else bad = records_trec(&r, NULL, 0, d->text, d->len);
+  if (!bad && bytes_room(&r.text.text, 1)) {
+    d->record = d->text;
+    d->record_len = d->len;
+    d->made = r.text;
+    d->text = d->made.text.p;
+    d->len = d->made.text.n;
+    memset(&r.text, 0, sizeof r.text);
+  } else {
+    bad = r.text.text.failed ? ENOMEM : ENOTSUP;
+  }
+  records_close(&r);
+  return bad;
+}
+
+/* Begins with a text that is not read yet. *place gets where its bytes are, and their hash if it is of these. */
+static int begin_text(const gpuir_doc *doc, gpuir_doc *place, decoded *out) {
+  memset(out, 0, sizeof *out);
+  out->first_line = out->line = doc->first_line ? doc->first_line : 1;
+  *place = *doc;
+  if (doc->form / DECODE_ENCODING != ENCODING_UTF8) place->hash = 0; /* it is that of the text */
+  return (doc->form & DECODE_AS) > DECODE_AS_TREC ? ENOTSUP : 0;
+}
+
+/* Makes the text of the bytes that were read. */
+static int end_text(const gpuir_doc *doc, const char *reading, decoded *out) {
+  const uint32_t as = doc->form & DECODE_AS;
+  const text_encoding form = (text_encoding)(doc->form / DECODE_ENCODING);
+  int rc = to_utf8(form, out);
+  if (!rc && form != ENCODING_UTF8 && doc->hash && XXH3_64bits(out->text, out->len) != doc->hash) rc = ESTALE;
+  if (!rc && as != DECODE_AS_TEXT) rc = make_record(as, reading, out);
+  return rc;
+}
+
+int decode_open_source(int fd, const struct stat *st, const gpuir_doc *doc, const char *reading,
+    const source_limits *limits, decoded *out) {
+  gpuir_doc place;
+  int rc = begin_text(doc, &place, out);
+  if (!rc) rc = source_read_text(fd, st, &place, limits, &out->text, &out->len);
+  if (!rc) rc = end_text(doc, reading, out);
+  if (rc) decoded_free(out);
+  return rc;
+}
+
+int decode_source(const char *path, const gpuir_doc *doc, const char *reading, const source_limits *limits,
+    decoded *out, struct stat *st) {
+  gpuir_doc place;
+  int rc = begin_text(doc, &place, out);
+  memset(st, 0, sizeof *st);
+  if (!rc) rc = source_text(path, &place, limits, &out->text, &out->len, st);
+  if (!rc) rc = end_text(doc, reading, out);
+  if (rc) decoded_free(out);
+  return rc;
+}
+
+void decoded_borrow(decoded *d, const gpuir_doc *doc, const char *text, size_t len) {
+  memset(d, 0, sizeof *d);
+  d->text = (char *)(uintptr_t)text;
+  d->len = len;
+  d->borrowed = 1;
+  d->first_line = d->line = doc->first_line ? doc->first_line : 1;
+  /* a record whose line ends are all in its text has each line where it was; of another that is not known */
+  d->flat = doc->source_bytes && doc->source_bytes != len &&
+      count_lines(text, text + len) != (uint64_t)(doc->last_line - doc->first_line);
+}
+
+char *decoded_take(decoded *d) {
+  char *text = d->text;
+  d->text = NULL;
+  d->made.text.p = NULL;
+  decoded_free(d);
+  return text;
+}
+
+void decoded_free(decoded *d) {
+  if (d->record) {
+    free(d->record);
+    made_free(&d->made);
+  } else if (!d->borrowed) {
+    free(d->text);
+  }
+  memset(d, 0, sizeof *d);
+}
+
+uint32_t decoded_line(decoded *d, size_t at) {
+  const char *record = d->record ? d->record : d->text;
+  size_t to = d->record ? made_record(&d->made, at) : at;
+  if (d->flat) return d->first_line;
+  if (d->record && to > d->record_len) to = d->record_len;
+  if (to < d->seen) {
+    d->seen = 0;
+    d->line = d->first_line;
+  }
+  d->line += (uint32_t)count_lines(record + d->seen, record + to);
+  d->seen = to;
+  return d->line;
+}
+
+size_t decoded_line_end(decoded *d, size_t at, size_t end) {
+  const made_run *runs = (const made_run *)(const void *)d->made.runs.p;
+  const size_t n = d->made.runs.n / sizeof *runs;
+  const uint32_t line = decoded_line(d, at);
+  size_t low = 0, high = n;
+  if (!d->record) return end;
+  while (low < high) { /* the first run behind `at` */
+    const size_t middle = low + (high - low) / 2;
+    if (runs[middle].text <= at) low = middle + 1;
+    else high = middle;
+  }
+  for (; low < n && runs[low].text < end; low++)
+    if (decoded_line(d, runs[low].text) != line) return runs[low].text;
+  return end;
+}

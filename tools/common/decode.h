@@ -1,0 +1,98 @@
+/* decode.h - the one place where files become documents, and where the text of a document is made again.
+ *
+ * decode_file cuts an open file into documents: whole files, lines, or records. What it hands out says where in the file
+ * a document stands and in which `form`, so that decode_source can make the same text of the same bytes later, with the
+ * line of the file that each of its bytes came from. All that reads files, or shows texts of them, goes through here:
+ * what is shown is what was indexed.
+ */
+#ifndef GPUIR_DECODE_H
+#define GPUIR_DECODE_H
+
+#include "gpuir.h"
+
+#include "made.h"
+#include "reader.h"
+#include "records.h"
+#include "source.h"
+
+#define DECODE_MOST ((size_t)1 << 30) /* bytes of one document or one line of documents */
+#define DECODE_JSON_MOST ((size_t)64 << 20) /* of an object of JSON */
+
+/* How documents are cut out of a file. The numbers are stored in tables of files. */
+typedef enum decode_format {
+  DECODE_FILES, /* a file is one */
+  DECODE_CHUNKS, /* so many lines are one */
+  DECODE_LINES,
+  DECODE_TSV, /* a line of "id<TAB>text" */
+  DECODE_JSON, /* an object: one a line, over several lines, or in an array */
+  DECODE_TREC /* an element <DOC> */
+} decode_format;
+
+/* gpuir_doc.form: what the bytes at a document's place are, and in which encoding. */
+enum { DECODE_AS_TEXT, DECODE_AS_JSON, DECODE_AS_TREC, DECODE_AS = 15, DECODE_ENCODING = 16 /* times the encoding */ };
+
+typedef struct decode_document {
+  const char *name; /* what it is called */
+  size_t name_len;
+  int is_record; /* the name is the document's own; otherwise it begins with the file's */
+  const char *text;
+  size_t len;
+  uint64_t first, last; /* lines; 0: the whole file */
+  uint64_t offset, bytes; /* its place in the file */
+  uint64_t hash; /* XXH3-64 of these as UTF-8, where they are not the text */
+  uint32_t form;
+} decode_document;
+
+/* How a file is read, and who takes what it has. Zeroed, with the first part filled in. */
+typedef struct decode_run {
+  decode_format format;
+  uint64_t chunk_lines;
+  const char *name; /* of the file */
+  record_reader *records; /* opened, for DECODE_JSON and DECODE_TREC */
+  /* Both end the reading with what they return, if it is not 0. */
+  int (*document)(void *user, const decode_document *document);
+  /* A record is not what its format says: at which line and, if it is not 0, byte of the line. */
+  int (*malformed)(void *user, uint64_t line, const char *why, size_t where);
+  void *user;
+  uint64_t line; /* what is being read */
+  /* private */
+  text_reader *r;
+  byte_buf chunk;
+} decode_run;
+
+#define DECODE_LOST (-100) /* the file cannot be read: errno */
+
+/* Hands out the documents of a text. 0, DECODE_LOST, or what a function returned. */
+int decode_file(decode_run *d, text_reader *r);
+
+/* The text of a document, made again. Zeroed: none. */
+typedef struct decoded {
+  char *text; /* NULL: there is none */
+  size_t len;
+  uint32_t first_line; /* of the record */
+  int flat; /* all of the text is said to stand in that line: nobody knows better */
+  /* private */
+  int borrowed; /* the text is the caller's */
+  made_text made; /* owns the text of a record */
+  char *record; /* that it was made of, or NULL: the text is the record */
+  size_t record_len, seen; /* lines are counted up to here */
+  uint32_t line;
+} decoded;
+
+/* Reads the text of a document from its source at an absolute path. Errors as source_text. `reading`: of the index. */
+int decode_source(const char *path, const gpuir_doc *doc, const char *reading, const source_limits *limits,
+    decoded *out, struct stat *st);
+/* The same of a source that is open; st: its attributes. */
+int decode_open_source(int fd, const struct stat *st, const gpuir_doc *doc, const char *reading,
+    const source_limits *limits, decoded *out);
+/* Takes text[0..len), which the index has stored or a filter has made, as the document's; it stays the caller's. */
+void decoded_borrow(decoded *d, const gpuir_doc *doc, const char *text, size_t len);
+void decoded_free(decoded *d);
+/* Returns the text of one that was made, for the caller to free; the rest is gone. */
+char *decoded_take(decoded *d);
+/* Returns the line of the source that a byte of the text stands in. It is quick where bytes are asked for in order. */
+uint32_t decoded_line(decoded *d, size_t at);
+/* Returns the first byte of text[at, end) that stands in another line of the source than `at`; `end`: there is none. */
+size_t decoded_line_end(decoded *d, size_t at, size_t end);
+
+#endif

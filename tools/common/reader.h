@@ -1,0 +1,48 @@
+/* reader.h - reads an open file in pieces, as UTF-8, whatever its encoding is.
+ *
+ * Memory is that of one piece. Positions are those of the file's own bytes.
+ */
+#ifndef GPUIR_READER_H
+#define GPUIR_READER_H
+
+#include "encoding.h"
+
+#include <signal.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct text_reader {
+  int fd;
+  char *buf;
+  size_t cap, begin, end;
+  int eof;
+  int any; /* a byte was read */
+  size_t most; /* bytes of one piece */
+  uint64_t passed; /* bytes of the file before the piece that comes next */
+  uint64_t taken; /* bytes of the file that were read */
+  text_encoding form; /* of the file */
+  void *hash; /* an XXH3_state_t that gets all bytes, or NULL */
+  int wake; /* a descriptor: reading ends with ECANCELED when there is something to read in it; 0: none */
+  const volatile sig_atomic_t *stop; /* reading ends with EINTR where it is not 0; NULL: nobody asks for that */
+  char *raw; /* bytes that are not UTF-8 yet */
+  size_t raw_cap, raw_n;
+} text_reader;
+
+void reader_open(text_reader *r, int fd, size_t most);
+void reader_close(text_reader *r); /* frees; leaves the descriptor */
+/* The next n lines, with their ends, as one piece that lives until the next call; *lines of them were there. 1; 0 at
+ * the end; -1: errno (EFBIG: over `most`, EINTR, ENOMEM). */
+int reader_lines(text_reader *r, uint64_t n, char **text, size_t *len, uint64_t *lines);
+/* All that is left. 0; -1: errno. */
+int reader_rest(text_reader *r, char **text, size_t *len);
+/* Adds the next n lines to the piece that was handed out last, at *text with *len bytes, and hands out both. 1; 0: there
+ * are no more; -1: errno. */
+int reader_more(text_reader *r, uint64_t n, char **text, size_t *len);
+/* Hands the last n bytes of the piece out again. */
+void reader_back(text_reader *r, size_t n);
+/* Looks at the first bytes of the file, says what it is, and reads it as that from then on: nothing may have been read
+ * yet. A byte order mark is passed over. *what gets the outcome. 0; -1: errno. */
+typedef enum reader_kind { READER_TEXT, READER_BINARY, READER_PDF } reader_kind;
+int reader_begin(text_reader *r, reader_kind *what);
+
+#endif

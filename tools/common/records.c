@@ -1,0 +1,261 @@
+/* records.c - the id and the text of a record. */
+#include "records.h"
+
+#include "markup.h"
+
+#include <strings.h>
+
+#define DROPPED_MOST 12u
+
+const char records_ids[] = "pid docid docno _id id", records_texts[] = "contents text body passage segment",
+           records_topic_ids[] = "qid query_id topic_id _id id",
+           records_topic_texts[] = "query text title topic_title question";
+
+/* ---- which members ----------------------------------------------------------------------------- */
+
+static int add_member(record_reader *r, int role, const char *name, size_t len) {
+  records_member *m;
+  if (r->nmembers == RECORDS_NAMES) return -2;
+  m = &r->members[r->nmembers++];
+  m->name = name;
+  m->name_len = len;
+  m->role = role;
+  return 0;
+}
+
+/* Adds the members that `names` has, which `sign` parts. */
+static int add_members(record_reader *r, int role, const char *names, char sign) {
+  while (*names) {
+    const char *end = strchr(names, sign);
+    const size_t n = end ? (size_t)(end - names) : strlen(names);
+    const int failed = n ? add_member(r, role, names, n) : 0;
+    if (failed) return failed;
+    names += n + (end != NULL);
+  }
+  return 0;
+}
+
+/* Takes what was chosen: cuts r->names at its tabs. */
+static int add_chosen(record_reader *r) {
+  static const char *const roles[] = {"id=", "title=", "text="};
+  char *at = r->names;
+  while (at) {
+    char *tab = strchr(at, '\t');
+    int role, failed = 0;
+    if (tab) *tab++ = 0;
+    for (role = 0; role < RECORDS_ROLES && !failed; role++) {
+      const size_t n = strlen(roles[role]);
+      if (strncmp(at, roles[role], n) != 0) continue;
+      r->chosen[role] = 1;
+      failed = add_members(r, role, at + n, ',');
+    }
+    if (failed) return failed;
+    at = tab;
+  }
+  return 0;
+}
+
+static int take_event(void *records_of, const json_event *e);
+
+int records_open(record_reader *r, const char *reading, int topics) {
+  int failed;
+  memset(r, 0, sizeof *r);
+  r->names = (char *)malloc(strlen(reading) + 1);
+  r->members = (records_member *)calloc(RECORDS_NAMES, sizeof *r->members);
+  if (!r->names || !r->members) return -1;
+  memcpy(r->names, reading, strlen(reading) + 1);
+  r->j.take = take_event;
+  r->j.user = r;
+  failed = add_chosen(r);
+  if (!failed && !r->chosen[RECORDS_ID])
+    failed = add_members(r, RECORDS_ID, topics ? records_topic_ids : records_ids, ' ');
+  if (!failed && !r->chosen[RECORDS_TEXT]) {
+    if (!r->chosen[RECORDS_TITLE] && !topics) failed = add_members(r, RECORDS_TITLE, "title", ' ');
+    if (!failed) failed = add_members(r, RECORDS_TEXT, topics ? records_topic_texts : records_texts, ' ');
+  }
+  return failed;
+}
+
+void records_close(record_reader *r) {
+  size_t i;
+  for (i = 0; i < r->nmembers; i++) bytes_free(&r->members[i].values);
+  free(r->members);
+  free(r->names);
+  bytes_free(&r->id);
+  bytes_free(&r->dropped);
+  made_free(&r->text);
+  json_free(&r->j);
+  memset(r, 0, sizeof *r);
+}
+
+/* ---- objects ----------------------------------------------------------------------------------- */
+
+static int is_called(const records_member *m, const char *path, size_t n) {
+  return m->name_len == n && !memcmp(m->name, path, n);
+}
+
+/* Returns whether a member is that of the path, or lies within it. */
+static int lies_within(const records_member *m, const char *path, size_t n) {
+  return m->name_len >= n && !memcmp(m->name, path, n) && (m->name_len == n || m->name[n] == '.');
+}
+
+/* Notes the name of a member that is not looked for. */
+static void note_dropped(record_reader *r, const char *name, size_t len) {
+  size_t at = 0, i;
+  for (i = 0; i < r->nmembers; i++)
+    if (r->members[i].name && lies_within(&r->members[i], name, len)) return;
+  for (at = 0; at < r->dropped.n; at += strlen(r->dropped.p + at) + 1)
+    if (!strncmp(r->dropped.p + at, name, len) && !r->dropped.p[at + len]) return;
+  if (r->ndropped == DROPPED_MOST || memchr(name, 0, len)) return;
+  r->ndropped++;
+  bytes_add(&r->dropped, name, len);
+  bytes_char(&r->dropped, 0);
+}
+
+/* A member's name was read: of one that an object has twice the last value counts, so the first is forgotten. */
+static void begin_member(record_reader *r, const json_event *e) {
+  size_t i;
+  for (i = 0; i < r->nmembers; i++)
+    if (lies_within(&r->members[i], e->path, e->path_len)) r->members[i].values.n = r->members[i].marks[e->depth];
+  if (e->depth == 1) note_dropped(r, e->path, e->path_len);
+}
+
+static int take_event(void *records_of, const json_event *e) {
+  record_reader *r = (record_reader *)records_of;
+  size_t i;
+  if (e->kind == JSON_MEMBER) {
+    begin_member(r, e);
+    return 0;
+  }
+  for (i = 0; i < r->nmembers; i++) {
+    records_member *m = &r->members[i];
+    if (e->kind == JSON_OBJECT) {
+      m->marks[e->depth] = m->values.n;
+      continue;
+    }
+    if (!is_called(m, e->path, e->path_len)) continue;
+    if (e->kind == JSON_STRING || e->kind == JSON_ARRAY || (e->kind == JSON_NUMBER && m->role == RECORDS_ID))
+      bytes_add(&m->values, e, sizeof *e);
+    if (m->values.failed) return -1;
+  }
+  return 0;
+}
+
+/* Appends what a member has, a blank between its strings. Returns whether it has anything. */
+static int put_member(const records_member *m, made_text *out) {
+  const json_event *e = (const json_event *)(const void *)m->values.p;
+  const size_t n = m->values.n / sizeof *e;
+  size_t i, strings = 0;
+  for (i = 0; i < n; i++) {
+    if (e[i].kind == JSON_ARRAY) continue;
+    if (strings++) made_char(out, ' ', e[i].raw);
+    if (e[i].kind == JSON_STRING) json_unescape(out, e[i].raw, e[i].len);
+    else made_add(out, e[i].raw, e[i].len, e[i].raw);
+  }
+  return n != 0;
+}
+
+/* Appends the role's members: all that were named, or the first that there is, a line end between them. */
+static int put_role(const record_reader *r, int role, made_text *out) {
+  size_t i;
+  int any = 0;
+  for (i = 0; i < r->nmembers && (!any || r->chosen[role]); i++) {
+    const records_member *m = &r->members[i];
+    if (m->role != role || !m->values.n) continue;
+    if (out->text.n) made_char(out, '\n', ((const json_event *)(const void *)m->values.p)->raw);
+    any |= put_member(m, out);
+  }
+  return any;
+}
+
+/* Makes id and text of the members, or says why that is not possible. */
+static void put_roles(record_reader *r) {
+  made_text id;
+  int has_id;
+  memset(&id, 0, sizeof id);
+  id.text = r->id;
+  has_id = put_role(r, RECORDS_ID, &id);
+  r->id = id.text;
+  (void)put_role(r, RECORDS_TITLE, &r->text);
+  if (!has_id) r->why = "none of the members that may be its id is there, as a string or a number";
+  else if (!put_role(r, RECORDS_TEXT, &r->text))
+    r->why = "none of the members that may be its text is there, as a string or an array";
+  if (r->id.failed || r->text.text.failed || r->text.runs.failed) r->why = "there is no memory for it";
+}
+
+/* Empties what the record before left. */
+static void begin_record(record_reader *r) {
+  size_t i;
+  for (i = 0; i < r->nmembers; i++) r->members[i].values.n = 0;
+  r->id.n = r->text.text.n = r->text.runs.n = 0;
+  r->why = NULL;
+  r->where = 0;
+  r->short_of = 0;
+}
+
+size_t records_json(record_reader *r, const char *text, size_t len) {
+  size_t n;
+  begin_record(r);
+  n = json_object(&r->j, text, len);
+  if (!n) {
+    r->why = r->j.why;
+    r->where = r->j.where;
+    r->short_of = r->j.short_of;
+    return 0;
+  }
+  put_roles(r);
+  return n;
+}
+
+/* ---- elements ---------------------------------------------------------------------------------- */
+
+static int is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
+
+/* Takes [p, end) without the blanks around it as the id. Returns whether there is anything. */
+static int take_id(record_reader *r, const char *p, const char *end) {
+  while (p < end && is_blank(*p)) p++;
+  while (p < end && is_blank(end[-1])) end--;
+  bytes_add(&r->id, p, (size_t)(end - p));
+  return p < end;
+}
+
+/* Takes the attribute ID or DOCNO of a tag as the id. Returns whether there is one. */
+static int take_attribute(record_reader *r, const char *p, const char *end) {
+  while (p < end) {
+    const char *name, *value;
+    size_t n;
+    char quote;
+    while (p < end && is_blank(*p)) p++;
+    for (name = p; p < end && *p != '=' && !is_blank(*p);) p++;
+    n = (size_t)(p - name);
+    while (p < end && is_blank(*p)) p++;
+    if (p == end || *p != '=') continue;
+    for (p++; p < end && is_blank(*p);) p++;
+    quote = p < end && (*p == '"' || *p == '\'') ? *p++ : 0;
+    for (value = p; p < end && (quote ? *p != quote : !is_blank(*p));) p++;
+    if ((n == 2 && !strncasecmp(name, "id", 2)) || (n == 5 && !strncasecmp(name, "docno", 5)))
+      return take_id(r, value, p);
+    if (quote && p < end) p++;
+  }
+  return 0;
+}
+
+int records_trec(record_reader *r, const char *tag, size_t tag_len, const char *text, size_t len) {
+  const char *end = text + len, *open = markup_find(text, end, "<docno>"), *close = NULL;
+  begin_record(r);
+  if (open) close = markup_find(open, end, "</docno>");
+  if (open && !close) r->why = "a <DOCNO> without </DOCNO>";
+  else if (!tag) r->why = NULL;
+  else if (close && !take_id(r, open + 7, close)) r->why = "an empty <DOCNO>";
+  else if (!close && !take_attribute(r, tag, tag + tag_len)) r->why = "a <DOC> without <DOCNO>...</DOCNO>";
+  if (r->why) return -1;
+  if (close) {
+    markup_strip(&r->text, text, open);
+    made_char(&r->text, ' ', open);
+    markup_lines(&r->text, open, close);
+    text = close + 8;
+  }
+  markup_strip(&r->text, text, end);
+  if (r->id.failed || r->text.text.failed || r->text.runs.failed) r->why = "there is no memory for it";
+  return r->why ? -1 : 0;
+}

@@ -1,0 +1,58 @@
+/* records.h - the id and the text of a record: an object of JSON, or an element of TREC.
+ *
+ * Which members of an object are its id, its title and its text is said by names: the members of objects within objects
+ * are named by their path, with dots, and every string of an array is one of the member's. Where nothing is said, the id
+ * is the first of `records_ids` that the object has, and the text the first of `records_texts`, behind its "title".
+ */
+#ifndef GPUIR_RECORDS_H
+#define GPUIR_RECORDS_H
+
+#include "json.h"
+#include "made.h"
+
+/* The names that are tried, a blank between them. */
+extern const char records_ids[], records_texts[], records_topic_ids[], records_topic_texts[];
+
+enum { RECORDS_ID, RECORDS_TITLE, RECORDS_TEXT, RECORDS_ROLES };
+#define RECORDS_NAMES 24u
+
+/* A member that is looked for, and what of it was found. */
+typedef struct records_member {
+  const char *name;
+  size_t name_len;
+  int role;
+  int found; /* a value of the role's kind */
+  byte_buf values; /* json_event: its strings, or its number */
+  size_t marks[JSON_DEPTH + 1]; /* [depth] bytes of `values` where the object that is open there began */
+} records_member;
+
+/* Zeroed and opened. */
+typedef struct record_reader {
+  byte_buf id;
+  made_text text; /* text.base: set it to the record where its runs are asked for */
+  const char *why; /* what is wrong with the record */
+  size_t where; /* at which byte, from 1; 0: nowhere */
+  int short_of; /* it ends too soon: with more bytes it may be one */
+  byte_buf dropped; /* names of the first members that are none of these, each with a NUL, as long as they are few */
+  /* private */
+  json_reader j;
+  records_member *members;
+  size_t nmembers;
+  int chosen[RECORDS_ROLES]; /* named by the caller: all of them are taken, not the first one */
+  size_t ndropped;
+  char *names; /* which the members' names are parts of */
+} record_reader;
+
+/* Prepares to read objects. `reading` says what gpuir_index_info.reading has: "id=NAME", "title=NAME" and
+ * "text=NAME,NAME...", with tabs between them, any of which may lack; `topics`: other names are tried. 0; -1: no memory;
+ * -2: too many names. */
+int records_open(record_reader *r, const char *reading, int topics);
+void records_close(record_reader *r);
+/* Reads the object that text[0..len) begins with. Returns its bytes, also where it is no record: `why` says so then; 0: it
+ * is no object: `why`, `where`, `short_of`. */
+size_t records_json(record_reader *r, const char *text, size_t len);
+/* Reads an element, what stands between <DOC> and </DOC>; tag[0..tag_len) is what stands between "<DOC" and ">". NULL: the
+ * id is not asked for. 0; -1: `why`. */
+int records_trec(record_reader *r, const char *tag, size_t tag_len, const char *text, size_t len);
+
+#endif
