@@ -256,3 +256,35 @@ END
   run --separate-stderr bash -c 'gpuir query --trec x.gpuir <u.jsonl'
   [ "$status" -eq 1 ]
 }
+
+@test "--id, --title and --text name members of JSON, and the index keeps the names" {
+  cat >d.json <<'END'
+[
+  {"key": {"n": 7}, "head": "Wolves", "parts": [{"t": "gray wolf"}, {"t": "red wolf"}], "author": "Ann", "contents": "no"},
+  {"key": {"n": "x"}, "parts": {"t": "caf\u00e9"}, "note": "late", "date": "2026"}
+]
+END
+  gpuir index --jsonl --id key.n --title head --text parts.t,note d.json -o x.gpuir 2>err
+  grep -q 'members: id from key.n; title from head; text from parts.t, note; other members are not kept: author, contents, date' err
+  [ "$(gpuir query --tsv x.gpuir wolves | cut -f 4)" = 7 ]
+  prints 0 gpuir count -m or x.gpuir no ann
+  prints 'd.json:2:gray wolf red wolf' gpuir query --grep x.gpuir gray
+  [ "$(gpuir query --grep -m or x.gpuir café late)" = $'d.json:3:café\nd.json:3:late' ]
+  # a live index goes by them
+  gpuir index -q --live --jsonl --id key.n --text parts.t d.json -o live
+  sed -i 's/red/brown/' d.json
+  gpuir update -q d.json -o live
+  prints 'd.json:2:gray wolf brown wolf' gpuir query --grep live brown
+  echo '{"key":{"n":8},"parts":{"t":"otter"}}' | gpuir add -q --jsonl - -o live
+  [ "$(gpuir query --tsv live otter | cut -f 4)" = 8 ]
+  # and of an array over several lines each word stands in its own
+  printf '{"id":"a","contents":[\n"one wolf",\n"two foxes",\n"a wolf"]}' >p.json
+  gpuir index -q --jsonl p.json -o p.gpuir
+  [ "$(gpuir query --grep p.gpuir wolf)" = $'p.json:2:one wolf\np.json:4:a wolf' ]
+  prints $'p.json:2-4\none wolf\ntwo foxes\na wolf' gpuir query --passages p.gpuir wolf
+  run gpuir index -q --jsonl --text '' d.json -o y.gpuir
+  [ "$status" -eq 2 ]
+  run gpuir index -q --jsonl --id a --id b d.json -o y.gpuir
+  [ "$status" -eq 2 ]
+  fails 2 '--jsonl is missing' gpuir index -q --tsv --id a d.json -o y.gpuir
+}

@@ -255,9 +255,39 @@ names() { gpuir query --tsv "$@" | cut -f 4 | paste -sd ' '; }
   command -v pdftotext >/dev/null || skip "no pdftotext"
   python3 "$root/tests/support/make_pdf.py" docs/tea.pdf 'Green tea is grown in shade.' 'Black tea is not.' ||
     skip "no python3"
-  fails 1 "docs/tea.pdf: a PDF, of which --filter 'pdf=pdftotext - -' makes a text" gpuir index -q docs/tea.pdf -o x.gpuir
+  fails 1 "docs/tea.pdf: a PDF file, of which --filter 'pdf=pdftotext - -' makes a text" gpuir index -q docs/tea.pdf -o x.gpuir
   gpuir index docs -o x.gpuir 2>err
-  grep -q 'skipped: 1 binary' err
+  grep -q "skipped: 1 PDF; options that read more: --filter 'pdf=pdftotext - -'" err
   gpuir index -q --filter 'pdf=pdftotext - -' docs -o x.gpuir
   prints 'docs/tea.pdf:1:Green tea is grown in shade.' gpuir query --grep --filter 'pdf=pdftotext - -' x.gpuir shade
+}
+
+@test "quotes hold blanks in a filter's words" {
+  echo 'alpha beta' | gzip >docs/x.gz
+  gpuir index -q --filter 'gz=sh -c "zcat | cat"' docs/x.gz -o x.gpuir
+  prints 1 gpuir count x.gpuir alpha
+  gpuir index -q --filter "gz=sh -c 'zcat | sed \"s/beta/gamma delta/\"'" docs/x.gz -o x.gpuir
+  prints 1 gpuir count x.gpuir gamma delta
+  gpuir index -q --filter 'gz=sh -c zcat\ |\ cat' docs/x.gz -o x.gpuir
+  prints 1 gpuir count x.gpuir beta
+  fails 2 "a quote in 'gz=sh -c \"zcat' is not closed" gpuir index -q --filter 'gz=sh -c "zcat' docs/x.gz -o y.gpuir
+}
+
+@test "what is left out is said, by kinds, with the option that would read it" {
+  mkdir d
+  for i in 1 2; do echo 'alpha beta' | gzip >d/x$i.gz; done
+  printf 'PK\003\004\000\000' >d/a.docx
+  printf '\000\001' >d/b
+  echo alpha >d/.h
+  fails 1 "skipped: 1 binary, 2 gzip, 1 zip, 1 hidden; options that read more: --filter 'gz=zcat', --hidden" gpuir index -q d -o x.gpuir
+  [[ $stderr == *'nothing to index was found'* ]]
+  echo alpha >d/text
+  gpuir index -v d -o x.gpuir 2>err
+  for name in 'd/x1.gz: skipped: gzip' 'd/a.docx: skipped: zip' 'd/b: skipped: binary' 'd/.h: skipped: hidden'; do
+    grep -qxF "gpuir: $name" err
+  done
+  gpuir index -q --live d/text -o live
+  gpuir update d -o live 2>err
+  grep -q 'skipped: 1 binary, 2 gzip, 1 zip, 1 hidden' err
+  fails 1 "d/x1.gz: a gzip file, of which --filter 'gz=zcat' makes a text" gpuir index -q d/x1.gz -o y.gpuir
 }

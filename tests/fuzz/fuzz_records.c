@@ -11,6 +11,7 @@
 
 #include "tools/cli/filter.c"
 #include "tools/cli/input.c"
+#include "tools/cli/skipped.c"
 #include "tools/cli/util.c"
 #define place source_place /* input.c has its own */
 #include "tools/common/source.c"

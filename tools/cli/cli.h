@@ -7,7 +7,7 @@
  * gpu.c     the CUDA backend                  serve.c   serve; stream.c: one client of it
  * live.c    add, delete, merge                update.c  update; files.c: its table of files; watch.c: watch
  * notice.c  what is an operator elsewhere      passages.c  where passages of hits go
- * filter.c  files of other formats as text     complete.c  completion
+ * filter.c  files of other formats as text     skipped.c  what is left out; complete.c  completion
  * ../common: what the mount uses, too: how files become documents, texts of sources, passages, advice about queries
  * ../reorder, ../exchange, ../lab: commands with a room of their own
  */
@@ -306,18 +306,19 @@ typedef struct cli_input {
   decode_format format;
   uint64_t chunk_lines;
   int hidden, follow, no_ignore, skip_errors;
-  int verbose; /* all that cannot be read is named, not the first few alone */
+  int verbose; /* each file that is left out or cannot be read is named, not the first few alone */
   /* Takes a document; not 0 ends the reading with that value. */
   int (*add)(void *user, const gpuir_doc_desc *doc, const char *text, size_t len);
   void *user;
   const cli_follower *follower; /* NULL: none */
   cli_filters *filters; /* NULL: none */
-  const char *reading; /* as gpuir_index_info has it; NULL: "" */
+  cli_buf reading; /* as gpuir_index_info has it, with a NUL; empty: "" */
   uint64_t names_max; /* slots of the set of names, a power of two */
   /* what was met */
   uint64_t documents, files, bytes, binaries, hidden_skipped, ignored, links_skipped, special_skipped, indexes_skipped,
       failed, malformed, duplicates;
   int missing; /* of an operand that is not there: the errno value, which a follower is not told of */
+  uint64_t kinds[READER_KINDS]; /* of the binaries */
   int names_full; /* the set of names was full: more duplicates may exist */
   /* private */
   uint64_t *names;
@@ -352,6 +353,17 @@ enum {
   }
 /* Takes the current option. Not 0 after a message, and for an id that is none of these. */
 int cli_input_format(const cli_args *args, int id, cli_input *in);
+/* Says how much of what was left out, and which options would read it (skipped.c). */
+void cli_input_tell_skipped(const cli_input *in);
+uint64_t cli_input_skipped(const cli_input *in);
+/* Counts a file that is no text. CLI_FAIL, after a message, for one that was named. */
+int cli_skip_file(cli_input *in, reader_kind kind, const char *name, int named);
+/* Counts an entry of a folder that is left out, in *count. */
+void cli_skip_entry(const cli_input *in, uint64_t *count, const char *path, const char *why);
+/* Takes the current option, which names members of JSON: role is RECORDS_ID ... Not 0 after a message. */
+int cli_input_members(const cli_args *args, int role, cli_input *in);
+/* Says which members of JSON were read, and that others were not kept. */
+void cli_input_tell_members(const cli_input *in);
 /* Says of which index documents are made: paths of files below its folder are stored from there on. */
 void cli_input_home(cli_input *in, const char *index);
 /* Returns the path of a file as it stands in documents; to be freed. */
@@ -449,6 +461,7 @@ typedef struct cli_update {
   cli_live live;
   char **operands;
   int noperands, skip_errors, verbose;
+  uint64_t told; /* what was left out when that was said last */
   cli_filters filters;
   int keep; /* the index stays open, unmerged: the caller merges it and closes it */
   int hidden, follow, no_ignore, trust; /* settings that the command line gives; those of the table count */

@@ -48,17 +48,38 @@ static int is_program(const char *name) {
   return found;
 }
 
-/* Cuts words[0..) at its blanks. Returns a list that ends with NULL; its first word has the memory of all. */
-static char **cut_words(const char *words, size_t *n) {
-  char *copy = cli_copy(words, strlen(words)), **list = NULL, *word;
-  *n = 0;
-  for (word = strtok(copy, " "); word; word = strtok(NULL, " ")) {
-    list = (char **)cli_resize(list, *n + 2, sizeof *list);
-    list[(*n)++] = word;
-    list[*n] = NULL;
+/* Copies one word from *at to *to, with a NUL behind it, as a shell takes it: quotes of both kinds hold blanks, and a
+ * backslash outside of '...' stands before a byte that has no meaning. Moves both on. 0; -1: a quote is not closed. */
+static int copy_word(const char **at, char **to) {
+  const char *p = *at;
+  char quote = 0;
+  for (; *p && (quote || *p != ' '); p++) {
+    if (*p == '\\' && quote != '\'' && p[1]) *(*to)++ = *++p;
+    else if (quote ? *p == quote : *p == '"' || *p == '\'') quote = quote ? 0 : *p;
+    else *(*to)++ = *p;
   }
-  if (!*n) free(copy);
-  return list;
+  *(*to)++ = 0;
+  *at = p;
+  return quote ? -1 : 0;
+}
+
+/* Cuts text into words. Returns a list that ends with NULL, or NULL where there is none or a quote is not closed; its
+ * first word has the memory of all. */
+static char **cut_words(const char *text, size_t *n) {
+  char *copy = cli_copy(text, strlen(text) + 1), *to = copy, **list = NULL; /* no word is longer than its text */
+  int open = 0;
+  *n = 0;
+  for (text += strspn(text, " "); *text && !open; text += strspn(text, " ")) {
+    list = (char **)cli_resize(list, *n + 2, sizeof *list);
+    list[(*n)++] = to;
+    list[*n] = NULL;
+    open = copy_word(&text, &to);
+  }
+  if (*n && !open) return list;
+  free(list);
+  free(copy);
+  *n = 0;
+  return NULL;
 }
 
 int cli_filters_add(const cli_args *a, cli_filters *f) {
@@ -71,6 +92,8 @@ int cli_filters_add(const cli_args *a, cli_filters *f) {
   if (cli_filters_find(f, a->value, n, 1))
     return cli_misuse(a->command, "%s: '%.*s' has a filter already", a->name, (int)n, a->value);
   filter.words = cut_words(eq + 1, &words);
+  if (!words && eq[1 + strspn(eq + 1, " ")])
+    return cli_misuse(a->command, "%s: a quote in '%s' is not closed", a->name, a->value);
   if (!words || !is_program(filter.words[0])) {
     int code = cli_misuse(a->command, "%s: %s: no such program", a->name, words ? filter.words[0] : "''");
     if (words) free(filter.words[0]);

@@ -82,26 +82,6 @@ static char *read_stop_file(const char *path) {
   return NULL;
 }
 
-/* What was left out, in words. */
-static void report_skipped(const cli_input *in) {
-  const struct {
-    uint64_t n;
-    const char *one, *many;
-  } parts[] = {{in->binaries, "binary", "binary"}, {in->hidden_skipped, "hidden", "hidden"},
-      {in->ignored, "ignored", "ignored"}, {in->links_skipped, "link", "links"},
-      {in->indexes_skipped, "index", "indexes"}, {in->special_skipped, "other", "other"},
-      {in->failed, "unreadable", "unreadable"}, {in->malformed, "malformed record", "malformed records"}};
-  cli_buf b = {NULL, 0, 0};
-  char n[CLI_COUNTED];
-  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-    if (!parts[i].n) continue;
-    cli_buf_text(&b, b.n ? ", " : "");
-    cli_buf_text(&b, cli_counted(parts[i].n, parts[i].one, parts[i].many, n));
-  }
-  if (b.n) cli_error("skipped: %.*s", (int)b.n, b.p);
-  cli_buf_free(&b);
-}
-
 static void report_duplicates(const cli_input *in) {
   char n[CLI_COUNTED], m[27];
   if (in->duplicates)
@@ -188,6 +168,7 @@ static int run_build(build *b, const cli_args *a, const gpuir_builder_desc *bd, 
   if (!r && cli_signal) r = CLI_FAIL;
   if (!r && !b->in.documents) { /* an old index is worth more than an empty one */
     cli_error("nothing to index was found; %s is not written", b->output);
+    cli_input_tell_skipped(&b->in);
     if (b->in.ignored) {
       char n[CLI_COUNTED];
       cli_error("%s left out by .gitignore files; --no-ignore reads what they name",
@@ -215,7 +196,8 @@ static int run_build(build *b, const cli_args *a, const gpuir_builder_desc *bd, 
   report_duplicates(&b->in);
   cli_tell_lost(report.lost_documents);
   if (report.shared_folder) cli_tell_shared(b->output);
-  if (!quiet) report_skipped(&b->in);
+  if (!quiet) cli_input_tell_skipped(&b->in);
+  if (!quiet) cli_input_tell_members(&b->in);
   if (!quiet && !json) print_summary(b, &report, bits, seconds);
   if (json) print_json(b, &report, bits, seconds);
   return cli_finish(cli_input_end(&b->in));
@@ -273,10 +255,11 @@ int cli_build_check(const char *command, cli_build *b) {
 
 void cli_build_free(cli_build *b) { free(b->stop_words); }
 
-enum { O_STORE = 2, O_POSITIONS, O_JSON, O_LIVE };
+enum { O_STORE = 2, O_POSITIONS, O_JSON, O_LIVE, O_ID, O_TITLE, O_TEXT };
 
 static const cli_option options[] = {{O_STORE, "store", 0, 0}, {O_JSON, "json", 0, 0}, {O_POSITIONS, "positions", 0, 0},
-    {O_LIVE, "live", 0, 0}, CLI_INPUT_OPTIONS, CLI_BUILD_OPTIONS, {0, NULL, 0, 0}};
+    {O_LIVE, "live", 0, 0}, {O_ID, "id", 0, 1}, {O_TITLE, "title", 0, 1}, {O_TEXT, "text", 0, 1}, CLI_INPUT_OPTIONS,
+    CLI_BUILD_OPTIONS, {0, NULL, 0, 0}};
 
 /* Builds an index file of what the operands name. */
 static int index_file(build *b, cli_build *common, const cli_args *a, int json) {
@@ -311,11 +294,16 @@ static int index_options(cli_args *a, build *b, cli_build *common, int *live, in
     case O_POSITIONS: common->desc.positions = 1; break;
     case O_JSON: *json = 1; break;
     case O_LIVE: *live = 1; break;
+    case O_ID: bad = cli_input_members(a, RECORDS_ID, &b->in); break;
+    case O_TITLE: bad = cli_input_members(a, RECORDS_TITLE, &b->in); break;
+    case O_TEXT: bad = cli_input_members(a, RECORDS_TEXT, &b->in); break;
     default: bad = cli_build_option(a, opt, common) && cli_input_format(a, opt, &b->in); break;
     }
   }
   if (bad) return 1 + CLI_USAGE;
   if (*live && *json) return 1 + cli_misuse("index", "--live and --json exclude each other");
+  if (b->in.reading.n && b->in.format != DECODE_JSON)
+    return 1 + cli_misuse("index", "--id, --title and --text name members of JSON: --jsonl is missing");
   if (!a->noperands && !*live) return 1 + cli_misuse("index", "an INPUT is missing ('-' is standard input)");
   return 0;
 }
@@ -337,6 +325,7 @@ int cli_index(int argc, char **argv) {
   }
   code = cli_build_check("index", &common);
   common.desc.filters = cli_filters_text(&b.filters);
+  common.desc.reading = b.in.reading.p; /* NULL: nothing was chosen */
   if (!code) {
     b.output = common.output;
     code = cli_input_check("index", a.operands, a.noperands);

@@ -156,7 +156,7 @@ static int on_malformed(void *user, uint64_t line, const char *why, size_t where
 static int open_records(cli_input *in) {
   if (in->records || (in->format != DECODE_JSON && in->format != DECODE_TREC)) return CLI_OK;
   in->records = (record_reader *)cli_resize(NULL, 1, sizeof *in->records);
-  return cli_records_open(in->records, in->reading ? in->reading : "", 0);
+  return cli_records_open(in->records, in->reading.n ? in->reading.p : "", 0);
 }
 
 /* Makes documents of a file. */
@@ -260,10 +260,7 @@ static int read_text(file *f, int named) {
   reader_kind kind;
   if (reader_begin(&f->r, &kind)) return lost(f, 0);
   if (kind == READER_TEXT) return read_documents(f);
-  f->in->binaries++;
-  if (named && kind == READER_PDF) cli_error("%s: a PDF, of which --filter 'pdf=pdftotext - -' makes a text", f->name);
-  else if (named) cli_error("%s: a binary file: its first bytes are no text in UTF-8, UTF-16 or Windows-1252", f->name);
-  return named ? CLI_FAIL : 0;
+  return cli_skip_file(f->in, kind, f->name, named);
 }
 
 /* The same, if the follower wants it; it is then told the hash of the bytes, if all were read. Of one that cannot be
@@ -357,16 +354,16 @@ static void unreadable(cli_input *in, const char *path, int error) {
 static void on_skipped(void *user, const char *path, int why, int error) {
   cli_input *in = (cli_input *)user;
   switch (why) {
-  case GPUIR_SKIPPED_HIDDEN: in->hidden_skipped++; break;
-  case GPUIR_SKIPPED_IGNORED: in->ignored++; break;
+  case GPUIR_SKIPPED_HIDDEN: cli_skip_entry(in, &in->hidden_skipped, path, "hidden"); break;
+  case GPUIR_SKIPPED_IGNORED: cli_skip_entry(in, &in->ignored, path, "ignored"); break;
   case GPUIR_SKIPPED_CIRCLE:
     cli_error("%s: skipped: a link to a folder above it", path);
     in->links_skipped++;
     break;
-  case GPUIR_SKIPPED_LINK: in->links_skipped++; break;
-  case GPUIR_SKIPPED_INDEX: in->indexes_skipped++; break;
+  case GPUIR_SKIPPED_LINK: cli_skip_entry(in, &in->links_skipped, path, "link"); break;
+  case GPUIR_SKIPPED_INDEX: cli_skip_entry(in, &in->indexes_skipped, path, "index"); break;
   case GPUIR_SKIPPED_UNREADABLE: unreadable(in, path, error); break;
-  default: in->special_skipped++; break;
+  default: cli_skip_entry(in, &in->special_skipped, path, "no regular file"); break;
   }
 }
 
@@ -400,6 +397,7 @@ int cli_input_format(const cli_args *a, int id, cli_input *in) {
   if (id == CLI_IN_HIDDEN) return in->hidden = 1, 0;
   if (id == CLI_IN_FOLLOW) return in->follow = 1, 0;
   if (id == CLI_IN_NO_IGNORE) return in->no_ignore = 1, 0;
+  if (id == CLI_IN_VERBOSE) return in->verbose = 1, 0;
   if (id == CLI_IN_SKIP) return in->skip_errors = 1, 0;
   if (id == CLI_IN_VERBOSE) return in->verbose = 1, 0;
   if (id == CLI_IN_FILTER) return cli_filters_add(a, in->filters);
@@ -409,6 +407,44 @@ int cli_input_format(const cli_args *a, int id, cli_input *in) {
     return cli_misuse(a->command, "%s: another format was given before", a->name);
   in->format = format;
   return id == CLI_IN_CHUNK ? cli_unsigned(a, 1, 1000000000, &in->chunk_lines) : 0;
+}
+
+int cli_input_members(const cli_args *a, int role, cli_input *in) {
+  static const char *const roles[] = {"id=", "title=", "text="};
+  if (!*a->value || strpbrk(a->value, "\t\n\r") || (role != RECORDS_TEXT && strchr(a->value, ',')))
+    return cli_misuse(a->command, "%s: '%s' is no name of %s", a->name, a->value,
+        role == RECORDS_TEXT ? "members, with commas between them" : "a member");
+  if (in->reading.n && strstr(in->reading.p, roles[role]))
+    return cli_misuse(a->command, "%s: another name was given before", a->name);
+  if (in->reading.n) in->reading.p[in->reading.n - 1] = '\t';
+  cli_buf_text(&in->reading, roles[role]);
+  cli_buf_add(&in->reading, a->value, strlen(a->value) + 1);
+  return 0;
+}
+
+/* Appends the names of the members that had this role. */
+static void put_members(cli_buf *b, const record_reader *r, int role, const char *what) {
+  const char *name;
+  size_t n;
+  for (size_t i = 0; (name = records_used(r, role, i, &n)) != NULL; i++) {
+    cli_buf_text(b, i ? ", " : what);
+    cli_buf_add(b, name, n);
+  }
+}
+
+void cli_input_tell_members(const cli_input *in) {
+  const record_reader *r = in->records;
+  cli_buf b = {NULL, 0, 0};
+  if (!r || in->format != DECODE_JSON) return;
+  put_members(&b, r, RECORDS_ID, "id from ");
+  put_members(&b, r, RECORDS_TITLE, "; title from ");
+  put_members(&b, r, RECORDS_TEXT, "; text from ");
+  for (size_t at = 0; at < r->dropped.n; at += strlen(r->dropped.p + at) + 1) {
+    cli_buf_text(&b, at ? ", " : "; other members are not kept: ");
+    cli_buf_text(&b, r->dropped.p + at);
+  }
+  if (b.n) cli_error("members: %.*s", (int)b.n, b.p + (b.p[0] == ';' ? 2 : 0));
+  cli_buf_free(&b);
 }
 
 int cli_input_check(const char *command, char **operands, int n) {
@@ -475,6 +511,7 @@ void cli_input_free(cli_input *in) {
   free(in->names);
   free(in->cwd);
   free(in->home);
+  cli_buf_free(&in->reading);
   if (in->records) records_close(in->records);
   free(in->records);
   in->records = NULL;

@@ -224,19 +224,20 @@ static int add_document(void *user, const gpuir_doc_desc *doc, const char *text,
   return cli_live_add(&a->live, &named, text, len);
 }
 
-/* Checks that files among the operands are read as those that the index has. */
-static int check_filters(const adding *a, const cli_args *args) {
+/* Lets documents be made as those that the index has, and checks that files among the operands can be. */
+static int take_settings(adding *a, const cli_args *args) {
   gpuir_index *index;
   gpuir_index_info info;
   gpuir_error err;
-  int files = 0, code;
+  int files = 0, code = CLI_OK;
   for (int i = 0; i < args->noperands; i++) files += strcmp(args->operands[i], "-") != 0;
-  if (!files) return CLI_OK;
   memset(&err, 0, sizeof err);
   int r = gpuir_live_refresh(a->live.live, &index, &err);
   if (r) return cli_fail(a->live.path, r, &err);
   r = gpuir_index_get_info(index, &info);
-  code = r ? cli_fail(a->live.path, r, NULL) : cli_filters_agree(&a->filters, a->live.path, info.filters);
+  if (r) code = cli_fail(a->live.path, r, NULL);
+  else if (files) code = cli_filters_agree(&a->filters, a->live.path, info.filters);
+  if (!r && *info.reading) cli_buf_add(&a->in.reading, info.reading, strlen(info.reading) + 1);
   gpuir_close(index);
   return code;
 }
@@ -245,7 +246,7 @@ static int check_filters(const adding *a, const cli_args *args) {
 static int run_add(adding *a, const cli_args *args) {
   int code = cli_live_open(&a->live, NULL);
   if (code) return code;
-  code = check_filters(a, args);
+  code = take_settings(a, args);
   if (code) return end_live(&a->live, code);
   a->in.add = add_document;
   a->in.user = a;

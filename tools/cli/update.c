@@ -269,10 +269,11 @@ static int take_table(scan *s) {
   memset(&err, 0, sizeof err);
   const int r = gpuir_live_refresh(s->live->live, &index, &err);
   if (r) return cli_fail(s->live->path, r, &err);
-  if (gpuir_index_get_info(index, &info)) info.content = CLI_NO_CONTENT, info.filters = "";
+  if (gpuir_index_get_info(index, &info)) info.content = CLI_NO_CONTENT, info.filters = info.reading = "";
   code = cli_filters_agree(&s->u->filters, s->live->path, info.filters);
   if (!code && (s->files.content == CLI_NO_CONTENT || s->files.content != info.content))
     code = take_sources(s, index, info.docids);
+  if (*info.reading) cli_buf_add(&s->in.reading, info.reading, strlen(info.reading) + 1);
   gpuir_close(index);
   if (!code) code = cli_update_settings(s->u, &s->files);
   s->in.format = s->files.format;
@@ -379,6 +380,13 @@ static void report(const cli_update *u) {
       cli_grouped(u->documents, all));
 }
 
+/* Says what was left out, where it is not what was said before: watch looks often. */
+static void tell_skipped(cli_update *u, const cli_input *in) {
+  const uint64_t n = cli_input_skipped(in);
+  if (!u->live.quiet && n != u->told) cli_input_tell_skipped(in);
+  u->told = n;
+}
+
 int cli_update_run(cli_update *u) {
   scan s;
   memset(&s, 0, sizeof s);
@@ -398,6 +406,7 @@ int cli_update_run(cli_update *u) {
   free_paths(&s.tops);
   free_paths(&s.kept);
   free_paths(&s.had);
+  tell_skipped(u, &s.in);
   cli_input_free(&s.in);
   const int any = u->fresh || u->changed || u->vanished;
   if (!code && !u->live.quiet && (any || !u->live.patient)) report(u);

@@ -57,10 +57,37 @@ static int is_windows_1252(const char *s, size_t n) {
   return strange <= n / 100;
 }
 
+/* Returns the unit of two bytes at p. */
+static unsigned long unit(const char *p, int big) {
+  const unsigned char *s = (const unsigned char *)p;
+  return big ? (unsigned long)s[0] << 8 | s[1] : (unsigned long)s[1] << 8 | s[0];
+}
+
+/* Returns whether 99 of 100 units are those of a text in UTF-16: no control characters, no halves of pairs. */
+static int is_utf16(const char *s, size_t n, int big) {
+  size_t strange = 0, i;
+  if (n > NUL_BYTES) n = NUL_BYTES;
+  for (i = 0; i + 2 <= n; i += 2) {
+    const unsigned long c = unit(s + i, big), next = i + 4 <= n ? unit(s + i + 2, big) : 0xdc00;
+    if (c < 9 || (c > 13 && c < 32) || c >= 0xfffe || (c >= 0xdc00 && c < 0xe000)) strange++;
+    if (c < 0xd800 || c >= 0xdc00) continue;
+    if (next >= 0xdc00 && next < 0xe000) i += 2;
+    else strange++;
+  }
+  return strange <= n / 200;
+}
+
+/* Returns the encoding if the text behind a mark of two bytes is one, or -1. */
+static int guess_utf16(const char *s, size_t n, int big, size_t *mark) {
+  *mark = 2;
+  if (!is_utf16(s + 2, n - 2, big)) return -1;
+  return big ? ENCODING_UTF16_BE : ENCODING_UTF16_LE;
+}
+
 int encoding_guess(const char *s, size_t n, size_t *mark) {
   *mark = n >= 3 && !memcmp(s, "\xef\xbb\xbf", 3) ? 3 : 0;
-  if (n >= 2 && !memcmp(s, "\xff\xfe", 2) && (n < 4 || s[2] || s[3])) return *mark = 2, ENCODING_UTF16_LE;
-  if (n >= 2 && !memcmp(s, "\xfe\xff", 2)) return *mark = 2, ENCODING_UTF16_BE;
+  if (n >= 2 && !memcmp(s, "\xff\xfe", 2) && (n < 4 || s[2] || s[3])) return guess_utf16(s, n, 0, mark);
+  if (n >= 2 && !memcmp(s, "\xfe\xff", 2)) return guess_utf16(s, n, 1, mark);
   if (n && memchr(s, 0, n < NUL_BYTES ? n : NUL_BYTES)) return -1;
   if (*mark || is_mostly_utf8(s, n)) return ENCODING_UTF8;
   return is_windows_1252(s, n) ? ENCODING_WINDOWS_1252 : -1;
@@ -102,12 +129,6 @@ static size_t decode_windows(const char *raw, size_t n, byte_buf *out) {
     bytes_add(out, to, put_utf8(c, to));
   }
   return n;
-}
-
-/* Returns the unit of two bytes at p. */
-static unsigned long unit(const char *p, int big) {
-  const unsigned char *s = (const unsigned char *)p;
-  return big ? (unsigned long)s[0] << 8 | s[1] : (unsigned long)s[1] << 8 | s[0];
 }
 
 static size_t decode_utf16(const char *raw, size_t n, int big, int last, byte_buf *out) {

@@ -157,7 +157,7 @@ static size_t next_part(hit_text *h, const gpuir_passage *x, size_t at, part *to
   to->x = x;
   to->at = at;
   to->end = end;
-  if (end == line && end > at && text[end - 1] == '\r') to->end--;
+  if (end > at && text[end - 1] == (end == line ? '\r' : ' ')) to->end--; /* ' ': between strings of an array */
   return end == line && nl ? end + 1 : end;
 }
 

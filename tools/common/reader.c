@@ -213,6 +213,23 @@ static int decode_from(text_reader *r, text_encoding form) {
   return 0;
 }
 
+/* Returns what the file is whose first bytes are s[0..n), if it is no text by these. */
+static reader_kind kind_of(const char *s, size_t n) {
+  static const struct {
+    const char *magic;
+    size_t n;
+    reader_kind kind;
+  } kinds[] = {{"%PDF-", 5, READER_PDF}, {"\x1f\x8b\x08", 3, READER_GZIP}, {"BZh", 3, READER_BZIP2},
+      {"\xfd"
+       "7zXZ",
+          5, READER_XZ},
+      {"\x28\xb5\x2f\xfd", 4, READER_ZSTD}, {"PK\x03\x04", 4, READER_ZIP}};
+  size_t i;
+  for (i = 0; i < sizeof kinds / sizeof *kinds; i++)
+    if (n >= kinds[i].n && !memcmp(s, kinds[i].magic, kinds[i].n)) return kinds[i].kind;
+  return READER_BINARY;
+}
+
 int reader_begin(text_reader *r, reader_kind *what) {
   size_t mark;
   int form;
@@ -222,7 +239,7 @@ int reader_begin(text_reader *r, reader_kind *what) {
     if (got < 0) return -1;
     if (!got) break;
   }
-  if (r->end - r->begin >= 5 && !memcmp(r->buf + r->begin, "%PDF-", 5)) *what = READER_PDF;
+  if (r->buf) *what = kind_of(r->buf + r->begin, r->end - r->begin);
   form = encoding_guess(r->buf ? r->buf + r->begin : "", r->end - r->begin, &mark);
   if (form < 0 || *what == READER_PDF) return 0;
   *what = READER_TEXT;

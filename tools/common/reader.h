@@ -28,6 +28,19 @@ typedef struct text_reader {
   size_t raw_cap, raw_n;
 } text_reader;
 
+/* What a file is, by its first bytes. */
+typedef enum reader_kind {
+  READER_TEXT,
+  READER_BINARY,
+  READER_PDF,
+  READER_GZIP,
+  READER_BZIP2,
+  READER_XZ,
+  READER_ZSTD,
+  READER_ZIP, /* also the formats of offices */
+  READER_KINDS
+} reader_kind;
+
 void reader_open(text_reader *r, int fd, size_t most);
 void reader_close(text_reader *r); /* frees; leaves the descriptor */
 /* The next n lines, with their ends, as one piece that lives until the next call; *lines of them were there. 1; 0 at
@@ -42,7 +55,6 @@ int reader_more(text_reader *r, uint64_t n, char **text, size_t *len);
 void reader_back(text_reader *r, size_t n);
 /* Looks at the first bytes of the file, says what it is, and reads it as that from then on: nothing may have been read
  * yet. A byte order mark is passed over. *what gets the outcome. 0; -1: errno. */
-typedef enum reader_kind { READER_TEXT, READER_BINARY, READER_PDF } reader_kind;
 int reader_begin(text_reader *r, reader_kind *what);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "markup.h"
 
+#include <limits.h>
 #include <strings.h>
 
 #define DROPPED_MOST 12u
@@ -134,8 +135,10 @@ static int take_event(void *records_of, const json_event *e) {
       continue;
     }
     if (!is_called(m, e->path, e->path_len)) continue;
-    if (e->kind == JSON_STRING || e->kind == JSON_ARRAY || (e->kind == JSON_NUMBER && m->role == RECORDS_ID))
-      bytes_add(&m->values, e, sizeof *e);
+    if (e->kind == JSON_STRING || e->kind == JSON_ARRAY || (e->kind == JSON_NUMBER && m->role == RECORDS_ID)) {
+      const records_value value = {e->raw, (unsigned)e->len, e->kind};
+      bytes_add(&m->values, &value, sizeof value);
+    }
     if (m->values.failed) return -1;
   }
   return 0;
@@ -143,12 +146,14 @@ static int take_event(void *records_of, const json_event *e) {
 
 /* Appends what a member has, a blank between its strings. Returns whether it has anything. */
 static int put_member(const records_member *m, made_text *out) {
-  const json_event *e = (const json_event *)(const void *)m->values.p;
+  const records_value *e = (const records_value *)(const void *)m->values.p;
   const size_t n = m->values.n / sizeof *e;
-  size_t i, strings = 0;
+  const char *end = NULL; /* of the string before */
+  size_t i;
   for (i = 0; i < n; i++) {
     if (e[i].kind == JSON_ARRAY) continue;
-    if (strings++) made_char(out, ' ', e[i].raw);
+    if (end) made_char(out, ' ', end);
+    end = e[i].raw + e[i].len;
     if (e[i].kind == JSON_STRING) json_unescape(out, e[i].raw, e[i].len);
     else made_add(out, e[i].raw, e[i].len, e[i].raw);
   }
@@ -156,13 +161,14 @@ static int put_member(const records_member *m, made_text *out) {
 }
 
 /* Appends the role's members: all that were named, or the first that there is, a line end between them. */
-static int put_role(const record_reader *r, int role, made_text *out) {
+static int put_role(record_reader *r, int role, made_text *out) {
   size_t i;
   int any = 0;
   for (i = 0; i < r->nmembers && (!any || r->chosen[role]); i++) {
-    const records_member *m = &r->members[i];
+    records_member *m = &r->members[i];
     if (m->role != role || !m->values.n) continue;
-    if (out->text.n) made_char(out, '\n', ((const json_event *)(const void *)m->values.p)->raw);
+    m->used = 1;
+    if (out->text.n) made_char(out, '\n', ((const records_value *)(const void *)m->values.p)->raw);
     any |= put_member(m, out);
   }
   return any;
@@ -196,6 +202,7 @@ static void begin_record(record_reader *r) {
 size_t records_json(record_reader *r, const char *text, size_t len) {
   size_t n;
   begin_record(r);
+  if (len > UINT_MAX) len = UINT_MAX;
   n = json_object(&r->j, text, len);
   if (!n) {
     r->why = r->j.why;
@@ -205,6 +212,16 @@ size_t records_json(record_reader *r, const char *text, size_t len) {
   }
   put_roles(r);
   return n;
+}
+
+const char *records_used(const record_reader *r, int role, size_t i, size_t *n) {
+  size_t m;
+  for (m = 0; m < r->nmembers; m++) {
+    if (r->members[m].role != role || !r->members[m].used || i--) continue;
+    *n = r->members[m].name_len;
+    return r->members[m].name;
+  }
+  return NULL;
 }
 
 /* ---- elements ---------------------------------------------------------------------------------- */

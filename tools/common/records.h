@@ -16,13 +16,20 @@ extern const char records_ids[], records_texts[], records_topic_ids[], records_t
 enum { RECORDS_ID, RECORDS_TITLE, RECORDS_TEXT, RECORDS_ROLES };
 #define RECORDS_NAMES 24u
 
+/* A value that was found: a string, a number, or the begin of an array. */
+typedef struct records_value {
+  const char *raw;
+  unsigned len; /* objects are shorter than 4 GiB */
+  json_kind kind;
+} records_value;
+
 /* A member that is looked for, and what of it was found. */
 typedef struct records_member {
   const char *name;
   size_t name_len;
   int role;
-  int found; /* a value of the role's kind */
-  byte_buf values; /* json_event: its strings, or its number */
+  int used; /* something was taken of it */
+  byte_buf values; /* records_value */
   size_t marks[JSON_DEPTH + 1]; /* [depth] bytes of `values` where the object that is open there began */
 } records_member;
 
@@ -51,6 +58,8 @@ void records_close(record_reader *r);
 /* Reads the object that text[0..len) begins with. Returns its bytes, also where it is no record: `why` says so then; 0: it
  * is no object: `why`, `where`, `short_of`. */
 size_t records_json(record_reader *r, const char *text, size_t len);
+/* Returns the i-th member of the role of which something was taken, n bytes; NULL: there is none. */
+const char *records_used(const record_reader *r, int role, size_t i, size_t *n);
 /* Reads an element, what stands between <DOC> and </DOC>; tag[0..tag_len) is what stands between "<DOC" and ">". NULL: the
  * id is not asked for. 0; -1: `why`. */
 int records_trec(record_reader *r, const char *tag, size_t tag_len, const char *text, size_t len);
