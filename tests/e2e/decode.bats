@@ -55,6 +55,7 @@ needs_unicode() {
 }
 
 @test "JSON is read as Python reads it: damaged lines, arrays, objects over several lines" {
+  [ -x "$build/tests/e2e/json_read" ] || skip "json_read was not built"
   count=3000
   [ -z "${GPUIR_LONG:-}" ] || count=100000
   python3 "$here/json_oracle.py" "$build/tests/e2e/json_read" "$PWD/scratch" "$count"

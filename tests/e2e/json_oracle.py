@@ -116,7 +116,8 @@ def damage(line):
             line = line[:end] + line[at:end] + line[end:]
         else:
             line = line[:at]
-    line = line.replace(b"\n", b" ").replace(b"\r", b" ")
+    # a line that is indented may be taken for a part of the broken one before it
+    line = line.replace(b"\n", b" ").replace(b"\r", b" ").lstrip()
     return b"{" if line.strip().startswith(b"[") else line  # an array would go on in the next line
 
 
@@ -152,6 +153,9 @@ def check_lines():
         # a line that does not begin like an object may be told of with the broken one before it
         told = number in refused or lost
         lost = got is None
+        joined = [oracle(b"\n".join(lines[number - 1 : number + n])) for n in (1, 2, 3)] if got and not want else []
+        if got in joined:  # an object that goes on in the next line
+            continue
         if want != got or (want is None and not told):
             sys.exit(f"line {number}: {line!r}\n  wanted {want}\n  got {got}, refused {number in refused}")
     assert good > COUNT // 8, good
