@@ -399,7 +399,6 @@ int cli_input_format(const cli_args *a, int id, cli_input *in) {
   if (id == CLI_IN_NO_IGNORE) return in->no_ignore = 1, 0;
   if (id == CLI_IN_VERBOSE) return in->verbose = 1, 0;
   if (id == CLI_IN_SKIP) return in->skip_errors = 1, 0;
-  if (id == CLI_IN_VERBOSE) return in->verbose = 1, 0;
   if (id == CLI_IN_FILTER) return cli_filters_add(a, in->filters);
   if (id < CLI_IN_CHUNK || id > CLI_IN_TREC) return 1;
   const decode_format format = formats[id - CLI_IN_CHUNK];
