@@ -15887,7 +15887,7 @@ static int gpuir__prefix_fail(const gpuir_query *q, const gpuir__query_term *t, 
 static int gpuir__prefix_count(const gpuir_query *q, gpuir__query_term *t, gpuir__prefix_walks *w, uint64_t *sum,
     gpuir_error *err) {
   gpuir__prefix_walk found;
-  uint64_t held, df, greatest = 0;
+  uint64_t held, df, postings = 0, greatest = 0;
   int more = 1;
   t->members = t->postings = 0;
   while (more) {
@@ -15895,7 +15895,8 @@ static int gpuir__prefix_count(const gpuir_query *q, gpuir__query_term *t, gpuir
     if (status) return status;
     if (!df) continue;
     t->members++;
-    t->postings += (uint32_t)held; /* at most a leaf's documents more than the limit, below 2^32 */
+    postings += held;
+    t->postings = (uint32_t)gpuir__min64(postings, UINT32_MAX);
     *sum += held;
     greatest = gpuir__max64(greatest, df);
     if (t->postings > GPUIR__PREFIX_POSTINGS || *sum > q->most_postings) return gpuir__prefix_fail(q, t, err);

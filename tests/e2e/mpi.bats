@@ -116,6 +116,20 @@ built() {
   [ "$(ranks 3 query shards3 wolf dog)" = "$(gpuir query "$one" wolf dog)" ]
 }
 
+@test "the postings of prefixes are bounded over all shards together" {
+  local all
+  all=$(gpuir terms "$one" | awk '$NF ~ /^(c|dog)/ { n += $1 } END { print n }')
+  [ "$all" -gt 1000 ]
+  gpuir query --tsv --mode or --prefix-postings "$all" "$one" 'c*' 'dog*' >want
+  ranks 3 query --tsv --mode or --prefix-postings "$all" "$shards" 'c*' 'dog*' >got
+  [ -s want ]
+  cmp want got
+  fails 1 'stand for terms of more than' gpuir query --prefix-postings $((all - 1)) "$one" 'c*' 'dog*'
+  # no shard alone has so many, and yet the query is refused
+  gpuir query --tsv --prefix-postings $((all - 1)) "$shards/shard-00000.gpuir" 'c*' 'dog*' >/dev/null
+  fails 1 'stand for terms of too many postings' ranks 3 query --prefix-postings $((all - 1)) "$shards" 'c*' 'dog*'
+}
+
 @test "split makes the shards of an index that index makes of its documents" {
   ranks 3 split "$one" -o split
   for i in 0 1 2; do cmp "split/shard-0000$i.gpuir" "$shards/shard-0000$i.gpuir"; done

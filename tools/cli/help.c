@@ -202,6 +202,7 @@ static const char help_query[] =
     "  --ids              each line of queries has an id, up to its first colon or tab\n"
     "  --no-ids           no line has one\n"
     "  --no-operators     '-', '\"' and '*' have no meaning; so it is with --topics and --trec\n"
+    "  --prefix-postings N  that the prefixes of a query may have together (67,108,864)\n"
     "  --trec             print a TREC run: topic Q0 docno rank score tag; the mode is then or and\n"
     "                     k is 1000, unless -m and -k say otherwise\n"
     "  --tag TAG          the run's tag (default gpuir)\n"

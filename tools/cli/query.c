@@ -490,6 +490,7 @@ enum {
   O_IDS,
   O_NO_IDS,
   O_NO_OPERATORS,
+  O_PREFIX_POSTINGS,
   O_EVALUATOR,
   O_INTERSECTION,
   O_PASSAGES,
@@ -506,9 +507,9 @@ static const cli_option query_options[] = {{O_MODE, "mode", 'm', 1}, {O_K, "k", 
     {O_THREADS, "threads", 0, 1}, {O_TIMEOUT, "timeout", 0, 1}, {O_EVALUATOR, "evaluator", 0, 1},
     {O_INTERSECTION, "intersection", 0, 1}, {O_TREC, "trec", 0, 0}, {O_TSV, "tsv", 0, 0}, {O_JSON, "json", 0, 0},
     {O_TAG, "tag", 0, 1}, {O_TOPICS, "topics", 0, 1}, {O_IDS, "ids", 0, 0}, {O_NO_IDS, "no-ids", 0, 0},
-    {O_NO_OPERATORS, "no-operators", 0, 0}, {O_PASSAGES, "passages", 0, 0}, {O_GREP, "grep", 0, 0},
-    {O_CONTEXT, "context", 0, 1}, {O_BYTES, "bytes", 0, 1}, {O_TOKENS, "tokens", 0, 1}, {O_BASE, "base", 0, 1},
-    {O_FILTER, "filter", 0, 1}, {0, NULL, 0, 0}};
+    {O_NO_OPERATORS, "no-operators", 0, 0}, {O_PREFIX_POSTINGS, "prefix-postings", 0, 1},
+    {O_PASSAGES, "passages", 0, 0}, {O_GREP, "grep", 0, 0}, {O_CONTEXT, "context", 0, 1}, {O_BYTES, "bytes", 0, 1},
+    {O_TOKENS, "tokens", 0, 1}, {O_BASE, "base", 0, 1}, {O_FILTER, "filter", 0, 1}, {0, NULL, 0, 0}};
 
 typedef struct query_flags {
   gpuir_query_desc qd;
@@ -604,6 +605,7 @@ static int query_flags_read(cli_args *a, query_flags *f) {
     case O_IDS: f->ids = CLI_IDS_YES; break;
     case O_NO_IDS: f->ids = CLI_IDS_NO; break;
     case O_NO_OPERATORS: f->qd.no_operators = 1; break;
+    case O_PREFIX_POSTINGS: bad = cli_unsigned(a, 1, UINT64_MAX, &f->qd.prefix_postings); break;
     default: bad = opt == CLI_BAD || passages_flag(a, opt, f); break;
     }
   }

@@ -50,7 +50,7 @@ int mpi_help(void) {
       "join    makes an index of all shards: the bytes that 'gpuir index' writes.\n"
       "query   answers as 'gpuir query' does on the whole index, by P ranks, each with its shard.\n"
       "          --mode and|or|andor, -k N, --k1 X, --b X, --no-operators, --backend cpu|gpu|auto,\n"
-      "          --threads N (of each rank: 1), --batch N (queries at a time: 1000),\n"
+      "          --prefix-postings N, --threads N (of each rank: 1), --batch N (queries at a time: 1000),\n"
       "          --tsv, --trec, --tag NAME, --topics FILE, --ids, --no-ids\n"
       "bench   measures rates and latencies: --modes and,or,andor, -k N, --repeat N, --threads N, "
       "--backend,\n"

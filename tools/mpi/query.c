@@ -161,7 +161,8 @@ enum {
   O_TOPICS,
   O_IDS,
   O_NO_IDS,
-  O_NO_OPERATORS
+  O_NO_OPERATORS,
+  O_PREFIX_POSTINGS
 };
 
 static int one_form(const cli_args *a, query *q, int form) {
@@ -191,6 +192,7 @@ static int query_options(cli_args *a, query *q) {
     case O_IDS: q->ids = CLI_IDS_YES; break;
     case O_NO_IDS: q->ids = CLI_IDS_NO; break;
     case O_NO_OPERATORS: q->search.desc.no_operators = 1; break;
+    case O_PREFIX_POSTINGS: bad = cli_unsigned(a, 1, UINT64_MAX, &q->search.desc.prefix_postings); break;
     default: bad = 1; break;
     }
   }
@@ -246,7 +248,8 @@ int mpi_query(int argc, char **argv) {
   static const cli_option options[] = {{O_MODE, "mode", 'm', 1}, {O_K, "k", 'k', 1}, {O_K1, "k1", 0, 1},
       {O_B, "b", 0, 1}, {O_BACKEND, "backend", 0, 1}, {O_THREADS, "threads", 0, 1}, {O_BATCH, "batch", 0, 1},
       {O_TREC, "trec", 0, 0}, {O_TSV, "tsv", 0, 0}, {O_TAG, "tag", 0, 1}, {O_TOPICS, "topics", 0, 1},
-      {O_IDS, "ids", 0, 0}, {O_NO_IDS, "no-ids", 0, 0}, {O_NO_OPERATORS, "no-operators", 0, 0}, {0, NULL, 0, 0}};
+      {O_IDS, "ids", 0, 0}, {O_NO_IDS, "no-ids", 0, 0}, {O_NO_OPERATORS, "no-operators", 0, 0},
+      {O_PREFIX_POSTINGS, "prefix-postings", 0, 1}, {0, NULL, 0, 0}};
   gpuir_searcher *searcher = NULL;
   uint64_t *firsts = NULL;
   query q;
