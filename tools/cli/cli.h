@@ -485,7 +485,6 @@ int cli_update_run(cli_update *u);
 /* gpuir index --live: makes a live index of what the operands name. Returns an exit code. */
 int cli_live_found(cli_build *b, const cli_input *in, char **operands, int n);
 
-
 /* ---- queries (query.c) ----------------------------------------------------------------- */
 
 enum { CLI_IDS_AUTO, CLI_IDS_YES, CLI_IDS_NO };
