@@ -257,3 +257,63 @@ verdict() {
   [ "$status" -eq 0 ]
   [[ $output == *'gpuir lab report'* ]]
 }
+
+# ---- what researchers type and add ---------------------------------------------------------------------------------
+
+@test "the reader of logs in the laboratory's README reads every log" {
+  cd "$root"
+  sed -n '/^```python$/,/^```$/p' tools/lab/README.md | sed '/^```/d' >"$BATS_TEST_TMPDIR/reader.py"
+  [ "$(grep -c . "$BATS_TEST_TMPDIR/reader.py")" -le 10 ]
+  cat >>"$BATS_TEST_TMPDIR/reader.py" <<'END'
+import glob
+for path in glob.glob("tools/results/lab*/*.tsv") + ["tools/results/verdicts.tsv", "tools/results/figures.tsv"]:
+    head, rows = read(path)
+    assert head and rows and all(None not in row and None not in row.values() for row in rows), path
+head, rows = read("tools/results/lab/codecs.tsv")
+assert [float(r["y"]) for r in rows if (r["figure"], r["x"]) == ("qs-table1", "rice")][0] > 6
+assert any(line.startswith("machine: ") for line in head)
+END
+  python3 "$BATS_TEST_TMPDIR/reader.py"
+}
+
+# unnamed FOLDER: what CONTRIBUTING.md asks of a codec and the tree in the folder lacks, a line each
+unnamed() {
+  python3 - "$1" <<'END'
+import re, sys
+def text(name):
+    return open(sys.argv[1] + "/" + name, encoding="utf-8").read()
+ids = re.findall(r"GPUIR__ID_\w+", re.search(r"enum \{[^}]*GPUIR__ID_BP128[^}]*\}", text("tools/header/03-codecs.h"))[0])
+rows = re.findall(r'ROW\("([\w-]+)", +(\w+), +(\d), .*?, +(\d*), +GPUIR__\w+\)', text("tools/header/08-codings.h"))
+assert len(rows) >= 18, rows
+for name, id_, docids, cost in rows:
+    places = {"second decoder": ("tests/support/naive.h", f'"{name}"')}
+    if docids == "1":
+        places |= {"help": ("tools/cli/help.c", name), "completion": ("tools/cli/complete.c", name),
+                   "manual": ("tools/man/gpuir-index.1", name), "list": ("tools/lab/README.md", f"`{name}")}
+    for what, (file, word) in places.items():
+        if not re.search(r"(?<![\w-])" + re.escape(word) + r"(?![\w-])", text(file)):
+            print(f"{name}: {what}")
+    if id_ not in ids:
+        print(f"{name}: id")
+    if not cost or not 20 < int(cost) < 1000:
+        print(f"{name}: cost")
+END
+}
+
+@test "a codec is named everywhere that CONTRIBUTING.md asks for, and a toy that is only in the table is found out" {
+  cd "$root"
+  prints '' unnamed .
+  mkdir -p "$BATS_TEST_TMPDIR/copy/tests/support"
+  cp -r tools "$BATS_TEST_TMPDIR/copy"
+  cp tests/support/naive.h "$BATS_TEST_TMPDIR/copy/tests/support"
+  cd "$BATS_TEST_TMPDIR/copy"
+  sed -i 's|^  ROW("pfd", .*|  ROW("nibble",    GPUIR__ID_NIBBLE, 1, 1, NONE,    0,                   , GPUIR__NIBBLE) \\\n&|' \
+    tools/header/08-codings.h
+  prints 'nibble: second decoder
+nibble: help
+nibble: completion
+nibble: manual
+nibble: list
+nibble: id
+nibble: cost' unnamed .
+}

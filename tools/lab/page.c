@@ -307,6 +307,13 @@ static const char style_layout[] =
     "!important}}\n"
     "@media print{details{break-inside:avoid}nav{display:none}}\n";
 
+/* Writes a link to a place, with the name of its paper. */
+static void put_origin(page *g, const claims_place *place) {
+  const claims_paper *p = claims_papers;
+  while (p->key && strcmp(p->key, place->paper) != 0) p++;
+  putf(g, " <a href=\"#%s\">%s, %s</a></li>\n", place->id, p->name, place->where);
+}
+
 /* What opens the page: a sentence each of what held and what did not, by the verdicts of today's logs. */
 static void put_sentences(page *g) {
   put(g, "<ol class=\"told\">\n");
@@ -318,8 +325,7 @@ static void put_sentences(page *g) {
       putf(g, "<li><span class=\"mark m%d\" title=\"%s\">%s</span> ", verdict, verdict_names[verdict],
           verdict_marks[verdict]);
       put_prose(g, text.p);
-      putf(g, " <a href=\"#%s\">%s</a></li>\n", claims_place_of(claims_find(s->claim))->id,
-          claims_place_of(claims_find(s->claim))->where);
+      put_origin(g, claims_place_of(claims_find(s->claim)));
     }
     cli_buf_free(&text);
   }
