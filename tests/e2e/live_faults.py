@@ -9,8 +9,8 @@ readers the same of a process that opens the folder and reads it
 kills   the process is killed behind the n-th call that alters a file, or at a random moment; LIMIT times (0: 1000)
 power   what a machine holds after power loss at any moment: files as they were at their last fsync, or empty, and of
         the folder's changes since its last fsync any first few, or any single one; LIMIT of them a start (0: all)
-update  the commands index --live, update, add, delete and merge of GPUIR: failing calls, as many kills, at most LIMIT
-        a kind (0: all)
+update  the commands index --live, update, add, delete and merge of GPUIR: failing calls, kills behind calls, at most
+        LIMIT a kind (0: all), and kills at random moments, 6 a command (0: 200)
 
 After each run a reader finds the documents of the last commit that was reported, or of the next one, and no others;
 who opens the folder for writing removes all files that the manifest does not name; and the history, run whole, ends
@@ -178,6 +178,14 @@ def command(arguments, **settings):
     return done
 
 
+def command_until(arguments, seconds):
+    """Runs a command of gpuir that is killed after so long, unless it has ended."""
+    live, faults.GPUIR = faults.GPUIR, sys.argv[5]
+    done = run_until(arguments, seconds)
+    faults.GPUIR = live
+    return done
+
+
 def sources(version):
     """The folder that is indexed: some files stay, others change, come or go."""
     shutil.rmtree('src', ignore_errors=True)
@@ -248,7 +256,9 @@ def try_update(_):
         sources(2)
         begin_update(there)
         before = look()
+        begin = time.monotonic()
         done = command(arguments)
+        seconds = time.monotonic() - begin
         after = look()
         if done.returncode or after is None or (after == before) != (name == 'merge'):
             complain(name, 'undisturbed', done.stderr.decode())
@@ -262,6 +272,10 @@ def try_update(_):
                     begin_update(there)
                     what = '%s %d of %d %s' % (kind, number, total, more)
                     check_update(name, what, command(arguments, op=kind, at=number, **more), before, after)
+        for _ in range(6 if LIMIT else 200):
+            begin_update(there)
+            moment = random.uniform(0, 1.2 * seconds)
+            check_update(name, 'killed after %.4f s' % moment, command_until(arguments, moment), before, after)
 
 
 class Disk:

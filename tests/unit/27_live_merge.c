@@ -3,6 +3,7 @@
 #include "private.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -294,6 +295,75 @@ static void test_threads(void **state) {
   assert_int_equal(folder_remove(folder), 0);
 }
 
+/* Makes the manifest, which has one segment, name so many links to its file. */
+static void forge_links(unsigned links) {
+  gpuir__manifest_head head;
+  gpuir__entry e;
+  gpuir_allocator a = gpuir__allocator(NULL);
+  gpuir__buf out = {NULL, 0, 0};
+  char path[4400], own[4400], name[32];
+  uint64_t hash;
+  unsigned i;
+  int fd;
+  (void)snprintf(path, sizeof path, "%s/manifest", folder);
+  fd = open(path, O_RDWR);
+  assert_true(fd >= 0);
+  assert_int_equal(pread(fd, &head, sizeof head, 0), sizeof head);
+  assert_int_equal(pread(fd, &e, sizeof e, sizeof head), sizeof e);
+  assert_int_equal(head.segments, 1);
+  gpuir__segment_name(name, e.number);
+  (void)snprintf(own, sizeof own, "%s/%s", folder, name);
+  head.segments = links;
+  head.next = e.number + links;
+  assert_int_equal(gpuir__buf_put(&a, &out, &head, sizeof head), GPUIR_OK);
+  for (i = 0; i < links; i++, e.number++) {
+    assert_int_equal(gpuir__buf_put(&a, &out, &e, sizeof e), GPUIR_OK);
+    gpuir__segment_name(name, e.number);
+    (void)snprintf(path, sizeof path, "%s/%s", folder, name);
+    if (i) assert_int_equal(link(own, path), 0);
+  }
+  hash = gpuir__hash(out.data, out.len, 0);
+  assert_int_equal(gpuir__buf_put(&a, &out, &hash, 8), GPUIR_OK);
+  assert_int_equal(pwrite(fd, out.data, out.len, 0), out.len);
+  assert_int_equal(close(fd), 0);
+  gpuir__buf_free(&a, &out);
+}
+
+/* Links to one file are merged as equal segments are, but not into a file that is far larger than all that is there. */
+static void test_links_to_one_file(void **state) {
+  static const unsigned links[] = {7, 40};
+  const size_t n = (size_t)1800000;
+  char *text = (char *)malloc(n);
+  gpuir_error err;
+  unsigned i;
+  (void)state;
+  assert_non_null(text);
+  memset(text, ' ', n);
+  memcpy(text, "every", 5);
+  for (i = 0; i < 2; i++) {
+    gpuir_live *l = open_live();
+    gpuir_index *ix;
+    uint32_t df;
+    assert_int_equal(gpuir_live_add(l, NULL, text, n, &err), GPUIR_OK);
+    assert_int_equal(gpuir_live_commit(l, &err), GPUIR_OK);
+    assert_int_equal(gpuir_live_merge(l, 1, NULL, &err), GPUIR_OK); /* the first segment, which is empty, goes */
+    assert_int_equal(gpuir_live_commit(l, &err), GPUIR_OK);
+    gpuir_live_close(l);
+    forge_links(links[i]);
+    l = open_live();
+    assert_int_equal(gpuir_live_merge(l, 1, NULL, &err), i ? GPUIR_E_LIMIT : GPUIR_OK);
+    if (i) assert_non_null(strstr(err.msg, "links to files"));
+    ix = refresh(l);
+    assert_int_equal(segments_of(ix), i ? links[i] : 1);
+    assert_int_equal(gpuir_term_count(ix, "every", 5, &df, NULL), GPUIR_OK);
+    assert_int_equal(df, links[i]);
+    gpuir_close(ix);
+    gpuir_live_close(l);
+    assert_int_equal(folder_remove(folder), 0);
+  }
+  free(text);
+}
+
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_policy),
@@ -301,6 +371,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(test_deleted_meanwhile),
       cmocka_unit_test(test_commit_fails_meanwhile),
       cmocka_unit_test(test_threads),
+      cmocka_unit_test(test_links_to_one_file),
   };
   if (argc > 1) cmocka_set_test_filter(argv[1]);
   return cmocka_run_group_tests_name("27_live_merge", tests, NULL, NULL);
