@@ -155,6 +155,7 @@ def check_lines():
         lost = got is None
         joined = [oracle(b"\n".join(lines[number - 1 : number + n])) for n in (1, 2, 3)] if got and not want else []
         if got in joined:  # an object that goes on in the next line
+            lost = True
             continue
         if want != got or (want is None and not told):
             sys.exit(f"line {number}: {line!r}\n  wanted {want}\n  got {got}, refused {number in refused}")

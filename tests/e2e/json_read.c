@@ -12,7 +12,6 @@
 #include "tools/common/json.c"
 #include "tools/common/made.c"
 #include "tools/common/markup.c"
-#include "tools/common/open.c"
 #include "tools/common/reader.c"
 #include "tools/common/records.c"
 #include "tools/common/source.c"
