@@ -460,8 +460,15 @@ $(B)/examples/%: examples/%.cc $(B)/flags $(NEEDS_LIBRARY)
 # What bash, zsh and fish look for below SHAREDIR.
 COMPLETIONS = bash-completion/completions/gpuir zsh/site-functions/_gpuir fish/vendor_completions.d/gpuir.fish
 
-# The shell gets these as variables of its environment, whatever characters they have.
-export DESTDIR PREFIX BINDIR INCLUDEDIR LIBDIR MANDIR SHAREDIR
+# The shell gets these as variables of its environment, whatever characters they have; that of tests, which install
+# elsewhere, does not.
+install uninstall $(B)/gpuir.pc: export DESTDIR := $(DESTDIR)
+install uninstall $(B)/gpuir.pc: export PREFIX := $(PREFIX)
+install uninstall $(B)/gpuir.pc: export BINDIR := $(BINDIR)
+install uninstall $(B)/gpuir.pc: export INCLUDEDIR := $(INCLUDEDIR)
+install uninstall $(B)/gpuir.pc: export LIBDIR := $(LIBDIR)
+install uninstall $(B)/gpuir.pc: export MANDIR := $(MANDIR)
+install uninstall $(B)/gpuir.pc: export SHAREDIR := $(SHAREDIR)
 
 # DESTDIR goes before all of them; STRIP=1 leaves the symbols of the programs and the library out.
 STRIP ?=

@@ -813,7 +813,7 @@ END
   [ "$(ids --mode or "$toy" dog unknown)" = "$(ids "$toy" dog)" ]
   [ "$(gpuir query --tsv "$toy" fox fox | cut -f 3)" != "$(gpuir query --tsv "$toy" fox | cut -f 3)" ]
   fails 1 "no document has 'unknown'" gpuir query "$toy" unknown
-  fails 1 "positive" gpuir query "$toy" -dog
+  fails 1 "only says what is not to be there" gpuir query "$toy" -dog
   fails 1 "" gpuir query "$toy" ''
   [ -n "$stderr" ]
 }

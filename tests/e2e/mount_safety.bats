@@ -314,7 +314,9 @@ hostile_names() {
     '{"id": "..", "contents": "strange"}' '{"id": "-rf *", "contents": "strange"}' \
     '{"id": "$(touch pwned)`id`;x", "contents": "strange"}' '{"id": "a/../../etc", "contents": "strange"}' |
     "$gpuir" index -q --jsonl - -o "$T/a.gpuir"
-  printf 'x\xff\xc3\x28\xed\xa0\x80 \x9b31m\tstrange\n\xe2\x80\xae\tstrange\n' >"$T/bad.tsv"
+  # Enough valid UTF-8 beside the invalid bytes that the file is not taken for Windows-1252.
+  printf 'x\xff\xc3\x28\xed\xa0\x80 \x9b31m\tstrange\n\xe2\x80\xae\tstrange\n%s\tmany\n' "$(printf 'é%.0s' {1..60})" \
+    >"$T/bad.tsv"
   "$gpuir" index -q --tsv "$T/bad.tsv" -o "$T/b.gpuir"
 }
 
@@ -349,7 +351,7 @@ hostile_names() {
   mkdir "$T/src" "$T/m"
   cp "$T/raw" "$T/src/a.txt"
   head -c 20 /dev/zero | tr '\0' x >>"$T/src/a.txt"
-  printf 'a\t\x1b[31m\xc2\x9b\xe2\x80\xae\xff apple\nb\n' >"$T/src/a.txt"
+  printf 'a\t\x1b[31m\xc2\x9b\xe2\x80\xae\xff apple ééé\nb\n' >"$T/src/a.txt"
   (cd "$T" && chunks src 1 i.gpuir && "$gpuir" index -q --store src -o s.gpuir)
   "$fs" "$T/i.gpuir" "$T/m"
   head -n 1 "$T/src/a.txt" | cmp - "$T/m/doc/0"

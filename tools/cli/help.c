@@ -92,8 +92,9 @@ static const char help_index[] =
     "  -h, --help         show this text\n"
     "\n"
     "Text is UTF-8, UTF-16 with a byte order mark, or Windows-1252. Within folders, other files are left\n"
-    "out, unreadable ones are warned of, and both are counted. An INPUT that cannot be read, is binary, or has text\n"
-    "of which no document could be made ends the command: nothing is written, an old index stays.\n"
+    "out, unreadable ones are warned of, and both are counted. An INPUT that cannot be read, is binary,\n"
+    "or has text of which no document could be made ends the command: nothing is written, an old index\n"
+    "stays.\n"
     "Exit status: 0 written; 1 failed; 2 misuse; 3 not all could be read; 128 + N after signal N.\n";
 
 static const char help_update[] =
