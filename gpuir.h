@@ -44,8 +44,10 @@
  *     [09b-positions]  where in its documents a term stands         gpuir__positions_encode gpuir__occurrences_next
  *     [09c-dense]      bits, ranks and peaks of frequent terms      gpuir__dense_fill gpuir__dense_rank
  *     [10-encoder]     from postings to streams and directory       gpuir__encode_list
- *     [11-analysis]    from text to terms                           gpuir__analyze gpuir__pool_take
+ *     [11-analysis]    from text to tokens: ascii, unicode, custom  gpuir__scan gpuir__custom_token
+ *     [11a-text]       from text to tokens: the analyzer `text`     gpuir__text_scan gpuir__text_add
  *     [11b-dictionary] terms and records, front-coded in blocks     gpuir__dict_find gpuir__dict_encode
+ *     [11c-analyzers]  analyzers made and kept                      gpuir__analyze gpuir__pool_take
  *     [12-writer]      index file: layout, writer                   gpuir__writer_finish
  *     [13-reader]      index file: open, look-ups, verify           gpuir__segment_open gpuir__list_open
  *     [13b-snapshot]   segments, less deleted documents, as one index  gpuir__index_make gpuir__leaf_df
@@ -77,7 +79,7 @@
  *     GPUIR_IMPLEMENTATION   [I] compile the implementation here
  *     GPUIR_STATIC           [A] make every function static (one-file programs)
  *     GPUIR_API              [A] linkage of public functions, extern by default
- *     GPUIR_WITH_UTF8PROC    [I] the `unicode` analyzer, by utf8proc
+ *     GPUIR_WITH_UTF8PROC    [I] the analyzers `unicode` and `text`, by utf8proc
  *     GPUIR_WITH_STEMMER     [I] stemming, by libstemmer (Snowball)
  *     GPUIR_NO_SIMD          [I] leave the AVX2 and AVX-512 code out
  *     GPUIR_NO_LAB           [I] leave out the codecs and intersection methods of the
@@ -462,13 +464,14 @@ GPUIR_API int gpuir_analyze_places(const gpuir_index *index, const char *text, s
  * ======*/
 
 typedef struct gpuir_analyzer_desc {
-  const char *analyzer; /* "ascii" (NULL: default), "unicode", or the name of `tokenize` */
+  const char *analyzer; /* "ascii" (NULL: default), "unicode", "text", or the name of `tokenize` */
   const char *stem; /* a libstemmer algorithm such as "porter" or "english"; NULL: none */
   const char *stop; /* built-in stop list "english"; NULL: none */
   const char *stop_words; /* or a list of words parted by white space; not with `stop` */
   gpuir_tokenize_fn tokenize; /* the caller's own tokenizer; `analyzer` must then name it */
   void *tokenize_user;
   gpuir_tokenize_places_fn tokenize_places; /* in place of `tokenize`: one whose tokens may share a position */
+  int no_fold; /* not 0: the analyzer "text" tells accents apart */
 } gpuir_analyzer_desc;
 
 typedef struct gpuir_progress {
@@ -960,6 +963,7 @@ typedef struct gpuir_explain_term {
   uint32_t df, tf; /* tf 0: not in the document; df 0: not in the index, or a phrase */
   float idf, weight, norm; /* weight W and norm K of this document, see gpuir_explanation */
   uint32_t contribution; /* c, to be taken q times */
+  int optional; /* AND does not ask for it; a document that holds it has its score */
 } gpuir_explain_term;
 
 /* Why a document scores what it does: score = sum of q * c, c = max(1, round(W*tf / (tf + K))),
@@ -7292,7 +7296,7 @@ static int gpuir__encode_list(gpuir__encoder *e, gpuir__batch *batch, const void
 }
 
 /* ========
- * [11-analysis]  text analysis: from text to terms
+ * [11-analysis]  text analysis: the tokens of ascii, unicode and callers' tokenizers
  *
  * A token is made, folded, held against the stop words, stemmed and emitted, in this order.
  *
@@ -7320,7 +7324,7 @@ static int gpuir__encode_list(gpuir__encoder *e, gpuir__batch *batch, const void
  * Tokens over GPUIR_MAX_TERM bytes, measured when they are folded, are dropped and counted.
  *
  * Uses      [01-base], [02-vectors].
- * Start at  gpuir__analyze; gpuir__pool for the analyzers that an open index keeps.
+ * Start at  gpuir__scan, gpuir__custom_token; gpuir__filter_token for what is done to each token.
  * Tests     tests/unit/11_analysis.c
  * ======*/
 
@@ -7335,6 +7339,7 @@ enum {
   GPUIR__ASCII = 0,
   GPUIR__UNICODE = 1,
   GPUIR__CUSTOM = 2,
+  GPUIR__TEXT = 3, /* see [11a-text] */
 
   GPUIR__NAME_MAX = 64, /* bytes of a tokenizer's or stemmer's name */
   GPUIR__SPEC_MAX = 192, /* bytes that hold any specification and its NUL */
@@ -7389,6 +7394,9 @@ typedef struct gpuir__analyzer {
   int possessive; /* remove 's */
   int filtered; /* tokens need more than folding */
   gpuir__tokenizer own;
+  void *wording; /* what the analyzer `text` keeps, see [11a-text]; NULL: it is another */
+  int no_fold; /* that one keeps marks */
+  int collecting; /* stop words, which are neither stemmed nor folded */
   gpuir__stops stops;
   uint64_t seed; /* of the hash of words */
 #ifdef GPUIR_WITH_STEMMER
@@ -7548,22 +7556,29 @@ static int gpuir__is_utf8(const char *text, size_t len) {
   return 1;
 }
 
-/* Stems and emits a word. A word that is not UTF-8 is its own stem: the stemmers expect UTF-8. */
-static int gpuir__stem_token(gpuir__analyzer *an, const char *word, size_t len, uint64_t hash) {
+/* Stems a word: out[0..*n) lives until the next one is stemmed; *n 0: the stem is too long. A word that is not UTF-8 is
+ * its own stem: the stemmers expect UTF-8. */
+GPUIR__INLINE int gpuir__stem(gpuir__analyzer *an, const char *word, size_t len, uint64_t hash, const char **out,
+    size_t *n) {
   gpuir__stem_entry *e = NULL;
   const sb_symbol *stem;
   size_t stem_len;
+  *out = word;
+  *n = len;
   if (len <= GPUIR__STEM_CACHED) {
     if (an->cache) {
       e = an->cache + (hash >> 7 & ((1u << GPUIR__STEM_CACHE_BITS) - 1));
-      if (e->word_len == len && !memcmp(e->word, word, len))
-        return an->emit(an->sink, e->stem, e->stem_len, an->advance);
+      if (e->word_len == len && !memcmp(e->word, word, len)) {
+        *out = e->stem;
+        *n = e->stem_len;
+        return GPUIR_OK;
+      }
     } else if (++an->stemmed == 256) { /* not for a query; without it all works, but slower */
       an->cache = (gpuir__stem_entry *)gpuir__alloc_zero(&an->a, sizeof *e << GPUIR__STEM_CACHE_BITS);
       if (!an->cache) an->stemmed = 0;
     }
   }
-  if (!gpuir__is_utf8(word, len)) return an->emit(an->sink, word, len, an->advance);
+  if (!gpuir__is_utf8(word, len)) return GPUIR_OK;
   stem = sb_stemmer_stem(an->stemmer, (const sb_symbol *)word, (int)len);
   if (!stem) return GPUIR_E_NOMEM;
   stem_len = (size_t)sb_stemmer_length(an->stemmer);
@@ -7571,17 +7586,26 @@ static int gpuir__stem_token(gpuir__analyzer *an, const char *word, size_t len, 
     stem = (const sb_symbol *)word;
     stem_len = len;
   }
-  if (stem_len > GPUIR_MAX_TERM) {
-    an->dropped++;
-    return GPUIR_OK;
-  }
   if (e && stem_len <= GPUIR__STEM_CACHED) {
     e->word_len = (uint8_t)len;
     memcpy(e->word, word, len);
     e->stem_len = (uint8_t)stem_len;
     memcpy(e->stem, stem, stem_len);
   }
-  return an->emit(an->sink, (const char *)stem, stem_len, an->advance);
+  *out = (const char *)stem;
+  *n = stem_len > GPUIR_MAX_TERM ? 0 : stem_len;
+  return GPUIR_OK;
+}
+
+/* Stems and emits a word. */
+static int gpuir__stem_token(gpuir__analyzer *an, const char *word, size_t len, uint64_t hash) {
+  const char *stem;
+  size_t n;
+  const int status = gpuir__stem(an, word, len, hash, &stem, &n);
+  if (status) return status;
+  if (n) return an->emit(an->sink, stem, n, an->advance);
+  an->dropped++;
+  return GPUIR_OK;
 }
 #endif
 
@@ -8032,321 +8056,905 @@ static int gpuir__scan(gpuir__analyzer *an, const char *text, size_t len) {
   return gpuir__scan_run(an, text, start, len, room + (len - start > 255 ? 0 : 256 - (len - start)), carried);
 }
 
-/* Runs the caller's tokenizer. */
-static int gpuir__analyze_custom(gpuir__analyzer *an, const char *text, size_t len) {
-  const int status = an->own.places ? an->own.places(an->own.user, text, len, an->query, gpuir__custom_place_token, an)
-                                    : an->own.tokenize(an->own.user, text, len, gpuir__custom_token, an);
-  return an->status ? an->status : status; /* even if the tokenizer has lost it */
+/* ========
+ * [11a-text]  the analyzer `text`: words of segments, with their pairs, parts and spellings
+ *
+ * A segment is a run of letters, digits and marks in NFKC_Casefold form; of Han, kana, Hangul, Thai, Lao, Khmer and
+ * Burmese each code point is one. A word is a run of segments with one connector between two (. : _ ' - / @ and their
+ * typographic forms), or none where the script changes. Tokens of a segment, the first of which takes a position:
+ *
+ *   term       fold(stem(segment))
+ *   part       of getUserName get, user and name: what inner capitals and digits part, each as a term
+ *   signed     the term with its sign: c++, c#, .net, #tag, @you
+ *   variant    fold(stem(fold(segment))), where that is not the term: typed without accents, it is what a reader types
+ *   exact      FF x and the stem, where folding changed it: a word typed with its accents ranks its own spelling first
+ *   pair       FF p, the terms of two neighbours of a word, FF between them. "O'Reilly" is asked for as the pair, and so
+ *              never finds o and reilly apart, with or without positions; as a list of its own it weighs by its own df.
+ *   joined     the term of a word's segments together: don't as dont, e-mail as email, U.S.A. as usa
+ *
+ * FF stands in no UTF-8, so no text has such a term by itself. Folding drops the marks of Latin, Greek, Cyrillic, Arabic
+ * and Hebrew behind stemming, which needs them. It never drops those of other scripts, where they are letters' sounds,
+ * nor the breve of Cyrillic short i.
+ *
+ * A query's word of one segment is its term, or is signed; its other tokens are optional. One of several is its pairs.
+ *
+ * Characters are folded in clusters, a letter with the marks behind it, so that texts without blanks of any length need
+ * little memory: behind a letter that stands alone normalization never looks back.
+ *
+ * Uses      [01-base], [11-analysis].
+ * Start at  gpuir__text_scan, the last function: from there upwards.
+ * Tests     tests/unit/11a_text.c
+ * ======*/
+
+#ifdef GPUIR_WITH_UTF8PROC
+
+/* Classes of characters. */
+enum {
+  GPUIR__T_SEPARATOR,
+  GPUIR__T_LETTER, /* and digits */
+  GPUIR__T_POINT, /* a segment by itself */
+  GPUIR__T_MARK, /* goes on with a segment */
+  GPUIR__T_CONNECTOR,
+  GPUIR__T_EMOJI
+};
+
+/* Kinds of characters, between which parts begin; 0: a further byte of a character. */
+enum { GPUIR__K_UPPER = 1, GPUIR__K_LOWER, GPUIR__K_DIGIT, GPUIR__K_OTHER, GPUIR__K_MARK };
+
+enum {
+  GPUIR__T_PARTS = 8, /* of a segment; one with more is no identifier */
+  GPUIR__T_JOINED = 24, /* bytes of a word that is joined */
+  GPUIR__T_CLUSTER = 512, /* characters of a cluster, at most */
+  GPUIR__T_COMPLEX = 0xffff /* in gpuir__wording.folded: by itself it does not fold to one letter */
+};
+
+/* A term; len 0: none. */
+typedef struct gpuir__form {
+  size_t len;
+  char bytes[GPUIR_MAX_TERM + 1];
+} gpuir__form;
+
+/* The characters of a segment, folded, in bytes [at, end) of the text. */
+typedef struct gpuir__letters {
+  size_t len; /* 0: none is in progress */
+  size_t at, end;
+  int over; /* it is too long */
+  int inner; /* the cluster of its last character goes on behind it */
+  int plain; /* all ASCII: kinds and offsets are not filled in */
+  int mixed; /* plain, and it may have parts */
+  char seg[GPUIR_MAX_TERM + 5];
+  uint8_t kind[GPUIR_MAX_TERM + 5]; /* [byte] of the character that it begins */
+  size_t offset[GPUIR_MAX_TERM + 5]; /* [byte] where the text has it */
+} gpuir__letters;
+
+/* A segment of a word, in bytes [at, end) of the text. */
+typedef struct gpuir__text_segment {
+  gpuir__form term, variant, exact;
+  size_t at, end;
+  int stopped; /* it is a stop word */
+  int letters; /* it is no code point of a script without spaces, and no emoji */
+} gpuir__text_segment;
+
+/* Where in its word the analysis is. */
+enum { GPUIR__W_NONE, GPUIR__W_SEGMENT, GPUIR__W_CONNECTOR }; /* before it; behind a segment; and behind a connector */
+
+/* The word in progress. */
+typedef struct gpuir__wording {
+  const char *text;
+  size_t len;
+  gpuir__letters both[2], *now, *last; /* of the segment in progress, and of the word's last one */
+  /* the word */
+  size_t at; /* where it begins */
+  int state, link; /* the connector that the text has here: its ASCII form; 0: none */
+  unsigned n; /* segments */
+  gpuir__text_segment pieces[2]; /* the last two, number n in n % 2 */
+  size_t joined_len;
+  int joins, dots; /* so far all connectors are ' or -; or dots between single letters */
+  char joined[GPUIR__T_JOINED];
+  uint16_t folded[0x800]; /* of a character: what it folds to; 0: not looked up yet */
+} gpuir__wording;
+
+static inline gpuir__wording *gpuir__wording_of(const gpuir__analyzer *an) { return (gpuir__wording *)an->wording; }
+
+/* ---- characters */
+
+/* Says whether a character belongs to a script without spaces between words; Han and kana are known by their class. */
+static int gpuir__text_unspaced(uint32_t c) {
+  if (c < 0xe00) return 0;
+  if (c <= 0xeff) return 1; /* Thai, Lao */
+  if (c >= 0x1000 && c <= 0x109f) return 1; /* Burmese */
+  if (c >= 0x1100 && c <= 0x11ff) return 1; /* Hangul */
+  if (c >= 0x1780 && c <= 0x17ff) return 1; /* Khmer */
+  if ((c >= 0x3131 && c <= 0x318e) || (c >= 0xa960 && c <= 0xa97f) || (c >= 0xa9e0 && c <= 0xa9ff) ||
+      (c >= 0xaa60 && c <= 0xaa7f))
+    return 1;
+  return (c >= 0xac00 && c <= 0xd7ff) || (c >= 0xffa0 && c <= 0xffdc);
 }
 
-/* Emits the tokens of a text. dropped (may be NULL) is increased for each token over 255 bytes.
- * Returns 0, or the first other answer of emit or of the caller's tokenizer, or NOMEM. */
-static int gpuir__analyze(gpuir__analyzer *an, const char *text, size_t len, gpuir_place_fn emit, void *sink,
-    uint64_t *dropped) {
-  int status;
-  an->emit = emit;
-  an->sink = sink;
-  an->advance = 1;
-  an->shared = 0;
-  an->dropped = 0;
-  an->status = GPUIR_OK;
-  an->why = NULL;
-  an->at = an->end = an->matched = 0;
-  an->text = text;
-  an->text_len = len;
-  an->search = len < SIZE_MAX / 64 ? len * 32 + 4096 : len;
-  an->reach = GPUIR__PLACE_REACH;
-  status = an->kind == GPUIR__CUSTOM ? gpuir__analyze_custom(an, text, len) : gpuir__scan(an, text, len);
-  if (dropped) *dropped += an->dropped;
+/* Returns the ASCII form of a connector, which decides what joins words; of U+00B7 it is 1; 0: it is none. */
+static int gpuir__text_connector(uint32_t c) {
+  switch (c) {
+  case '.':
+  case ':':
+  case '_':
+  case '\'':
+  case '-':
+  case '/':
+  case '@': return (int)c;
+  case 0x2019:
+  case 0xff07: return '\'';
+  case 0x2010:
+  case 0x2011:
+  case 0xfe63:
+  case 0xff0d: return '-';
+  case 0x2024:
+  case 0xfe52:
+  case 0xff0e: return '.';
+  case 0xfe13:
+  case 0xfe55:
+  case 0xff1a: return ':';
+  case 0xfe33:
+  case 0xfe34:
+  case 0xfe4d:
+  case 0xfe4e:
+  case 0xfe4f:
+  case 0xff3f: return '_';
+  case 0xff0f: return '/';
+  case 0xfe6b:
+  case 0xff20: return '@';
+  case 0xb7:
+  case 0x387: return 1;
+  default: return 0;
+  }
+}
+
+/* By range and not by category, so that emoji newer than utf8proc are found, too. */
+static int gpuir__text_emoji(uint32_t c) {
+  return (c >= 0x2600 && c <= 0x27bf) || (c >= 0x1f1e6 && c <= 0x1f1ff) || (c >= 0x1f300 && c <= 0x1f64f) ||
+      (c >= 0x1f680 && c <= 0x1f6ff) || (c >= 0x1f7e0 && c <= 0x1f7eb) || (c >= 0x1f900 && c <= 0x1faff);
+}
+
+static int gpuir__text_class(gpuir__analyzer *an, uint32_t c) {
+  uint32_t folded;
+  switch (gpuir__char_simple(an, c, &folded)) {
+  case GPUIR__LETTER: return gpuir__text_unspaced(c) ? GPUIR__T_POINT : GPUIR__T_LETTER;
+  case GPUIR__EXTEND: return gpuir__text_unspaced(c) ? GPUIR__T_POINT : GPUIR__T_MARK;
+  case GPUIR__SEPARATOR:
+    return gpuir__text_connector(c) ? GPUIR__T_CONNECTOR : gpuir__text_emoji(c) ? GPUIR__T_EMOJI : GPUIR__T_SEPARATOR;
+  default: return GPUIR__T_POINT;
+  }
+}
+
+static uint8_t gpuir__text_kind(uint32_t c) {
+  switch (utf8proc_category((utf8proc_int32_t)c)) {
+  case UTF8PROC_CATEGORY_LU:
+  case UTF8PROC_CATEGORY_LT: return GPUIR__K_UPPER;
+  case UTF8PROC_CATEGORY_LL: return GPUIR__K_LOWER;
+  case UTF8PROC_CATEGORY_ND:
+  case UTF8PROC_CATEGORY_NL:
+  case UTF8PROC_CATEGORY_NO: return GPUIR__K_DIGIT;
+  case UTF8PROC_CATEGORY_MN:
+  case UTF8PROC_CATEGORY_MC:
+  case UTF8PROC_CATEGORY_ME:
+  case UTF8PROC_CATEGORY_CF: return GPUIR__K_MARK;
+  default: return GPUIR__K_OTHER;
+  }
+}
+
+/* Says whether a character is a letter, of any script: category L. */
+static int gpuir__text_is_letter(uint32_t c) {
+  const int category = (int)utf8proc_category((utf8proc_int32_t)c);
+  return category >= UTF8PROC_CATEGORY_LU && category <= UTF8PROC_CATEGORY_LO;
+}
+
+static inline uint8_t gpuir__text_ascii_kind(char c) {
+  return c >= 'A' && c <= 'Z' ? GPUIR__K_UPPER : c >= '0' && c <= '9' ? GPUIR__K_DIGIT : GPUIR__K_LOWER;
+}
+
+static inline int gpuir__text_is_alnum(char c) { return (uint8_t)c < 0x80 && gpuir__fold_ascii[(uint8_t)c]; }
+
+/* Returns the bytes of the character at text[i) if it belongs to the cluster of the one before: a mark, or a letter
+ * that may become a part of it. 0: it begins one of its own, or is not UTF-8. */
+static size_t gpuir__text_joins(gpuir__analyzer *an, const char *text, size_t i, size_t len) {
+  const uint8_t *p = (const uint8_t *)text + i;
+  uint32_t c, folded;
+  size_t n;
+  if (i >= len || *p < 0xc2 || (*p >= 0xc3 && *p <= 0xcb)) return 0;
+  n = gpuir__utf8_get(p, len - i, &c);
+  if (!n || (c >= 0x3400 && c <= 0x9fff) || (c >= 0xac00 && c <= 0xd7a3)) return 0;
+  if ((c >= 0x1160 && c <= 0x11ff) || (c >= 0x3131 && c <= 0x318e) || (c >= 0xd7b0 && c <= 0xd7ff) ||
+      (c >= 0xff9e && c <= 0xffdc))
+    return n;
+  return gpuir__char_simple(an, c, &folded) == GPUIR__EXTEND ? n : 0;
+}
+
+/* ---- folding */
+
+static int gpuir__is_mark(uint32_t c) {
+  const int category = (int)utf8proc_category((utf8proc_int32_t)c);
+  return category == UTF8PROC_CATEGORY_MN || category == UTF8PROC_CATEGORY_MC || category == UTF8PROC_CATEGORY_ME;
+}
+
+/* Says whether the marks behind this letter are dropped: it is Latin, Greek or Cyrillic. */
+static int gpuir__fold_base(uint32_t c) {
+  if (c < 0x80) return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+  if ((c >= 0x2b0 && c <= 0x2ff) || (c >= 0x3e2 && c <= 0x3ef)) return 0; /* modifiers; Coptic */
+  if (c < 0x530) return gpuir__char_class(c) == GPUIR__LETTER && gpuir__text_kind(c) != GPUIR__K_DIGIT;
+  return c == 0x2184 || (c >= 0x1c80 && c <= 0x1c8f) || (c >= 0x1d00 && c <= 0x1dbf) || (c >= 0x1e00 && c <= 0x1fff) ||
+      (c >= 0x2c60 && c <= 0x2c7f) || (c >= 0xa640 && c <= 0xa69f) || (c >= 0xa720 && c <= 0xa7ff) ||
+      (c >= 0xab30 && c <= 0xab6f);
+}
+
+/* Says whether folding drops a character behind the letter `base`: see the banner. */
+static int gpuir__fold_drops(uint32_t c, uint32_t base) {
+  if ((c >= 0x64b && c <= 0x65f) || c == 0x670 || c == 0x640) return 1; /* harakat, hamza marks, tatweel */
+  if ((c >= 0x591 && c <= 0x5bd) || c == 0x5bf || c == 0x5c1 || c == 0x5c2 || c == 0x5c4 || c == 0x5c5 || c == 0x5c7 ||
+      c == 0xfb1e)
+    return 1; /* Hebrew points */
+  if (!base || !gpuir__is_mark(c)) return 0;
+  return gpuir__fold_base(base) && !(c == 0x306 && base == 0x438);
+}
+
+/* Writes what a letter that no mark makes folds to. Returns how many characters that is. */
+static unsigned gpuir__fold_letter(uint32_t c, utf8proc_int32_t to[2]) {
+  to[1] = 0;
+  switch (c) {
+  case 0x131: to[0] = 'i'; return 1;
+  case 0xf8: to[0] = 'o'; return 1;
+  case 0x142: to[0] = 'l'; return 1;
+  case 0x111:
+  case 0xf0: to[0] = 'd'; return 1;
+  case 0x127: to[0] = 'h'; return 1;
+  case 0xfe: to[0] = 't', to[1] = 'h'; return 2;
+  case 0xe6: to[0] = 'a', to[1] = 'e'; return 2;
+  case 0x153: to[0] = 'o', to[1] = 'e'; return 2;
+  default: to[0] = (utf8proc_int32_t)c; return 1;
+  }
+}
+
+/* Folds n characters, which are decomposed, in place of chars[0..2n); returns how many there are then, composed, or a
+ * negative number. */
+static utf8proc_ssize_t gpuir__fold_chars(utf8proc_int32_t *chars, utf8proc_ssize_t n) {
+  utf8proc_int32_t all[2 * GPUIR__T_CLUSTER];
+  utf8proc_ssize_t i, kept = 0;
+  uint32_t base = 0;
+  for (i = 0; i < n; i++) {
+    const uint32_t c = (uint32_t)chars[i];
+    if (gpuir__fold_drops(c, base)) continue;
+    if (!gpuir__is_mark(c)) base = c;
+    kept += gpuir__fold_letter(c, all + kept);
+  }
+  memcpy(chars, all, (size_t)kept * sizeof *all);
+  return utf8proc_normalize_utf32(chars, kept, (utf8proc_option_t)(UTF8PROC_STABLE | UTF8PROC_COMPOSE));
+}
+
+/* Folds a word of up to 255 bytes, character by character. A word of which nothing is left stays as it is; of one that
+ * becomes too long nothing is. */
+static void gpuir__fold_slowly(const char *word, size_t len, gpuir__form *to) {
+  utf8proc_int32_t chars[2 * GPUIR__T_CLUSTER];
+  gpuir__utf8_word w;
+  utf8proc_ssize_t i,
+      n = utf8proc_decompose((const utf8proc_uint8_t *)word, (utf8proc_ssize_t)len, chars, GPUIR__T_CLUSTER,
+          (utf8proc_option_t)(UTF8PROC_STABLE | UTF8PROC_DECOMPOSE));
+  to->len = 0;
+  if (n < 0 || n > GPUIR__T_CLUSTER) return; /* more than any 255 bytes make */
+  n = gpuir__fold_chars(chars, n);
+  w.len = 0;
+  for (i = 0; i < n; i++) gpuir__utf8_word_put(&w, (uint32_t)chars[i]);
+  if (w.len > GPUIR_MAX_TERM) return;
+  to->len = w.len ? w.len : len;
+  memcpy(to->bytes, w.len ? (const char *)w.bytes : word, to->len);
+}
+
+/* Returns what a character folds to by itself: one letter, or GPUIR__T_COMPLEX. */
+static uint32_t gpuir__fold_simple(gpuir__wording *w, uint32_t c) {
+  utf8proc_int32_t chars[2 * GPUIR__T_CLUSTER];
+  utf8proc_ssize_t n;
+  int boundary = 0;
+  if (c < 0x80) return c;
+  if (c >= 0x800)
+    return (c >= 0x1c80 && c <= 0x1fff) || (c >= 0x2c60 && c <= 0x2c7f) || (c >= 0xa640 && c <= 0xab6f) ||
+            gpuir__is_mark(c)
+        ? (uint32_t)GPUIR__T_COMPLEX
+        : c;
+  if (w->folded[c]) return w->folded[c];
+  w->folded[c] = GPUIR__T_COMPLEX;
+  n = utf8proc_decompose_char((utf8proc_int32_t)c, chars, 8, (utf8proc_option_t)(UTF8PROC_STABLE | UTF8PROC_DECOMPOSE),
+      &boundary);
+  if (n < 1 || n > 8 || gpuir__is_mark(c)) return GPUIR__T_COMPLEX;
+  n = gpuir__fold_chars(chars, n);
+  if (n == 1 && chars[0] < GPUIR__T_COMPLEX && !gpuir__is_mark((uint32_t)chars[0])) w->folded[c] = (uint16_t)chars[0];
+  return w->folded[c];
+}
+
+/* Folds a word of up to 255 bytes; len 0: it becomes too long. */
+static void gpuir__fold(gpuir__analyzer *an, const char *word, size_t len, gpuir__form *to) {
+  const uint8_t *p = (const uint8_t *)word;
+  gpuir__utf8_word w;
+  size_t i, n;
+  to->len = len;
+  if (an->no_fold || !gpuir__has_high(word, len)) {
+    memcpy(to->bytes, word, len);
+    return;
+  }
+  w.len = 0;
+  for (i = 0; i < len; i += n) {
+    uint32_t c, folded;
+    n = gpuir__utf8_get(p + i, len - i, &c);
+    folded = n ? gpuir__fold_simple(gpuir__wording_of(an), c) : (uint32_t)GPUIR__T_COMPLEX;
+    if (folded == GPUIR__T_COMPLEX) {
+      gpuir__fold_slowly(word, len, to);
+      return;
+    }
+    gpuir__utf8_word_put(&w, folded);
+  }
+  to->len = w.len; /* no letter becomes longer */
+  memcpy(to->bytes, w.bytes, w.len);
+}
+
+static int gpuir__form_is(const gpuir__form *f, const char *bytes, size_t len) {
+  return f->len == len && !memcmp(f->bytes, bytes, len);
+}
+
+/* ---- tokens */
+
+/* Says whether a folded word is a stop word. */
+static int gpuir__text_stops(const gpuir__analyzer *an, const char *word, size_t len) {
+  return an->filtered && an->stops.nslots && gpuir__stops_have(&an->stops, word, len, gpuir__word_hash(an, word, len));
+}
+
+/* Writes a word's stem: bytes that live until the next word; *stem_len 0: it is too long. */
+static int gpuir__text_stem(gpuir__analyzer *an, const char *word, size_t len, const char **stem, size_t *stem_len) {
+  *stem = word;
+  *stem_len = len;
+#ifdef GPUIR_WITH_STEMMER
+  if (an->filtered && an->stemmer) return gpuir__stem(an, word, len, gpuir__word_hash(an, word, len), stem, stem_len);
+#endif
+  (void)an;
+  return GPUIR_OK;
+}
+
+/* Writes the term of a folded word; len 0: it is too long. */
+static int gpuir__text_term(gpuir__analyzer *an, const char *word, size_t len, gpuir__form *to) {
+  const char *stem;
+  size_t n;
+  const int status = gpuir__text_stem(an, word, len, &stem, &n);
+  if (!status) gpuir__fold(an, stem, n, to);
   return status;
 }
 
-/* Emits the tokens of a query's word likewise. */
-static int gpuir__analyze_query(gpuir__analyzer *an, const char *text, size_t len, gpuir_place_fn emit, void *sink) {
-  int status;
-  an->query = 1;
-  status = gpuir__analyze(an, text, len, emit, sink, NULL);
-  an->query = 0;
-  return status;
+/* Emits a token that stands in bytes [at, end) of the text. In a text, one that finds its position full takes the next
+ * one: only pairs of many stop words can. */
+static int gpuir__text_emit(gpuir__analyzer *an, const char *token, size_t len, unsigned advance, size_t at,
+    size_t end) {
+  if (!an->query) {
+    if (an->shared == GPUIR_MAX_PLACE) advance = 1;
+    an->shared = advance ? 1 : an->shared + (an->shared > 0);
+  }
+  an->at = at;
+  an->end = end;
+  return an->emit(an->sink, token, len, advance);
 }
 
-/* ---- specifications */
+/* Emits the pair of two terms. One that is too long is named by its hash. */
+static int gpuir__text_pair(gpuir__analyzer *an, const gpuir__form *a, const gpuir__form *b, unsigned advance) {
+  const gpuir__wording *w = gpuir__wording_of(an);
+  const gpuir__text_segment *first = &w->pieces[w->n % 2], *second = &w->pieces[(w->n + 1) % 2];
+  char pair[2 * GPUIR_MAX_TERM + 8];
+  size_t len = 3 + a->len + b->len;
+  pair[0] = '\xff';
+  pair[1] = 'p';
+  memcpy(pair + 2, a->bytes, a->len);
+  pair[2 + a->len] = '\xff';
+  memcpy(pair + 3 + a->len, b->bytes, b->len);
+  if (len > GPUIR_MAX_TERM) {
+    XXH128_canonical_t hash;
+    XXH128_canonicalFromHash(&hash, XXH3_128bits(pair + 2, len - 2));
+    pair[1] = 'P';
+    memcpy(pair + 2, hash.digest, sizeof hash.digest);
+    len = 2 + sizeof hash.digest;
+  }
+  return gpuir__text_emit(an, pair, len, advance, first->at, second->end);
+}
 
-/* Says whether a name is 1 to 64 bytes without white space or control characters, so that specifications are
- * one line and messages can quote it. */
-static int gpuir__name_ok(const char *name, size_t len) {
+/* Emits the pairs of the word's last two segments: of their terms and, in a text, of their variants. */
+static int gpuir__text_pairs(gpuir__analyzer *an) {
+  const gpuir__wording *w = gpuir__wording_of(an);
+  const gpuir__text_segment *first = &w->pieces[w->n % 2], *second = &w->pieces[(w->n + 1) % 2];
+  const int status = gpuir__text_pair(an, &first->term, &second->term, (unsigned)an->query);
+  if (status || an->query || (!first->variant.len && !second->variant.len)) return status;
+  return gpuir__text_pair(an, first->variant.len ? &first->variant : &first->term,
+      second->variant.len ? &second->variant : &second->term, 0);
+}
+
+/* A part of a segment: bytes [at, end) of it. */
+typedef struct gpuir__text_part {
+  size_t at, end, chars;
+} gpuir__text_part;
+
+/* Fills in the kinds of a plain segment's characters and where they stand. */
+static void gpuir__letters_fill(gpuir__letters *l, const char *text) {
   size_t i;
-  if (!len || len > GPUIR__NAME_MAX) return 0;
-  for (i = 0; i < len; i++)
-    if ((unsigned char)name[i] <= ' ' || name[i] == 0x7f) return 0;
+  for (i = 0; i < l->len; i++) {
+    l->kind[i] = gpuir__text_ascii_kind(text[l->at + i]);
+    l->offset[i] = l->at + i;
+  }
+  l->plain = 0;
+}
+
+/* Says whether a part begins with a character, between those of the kinds `before` and `after` (0: there is none). */
+static int gpuir__text_part_begins(unsigned before, unsigned kind, unsigned after) {
+  if ((before == GPUIR__K_DIGIT) != (kind == GPUIR__K_DIGIT)) return 1;
+  if (kind != GPUIR__K_UPPER) return 0;
+  return before == GPUIR__K_LOWER || (before == GPUIR__K_UPPER && after == GPUIR__K_LOWER);
+}
+
+/* Returns the place of the character behind the one at i, and behind its marks. */
+static size_t gpuir__letters_step(const gpuir__letters *l, size_t i) {
+  for (i++; i < l->len && (!l->kind[i] || l->kind[i] == GPUIR__K_MARK); i++) {}
+  return i;
+}
+
+/* Writes the parts of the last segment to parts[0..GPUIR__T_PARTS); returns how many there are. None if there are more,
+ * as in base64, or if most have one character, as in hashes. */
+static unsigned gpuir__text_parts(gpuir__wording *w, gpuir__text_part *parts) {
+  gpuir__letters *l = w->last;
+  unsigned n = 1, single = 0, i;
+  size_t at, next, behind;
+  if (l->plain && !l->mixed) return 0;
+  if (l->plain) gpuir__letters_fill(l, w->text);
+  parts[0].at = parts[0].chars = 0;
+  for (at = 0;; at = next) {
+    next = gpuir__letters_step(l, at);
+    parts[n - 1].chars++;
+    parts[n - 1].end = next;
+    if (next == l->len) break;
+    behind = gpuir__letters_step(l, next);
+    if (!gpuir__text_part_begins(l->kind[at], l->kind[next], behind < l->len ? l->kind[behind] : 0)) continue;
+    if (n == GPUIR__T_PARTS) return 0;
+    parts[n].at = next;
+    parts[n++].chars = 0;
+  }
+  for (i = 0; i < n; i++) single += parts[i].chars == 1;
+  return n > 1 && single * 2 <= n ? n : 0;
+}
+
+/* Emits the parts of the last segment. In a query only those of one that begins small or has three: "JavaScript" does
+ * not ask for java. */
+static int gpuir__text_put_parts(gpuir__analyzer *an, const gpuir__text_segment *p) {
+  const gpuir__letters *l = gpuir__wording_of(an)->last;
+  gpuir__text_part parts[GPUIR__T_PARTS];
+  gpuir__form form;
+  const unsigned n = gpuir__text_parts(gpuir__wording_of(an), parts);
+  unsigned i;
+  int status = GPUIR_OK;
+  if (an->query && n < 3 && (!n || l->kind[0] != GPUIR__K_LOWER)) return GPUIR_OK;
+  for (i = 0; i < n && !status; i++) {
+    const char *part = l->seg + parts[i].at;
+    const size_t len = parts[i].end - parts[i].at;
+    if (parts[i].chars < 2 || gpuir__text_stops(an, part, len)) continue;
+    status = gpuir__text_term(an, part, len, &form);
+    if (!status && form.len)
+      status = gpuir__text_emit(an, form.bytes, form.len, 0, l->offset[parts[i].at],
+          parts[i].end < l->len ? l->offset[parts[i].end] : p->end);
+  }
+  return status;
+}
+
+/* Says whether the character that ends before text[i) is a letter, a digit, a mark or a closing parenthesis. */
+static int gpuir__text_behind_word(gpuir__analyzer *an, size_t i) {
+  const uint8_t *text = (const uint8_t *)gpuir__wording_of(an)->text;
+  size_t back;
+  uint32_t c;
+  if (!i) return 0;
+  if (text[i - 1] < 0x80) return text[i - 1] == ')' || gpuir__fold_ascii[text[i - 1]];
+  for (back = 2; back <= 4 && back <= i; back++)
+    if (gpuir__utf8_get(text + i - back, back, &c) == back) {
+      const int class_ = gpuir__text_class(an, c);
+      return class_ == GPUIR__T_LETTER || class_ == GPUIR__T_POINT || class_ == GPUIR__T_MARK;
+    }
+  return 0;
+}
+
+/* Returns the sign that stands before the word's first segment: . # or @; 0: there is none. */
+static char gpuir__text_sign_before(gpuir__analyzer *an, const gpuir__text_segment *p) {
+  const gpuir__wording *w = gpuir__wording_of(an);
+  char c;
+  uint32_t first;
+  if (w->n != 1 || !p->at) return 0;
+  c = w->text[p->at - 1];
+  if (c != '.' && c != '#' && c != '@') return 0;
+  if (!gpuir__utf8_get((const uint8_t *)w->text + p->at, w->len - p->at, &first) || !gpuir__text_is_letter(first))
+    return 0;
+  return gpuir__text_behind_word(an, p->at - 1) ? 0 : c;
+}
+
+/* Returns the bytes of the sign behind a segment, "++" or "#"; 0: there is none, or a letter is behind it. */
+static size_t gpuir__text_sign_behind(gpuir__analyzer *an, const gpuir__text_segment *p) {
+  const gpuir__wording *w = gpuir__wording_of(an);
+  const size_t left = w->len - p->end;
+  uint32_t c;
+  size_t n = left && w->text[p->end] == '#' ? 1 : left > 1 && !memcmp(w->text + p->end, "++", 2) ? 2 : 0, back = 1;
+  if (!n) return 0;
+  if (left > n && gpuir__utf8_get((const uint8_t *)w->text + p->end + n, left - n, &c) && gpuir__text_is_letter(c))
+    return 0;
+  while (back < 4 && back < p->end - p->at && ((uint8_t)w->text[p->end - back] & 0xc0) == 0x80) back++;
+  return gpuir__utf8_get((const uint8_t *)w->text + p->end - back, back, &c) && gpuir__text_is_letter(c) ? n : 0;
+}
+
+/* Emits the last segment with its signs; *n becomes their number. */
+static int gpuir__text_put_signed(gpuir__analyzer *an, const gpuir__text_segment *p, unsigned *n) {
+  char token[GPUIR_MAX_TERM + 3];
+  const char before = gpuir__text_sign_before(an, p);
+  const size_t behind = gpuir__wording_of(an)->last->inner ? 0 : gpuir__text_sign_behind(an, p);
+  int status = GPUIR_OK;
+  *n = 0;
+  if (before && p->term.len < GPUIR_MAX_TERM) {
+    token[0] = before;
+    memcpy(token + 1, p->term.bytes, p->term.len);
+    status = gpuir__text_emit(an, token, p->term.len + 1, (unsigned)an->query, p->at - 1, p->end);
+    ++*n;
+  }
+  if (status || !behind || p->term.len + behind > GPUIR_MAX_TERM) return status;
+  memcpy(token, p->term.bytes, p->term.len);
+  memcpy(token + p->term.len, gpuir__wording_of(an)->text + p->end, behind);
+  ++*n;
+  return gpuir__text_emit(an, token, p->term.len + behind, (unsigned)an->query, p->at, p->end + behind);
+}
+
+/* Emits the tokens of the last segment, but for its pairs. A query asks for the signed term in place of the term. */
+static int gpuir__text_put_segment(gpuir__analyzer *an) {
+  const gpuir__wording *w = gpuir__wording_of(an);
+  const gpuir__text_segment *p = &w->pieces[(w->n + 1) % 2];
+  unsigned nsigned = 0;
+  int status = GPUIR_OK;
+  if (p->stopped) return GPUIR_OK;
+  if (!an->query) status = gpuir__text_emit(an, p->term.bytes, p->term.len, 1, p->at, p->end);
+  if (!status && p->letters) status = gpuir__text_put_signed(an, p, &nsigned);
+  if (!status && an->query && !nsigned) status = gpuir__text_emit(an, p->term.bytes, p->term.len, 1, p->at, p->end);
+  if (!status && p->letters) status = gpuir__text_put_parts(an, p);
+  if (!status && p->variant.len) status = gpuir__text_emit(an, p->variant.bytes, p->variant.len, 0, p->at, p->end);
+  if (!status && p->exact.len) status = gpuir__text_emit(an, p->exact.bytes, p->exact.len, 0, p->at, p->end);
+  return status;
+}
+
+/* ---- words */
+
+/* Emits the word's segments together, if all connectors join. */
+static int gpuir__text_put_joined(gpuir__analyzer *an) {
+  const gpuir__wording *w = gpuir__wording_of(an);
+  gpuir__form form;
+  int status;
+  if (w->n < 2 || !((w->joins && w->n <= 3) || w->dots)) return GPUIR_OK;
+  if (gpuir__text_stops(an, w->joined, w->joined_len)) return GPUIR_OK;
+  status = gpuir__text_term(an, w->joined, w->joined_len, &form);
+  if (status || !form.len) return status;
+  return gpuir__text_emit(an, form.bytes, form.len, 0, w->at, w->pieces[(w->n + 1) % 2].end);
+}
+
+/* Ends the word. */
+static int gpuir__text_word_end(gpuir__analyzer *an) {
+  gpuir__wording *w = gpuir__wording_of(an);
+  int status = GPUIR_OK;
+  if (w->n == 1 && an->query) status = gpuir__text_put_segment(an);
+  if (!status) status = gpuir__text_put_joined(an);
+  w->state = GPUIR__W_NONE;
+  w->n = 0;
+  return status;
+}
+
+/* Leaves a segment out that is too long: it parts its neighbours. */
+static int gpuir__text_drop(gpuir__analyzer *an) {
+  an->dropped++;
+  gpuir__wording_of(an)->now->len = 0;
+  return gpuir__text_word_end(an);
+}
+
+/* Takes the segment in progress, which the word's connector led to, for what is joined. */
+static void gpuir__text_join(gpuir__wording *w, int letters) {
+  const gpuir__letters *l = w->now;
+  const int link = w->state == GPUIR__W_CONNECTOR ? w->link : 0;
+  const uint8_t kind = !letters ? 0 : l->plain ? gpuir__text_ascii_kind(w->text[l->at]) : l->kind[0];
+  const int single = letters && kind != GPUIR__K_DIGIT && (l->plain ? l->len : gpuir__letters_step(l, 0)) == l->len &&
+      (!l->plain || l->len == 1);
+  if (!w->n) {
+    w->joined_len = 0;
+    w->joins = letters;
+    w->dots = single;
+  } else {
+    w->joins = w->joins && letters && (link == '\'' || link == '-');
+    w->dots = w->dots && single && link == '.';
+  }
+  if (w->joined_len + l->len > GPUIR__T_JOINED) w->joins = w->dots = 0;
+  if (!w->joins && !w->dots) return;
+  memcpy(w->joined + w->joined_len, l->seg, l->len);
+  w->joined_len += l->len;
+}
+
+/* Writes the term, the variant and the exact spelling of the segment in progress. */
+static int gpuir__text_forms(gpuir__analyzer *an, gpuir__text_segment *p) {
+  const gpuir__letters *l = gpuir__wording_of(an)->now;
+  const char *stem;
+  gpuir__form folded;
+  size_t n;
+  int status = gpuir__text_stem(an, l->seg, l->len, &stem, &n);
+  p->variant.len = p->exact.len = p->term.len = 0;
+  if (status) return status;
+  gpuir__fold(an, stem, n, &p->term);
+  if (an->no_fold || !p->term.len) return GPUIR_OK;
+  if (!gpuir__form_is(&p->term, stem, n) && n + 2 <= GPUIR_MAX_TERM) {
+    p->exact.len = n + 2;
+    memcpy(p->exact.bytes, "\xffx", 2);
+    memcpy(p->exact.bytes + 2, stem, n);
+  }
+  if (l->plain) return GPUIR_OK;
+  gpuir__fold(an, l->seg, l->len, &folded);
+  if (!folded.len || gpuir__form_is(&folded, l->seg, l->len)) return GPUIR_OK;
+  status = gpuir__text_term(an, folded.bytes, folded.len, &p->variant);
+  if (gpuir__form_is(&p->term, p->variant.bytes, p->variant.len)) p->variant.len = 0;
+  return status;
+}
+
+/* Adds the segment in progress to the word. */
+static int gpuir__text_add(gpuir__analyzer *an, int letters) {
+  gpuir__wording *w = gpuir__wording_of(an);
+  gpuir__letters *l = w->now;
+  gpuir__text_segment *p = &w->pieces[w->n % 2];
+  int status = GPUIR_OK;
+  if (an->collecting) { /* stop words are looked up before they are stemmed and folded */
+    const size_t len = l->len;
+    l->len = 0;
+    return an->emit(an->sink, l->seg, len, 1);
+  }
+  if (letters) {
+    status = gpuir__text_forms(an, p);
+  } else {
+    p->term.len = l->len;
+    memcpy(p->term.bytes, l->seg, l->len);
+    p->variant.len = p->exact.len = 0;
+  }
+  if (status) return status;
+  if (!p->term.len) return gpuir__text_drop(an);
+  p->at = l->at;
+  p->end = l->end;
+  p->letters = letters;
+  p->stopped = gpuir__text_stops(an, l->seg, l->len);
+  gpuir__text_join(w, letters);
+  if (!w->n++) w->at = l->at;
+  w->state = GPUIR__W_SEGMENT;
+  w->now = w->last;
+  w->now->len = 0;
+  w->last = l;
+  if (!an->query) status = gpuir__text_put_segment(an);
+  return !status && w->n > 1 ? gpuir__text_pairs(an) : status;
+}
+
+/* Ends the segment in progress. What is left of a possessive is no segment. */
+static int gpuir__text_close(gpuir__analyzer *an) {
+  gpuir__wording *w = gpuir__wording_of(an);
+  gpuir__letters *l = w->now;
+  if (!l->len) return GPUIR_OK;
+  if (l->over) return gpuir__text_drop(an);
+  if (an->possessive && l->len == 1 && l->seg[0] == 's' && w->n && w->state == GPUIR__W_CONNECTOR && w->link == '\'') {
+    w->state = GPUIR__W_SEGMENT;
+    l->len = 0;
+    return GPUIR_OK;
+  }
+  return gpuir__text_add(an, 1);
+}
+
+/* Takes a separator. */
+static int gpuir__text_separate(gpuir__analyzer *an) {
+  const int status = gpuir__text_close(an);
+  return status ? status : gpuir__text_word_end(an);
+}
+
+/* Takes a connector. */
+static int gpuir__text_connect(gpuir__analyzer *an, int connector) {
+  gpuir__wording *w = gpuir__wording_of(an);
+  const int status = gpuir__text_close(an);
+  if (status) return status;
+  if (w->state != GPUIR__W_SEGMENT) return gpuir__text_word_end(an);
+  w->state = GPUIR__W_CONNECTOR;
+  w->link = connector;
+  return GPUIR_OK;
+}
+
+/* Begins a segment at text[at), unless one is in progress. */
+static inline void gpuir__letters_open(gpuir__letters *l, size_t at, int plain) {
+  if (l->len) return;
+  l->at = at;
+  l->over = l->mixed = l->inner = 0;
+  l->plain = plain;
+}
+
+/* Says whether `more` bytes find no room in a segment, which is then too long. */
+static inline int gpuir__letters_over(gpuir__letters *l, size_t more) {
+  if (GPUIR__LIKELY(!l->over && l->len + more <= GPUIR_MAX_TERM)) return 0;
+  l->over = 1;
+  l->len += !l->len;
   return 1;
 }
 
-static int gpuir__has_words(const char *words) {
-  while (gpuir__is_space(*words)) words++;
-  return *words != 0;
+/* Adds a folded character, which bytes [at, end) of the text made, to the segment in progress. */
+static void gpuir__text_put(gpuir__wording *w, uint32_t c, uint8_t kind, size_t at, size_t end) {
+  gpuir__letters *l = w->now;
+  gpuir__utf8_word one;
+  size_t i;
+  gpuir__letters_open(l, at, 0);
+  l->end = end;
+  one.len = 0;
+  gpuir__utf8_word_put(&one, c);
+  if (gpuir__letters_over(l, one.len)) return;
+  if (l->plain) gpuir__letters_fill(l, w->text);
+  for (i = 0; i < one.len; i++) {
+    l->seg[l->len + i] = (char)one.bytes[i];
+    l->kind[l->len + i] = i ? 0 : kind;
+    l->offset[l->len + i] = at;
+  }
+  l->len += one.len;
 }
 
-/* Writes the specification that is stored in the index, GPUIR__SPEC_MAX bytes at most with its NUL:
- *   ("ascii" | "unicode" | "custom:" NAME) [" stem=" NAME] [" stop=" ("english" | "custom")]
- * Errors: ARGUMENT. */
-static int gpuir__analyzer_spec(const gpuir_analyzer_desc *desc, char *spec, size_t cap, gpuir_error *err) {
-  const char *name = desc && desc->analyzer ? desc->analyzer : "ascii";
-  const char *stem = desc ? desc->stem : NULL, *stop = desc ? desc->stop : NULL;
-  int builtin = !strcmp(name, "ascii") || !strcmp(name, "unicode");
-  int custom = desc && (desc->tokenize || desc->tokenize_places);
-  int words = desc && desc->stop_words && gpuir__has_words(desc->stop_words);
-  int n;
-  if (cap) spec[0] = 0;
-  if (custom && desc->tokenize && desc->tokenize_places)
-    return gpuir__refuse(err, "tokenize and tokenize_places exclude each other");
-  if (custom && !desc->analyzer) return gpuir__refuse(err, "a tokenizer needs a name: set `analyzer`");
-  if (!gpuir__name_ok(name, strlen(name)))
-    return gpuir__refuse(err, "the analyzer's name must be 1 to %d bytes without white space", (int)GPUIR__NAME_MAX);
-  if (custom && builtin) return gpuir__refuse(err, "a tokenizer may not be called \"%s\", as a built-in one is", name);
-  if (!custom && !builtin) return gpuir__refuse(err, "unknown analyzer \"%s\" (there are ascii and unicode)", name);
-  if (stem && !gpuir__name_ok(stem, strlen(stem)))
-    return gpuir__refuse(err, "the stemmer's name must be 1 to %d bytes without white space", (int)GPUIR__NAME_MAX);
-  if (stop && desc->stop_words) return gpuir__refuse(err, "stop and stop_words exclude each other");
-  if (stop && strcmp(stop, "english"))
-    return gpuir__refuse(err, "unknown stop list \"%.64s\" (there is english)", stop);
-  n = snprintf(spec, cap, "%s%s%s%s%s", custom ? "custom:" : "", name, stem ? " stem=" : "", stem ? stem : "",
-      stop        ? " stop=english"
-          : words ? " stop=custom"
-                  : "");
-  if (n < 0 || (size_t)n >= cap) return gpuir__refuse(err, "analyzer specification too long");
-  return GPUIR_OK;
+/* Takes a segment of one code point, or an emoji, in bytes [at, end) of the text: `point`. */
+static int gpuir__text_point(gpuir__analyzer *an, size_t at, size_t end, const gpuir__utf8_word *point) {
+  gpuir__letters *l = gpuir__wording_of(an)->now;
+  gpuir__letters_open(l, at, 0);
+  l->end = end;
+  l->len = point->len;
+  memcpy(l->seg, point->bytes, point->len);
+  return gpuir__text_add(an, 0);
 }
 
-/* Returns the revision of the analyzer that a specification names, which an index has beside it: another one makes
- * other terms of the same text. Revision 1 of ascii left typographic quotes, dashes and spaces within words. */
-static const char *gpuir__analyzer_revision(const char *spec) {
-  return !strncmp(spec, "ascii", 5) && (!spec[5] || spec[5] == ' ') ? "2" : "1";
+/* Takes a folded character, which bytes [at, end) of the text made. */
+static int gpuir__text_char(gpuir__analyzer *an, uint32_t c, uint8_t kind, size_t at, size_t end) {
+  gpuir__wording *w = gpuir__wording_of(an);
+  gpuir__utf8_word one;
+  int class_ = gpuir__text_class(an, c), status;
+  if (class_ == GPUIR__T_LETTER || (class_ == GPUIR__T_MARK && w->now->len)) {
+    gpuir__text_put(w, c, class_ == GPUIR__T_MARK ? (uint8_t)GPUIR__K_MARK : kind, at, end);
+    return GPUIR_OK;
+  }
+  w->now->inner = w->now->end == end;
+  if (class_ == GPUIR__T_CONNECTOR) return gpuir__text_connect(an, gpuir__text_connector(c));
+  if (class_ != GPUIR__T_POINT && !(class_ == GPUIR__T_MARK && w->state == GPUIR__W_SEGMENT))
+    return gpuir__text_separate(an);
+  status = gpuir__text_close(an);
+  if (status) return status;
+  one.len = 0;
+  gpuir__utf8_word_put(&one, c);
+  return gpuir__text_point(an, at, end, &one);
 }
 
-GPUIR__NOINLINE void gpuir__analyzer_destroy(gpuir__analyzer *an) {
-  gpuir_allocator a;
-  if (!an) return;
-  a = an->a;
-#ifdef GPUIR_WITH_STEMMER
-  sb_stemmer_delete(an->stemmer);
-  gpuir__free(&a, an->cache, sizeof *an->cache << GPUIR__STEM_CACHE_BITS);
-#endif
-  gpuir__buf_free(&a, &an->stops.words);
-  gpuir__free(&a, an->stops.slots, an->stops.nslots * sizeof *an->stops.slots);
-  gpuir__free(&a, an, sizeof *an);
-}
-
-/* Makes the set of stop words from words parted by white space, each through the tokenizer. */
-static int gpuir__analyzer_set_stops(gpuir__analyzer *an, const char *words, gpuir_error *err) {
+/* Takes the cluster that begins at text[*i); *i becomes where it ends. */
+static int gpuir__text_cluster(gpuir__analyzer *an, size_t *i) {
+  const gpuir__wording *w = gpuir__wording_of(an);
+  const uint8_t *text = (const uint8_t *)w->text;
+  utf8proc_int32_t chars[GPUIR__T_CLUSTER];
+  utf8proc_ssize_t j, n = -1;
+  const size_t at = *i;
+  size_t end, more;
+  uint32_t c = 0, folded = 0;
+  uint8_t kind;
   int status = GPUIR_OK;
-  if (!words) words = "";
-  an->filtered = an->possessive;
-  while (*words && !status) {
-    size_t n = 0;
-    while (gpuir__is_space(*words)) words++;
-    while (words[n] && !gpuir__is_space(words[n])) n++;
-    if (n) status = gpuir__analyze(an, words, n, gpuir__stops_add, an, NULL);
-    words += n;
+  end = at + gpuir__utf8_get(text + at, w->len - at, &c);
+  kind = c < 0x80 ? gpuir__text_ascii_kind((char)c) : gpuir__text_kind(c);
+  more = gpuir__text_joins(an, w->text, end, w->len);
+  if (!more) (void)gpuir__char_simple(an, c, &folded);
+  for (; more; more = gpuir__text_joins(an, w->text, end, w->len)) end += more;
+  *i = end;
+  if (folded) return gpuir__text_char(an, folded, kind, at, end);
+  if (end - at <= 4096)
+    n = utf8proc_decompose(text + at, (utf8proc_ssize_t)(end - at), chars, GPUIR__T_CLUSTER,
+        (utf8proc_option_t)GPUIR__FOLDING);
+  if (n >= 0 && n <= GPUIR__T_CLUSTER) n = utf8proc_normalize_utf32(chars, n, (utf8proc_option_t)GPUIR__FOLDING);
+  if (n < 0 || n > GPUIR__T_CLUSTER) { /* junk of marks */
+    an->dropped++;
+    return gpuir__text_separate(an);
   }
-  if (status == GPUIR_E_NOMEM) return gpuir__fail_nomem(err);
-  if (status == GPUIR_E_LIMIT) return gpuir__fail(err, status, 0, "the list of stop words is too long, or contrived");
-  if (status) return gpuir__fail(err, status, 0, "the tokenizer fails on the stop words");
-  return GPUIR_OK;
+  for (j = 0; j < n && !status; j++) status = gpuir__text_char(an, (uint32_t)chars[j], kind, at, end);
+  return status;
 }
 
-/* What a specification says: "NAME" or "custom:NAME", then options " stem=NAME" and " stop=NAME". */
-typedef struct gpuir__spec {
-  int kind;
-  char stem[GPUIR__NAME_MAX + 1], stop[GPUIR__NAME_MAX + 1]; /* "": none */
-} gpuir__spec;
-
-/* Reads the analyzer's name, before the options. *end is what follows it. */
-static int gpuir__spec_name(const char *p, int has_tokenizer, int *kind, const char **end, gpuir_error *err) {
-  size_t n = strcspn(p, " ");
-  char name[GPUIR__NAME_MAX + 1];
-  *end = p + n;
-  *kind = -1;
-  if (n == 5 && !memcmp(p, "ascii", n)) *kind = GPUIR__ASCII;
-  if (n == 7 && !memcmp(p, "unicode", n)) *kind = GPUIR__UNICODE;
-  if (n >= 7 && !memcmp(p, "custom:", 7)) {
-    *kind = GPUIR__CUSTOM;
-    p += 7;
-    n -= 7;
+/* Takes the emoji that begins at text[*i), with its modifiers and what joiners add to it: a word by itself. */
+static int gpuir__text_take_emoji(gpuir__analyzer *an, size_t *i) {
+  const gpuir__wording *w = gpuir__wording_of(an);
+  const uint8_t *text = (const uint8_t *)w->text;
+  gpuir__utf8_word word;
+  const size_t at = *i;
+  size_t end = at, n;
+  uint32_t c = 0, before = 0, next;
+  int status = gpuir__text_separate(an);
+  word.len = 0;
+  while (end < w->len && (n = gpuir__utf8_get(text + end, w->len - end, &c)) != 0) {
+    const int flag = c >= 0x1f1e6 && c <= 0x1f1ff, flag_before = before >= 0x1f1e6 && before <= 0x1f1ff;
+    if (c == 0x200d) { /* only before a further one */
+      const size_t behind = end + n;
+      if (behind >= w->len || !gpuir__utf8_get(text + behind, w->len - behind, &next) || !gpuir__text_emoji(next))
+        break;
+    } else if (end > at && c != 0xfe0f && before != 0x200d && !(c >= 0x1f3fb && c <= 0x1f3ff) &&
+        !(flag && flag_before && word.len == 4)) {
+      break;
+    }
+    if (c != 0xfe0f) {
+      gpuir__utf8_word_put(&word, c);
+      before = c;
+    }
+    end += n;
   }
-  if (!gpuir__name_ok(p, n)) return gpuir__fail(err, GPUIR_E_FORMAT, 0, "malformed analyzer specification");
-  memcpy(name, p, n);
-  name[n] = 0;
-  if (*kind < 0) return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "this build has no analyzer \"%s\"", name);
-  if (*kind == GPUIR__CUSTOM && !has_tokenizer)
-    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "the tokenizer \"%s\" must be given", name);
-#ifndef GPUIR_WITH_UTF8PROC
-  if (*kind == GPUIR__UNICODE)
-    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0,
-        "this build has no unicode analyzer (define GPUIR_WITH_UTF8PROC and link -lutf8proc)");
-#endif
-  return GPUIR_OK;
-}
-
-/* Reads a specification. FORMAT for a malformed one; UNSUPPORTED, in words, if this build or caller lacks something. */
-static int gpuir__spec_parse(const char *text, int has_tokenizer, gpuir__spec *spec, gpuir_error *err) {
-  const char *p;
-  size_t n;
-  int status = gpuir__spec_name(text, has_tokenizer, &spec->kind, &p, err);
+  *i = end;
   if (status) return status;
-  spec->stem[0] = spec->stop[0] = 0;
-  for (; *p; p += n) {
-    char key[GPUIR__NAME_MAX + 1], *value;
-    size_t name_len;
-    p++; /* the space */
-    n = strcspn(p, " ");
-    name_len = strcspn(p, "= ");
-    if (name_len >= n || !gpuir__name_ok(p, name_len) || !gpuir__name_ok(p + name_len + 1, n - name_len - 1))
-      return gpuir__fail(err, GPUIR_E_FORMAT, 0, "malformed analyzer specification");
-    memcpy(key, p, name_len);
-    key[name_len] = 0;
-    if (!strcmp(key, "stem")) value = spec->stem;
-    else if (!strcmp(key, "stop")) value = spec->stop;
-    else return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "this build's analyzers have no option \"%s\"", key);
-    if (*value) return gpuir__fail(err, GPUIR_E_FORMAT, 0, "malformed analyzer specification");
-    memcpy(value, p + name_len + 1, n - name_len - 1);
-    value[n - name_len - 1] = 0;
-  }
-  if (*spec->stop && strcmp(spec->stop, "english") && strcmp(spec->stop, "custom"))
-    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "this build has no stop list \"%s\"", spec->stop);
-#ifndef GPUIR_WITH_STEMMER
-  if (*spec->stem)
-    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0,
-        "this build has no stemmer \"%s\" (define GPUIR_WITH_STEMMER and link -lstemmer)", spec->stem);
-#endif
-  return GPUIR_OK;
+  if (word.len > GPUIR_MAX_TERM) return gpuir__text_drop(an);
+  status = gpuir__text_point(an, at, end, &word);
+  return status ? status : gpuir__text_word_end(an);
 }
 
-/* Makes an analyzer from a specification, the custom stop words ("" if none) and the caller's tokenizer (NULL: none). UNSUPPORTED, in words, if this build
- * or caller lacks something; FORMAT for a malformed specification; NOMEM; LIMIT for stop words that
- * fit no table; or what the tokenizer returned for the stop words. */
-GPUIR__COLD static int gpuir__analyzer_create(const gpuir_allocator *allocator, const char *text,
-    const char *stop_words, const gpuir__tokenizer *own, gpuir__analyzer **analyzer, gpuir_error *err) {
-  gpuir_allocator a = gpuir__allocator(allocator);
-  gpuir__analyzer *an;
-  gpuir__spec spec;
-  const char *stem = spec.stem;
-  int status = gpuir__spec_parse(text, own && (own->tokenize || own->places), &spec, err);
-  *analyzer = NULL;
-  if (status) return status;
-  an = (gpuir__analyzer *)gpuir__alloc_zero(&a, sizeof *an);
-  if (!an) return gpuir__fail_nomem(err);
-  an->a = a;
-  an->kind = spec.kind;
-  if (own) an->own = *own;
-  an->possessive = !strcmp(stem, "porter") || !strcmp(stem, "english") || !strcmp(stem, "eng") || !strcmp(stem, "en");
-  if (*spec.stop)
-    status = gpuir__analyzer_set_stops(an, !strcmp(spec.stop, "custom") ? stop_words : gpuir__stop_english, err);
-#ifdef GPUIR_WITH_STEMMER
-  if (!status && *stem) {
-    an->stemmer = sb_stemmer_new(stem, NULL);
-    if (!an->stemmer) {
-      const char **known = sb_stemmer_list();
-      while (*known && strcmp(*known, stem)) known++;
-      status = *known ? gpuir__fail_nomem(err)
-                      : gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "libstemmer has no stemmer \"%s\"", stem);
+/* Takes the character at text[*i), which is not ASCII, with all that goes with it. */
+static int gpuir__text_high(gpuir__analyzer *an, size_t *i) {
+  const gpuir__wording *w = gpuir__wording_of(an);
+  uint32_t c;
+  const size_t n = gpuir__utf8_get((const uint8_t *)w->text + *i, w->len - *i, &c);
+  const int class_ = n ? gpuir__text_class(an, c) : GPUIR__T_SEPARATOR;
+  if (class_ == GPUIR__T_LETTER || class_ == GPUIR__T_POINT) return gpuir__text_cluster(an, i);
+  if (class_ == GPUIR__T_EMOJI) return gpuir__text_take_emoji(an, i);
+  *i += n ? n : 1;
+  return class_ == GPUIR__T_CONNECTOR ? gpuir__text_connect(an, gpuir__text_connector(c)) : gpuir__text_separate(an);
+}
+
+/* Takes the run text[i, end) of ASCII letters and digits. */
+static void gpuir__text_run(gpuir__wording *w, size_t i, size_t end) {
+  gpuir__letters *l = w->now;
+  unsigned first, kinds = 0;
+  gpuir__letters_open(l, i, 1);
+  l->end = end;
+  if (gpuir__letters_over(l, end - i)) return;
+  if (!l->plain) {
+    for (; i < end; i++)
+      gpuir__text_put(w, gpuir__fold_ascii[(uint8_t)w->text[i]], gpuir__text_ascii_kind(w->text[i]), i, i + 1);
+    return;
+  }
+  first = gpuir__text_ascii_kind(w->text[i]); /* a capital that begins a segment parts nothing */
+  kinds = first == GPUIR__K_UPPER ? 1u << GPUIR__K_LOWER : 1u << first;
+  l->seg[l->len++] = (char)gpuir__fold_ascii[(uint8_t)w->text[i]];
+  for (i++; i < end; i++) {
+    kinds |= 1u << gpuir__text_ascii_kind(w->text[i]);
+    l->seg[l->len++] = (char)gpuir__fold_ascii[(uint8_t)w->text[i]];
+  }
+  l->mixed = kinds != 1u << GPUIR__K_LOWER;
+}
+
+/* Emits the tokens of a text. */
+static int gpuir__text_scan(gpuir__analyzer *an, const char *text, size_t len) {
+  gpuir__wording *w = gpuir__wording_of(an);
+  size_t i = 0, end;
+  int status = GPUIR_OK;
+  w->text = text;
+  w->len = len;
+  w->now = &w->both[0];
+  w->last = &w->both[1];
+  w->now->len = w->last->len = 0;
+  w->state = GPUIR__W_NONE;
+  w->n = 0;
+  while (i < len && !status) {
+    if ((uint8_t)text[i] >= 0x80) {
+      status = gpuir__text_high(an, &i);
+    } else if (gpuir__fold_ascii[(uint8_t)text[i]]) {
+      for (end = i + 1; end < len && gpuir__text_is_alnum(text[end]); end++) {}
+      if (gpuir__text_joins(an, text, end, len)) { /* its last letter has a mark */
+        if (i < --end) gpuir__text_run(w, i, end);
+        status = gpuir__text_cluster(an, &end);
+      } else {
+        gpuir__text_run(w, i, end);
+      }
+      i = end;
+    } else {
+      const int connector = gpuir__text_connector((uint8_t)text[i++]);
+      if (connector) status = gpuir__text_connect(an, connector);
+      else if (w->now->len || w->n) status = gpuir__text_separate(an);
     }
   }
-#endif
-  if (status) {
-    gpuir__analyzer_destroy(an);
-    return status;
-  }
-  an->filtered = an->possessive || an->stops.nslots || *stem;
-  *analyzer = an;
-  return GPUIR_OK;
+  return status ? status : gpuir__text_separate(an);
 }
-
-/* Emits the stem of a folded word, where terms are stems. */
-static int gpuir__analyzer_stem(gpuir__analyzer *an, const char *word, size_t len, gpuir_place_fn emit, void *sink) {
-#ifdef GPUIR_WITH_STEMMER
-  an->emit = emit;
-  an->sink = sink;
-  an->advance = 1;
-  return an->stemmer ? gpuir__stem_token(an, word, len, gpuir__word_hash(an, word, len)) : GPUIR_OK;
-#else
-  (void)an, (void)word, (void)len, (void)emit, (void)sink;
-  return GPUIR_OK;
-#endif
-}
-
-/* ---- a pool of analyzers */
-
-/* Analyzers of one specification that are idle: they are costly to make, and each serves one thread at a time. */
-#define GPUIR__POOL 16
-typedef struct gpuir__pool {
-  gpuir_allocator a;
-  uint64_t refs; /* owners, counted atomically */
-  const char *spec, *stop_words; /* copies, behind the struct */
-  size_t size; /* of both together */
-  gpuir__tokenizer own;
-  pthread_mutex_t mutex; /* guards what follows */
-  unsigned n;
-  gpuir__analyzer *idle[GPUIR__POOL];
-} gpuir__pool;
-
-/* Leaves the pool; NULL is allowed. The last owner releases it with its idle analyzers: all that were taken must have
- * been given back. */
-static void gpuir__pool_close(gpuir__pool *pool) {
-  gpuir_allocator a;
-  if (!pool || __atomic_sub_fetch(&pool->refs, 1, __ATOMIC_ACQ_REL)) return;
-  a = pool->a;
-  while (pool->n) gpuir__analyzer_destroy(pool->idle[--pool->n]);
-  (void)pthread_mutex_destroy(&pool->mutex);
-  gpuir__free(&a, pool, pool->size);
-}
-
-/* Adds an owner to the pool. */
-static gpuir__pool *gpuir__pool_share(gpuir__pool *pool) {
-  (void)__atomic_add_fetch(&pool->refs, 1, __ATOMIC_RELAXED);
-  return pool;
-}
-
-/* Makes an empty pool with one owner. `spec` and `stop_words` are copied. */
-static int gpuir__pool_open(const gpuir_allocator *a, const char *spec, const char *stop_words,
-    const gpuir__tokenizer *own, gpuir__pool **out, gpuir_error *err) {
-  const size_t nspec = strlen(spec) + 1, nstop = strlen(stop_words) + 1, size = sizeof(gpuir__pool) + nspec + nstop;
-  gpuir__pool *pool = (gpuir__pool *)gpuir__alloc_zero(a, size);
-  if (!pool) return gpuir__fail_nomem(err);
-  if (pthread_mutex_init(&pool->mutex, NULL)) {
-    gpuir__free(a, pool, size);
-    return gpuir__fail_nomem(err);
-  }
-  pool->a = *a;
-  pool->refs = 1;
-  pool->size = size;
-  pool->spec = (const char *)memcpy(pool + 1, spec, nspec);
-  pool->stop_words = (const char *)memcpy((char *)(pool + 1) + nspec, stop_words, nstop);
-  pool->own = *own;
-  *out = pool;
-  return GPUIR_OK;
-}
-
-/* Takes an idle analyzer, or makes one. */
-GPUIR__NOINLINE int gpuir__pool_take(gpuir__pool *pool, gpuir__analyzer **analyzer, gpuir_error *err) {
-  *analyzer = NULL;
-  gpuir__lock(&pool->mutex);
-  if (pool->n) *analyzer = pool->idle[--pool->n];
-  gpuir__unlock(&pool->mutex);
-  if (*analyzer) return GPUIR_OK;
-  return gpuir__analyzer_create(&pool->a, pool->spec, pool->stop_words, &pool->own, analyzer, err);
-}
-
-/* Gives an analyzer back; one too many is destroyed. */
-static void gpuir__pool_give(gpuir__pool *pool, gpuir__analyzer *analyzer) {
-  gpuir__lock(&pool->mutex);
-  if (pool->n < GPUIR__POOL) {
-    pool->idle[pool->n++] = analyzer;
-    analyzer = NULL;
-  }
-  gpuir__unlock(&pool->mutex);
-  gpuir__analyzer_destroy(analyzer);
-}
+#endif /* GPUIR_WITH_UTF8PROC */
 
 /* ========
  * [11b-dictionary]  terms and their records in blocks; the search tree over the blocks
@@ -9222,6 +9830,367 @@ static size_t gpuir__dict_encode(const gpuir__dict_terms *t, const gpuir__dict_f
 }
 
 /* ========
+ * [11c-analyzers]  analyzers: specifications, and a pool of those that are idle
+ *
+ * An index has the specification of its analyzer, one line; from it and the stop words every build that can makes the
+ * same terms of the same text.
+ *
+ * Uses      [01-base], [11-analysis], [11a-text].
+ * Start at  gpuir__analyze; gpuir__analyzer_create; gpuir__pool for the analyzers that an open index keeps.
+ * Tests     tests/unit/11c_analyzers.c
+ * ======*/
+
+/* Runs the caller's tokenizer. */
+static int gpuir__analyze_custom(gpuir__analyzer *an, const char *text, size_t len) {
+  const int status = an->own.places ? an->own.places(an->own.user, text, len, an->query, gpuir__custom_place_token, an)
+                                    : an->own.tokenize(an->own.user, text, len, gpuir__custom_token, an);
+  return an->status ? an->status : status; /* even if the tokenizer has lost it */
+}
+
+/* Emits the tokens of a text. dropped (may be NULL) is increased for each token over 255 bytes.
+ * Returns 0, or the first other answer of emit or of the caller's tokenizer, or NOMEM. */
+static int gpuir__analyze(gpuir__analyzer *an, const char *text, size_t len, gpuir_place_fn emit, void *sink,
+    uint64_t *dropped) {
+  int status;
+  an->emit = emit;
+  an->sink = sink;
+  an->advance = 1;
+  an->shared = 0;
+  an->dropped = 0;
+  an->status = GPUIR_OK;
+  an->why = NULL;
+  an->at = an->end = an->matched = 0;
+  an->text = text;
+  an->text_len = len;
+  an->search = len < SIZE_MAX / 64 ? len * 32 + 4096 : len;
+  an->reach = GPUIR__PLACE_REACH;
+  if (an->kind == GPUIR__CUSTOM) status = gpuir__analyze_custom(an, text, len);
+#ifdef GPUIR_WITH_UTF8PROC
+  else if (an->kind == GPUIR__TEXT) status = gpuir__text_scan(an, text, len);
+#endif
+  else status = gpuir__scan(an, text, len);
+  if (dropped) *dropped += an->dropped;
+  return status;
+}
+
+/* Emits the tokens of a query's word likewise. */
+static int gpuir__analyze_query(gpuir__analyzer *an, const char *text, size_t len, gpuir_place_fn emit, void *sink) {
+  int status;
+  an->query = 1;
+  status = gpuir__analyze(an, text, len, emit, sink, NULL);
+  an->query = 0;
+  return status;
+}
+
+/* ---- specifications */
+
+/* Says whether a name is 1 to 64 bytes without white space or control characters, so that specifications are
+ * one line and messages can quote it. */
+static int gpuir__name_ok(const char *name, size_t len) {
+  size_t i;
+  if (!len || len > GPUIR__NAME_MAX) return 0;
+  for (i = 0; i < len; i++)
+    if ((unsigned char)name[i] <= ' ' || name[i] == 0x7f) return 0;
+  return 1;
+}
+
+static int gpuir__has_words(const char *words) {
+  while (gpuir__is_space(*words)) words++;
+  return *words != 0;
+}
+
+/* Writes the specification that is stored in the index, GPUIR__SPEC_MAX bytes at most with its NUL:
+ *   ("ascii" | "unicode" | "text" | "custom:" NAME) [" stem=" NAME] [" nofold"] [" stop=" ("english" | "custom")]
+ * Errors: ARGUMENT. */
+static int gpuir__analyzer_spec(const gpuir_analyzer_desc *desc, char *spec, size_t cap, gpuir_error *err) {
+  const char *name = desc && desc->analyzer ? desc->analyzer : "ascii";
+  const char *stem = desc ? desc->stem : NULL, *stop = desc ? desc->stop : NULL;
+  int builtin = !strcmp(name, "ascii") || !strcmp(name, "unicode") || !strcmp(name, "text");
+  int custom = desc && (desc->tokenize || desc->tokenize_places);
+  int words = desc && desc->stop_words && gpuir__has_words(desc->stop_words);
+  int n;
+  if (cap) spec[0] = 0;
+  if (custom && desc->tokenize && desc->tokenize_places)
+    return gpuir__refuse(err, "tokenize and tokenize_places exclude each other");
+  if (custom && !desc->analyzer) return gpuir__refuse(err, "a tokenizer needs a name: set `analyzer`");
+  if (!gpuir__name_ok(name, strlen(name)))
+    return gpuir__refuse(err, "the analyzer's name must be 1 to %d bytes without white space", (int)GPUIR__NAME_MAX);
+  if (custom && builtin) return gpuir__refuse(err, "a tokenizer may not be called \"%s\", as a built-in one is", name);
+  if (!custom && !builtin)
+    return gpuir__refuse(err, "unknown analyzer \"%s\" (there are ascii, unicode and text)", name);
+  if (desc && desc->no_fold && strcmp(name, "text") != 0)
+    return gpuir__refuse(err, "no_fold: only the analyzer \"text\" folds, not \"%s\"", name);
+  if (stem && !gpuir__name_ok(stem, strlen(stem)))
+    return gpuir__refuse(err, "the stemmer's name must be 1 to %d bytes without white space", (int)GPUIR__NAME_MAX);
+  if (stop && desc->stop_words) return gpuir__refuse(err, "stop and stop_words exclude each other");
+  if (stop && strcmp(stop, "english"))
+    return gpuir__refuse(err, "unknown stop list \"%.64s\" (there is english)", stop);
+  n = snprintf(spec, cap, "%s%s%s%s%s%s", custom ? "custom:" : "", name, stem ? " stem=" : "", stem ? stem : "",
+      desc && desc->no_fold ? " nofold" : "",
+      stop        ? " stop=english"
+          : words ? " stop=custom"
+                  : "");
+  if (n < 0 || (size_t)n >= cap) return gpuir__refuse(err, "analyzer specification too long");
+  return GPUIR_OK;
+}
+
+/* Returns the revision of the analyzer that a specification names, which an index has beside it: another one makes
+ * other terms of the same text. Revision 1 of ascii left typographic quotes, dashes and spaces within words. */
+static const char *gpuir__analyzer_revision(const char *spec) {
+  return !strncmp(spec, "ascii", 5) && (!spec[5] || spec[5] == ' ') ? "2" : "1";
+}
+
+#ifdef GPUIR_WITH_UTF8PROC
+static int gpuir__analyzer_make_wording(gpuir__analyzer *an) {
+  an->wording = gpuir__alloc_zero(&an->a, sizeof(gpuir__wording));
+  return an->wording ? GPUIR_OK : GPUIR_E_NOMEM;
+}
+
+static void gpuir__analyzer_free_wording(gpuir__analyzer *an) {
+  gpuir__free(&an->a, an->wording, sizeof(gpuir__wording));
+}
+#endif
+
+GPUIR__NOINLINE void gpuir__analyzer_destroy(gpuir__analyzer *an) {
+  gpuir_allocator a;
+  if (!an) return;
+  a = an->a;
+#ifdef GPUIR_WITH_STEMMER
+  sb_stemmer_delete(an->stemmer);
+  gpuir__free(&a, an->cache, sizeof *an->cache << GPUIR__STEM_CACHE_BITS);
+#endif
+  gpuir__buf_free(&a, &an->stops.words);
+#ifdef GPUIR_WITH_UTF8PROC
+  gpuir__analyzer_free_wording(an);
+#endif
+  gpuir__free(&a, an->stops.slots, an->stops.nslots * sizeof *an->stops.slots);
+  gpuir__free(&a, an, sizeof *an);
+}
+
+/* Makes the set of stop words from words parted by white space, each through the tokenizer. */
+static int gpuir__analyzer_set_stops(gpuir__analyzer *an, const char *words, gpuir_error *err) {
+  int status = GPUIR_OK;
+  if (!words) words = "";
+  an->filtered = an->possessive;
+  an->collecting = 1;
+  while (*words && !status) {
+    size_t n = 0;
+    while (gpuir__is_space(*words)) words++;
+    while (words[n] && !gpuir__is_space(words[n])) n++;
+    if (n) status = gpuir__analyze(an, words, n, gpuir__stops_add, an, NULL);
+    words += n;
+  }
+  an->collecting = 0;
+  if (status == GPUIR_E_NOMEM) return gpuir__fail_nomem(err);
+  if (status == GPUIR_E_LIMIT) return gpuir__fail(err, status, 0, "the list of stop words is too long, or contrived");
+  if (status) return gpuir__fail(err, status, 0, "the tokenizer fails on the stop words");
+  return GPUIR_OK;
+}
+
+/* What a specification says: "NAME" or "custom:NAME", then options " stem=NAME" and " stop=NAME". */
+typedef struct gpuir__spec {
+  int kind, no_fold;
+  char stem[GPUIR__NAME_MAX + 1], stop[GPUIR__NAME_MAX + 1]; /* "": none */
+} gpuir__spec;
+
+/* Reads the analyzer's name, before the options. *end is what follows it. */
+static int gpuir__spec_name(const char *p, int has_tokenizer, int *kind, const char **end, gpuir_error *err) {
+  size_t n = strcspn(p, " ");
+  char name[GPUIR__NAME_MAX + 1];
+  *end = p + n;
+  *kind = -1;
+  if (n == 5 && !memcmp(p, "ascii", n)) *kind = GPUIR__ASCII;
+  if (n == 7 && !memcmp(p, "unicode", n)) *kind = GPUIR__UNICODE;
+  if (n == 4 && !memcmp(p, "text", n)) *kind = GPUIR__TEXT;
+  if (n >= 7 && !memcmp(p, "custom:", 7)) {
+    *kind = GPUIR__CUSTOM;
+    p += 7;
+    n -= 7;
+  }
+  if (!gpuir__name_ok(p, n)) return gpuir__fail(err, GPUIR_E_FORMAT, 0, "malformed analyzer specification");
+  memcpy(name, p, n);
+  name[n] = 0;
+  if (*kind < 0) return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "this build has no analyzer \"%s\"", name);
+  if (*kind == GPUIR__CUSTOM && !has_tokenizer)
+    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "the tokenizer \"%s\" must be given", name);
+#ifndef GPUIR_WITH_UTF8PROC
+  if (*kind == GPUIR__UNICODE || *kind == GPUIR__TEXT)
+    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0,
+        "this build has no %s analyzer (define GPUIR_WITH_UTF8PROC and link -lutf8proc)", name);
+#endif
+  return GPUIR_OK;
+}
+
+/* Reads a specification. FORMAT for a malformed one; UNSUPPORTED, in words, if this build or caller lacks something. */
+static int gpuir__spec_parse(const char *text, int has_tokenizer, gpuir__spec *spec, gpuir_error *err) {
+  const char *p;
+  size_t n;
+  int status = gpuir__spec_name(text, has_tokenizer, &spec->kind, &p, err);
+  if (status) return status;
+  spec->stem[0] = spec->stop[0] = 0;
+  spec->no_fold = 0;
+  for (; *p; p += n) {
+    char key[GPUIR__NAME_MAX + 1], *value;
+    size_t name_len;
+    p++; /* the space */
+    n = strcspn(p, " ");
+    if (n == 6 && !memcmp(p, "nofold", n) && spec->kind == GPUIR__TEXT && !spec->no_fold) {
+      spec->no_fold = 1;
+      continue;
+    }
+    name_len = strcspn(p, "= ");
+    if (name_len >= n || !gpuir__name_ok(p, name_len) || !gpuir__name_ok(p + name_len + 1, n - name_len - 1))
+      return gpuir__fail(err, GPUIR_E_FORMAT, 0, "malformed analyzer specification");
+    memcpy(key, p, name_len);
+    key[name_len] = 0;
+    if (!strcmp(key, "stem")) value = spec->stem;
+    else if (!strcmp(key, "stop")) value = spec->stop;
+    else return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "this build's analyzers have no option \"%s\"", key);
+    if (*value) return gpuir__fail(err, GPUIR_E_FORMAT, 0, "malformed analyzer specification");
+    memcpy(value, p + name_len + 1, n - name_len - 1);
+    value[n - name_len - 1] = 0;
+  }
+  if (*spec->stop && strcmp(spec->stop, "english") && strcmp(spec->stop, "custom"))
+    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "this build has no stop list \"%s\"", spec->stop);
+#ifndef GPUIR_WITH_STEMMER
+  if (*spec->stem)
+    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0,
+        "this build has no stemmer \"%s\" (define GPUIR_WITH_STEMMER and link -lstemmer)", spec->stem);
+#endif
+  return GPUIR_OK;
+}
+
+/* Makes an analyzer from a specification, the custom stop words ("" if none) and the caller's tokenizer (NULL: none). UNSUPPORTED, in words, if this build
+ * or caller lacks something; FORMAT for a malformed specification; NOMEM; LIMIT for stop words that
+ * fit no table; or what the tokenizer returned for the stop words. */
+GPUIR__COLD static int gpuir__analyzer_create(const gpuir_allocator *allocator, const char *text,
+    const char *stop_words, const gpuir__tokenizer *own, gpuir__analyzer **analyzer, gpuir_error *err) {
+  gpuir_allocator a = gpuir__allocator(allocator);
+  gpuir__analyzer *an;
+  gpuir__spec spec;
+  const char *stem = spec.stem;
+  int status = gpuir__spec_parse(text, own && (own->tokenize || own->places), &spec, err);
+  *analyzer = NULL;
+  if (status) return status;
+  an = (gpuir__analyzer *)gpuir__alloc_zero(&a, sizeof *an);
+  if (!an) return gpuir__fail_nomem(err);
+  an->a = a;
+  an->kind = spec.kind;
+  if (own) an->own = *own;
+  an->no_fold = spec.no_fold;
+  an->possessive = !strcmp(stem, "porter") || !strcmp(stem, "english") || !strcmp(stem, "eng") || !strcmp(stem, "en");
+#ifdef GPUIR_WITH_UTF8PROC
+  if (an->kind == GPUIR__TEXT && gpuir__analyzer_make_wording(an)) status = gpuir__fail_nomem(err);
+#endif
+  if (!status && *spec.stop)
+    status = gpuir__analyzer_set_stops(an, !strcmp(spec.stop, "custom") ? stop_words : gpuir__stop_english, err);
+#ifdef GPUIR_WITH_STEMMER
+  if (!status && *stem) {
+    an->stemmer = sb_stemmer_new(stem, NULL);
+    if (!an->stemmer) {
+      const char **known = sb_stemmer_list();
+      while (*known && strcmp(*known, stem)) known++;
+      status = *known ? gpuir__fail_nomem(err)
+                      : gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "libstemmer has no stemmer \"%s\"", stem);
+    }
+  }
+#endif
+  if (status) {
+    gpuir__analyzer_destroy(an);
+    return status;
+  }
+  an->filtered = an->possessive || an->stops.nslots || *stem;
+  *analyzer = an;
+  return GPUIR_OK;
+}
+
+/* Emits the stem of a folded word, where terms are stems. */
+static int gpuir__analyzer_stem(gpuir__analyzer *an, const char *word, size_t len, gpuir_place_fn emit, void *sink) {
+#ifdef GPUIR_WITH_STEMMER
+  an->emit = emit;
+  an->sink = sink;
+  an->advance = 1;
+  return an->stemmer ? gpuir__stem_token(an, word, len, gpuir__word_hash(an, word, len)) : GPUIR_OK;
+#else
+  (void)an, (void)word, (void)len, (void)emit, (void)sink;
+  return GPUIR_OK;
+#endif
+}
+
+/* ---- a pool of analyzers */
+
+/* Analyzers of one specification that are idle: they are costly to make, and each serves one thread at a time. */
+#define GPUIR__POOL 16
+typedef struct gpuir__pool {
+  gpuir_allocator a;
+  uint64_t refs; /* owners, counted atomically */
+  const char *spec, *stop_words; /* copies, behind the struct */
+  size_t size; /* of both together */
+  gpuir__tokenizer own;
+  pthread_mutex_t mutex; /* guards what follows */
+  unsigned n;
+  gpuir__analyzer *idle[GPUIR__POOL];
+} gpuir__pool;
+
+/* Leaves the pool; NULL is allowed. The last owner releases it with its idle analyzers: all that were taken must have
+ * been given back. */
+static void gpuir__pool_close(gpuir__pool *pool) {
+  gpuir_allocator a;
+  if (!pool || __atomic_sub_fetch(&pool->refs, 1, __ATOMIC_ACQ_REL)) return;
+  a = pool->a;
+  while (pool->n) gpuir__analyzer_destroy(pool->idle[--pool->n]);
+  (void)pthread_mutex_destroy(&pool->mutex);
+  gpuir__free(&a, pool, pool->size);
+}
+
+/* Adds an owner to the pool. */
+static gpuir__pool *gpuir__pool_share(gpuir__pool *pool) {
+  (void)__atomic_add_fetch(&pool->refs, 1, __ATOMIC_RELAXED);
+  return pool;
+}
+
+/* Makes an empty pool with one owner. `spec` and `stop_words` are copied. */
+static int gpuir__pool_open(const gpuir_allocator *a, const char *spec, const char *stop_words,
+    const gpuir__tokenizer *own, gpuir__pool **out, gpuir_error *err) {
+  const size_t nspec = strlen(spec) + 1, nstop = strlen(stop_words) + 1, size = sizeof(gpuir__pool) + nspec + nstop;
+  gpuir__pool *pool = (gpuir__pool *)gpuir__alloc_zero(a, size);
+  if (!pool) return gpuir__fail_nomem(err);
+  if (pthread_mutex_init(&pool->mutex, NULL)) {
+    gpuir__free(a, pool, size);
+    return gpuir__fail_nomem(err);
+  }
+  pool->a = *a;
+  pool->refs = 1;
+  pool->size = size;
+  pool->spec = (const char *)memcpy(pool + 1, spec, nspec);
+  pool->stop_words = (const char *)memcpy((char *)(pool + 1) + nspec, stop_words, nstop);
+  pool->own = *own;
+  *out = pool;
+  return GPUIR_OK;
+}
+
+/* Takes an idle analyzer, or makes one. */
+GPUIR__NOINLINE int gpuir__pool_take(gpuir__pool *pool, gpuir__analyzer **analyzer, gpuir_error *err) {
+  *analyzer = NULL;
+  gpuir__lock(&pool->mutex);
+  if (pool->n) *analyzer = pool->idle[--pool->n];
+  gpuir__unlock(&pool->mutex);
+  if (*analyzer) return GPUIR_OK;
+  return gpuir__analyzer_create(&pool->a, pool->spec, pool->stop_words, &pool->own, analyzer, err);
+}
+
+/* Gives an analyzer back; one too many is destroyed. */
+static void gpuir__pool_give(gpuir__pool *pool, gpuir__analyzer *analyzer) {
+  gpuir__lock(&pool->mutex);
+  if (pool->n < GPUIR__POOL) {
+    pool->idle[pool->n++] = analyzer;
+    analyzer = NULL;
+  }
+  gpuir__unlock(&pool->mutex);
+  gpuir__analyzer_destroy(analyzer);
+}
+
+/* ========
  * [12-writer]  index file: layout and writer
  *
  *   header (64 bytes) | section table (32 bytes each) | sections
@@ -9230,7 +10199,7 @@ static size_t gpuir__dict_encode(const gpuir__dict_terms *t, const gpuir__dict_f
  * decoders may read past its end. The header holds a checksum of the table, the table one of each
  * section. A reader skips sections that it does not know, unless they are marked as required.
  *
- * Uses      [04-bp128], [09-postings], [10-encoder] (its batches), [11-analysis], [11b-dictionary].
+ * Uses      [04-bp128], [09-postings], [10-encoder] (its batches), [11-analysis], [11c-analyzers], [11b-dictionary].
  * Start at  gpuir__writer_create, gpuir__writer_put_batch, gpuir__writer_finish.
  * Tests     tests/unit/12_writer.c
  * ======*/
@@ -10468,7 +11437,7 @@ static int gpuir__writer_finish(gpuir__writer *w, const gpuir__index_meta *meta,
  * file: what open does not check is checked where it is used.
  *
  * Uses      [03-codecs], [04-bp128], [08-codings], [09-postings], [09b-positions], [09c-dense], [10-encoder],
- *           [11-analysis], [11b-dictionary], [12-writer].
+ *           [11c-analyzers], [11b-dictionary], [12-writer].
  * Start at  gpuir__segment_open, gpuir__list_open (a term's postings).
  * Tests     tests/unit/13_reader.c
  * ======*/
@@ -11743,7 +12712,8 @@ static int gpuir__verify_shard(const gpuir__segment *ix, gpuir_error *err) {
  * to together: documents, tokens, their average length, and from it the norm. Segment by segment stands in its leaf.
  * Terms have numbers in their segments only, so functions that take such numbers need a snapshot of one segment.
  *
- * Uses      [03-codecs], [08-codings], [09-postings] (norms), [11-analysis] (its pool), [12-writer], [13-reader].
+ * Uses      [03-codecs], [08-codings], [09-postings] (norms), [11-analysis], [11c-analyzers] (their pool),
+ *           [12-writer], [13-reader].
  * Start at  gpuir__index_make, gpuir__leaf_df, gpuir__leaf_of, gpuir__only, gpuir__segment_verify.
  * Tests     tests/unit/13b_snapshot.c
  * ======*/
@@ -12437,7 +13407,7 @@ GPUIR__COLD GPUIR_API int gpuir_verify(const gpuir_index *ix, gpuir_error *err) 
  * chains of slices in an arena (as in Lucene; the growth of slices after Büttcher and Clarke).
  * A full table is sorted and spilled as a run. At the end [15-merge] merges the runs.
  *
- * Uses      [03-codecs], [10-encoder], [11-analysis], [12-writer].
+ * Uses      [03-codecs], [10-encoder], [11-analysis], [11c-analyzers], [12-writer].
  * Start at  gpuir__worker_packet, gpuir__worker_count, gpuir__worker_spill, gpuir__run_next,
  *           gpuir__item_merge.
  * Tests     tests/unit/14_inversion.c
@@ -13408,7 +14378,7 @@ static inline uint64_t gpuir__item_merge(gpuir__chain *chains, const gpuir__part
  * Nothing that is written depends on which worker saw what: documents are numbered as they are
  * added, a term's postings are merged by docID, and terms by bytes.
  *
- * Uses      [08-codings], [10-encoder], [11-analysis], [12-writer], [14-inversion].
+ * Uses      [08-codings], [10-encoder], [11-analysis], [11c-analyzers], [12-writer], [14-inversion].
  * Start at  gpuir_builder_add_text, gpuir__builder_merge.
  * Tests     tests/unit/15_merge.c
  * ======*/
@@ -14159,8 +15129,8 @@ static int gpuir__builder_lists(gpuir_builder *b, uint64_t nruns, gpuir_error *e
 /* ========
  * [15b-builder]  builder: an index from postings; writing, making and unmaking
  *
- * Uses      [04-bp128], [08-codings], [09c-dense], [10-encoder], [11-analysis], [11b-dictionary], [12-writer],
- *           [14-inversion], [15-merge].
+ * Uses      [04-bp128], [08-codings], [09c-dense], [10-encoder], [11-analysis], [11c-analyzers], [11b-dictionary],
+ *           [12-writer], [14-inversion], [15-merge].
  * Start at  gpuir_builder_create, gpuir_builder_write, gpuir_builder_add_list.
  * Tests     tests/unit/15b_builder.c
  * ======*/
@@ -15255,7 +16225,8 @@ GPUIR_API int gpuir_builder_add_file(gpuir_builder *builder, const char *path, g
  * A query's text is words, phrases and prefixes, each of which becomes one term or more. What is scored as one is
  * called a term here, also a phrase, or all terms that a prefix stands for.
  *
- * Uses      [09-postings] (weights), [11-analysis], [11b-dictionary], [12-writer], [13-reader], [13b-snapshot].
+ * Uses      [09-postings] (weights), [11-analysis], [11c-analyzers], [11b-dictionary], [12-writer], [13-reader],
+ *           [13b-snapshot].
  * Start at  gpuir_query_parse.
  * Tests     tests/unit/16_query.c
  * ======*/
@@ -15264,7 +16235,8 @@ GPUIR_API int gpuir_builder_add_file(gpuir_builder *builder, const char *path, g
 #define GPUIR__PREFIX_POSTINGS GPUIR_MAX_PREFIX_POSTINGS
 #endif
 
-enum { GPUIR__WORD, GPUIR__PHRASE, GPUIR__PREFIX };
+/* GPUIR__ALL: what excludes the documents that hold all members, wherever these stand. */
+enum { GPUIR__WORD, GPUIR__PHRASE, GPUIR__PREFIX, GPUIR__ALL };
 
 /* What is weighed and scored as one: a word's term, a phrase, or all terms that a prefix stands for. Also a term of a
  * phrase, which has no weight of its own. */
@@ -15273,12 +16245,13 @@ typedef struct gpuir__query_term {
   uint32_t df; /* 0: no live document holds the term, which is then unknown; a phrase's or prefix's: see its look-up */
   int negated;
   float idf, weight;
+  uint8_t optional; /* AND does not ask for it; a document that holds it has its score */
   uint8_t kind; /* GPUIR__WORD ... */
   uint8_t len; /* of the text: a term's, or a prefix without its '*' */
   uint16_t tokens, first; /* of a phrase: its tokens, and where they begin among those of all phrases */
   uint8_t stem_len; /* of a prefix: bytes of its stem; 0: terms are no stems, or its stem begins with it */
   uint32_t members, postings; /* of a prefix: the terms that it stands for, and the postings of this index's */
-  uint32_t name, name_len; /* of a phrase or prefix: how it is written, in gpuir_query.names */
+  uint32_t name, name_len; /* of what is not a word's term: how it is written, in gpuir_query.names */
   uint32_t stem; /* where the stem stands there */
   char text[GPUIR_MAX_TERM];
 } gpuir__query_term;
@@ -15324,7 +16297,9 @@ struct gpuir_query {
   float k1, b;
   int stored_bm25; /* k1 and b are the index's */
   gpuir__norm norm;
-  unsigned n, npositive, nunknown; /* terms; positive ones come first; unknown positive ones */
+  unsigned n, npositive; /* terms; positive ones come first */
+  unsigned nrequired, nunknown, nknown; /* positive ones that are not optional, which come first; those of them that no
+                                         * document holds; positive ones that some document holds */
   unsigned nphrases, nprefixes; /* of the terms */
   uint64_t most_postings; /* that its prefixes may have together */
   unsigned distinct; /* terms, those of phrases included */
@@ -15368,6 +16343,7 @@ static inline gpuir__record *gpuir__query_record(const gpuir_query *q, size_t le
 typedef struct gpuir__word {
   gpuir_query *query;
   gpuir__analyzer *analyzer;
+  const char *written; /* the text that is analysed */
   int negated;
   unsigned tokens; /* so far */
   uint64_t dropped; /* by the analyzer, when the last token came */
@@ -15380,15 +16356,32 @@ static int gpuir__token_is(const gpuir__query_term *t, const char *token, size_t
   return t->len == len && !memcmp(t->text, token, len);
 }
 
-/* Counts a distinct term, unless it is among the first `nterms` words or the first `nmembers` members of phrases. TERMS
- * where there are too many. */
+/* Takes the last optional term out of the query. 0: there is none. */
+static int gpuir__query_drop_optional(gpuir_query *q) {
+  unsigned i = q->n, j;
+  while (i && !q->terms[i - 1].optional) i--;
+  if (!i) return 0;
+  i--;
+  for (j = 0; q->phrases && j < q->phrases->nmembers; j++)
+    if (gpuir__token_is(&q->phrases->members[j], q->terms[i].text, q->terms[i].len)) break;
+  q->distinct -= !q->phrases || j == q->phrases->nmembers;
+  memmove(&q->terms[i], &q->terms[i + 1], (q->n - i - 1) * sizeof q->terms[0]);
+  q->n--;
+  return 1;
+}
+
+/* Counts a distinct term, unless it is among the first `nterms` words or the first `nmembers` members of phrases. Where
+ * there are too many, optional ones go; TERMS if there are none. */
 static int gpuir__query_distinct(gpuir_query *q, unsigned nterms, unsigned nmembers, const char *token, size_t len) {
   unsigned i;
   for (i = 0; i < nterms; i++)
     if (q->terms[i].kind == GPUIR__WORD && gpuir__token_is(&q->terms[i], token, len)) return GPUIR_OK;
   for (i = 0; i < nmembers; i++)
     if (gpuir__token_is(&q->phrases->members[i], token, len)) return GPUIR_OK;
-  return ++q->distinct > GPUIR_MAX_TERMS ? GPUIR_E_TERMS : GPUIR_OK;
+  q->distinct++;
+  while (q->distinct > GPUIR_MAX_TERMS)
+    if (!gpuir__query_drop_optional(q)) return GPUIR_E_TERMS;
+  return GPUIR_OK;
 }
 
 static void gpuir__query_term_make(gpuir__query_term *t, int kind, int negated, const char *token, size_t len) {
@@ -15400,19 +16393,37 @@ static void gpuir__query_term_make(gpuir__query_term *t, int kind, int negated, 
   memcpy(t->text, token, len);
 }
 
-/* Adds a word's term or a prefix, or counts one that is there once more. */
-static int gpuir__query_add(gpuir_query *q, int kind, int negated, const char *token, size_t len) {
+/* Notes how the last token of a word that begins with FF is written: as it was typed. */
+static int gpuir__word_name(const gpuir__word *word, gpuir__query_term *t) {
+  gpuir_query *q = word->query;
+  const gpuir__analyzer *an = word->analyzer;
+  if ((uint8_t)t->text[0] != 0xff || t->kind != GPUIR__WORD || an->kind != GPUIR__TEXT) return GPUIR_OK;
+  t->name = (uint32_t)q->names.len;
+  t->name_len = (uint32_t)(an->end - an->at);
+  return gpuir__buf_put(&q->a, &q->names, word->written + an->at, an->end - an->at) ? GPUIR_E_NOMEM : GPUIR_OK;
+}
+
+/* Adds a word's term or a prefix, or counts one that is there once more: then it is required if it is required once. An
+ * optional term that finds no room is left out. */
+static int gpuir__query_add(const gpuir__word *word, int kind, int optional, const char *token, size_t len) {
+  gpuir_query *q = word->query;
   unsigned i;
+  int status;
   for (i = 0; i < q->n; i++) {
     gpuir__query_term *t = &q->terms[i];
-    if (t->kind == kind && t->negated == negated && gpuir__token_is(t, token, len)) {
+    if (t->kind == kind && t->negated == word->negated && gpuir__token_is(t, token, len)) {
       if (t->q < UINT32_MAX) t->q++;
+      t->optional = t->optional && optional;
       return GPUIR_OK;
     }
   }
-  if (q->n == GPUIR_MAX_TERMS) return GPUIR_E_TERMS;
-  gpuir__query_term_make(&q->terms[q->n++], kind, negated, token, len);
+  if (optional && (q->n == GPUIR_MAX_TERMS || q->distinct == GPUIR_MAX_TERMS)) return GPUIR_OK;
+  if (q->n == GPUIR_MAX_TERMS && !gpuir__query_drop_optional(q)) return GPUIR_E_TERMS;
+  gpuir__query_term_make(&q->terms[q->n], kind, word->negated, token, len);
+  q->terms[q->n].optional = (uint8_t)optional;
+  status = gpuir__word_name(word, &q->terms[q->n++]);
   q->nprefixes += kind == GPUIR__PREFIX;
+  if (status) return status;
   return gpuir__query_distinct(q, 0, q->phrases && kind == GPUIR__WORD ? q->phrases->nmembers : 0, token, len);
 }
 
@@ -15479,13 +16490,13 @@ static void gpuir__choices_free(const gpuir_allocator *a, gpuir__choices *c) {
   gpuir__free(a, c, sizeof *c);
 }
 
-/* Takes a token of a word. */
+/* Takes a token of a word. What is optional excludes nothing, and where there are too many words it is left out. */
 static int gpuir__word_token(void *sink, const char *token, size_t len, unsigned required) {
   const gpuir__word *word = (const gpuir__word *)sink;
   gpuir_query *q = word->query;
-  if (!required) return GPUIR_OK;
+  if (!required && (word->negated || q->choices)) return GPUIR_OK;
   if (q->choices && !word->negated) return gpuir__choices_add(&q->a, q->choices, token, len);
-  return gpuir__query_add(q, GPUIR__WORD, word->negated, token, len);
+  return gpuir__query_add(word, GPUIR__WORD, !required, token, len);
 }
 
 /* Adds the waiting token of a word that ends in a prefix: not the last one, and so an ordinary token. */
@@ -15532,7 +16543,6 @@ static int gpuir__stem_take(void *sink, const char *stem, size_t len, unsigned a
 static int gpuir__query_prefix(gpuir__word *word, const char *text, size_t len) {
   gpuir__analyzer *an = word->analyzer;
   const int filtered = an->filtered;
-  const unsigned before = word->query->n;
   gpuir__stem_sink stem;
   int status;
   an->filtered = 0;
@@ -15540,10 +16550,12 @@ static int gpuir__query_prefix(gpuir__word *word, const char *text, size_t len) 
   an->filtered = filtered;
   if (status || !word->len) return status;
   if (word->dropped < an->dropped) return gpuir__prefix_flush(word); /* the last one was too long */
-  status = gpuir__query_add(word->query, GPUIR__PREFIX, word->negated, word->text, word->len);
-  if (status || word->query->n == before) return status;
+  status = gpuir__query_add(word, GPUIR__PREFIX, 0, word->text, word->len);
+  if (status) return status;
   stem.query = word->query;
-  stem.prefix = &word->query->terms[before];
+  stem.prefix = &word->query->terms[word->query->n - 1];
+  if (stem.prefix->kind != GPUIR__PREFIX || stem.prefix->q > 1 || !gpuir__token_is(stem.prefix, word->text, word->len))
+    return GPUIR_OK; /* it was there */
   return gpuir__analyzer_stem(an, word->text, word->len, gpuir__stem_take, &stem);
 }
 
@@ -15568,7 +16580,8 @@ static int gpuir__query_phrases_make(gpuir_query *q) {
   return GPUIR_OK;
 }
 
-/* Takes a token of a phrase, which those make that advance. The first waits: alone, it is a word. */
+/* Takes a token of a phrase, which those make that advance, or a required one of a word that excludes. The first waits:
+ * alone, it is a word. */
 static int gpuir__phrase_token(void *sink, const char *token, size_t len, unsigned advance) {
   gpuir__word *word = (gpuir__word *)sink;
   gpuir_query *q = word->query;
@@ -15588,8 +16601,9 @@ static int gpuir__phrase_token(void *sink, const char *token, size_t len, unsign
   return status ? status : gpuir__query_member(q, token, len, &tokens[word->tokens - 1]);
 }
 
-/* Adds the phrase whose tokens stand behind those of the others, or counts one that is there once more. */
-static int gpuir__query_phrase(gpuir__word *word) {
+/* Adds the phrase, or the term of kind GPUIR__ALL, whose tokens stand behind those of the others, or counts one that is
+ * there once more. */
+static int gpuir__query_phrase(gpuir__word *word, int kind) {
   gpuir_query *q = word->query;
   gpuir__query_phrases *p = q->phrases;
   gpuir__query_term *t;
@@ -15598,15 +16612,15 @@ static int gpuir__query_phrase(gpuir__word *word) {
   if (!word->tokens) return GPUIR_OK;
   for (i = 0; i < q->n; i++) {
     t = &q->terms[i];
-    if (t->kind == GPUIR__PHRASE && t->negated == word->negated && t->tokens == word->tokens &&
+    if (t->kind == kind && t->negated == word->negated && t->tokens == word->tokens &&
         !memcmp(p->tokens + t->first, p->tokens + p->ntokens, word->tokens)) {
       if (t->q < UINT32_MAX) t->q++;
       return GPUIR_OK;
     }
   }
-  if (q->n == GPUIR_MAX_TERMS) return GPUIR_E_TERMS;
+  if (q->n == GPUIR_MAX_TERMS && !gpuir__query_drop_optional(q)) return GPUIR_E_TERMS;
   t = &q->terms[q->n++];
-  gpuir__query_term_make(t, GPUIR__PHRASE, word->negated, "", 0);
+  gpuir__query_term_make(t, kind, word->negated, "", 0);
   t->tokens = (uint16_t)word->tokens;
   t->first = (uint16_t)p->ntokens;
   p->ntokens += word->tokens;
@@ -15663,7 +16677,22 @@ static int gpuir__query_quoted(gpuir__word *word, const char *text, size_t len, 
         word->query->ix->path);
   if (status == GPUIR_E_TERMS && word->tokens > GPUIR_MAX_TERMS)
     return gpuir__fail(err, status, 0, "a phrase of the query has more than %d words", GPUIR_MAX_TERMS);
-  return gpuir__query_words_fail(word->analyzer, status ? status : gpuir__query_phrase(word), err);
+  return gpuir__query_words_fail(word->analyzer, status ? status : gpuir__query_phrase(word, GPUIR__PHRASE), err);
+}
+
+/* Adds a word of the analyzer `text` that excludes: the documents that hold all of its required terms. */
+static int gpuir__query_excluded(gpuir__word *word, const char *text, size_t len) {
+  gpuir_query *q = word->query;
+  gpuir__query_term *t;
+  int status = gpuir__analyze_query(word->analyzer, text, len, gpuir__phrase_token, word);
+  const unsigned n = q->n;
+  if (!status) status = gpuir__query_phrase(word, GPUIR__ALL);
+  if (status || q->n == n) return status;
+  t = &q->terms[q->n - 1];
+  if (t->kind != GPUIR__ALL) return GPUIR_OK;
+  t->name = (uint32_t)q->names.len;
+  t->name_len = (uint32_t)len;
+  return gpuir__buf_put(&q->a, &q->names, text, len) ? GPUIR_E_NOMEM : GPUIR_OK;
 }
 
 /* Adds a word, or a prefix. */
@@ -15671,7 +16700,10 @@ static int gpuir__query_word(gpuir__word *word, const char *text, size_t len, gp
   const gpuir_query *q = word->query;
   int prefix = 0, status = GPUIR_OK;
   if (!q->no_operators && len > 1 && text[len - 1] == '*') status = gpuir__ends_word(word, text, len - 1, &prefix);
-  if (!status && !prefix) status = gpuir__analyze_query(word->analyzer, text, len, gpuir__word_token, word);
+  word->written = text;
+  if (!status && !prefix && word->negated && word->analyzer->kind == GPUIR__TEXT)
+    status = gpuir__query_excluded(word, text, len);
+  else if (!status && !prefix) status = gpuir__analyze_query(word->analyzer, text, len, gpuir__word_token, word);
   if (status || !prefix) return gpuir__query_words_fail(word->analyzer, status, err);
   return gpuir__query_words_fail(word->analyzer, gpuir__query_prefix(word, text, len - 1), err);
 }
@@ -15708,15 +16740,23 @@ static int gpuir__query_words(gpuir_query *q, gpuir__analyzer *analyzer, const c
 
 /* ---- from terms to numbers and weights */
 
-/* Puts the positive terms first: a stable partition. */
-static void gpuir__query_part(gpuir_query *q) {
-  unsigned i, j;
+/* Puts the terms that are negated or optional, if `rank` is at least 2 or 1, behind the others: a stable partition.
+ * Returns how many others there are. */
+static unsigned gpuir__query_part_by(gpuir_query *q, int rank) {
+  unsigned i, j, n = 0;
   for (i = 0; i < q->n; i++) {
     gpuir__query_term t = q->terms[i];
-    if (t.negated) continue;
-    for (j = i; j > q->npositive; j--) q->terms[j] = q->terms[j - 1];
-    q->terms[q->npositive++] = t;
+    if ((t.negated ? 2 : t.optional) >= rank) continue;
+    for (j = i; j > n; j--) q->terms[j] = q->terms[j - 1];
+    q->terms[n++] = t;
   }
+  return n;
+}
+
+/* Puts the required terms first, then the optional ones, then the negated ones. */
+static void gpuir__query_part(gpuir_query *q) {
+  q->npositive = gpuir__query_part_by(q, 2);
+  q->nrequired = gpuir__query_part_by(q, 1);
 }
 
 /* Counts the live documents of leaf number `leaf` that hold term `id`, and fills in the term's record. *df: the same,
@@ -15946,7 +16986,7 @@ static int gpuir__query_look_all_up(gpuir_query *q, gpuir_error *err) {
     gpuir__query_term *t = &q->terms[i];
     if (t->kind == GPUIR__PREFIX) {
       status = gpuir__query_prefix_look_up(q, i, &postings, err);
-    } else if (t->kind == GPUIR__PHRASE) {
+    } else if (t->kind != GPUIR__WORD) {
       gpuir__query_phrase_look_up(q, t);
     } else {
       status = gpuir__query_look_up(q, t, GPUIR__ID_TERMS + i, err);
@@ -16071,12 +17111,13 @@ GPUIR_API int gpuir_query_left_out(const gpuir_query *q, size_t i, const char **
   return GPUIR_OK;
 }
 
-/* Writes how phrases and prefixes are written: "a phrase", prefi*. */
+/* Writes how phrases and prefixes are written: "a phrase", prefi*. Those of pairs are known. */
 static int gpuir__query_name(gpuir_query *q) {
   unsigned i, j;
   int status = GPUIR_OK;
   for (i = 0; i < q->n && !status; i++) {
     gpuir__query_term *t = &q->terms[i];
+    if (t->name_len) continue;
     t->name = (uint32_t)q->names.len;
     if (t->kind == GPUIR__PREFIX) {
       status = gpuir__buf_put(&q->a, &q->names, t->text, t->len) || gpuir__buf_put(&q->a, &q->names, "*", 1);
@@ -16095,26 +17136,27 @@ static int gpuir__query_name(gpuir_query *q) {
 
 /* Returns how a term is written, and its length. */
 static const char *gpuir__query_term_name(const gpuir_query *q, const gpuir__query_term *t, size_t *len) {
-  *len = t->kind == GPUIR__WORD ? t->len : t->name_len;
-  return t->kind == GPUIR__WORD ? t->text : (const char *)q->names.data + t->name;
+  *len = t->name_len ? t->name_len : t->len;
+  return t->name_len ? (const char *)q->names.data + t->name : t->text;
 }
 
 /* Weighs the terms by their idf. */
 static int gpuir__query_weigh(gpuir_query *q, gpuir_error *err) {
   uint64_t sum = 0;
   unsigned i;
-  q->nunknown = 0;
+  q->nunknown = q->nknown = 0;
   for (i = 0; i < q->n; i++) {
     gpuir__query_term *t = &q->terms[i];
     uint64_t w;
     size_t len;
     const char *name = gpuir__query_term_name(q, t, &len);
     if (!t->df) {
-      q->nunknown += !t->negated;
+      q->nunknown += i < q->nrequired;
       t->idf = 0;
       continue;
     }
     if (t->negated) continue;
+    q->nknown++;
     t->weight = gpuir__weight(t->idf, q->k1);
     if (!(t->weight < 2147483648.0f))
       return gpuir__fail(err, GPUIR_E_RANGE, 0, "the weight of \"%.*s\" exceeds a score's range: lower k1",
@@ -16167,8 +17209,8 @@ static int gpuir__query_resolve(gpuir_query *q, gpuir__analyzer *an, const char 
   }
   if (status) return status;
   gpuir__query_part(q);
-  if (q->choices && !q->npositive) return gpuir__query_crowded(err);
-  if (!q->npositive) return gpuir__query_nothing(q, an, text, len, err);
+  if (q->choices && !q->nrequired) return gpuir__query_crowded(err);
+  if (!q->nrequired) return gpuir__query_nothing(q, an, text, len, err);
   if (gpuir__query_name(q)) return gpuir__fail_nomem(err);
   status = gpuir__query_look_all_up(q, err);
   return status ? status : gpuir__query_weigh(q, err);
@@ -16195,7 +17237,7 @@ GPUIR_API size_t gpuir_query_dfs(const gpuir_query *q, uint32_t *dfs, size_t cap
   n = (q->phrases ? q->phrases->nmembers : 0) + (size_t)(q->choices ? q->choices->fixed : q->n);
   for (i = 0; dfs && i < n && i < cap; i++) {
     const gpuir__query_term *t = gpuir__query_counted((gpuir_query *)(uintptr_t)q, i);
-    dfs[i] = t->kind == GPUIR__PHRASE ? 0 : t->df;
+    dfs[i] = t->kind == GPUIR__PHRASE || t->kind == GPUIR__ALL ? 0 : t->df;
   }
   if (!q->choices) return n;
   for (i = 0; dfs && i < q->choices->n && n + i < cap; i++) dfs[n + i] = gpuir__choices_list(q->choices)[i].df;
@@ -16234,7 +17276,7 @@ GPUIR_API int gpuir_query_weigh(gpuir_query *q, const uint32_t *dfs, size_t n, g
   }
   for (i = 0; i < n; i++) {
     gpuir__query_term *t = gpuir__query_counted(q, i);
-    if (t->kind == GPUIR__PHRASE) { /* its members stand before all terms */
+    if (t->kind == GPUIR__PHRASE || t->kind == GPUIR__ALL) { /* its members stand before all terms */
       gpuir__query_phrase_look_up(q, t);
     } else {
       t->df = (uint32_t)gpuir__min64(dfs[i], q->ix->collection);
@@ -16268,10 +17310,10 @@ GPUIR_API int gpuir_query_prefix(const gpuir_query *q, size_t i, gpuir_term_fn e
   return status;
 }
 
-/* Returns how many positive terms of a query a leaf has no list of. */
+/* Returns how many required terms of a query a leaf has no list of. */
 static inline unsigned gpuir__query_absent(const gpuir_query *q, size_t leaf) {
   unsigned i, n = 0;
-  for (i = 0; i < q->npositive; i++) n += gpuir__query_id(q, leaf, i) == GPUIR__NO_TERM;
+  for (i = 0; i < q->nrequired; i++) n += gpuir__query_id(q, leaf, i) == GPUIR__NO_TERM;
   return n;
 }
 
@@ -18159,6 +19201,7 @@ typedef struct gpuir__engine_rare {
   uint32_t taken, leaf_number; /* the end of the parts that it has taken, and their leaf */
   int helps, left; /* it is not the owner; it takes nothing more */
   int counts; /* it counts: neither frequencies nor bounds are read */
+  unsigned optional; /* open cursors of optional terms, which are the last of the positive ones */
   size_t next; /* the leaf that it turns to behind this one */
   gpuir__saturation *saturation; /* of other k1 and b than the index's; NULL: none was needed */
   gpuir__buf *made; /* [term of the query] memory of a list made of others; NULL: none was needed */
@@ -18466,11 +19509,11 @@ static int gpuir__engine_turn(gpuir__engine *e, const gpuir_query *q, size_t lea
 }
 
 /* Opens a cursor on each word of the query that the engine's leaf has, positive ones first (in the query's order),
- * behind those that are open; *npositive is their number. */
+ * behind those that are open; *npositive is their number, and that of the optional ones is kept. */
 static int gpuir__engine_open_words(gpuir__engine *e, const gpuir_query *q, size_t leaf, unsigned *npositive) {
   unsigned i;
   int status = GPUIR_OK;
-  *npositive = 0;
+  *npositive = e->rare.optional = 0;
   for (i = 0; i < q->n && !status; i++) {
     const int held = gpuir__query_record(q, leaf, i)->df > 0;
     e->rare.cursor_of[i] = held ? e->ncursors : GPUIR__NO_TERM;
@@ -18479,6 +19522,7 @@ static int gpuir__engine_open_words(gpuir__engine *e, const gpuir_query *q, size
     if (status) break;
     gpuir__engine_add(e, q, &q->terms[i]);
     *npositive += !q->terms[i].negated;
+    e->rare.optional += q->terms[i].optional;
   }
   return status;
 }
@@ -18628,7 +19672,8 @@ static void gpuir__order_by_df(const gpuir__engine *e, unsigned npositive, unsig
  * arrays of postings have GPUIR__BLOCK_ROOM items. */
 typedef struct gpuir__and {
   unsigned order[GPUIR_MAX_TERMS]; /* [list] cursor number */
-  unsigned npositive;
+  unsigned npositive; /* that are required */
+  unsigned nscored; /* and those of optional terms, which stand behind them in `order`, those that may add most first */
   uint32_t bound_after[GPUIR_MAX_TERMS]; /* [list] what all lists behind it can add together, at most */
   uint32_t overlap[GPUIR_MAX_TERMS]; /* [list] its first block that may overlap the driver block */
   uint32_t block; /* of the driver */
@@ -18662,15 +19707,27 @@ static int gpuir__and_prepare_method(gpuir__engine *e, const gpuir__and *x) {
 }
 #endif
 
-/* Lays out the arrays, orders the lists and sums their bounds. indices: frequencies will be wanted. */
-static int gpuir__and_prepare(gpuir__engine *e, gpuir__and *x, unsigned npositive, int indices) {
+/* Orders the cursors of the optional terms, behind those of the required ones, by what they may add. */
+static void gpuir__order_by_bound(const gpuir__engine *e, unsigned first, unsigned end, unsigned *order) {
+  unsigned i, j;
+  for (i = first; i < end; i++) {
+    for (j = i; j > first && e->cursors[i].bound > e->cursors[order[j - 1]].bound; j--) order[j] = order[j - 1];
+    order[j] = i;
+  }
+}
+
+/* Lays out the arrays, orders the lists and sums their bounds. noptional: cursors behind the required ones, whose lists
+ * add to scores, but are not asked for. indices: frequencies will be wanted. */
+static int gpuir__and_prepare(gpuir__engine *e, gpuir__and *x, unsigned npositive, unsigned noptional, int indices) {
   const size_t uncounted = !indices && e->leaf.deleted ? GPUIR__UNCOUNTED : 0;
   int status = gpuir__reserve(e, ((size_t)npositive + 6) * GPUIR__BLOCK_ROOM + uncounted, (size_t)npositive + 7);
   unsigned i;
   if (status) return status;
   memset(x, 0, sizeof *x);
   x->npositive = npositive;
+  x->nscored = npositive + noptional;
   gpuir__order_by_df(e, npositive, x->order);
+  gpuir__order_by_bound(e, npositive, x->nscored, x->order);
   x->from = gpuir__carve(e, GPUIR__BLOCK_ROOM);
   x->spare = gpuir__carve(e, GPUIR__BLOCK_ROOM);
   x->other[0] = gpuir__carve(e, GPUIR__BLOCK_ROOM);
@@ -18684,7 +19741,7 @@ static int gpuir__and_prepare(gpuir__engine *e, gpuir__and *x, unsigned npositiv
     o->at = 0;
     o->expected = i == 1 ? e->operands[x->order[0]].n : 0;
   }
-  for (i = npositive; i-- > 1;) x->bound_after[i - 1] = x->bound_after[i] + e->cursors[x->order[i]].bound;
+  for (i = x->nscored; i-- > 1;) x->bound_after[i - 1] = x->bound_after[i] + e->cursors[x->order[i]].bound;
 #ifndef GPUIR_NO_LAB
   status = gpuir__and_prepare_method(e, x);
 #endif
@@ -18755,7 +19812,7 @@ static uint32_t gpuir__and_exclude(gpuir__engine *e, gpuir__and *x, uint32_t n) 
   p.from = x->from;
   p.where = where;
   p.spare = x->spare;
-  for (i = x->npositive; i < e->ncursors && n; i++) {
+  for (i = x->nscored; i < e->ncursors && n; i++) {
     p.candidates = x->docs;
     p.m = n;
     n = gpuir__engine_absent(e, &e->operands[i], &p, kept);
@@ -18784,7 +19841,7 @@ static uint32_t gpuir__and_others_bound(const gpuir__engine *e, gpuir__and *x, u
   const gpuir__list *driver = &e->cursors[x->order[0]].list;
   uint32_t lo = block ? driver->last[block - 1] + 1 : 0, sum = 0;
   unsigned i;
-  for (i = 1; i < x->npositive; i++) {
+  for (i = 1; i < x->nscored; i++) {
     const gpuir__cursor *c = &e->cursors[x->order[i]];
     if (c->list.bounds && c->list.nblocks / GPUIR__OVERLAP <= driver->nblocks)
       sum += gpuir__range_bound(e, c, lo, driver->last[block], &x->overlap[i]);
@@ -18874,7 +19931,7 @@ static uint32_t gpuir__and_match(gpuir__engine *e, gpuir__and *x, uint32_t n) {
   else
 #endif
     n = gpuir__and_match_each(e, x, n);
-  if (n && x->npositive < e->ncursors) n = gpuir__and_exclude(e, x, n);
+  if (n && x->nscored < e->ncursors) n = gpuir__and_exclude(e, x, n);
   return n;
 }
 
@@ -18928,6 +19985,40 @@ GPUIR__INLINE void gpuir__and_prefetch_freqs(const gpuir__engine *e, const gpuir
   }
 }
 
+/* Adds what the list of an optional term, number i, contributes to n scored documents, which ascend and have room for
+ * padding; drops those that cannot enter the top-k any more; returns how many stay. */
+static uint32_t gpuir__and_add_optional(gpuir__engine *e, const gpuir__and *x, unsigned i, uint32_t *docs,
+    uint32_t *sums, uint32_t n) {
+  uint32_t found[GPUIR__BLOCK_ROOM], from[GPUIR__BLOCK_ROOM], where[GPUIR__BLOCK_ROOM], spare[GPUIR__BLOCK_ROOM];
+  const uint32_t threshold = gpuir__topk_threshold(&e->top);
+  gpuir__operand *o = &e->operands[x->order[i]];
+  const gpuir__scorer *scorer = &o->cursor->scorer;
+  uint32_t held, kept, j;
+  gpuir__pass p;
+  gpuir__pad(docs + n);
+  p.candidates = docs;
+  p.m = n;
+  p.docs = found;
+  p.from = from;
+  p.where = where;
+  p.spare = spare;
+  held = gpuir__engine_lookup(e, o, &p);
+  if (held) {
+    uint32_t freqs[GPUIR__BLOCK_ROOM], values[GPUIR__BLOCK_ROOM];
+    gpuir__pad(found + held);
+    gpuir__list_freqs_at(&o->cursor->list, where, held, freqs);
+    scorer->score(scorer, found, freqs, held, values);
+    e->info.postings_scored += held;
+    for (j = 0; j < held; j++) sums[from[j]] += values[j];
+  }
+  for (j = kept = 0; j < n; j++) {
+    docs[kept] = docs[j];
+    sums[kept] = sums[j];
+    kept += sums[j] + x->bound_after[i] >= threshold;
+  }
+  return kept;
+}
+
 /* Scores n matches of a driver block, list by list, and offers them to the top-k. A match that cannot enter even with
  * all that the lists to come may add is dropped before its frequencies there are fetched. */
 static void gpuir__and_score(gpuir__engine *e, const gpuir__and *x, uint32_t n) {
@@ -18956,6 +20047,7 @@ static void gpuir__and_score(gpuir__engine *e, const gpuir__and *x, uint32_t n) 
     }
     n = kept;
   }
+  for (; i < x->nscored && n; i++) n = gpuir__and_add_optional(e, x, i, docs, sums, n);
   for (j = 0; j < n; j++)
     gpuir__topk_push_live(&e->top, gpuir__key(sums[j], docs[j] + e->leaf.base), e->leaf.deleted, docs[j]);
 }
@@ -18974,13 +20066,13 @@ static int gpuir__and_is_wanted(const gpuir__engine *e, gpuir__and *x, uint32_t 
   return bound >= *driver_threshold;
 }
 
-/* Evaluates AND; with `count`, only counts its matches. A driver block whose bound, with all that the overlapping
+/* Evaluates AND; with `count`, only counts its matches, for which optional terms do not matter. A driver block whose bound, with all that the overlapping
  * blocks of the other lists can add, does not reach the threshold is skipped, and so are its postings that are not
  * frequent enough. */
 static int gpuir__eval_and(gpuir__engine *e, unsigned npositive, uint64_t *count) {
   gpuir__and x;
   uint32_t block, nblocks, threshold = 0, n;
-  int status = gpuir__and_prepare(e, &x, npositive, count == NULL);
+  int status = gpuir__and_prepare(e, &x, npositive - e->rare.optional, e->rare.optional, count == NULL);
   if (status) return status;
   nblocks = e->cursors[x.order[0]].list.nblocks;
   for (block = 0;; block++) {
@@ -19813,7 +20905,7 @@ static void gpuir__clause_order(const gpuir__phrases *p, gpuir__clause *c) {
 static int gpuir__phrases_prepare(gpuir__phrases *p) {
   gpuir__engine *e = p->e;
   unsigned i;
-  int status = gpuir__and_prepare(e, &p->and_, p->nlists, 1);
+  int status = gpuir__and_prepare(e, &p->and_, p->nlists, 0, 1);
   if (status) return status;
   e->rare.places.len = 0;
   p->places = (gpuir__place *)(void *)gpuir__buf_room(&e->a, &e->rare.places,
@@ -19890,6 +20982,25 @@ static void gpuir__phrase_take(gpuir__phrases *p, gpuir__made *m) {
   p->n = 0;
 }
 
+/* Makes the list of documents that hold all of a term's members, wherever these stand: without positions. The lists of
+ * its one clause are open. */
+static int gpuir__all_make(gpuir__phrases *p, unsigned term, gpuir__made *m) {
+  gpuir__engine *e = p->e;
+  gpuir__and *x = &p->and_;
+  uint32_t block, n;
+  int status = gpuir__and_prepare(e, x, p->nlists, 0, 1);
+  if (!status) status = gpuir__made_open(e, term, e->cursors[x->order[0]].list.df, m);
+  for (block = 0; !status && block < e->cursors[x->order[0]].list.nblocks; block++) {
+    if (gpuir__engine_worked(e, 1)) return e->stopped;
+    n = gpuir__and_match_live(e, x, gpuir__and_candidates(e, x, block, 0));
+    if (e->stopped) return e->stopped;
+    memcpy(m->docs + m->n, x->docs, n * sizeof *m->docs);
+    memset(m->freqs + m->n, 0, n * sizeof *m->freqs);
+    m->n += n;
+  }
+  return status;
+}
+
 /* Makes a phrase's list, of cursors that begin at e->cursors[0]. */
 static int gpuir__phrase_make_alone(gpuir__engine *e, const gpuir_query *q, size_t leaf, unsigned term,
     gpuir__made *m) {
@@ -19903,6 +21014,7 @@ static int gpuir__phrase_make_alone(gpuir__engine *e, const gpuir_query *q, size
   status = gpuir__clause_phrase(&p, q, leaf, &q->terms[term], member_list, &missing);
   m->n = 0;
   if (status || missing) return status;
+  if (q->terms[term].kind == GPUIR__ALL) return gpuir__all_make(&p, term, m);
   status = gpuir__phrases_prepare(&p);
   if (!status) status = gpuir__made_open(e, term, e->cursors[p.and_.order[0]].list.df, m);
   for (block = 0; !status && block < e->cursors[p.and_.order[0]].list.nblocks; block++) {
@@ -19940,7 +21052,8 @@ static int gpuir__phrase_make(gpuir__engine *e, const gpuir_query *q, size_t lea
  * opens none. */
 static int gpuir__term_open(gpuir__engine *e, const gpuir_query *q, size_t leaf, unsigned term) {
   const gpuir__query_term *t = &q->terms[term];
-  const uint32_t id = t->kind == GPUIR__PHRASE ? 0 : gpuir__query_id(q, leaf, term);
+  const int together = t->kind == GPUIR__PHRASE || t->kind == GPUIR__ALL;
+  const uint32_t id = together ? 0 : gpuir__query_id(q, leaf, term);
   gpuir__made m;
   int status;
   e->rare.cursor_of[term] = GPUIR__NO_TERM;
@@ -19950,8 +21063,7 @@ static int gpuir__term_open(gpuir__engine *e, const gpuir_query *q, size_t leaf,
           gpuir__query_stem(q, leaf, term) == GPUIR__NO_TERM)) {
     status = gpuir__engine_open_list(e, q, leaf, GPUIR__ID_TERMS + term, t);
   } else {
-    status =
-        t->kind == GPUIR__PHRASE ? gpuir__phrase_make(e, q, leaf, term, &m) : gpuir__prefix_make(e, q, leaf, term, &m);
+    status = together ? gpuir__phrase_make(e, q, leaf, term, &m) : gpuir__prefix_make(e, q, leaf, term, &m);
     if (!status && !m.n) return GPUIR_OK;
     if (!status) status = gpuir__made_close(e, &m, &e->cursors[e->ncursors].list);
   }
@@ -19973,11 +21085,12 @@ static int gpuir__terms_open(gpuir__engine *e, const gpuir_query *q, size_t leaf
   int status;
   if (!q->nphrases && !q->nprefixes) return gpuir__engine_open(e, q, leaf, npositive);
   status = gpuir__phrases_turn(e, q, leaf);
-  *npositive = 0;
+  *npositive = e->rare.optional = 0;
   for (i = 0; i < q->n && !status; i++) {
     const unsigned before = e->ncursors;
     status = gpuir__term_open(e, q, leaf, i);
     *npositive += e->ncursors > before && !q->terms[i].negated;
+    e->rare.optional += e->ncursors > before && q->terms[i].optional;
   }
   return status;
 }
@@ -20016,7 +21129,9 @@ static int gpuir__phrases_open(gpuir__phrases *p, gpuir__engine *e, const gpuir_
 /* Returns 1 if a query in a mode is one for gpuir__eval_phrases: it has phrases, and all of its terms are required. */
 GPUIR__NOINLINE int gpuir__phrases_are_required(const gpuir__engine *e, const gpuir_query *q, int mode) {
   unsigned i;
-  if (!q->nphrases || e->evaluator == GPUIR_EVAL_EXHAUSTIVE || (mode == GPUIR_OR && q->npositive > 1)) return 0;
+  if (!q->nphrases || e->evaluator == GPUIR_EVAL_EXHAUSTIVE || (mode == GPUIR_OR && q->npositive > 1) ||
+      q->nrequired < q->npositive)
+    return 0;
   for (i = 0; i < q->npositive; i++)
     if (q->terms[i].kind == GPUIR__PHRASE) return 1;
   return 0;
@@ -20664,7 +21779,7 @@ static int gpuir__or_is_joint(const gpuir__engine *e, const gpuir_query *q) {
   if (e->prepared) return 0;
 #endif
   return e->ix->nleaves > 1 && !e->rare.share && e->evaluator != GPUIR_EVAL_EXHAUSTIVE && !q->nphrases &&
-      !q->nprefixes && q->npositive > q->nunknown + 1 && e->ix->nleaves <= GPUIR__JOINT_LISTS / q->n;
+      !q->nprefixes && q->nknown > 1 && e->ix->nleaves <= GPUIR__JOINT_LISTS / q->n;
 }
 
 /* ========
@@ -20740,35 +21855,36 @@ static const gpuir__collect gpuir__collect_dense_of_level[3] = {
 typedef struct gpuir__exhaustive {
   gpuir__engine *e;
   gpuir__tile tile;
-  unsigned n; /* lists */
+  unsigned n, required; /* lists; those that AND asks for, which come first */
   uint32_t next[GPUIR_MAX_TERMS]; /* [list] its next docID, or GPUIR_END */
-  uint8_t *matched; /* AND: [document of the tile] how many lists hold it; otherwise NULL */
+  uint8_t *matched; /* AND: [document of the tile] how many required lists hold it; otherwise NULL */
   int dense; /* OR of so many postings that each line of lengths is prefetched, and each accumulator is looked at */
 } gpuir__exhaustive;
 
 /* A query is dense if it has a posting in so many documents: as many as there are lengths in a cache line. */
 #define GPUIR__DENSE 16u
 
-/* Keeps, for AND, those of n candidates, which any list holds, that every list holds. */
+/* Keeps, for AND, those of n candidates, which any list holds, that every required list holds. */
 static uint32_t gpuir__exhaustive_join(gpuir__exhaustive *x, uint32_t n) {
   uint32_t *candidates = x->tile.candidates, *sums = x->tile.sums, mask = (1u << x->tile.shift) - 1, kept = 0, i;
   for (i = 0; i < n; i++) {
     uint32_t doc = candidates[i], at = doc & mask;
     candidates[kept] = doc;
     sums[kept] = sums[i];
-    kept += x->matched[at] == x->n;
+    kept += x->matched[at] == x->required;
     x->matched[at] = 0;
   }
   return kept;
 }
 
 /* Adds the contributions of n postings to their documents' accumulators. */
-static void gpuir__exhaustive_add(gpuir__exhaustive *x, const uint32_t *docs, const uint32_t *values, uint32_t n) {
+static void gpuir__exhaustive_add(gpuir__exhaustive *x, int required, const uint32_t *docs, const uint32_t *values,
+    uint32_t n) {
   uint32_t *scores = x->tile.scores, mask = (1u << x->tile.shift) - 1, i;
   if (x->dense)
     for (i = 0; i < n; i++) scores[docs[i] & mask] += values[i];
   else gpuir__tile_add(&x->tile, docs, values, n);
-  for (i = 0; x->matched && i < n; i++) x->matched[docs[i] & mask]++;
+  for (i = 0; x->matched && required && i < n; i++) x->matched[docs[i] & mask]++;
 }
 
 /* Decodes and scores a block; returns its first docID. */
@@ -20787,7 +21903,8 @@ static uint32_t gpuir__exhaustive_block(gpuir__exhaustive *x, gpuir__cursor *c, 
 static uint32_t gpuir__exhaustive_list(gpuir__exhaustive *x, gpuir__cursor *c, uint32_t high) {
   for (;;) {
     uint32_t to = c->docs[c->n - 1] <= high ? c->n : gpuir__lower_bound(c->docs, c->pos, c->n, high + 1);
-    gpuir__exhaustive_add(x, c->docs + c->pos, c->values + c->pos, to - c->pos);
+    gpuir__exhaustive_add(x, (size_t)(c - x->e->cursors) < x->required, c->docs + c->pos, c->values + c->pos,
+        to - c->pos);
     c->pos = to;
     if (to < c->n) return c->docs[to];
     if (c->block + 1 >= c->list.nblocks || gpuir__engine_worked(x->e, 1)) return GPUIR_END;
@@ -20832,6 +21949,7 @@ static int gpuir__exhaustive_prepare(gpuir__exhaustive *x, gpuir__engine *e, uns
   if (status) return status;
   x->e = e;
   x->n = npositive;
+  x->required = npositive - e->rare.optional;
   x->matched = all ? (uint8_t *)(void *)gpuir__carve(e, size / 4) : NULL;
   if (x->matched) memset(x->matched, 0, size);
   for (i = 0; i < npositive; i++) postings += e->cursors[i].list.df;
@@ -20954,7 +22072,7 @@ static int gpuir__count_windows(gpuir__engine *e, unsigned npositive, int all, u
  * The public functions that search: which evaluator serves which mode, a batch's queries shared out to threads, or
  * handed to a backend such as gpuir_cuda.cu; explanations of one document's score; the cursor that users step.
  *
- * Uses      [03-codecs], [09-postings], [09b-positions], [10-encoder], [11-analysis], [12-writer], [13-reader],
+ * Uses      [03-codecs], [09-postings], [09b-positions], [10-encoder], [11c-analyzers], [12-writer], [13-reader],
  *           [13b-snapshot], [14-inversion], [15-merge], [15b-builder], [16-query], [17-topk], [18-lookup],
  *           [19-methods], [20-engine], [21-and], [21b-phrases], [22-or], [23-exhaustive].
  * Start at  gpuir_search, gpuir_search_batch; gpuir__engine_mode (which evaluator serves which mode).
@@ -20976,12 +22094,12 @@ static int gpuir__engine_hits(gpuir__engine *e, gpuir_hit *hits, size_t *n) {
   return GPUIR_OK;
 }
 
-/* Returns 1 if a query all of whose words are required has one that the leaf lacks: it need not be turned to. */
+/* Returns 1 if a query that is not an OR has a required word that the leaf lacks: it need not be turned to. */
 static int gpuir__leaf_lacks(const gpuir__engine *e, const gpuir_query *q, size_t leaf, int mode) {
   unsigned i;
   if (mode == GPUIR_OR || q->nphrases || q->nprefixes || e->ix->nleaves == 1) return 0;
-  for (i = 0; i < q->npositive && gpuir__query_record(q, leaf, i)->df; i++) {}
-  return i < q->npositive;
+  for (i = 0; i < q->nrequired && gpuir__query_record(q, leaf, i)->df; i++) {}
+  return i < q->nrequired;
 }
 
 /* Returns 1 if a leaf is to be turned to, and finds the one behind it. */
@@ -21001,11 +22119,12 @@ static int gpuir__engine_leaf(gpuir__engine *e, const gpuir_query *q, size_t lea
   if (!gpuir__leaf_begin(e, q, leaf, mode)) return GPUIR_OK;
   if (gpuir__phrases_are_required(e, q, mode)) return gpuir__eval_phrases(e, q, leaf, NULL);
   status = gpuir__terms_open(e, q, leaf, &npositive);
-  if (status || !npositive || (mode == GPUIR_AND && npositive < q->npositive)) return status;
+  if (status || !npositive || (mode == GPUIR_AND && npositive - e->rare.optional < q->nrequired)) return status;
 #ifndef GPUIR_NO_LAB
   if (e->evaluator == GPUIR_EVAL_EXHAUSTIVE) return gpuir__eval_exhaustive(e, npositive, mode == GPUIR_AND);
 #endif
   if (e->ncursors == 1 && !e->top.n) (void)gpuir__engine_top(e, k, gpuir__stored_seed(&e->cursors[0], q, k));
+  if (mode == GPUIR_OR) e->rare.optional = 0;
   if (mode == GPUIR_AND || npositive == 1) return gpuir__eval_and(e, npositive, NULL);
   return gpuir__eval_or(e, q, npositive, k);
 }
@@ -21108,7 +22227,7 @@ static int gpuir__engine_mode(gpuir__engine *e, const gpuir_query *q, int mode, 
   size_t leaf;
   int status;
   *n = 0;
-  if (q->nunknown == q->npositive || (mode == GPUIR_AND && q->nunknown)) return GPUIR_OK;
+  if (!q->nknown || (mode == GPUIR_AND && q->nunknown)) return GPUIR_OK;
   gpuir__engine_announce(e, q);
   status = gpuir__engine_top(e, k, 0);
   if (status) return gpuir__engine_fail(e, status, "out of memory");
@@ -21178,9 +22297,10 @@ static int gpuir__engine_count_leaf(gpuir__engine *e, const gpuir_query *q, size
   if (gpuir__phrases_are_required(e, q, q->mode == GPUIR_OR ? GPUIR_OR : GPUIR_AND))
     return gpuir__eval_phrases(e, q, leaf, matches);
   status = gpuir__terms_open(e, q, leaf, &npositive);
-  if (status || !npositive || (q->mode != GPUIR_OR && npositive < q->npositive)) return status;
+  if (status || !npositive || (q->mode != GPUIR_OR && npositive - e->rare.optional < q->nrequired)) return status;
+  if (q->mode == GPUIR_OR) e->rare.optional = 0;
   if (q->mode == GPUIR_OR && npositive > 1) return gpuir__count_windows(e, npositive, 0, matches);
-  if (gpuir__count_is_dense(e, npositive)) return gpuir__count_windows(e, npositive, 1, matches);
+  if (!e->rare.optional && gpuir__count_is_dense(e, npositive)) return gpuir__count_windows(e, npositive, 1, matches);
   return gpuir__eval_and(e, npositive, matches);
 }
 
@@ -21684,9 +22804,9 @@ static void gpuir__explain_plan(const gpuir__engine *e, const gpuir_query *q, un
     size_t cap) {
   unsigned order[GPUIR_MAX_TERMS];
   const char *simd = gpuir_simd_name(e->ix->simd);
-  if (!npositive || (q->mode == GPUIR_AND && npositive < q->npositive)) {
+  if (!npositive || (q->mode == GPUIR_AND && npositive - e->rare.optional < q->nrequired)) {
     (void)snprintf(plan, cap, "nothing to do: %s",
-        q->nunknown == q->npositive               ? "no known term"
+        !q->nknown                                ? "no known term"
             : q->mode == GPUIR_AND && q->nunknown ? "AND with a term that no document holds"
                                                   : "the document's segment lacks a term");
     return;
@@ -21704,7 +22824,7 @@ static void gpuir__explain_plan(const gpuir__engine *e, const gpuir_query *q, un
 
 /* Explains what each term adds to document `docid`, whose leaf is open; returns 1 if the document matches. */
 static int gpuir__explain_terms(gpuir__engine *e, const gpuir_query *q, uint32_t docid, gpuir_explanation *x) {
-  unsigned i, matched = 0, excluded = 0;
+  unsigned i, matched = 0, required = 0, excluded = 0;
   x->nterms = q->n;
   for (i = 0; i < q->n; i++) {
     const gpuir__query_term *t = &q->terms[i];
@@ -21714,9 +22834,10 @@ static int gpuir__explain_terms(gpuir__engine *e, const gpuir_query *q, uint32_t
     o->term = gpuir__query_term_name(q, t, &o->term_len);
     o->q = t->q;
     o->negated = t->negated;
-    o->tokens = t->kind == GPUIR__PHRASE ? t->tokens : 1;
+    o->tokens = t->tokens ? t->tokens : 1;
+    o->optional = t->optional;
     o->members = t->members;
-    o->df = t->kind == GPUIR__PHRASE ? 0 : t->df;
+    o->df = t->tokens ? 0 : t->df;
     o->idf = t->idf;
     o->weight = t->weight;
     o->norm = gpuir__norm_of(q->norm.a, q->norm.b, x->length);
@@ -21730,9 +22851,10 @@ static int gpuir__explain_terms(gpuir__engine *e, const gpuir_query *q, uint32_t
       o->contribution = gpuir__contribution(t->weight, o->tf, o->norm);
       x->score += t->q * o->contribution;
       matched++;
+      required += i < q->nrequired;
     }
   }
-  return !excluded && (q->mode == GPUIR_OR ? matched > 0 : matched == q->npositive);
+  return !excluded && (q->mode == GPUIR_OR ? matched > 0 : required == q->nrequired);
 }
 
 GPUIR__COLD GPUIR_API int gpuir_explain(gpuir_searcher *s, const gpuir_query *q, uint32_t docid, gpuir_explanation *x) {
@@ -21925,7 +23047,7 @@ GPUIR__COLD static int gpuir__index_open(const gpuir_allocator *a, const char *p
  * A reader takes no lock: if a segment of the manifest has gone, or is another one, the writer has replaced the
  * manifest meanwhile.
  *
- * Uses      [03-codecs] (variable bytes), [11-analysis], [12-writer], [13-reader], [13b-snapshot], [24-execution].
+ * Uses      [03-codecs] (variable bytes), [11c-analyzers], [12-writer], [13-reader], [13b-snapshot], [24-execution].
  * Start at  gpuir__manifest_parse, gpuir__folder_open, gpuir_open.
  * Tests     tests/unit/25_folder.c
  * ======*/
@@ -23905,7 +25027,7 @@ GPUIR__COLD GPUIR_API int gpuir_live_merge(gpuir_live *l, int all, int *more, gp
  * The most valuable window becomes a passage, the earliest and shortest of equal ones; it grows to its paragraph; and
  * so on, until all terms of the text are shown or the budget is spent. All of this is in integers: the same everywhere.
  *
- * Uses      [11-analysis], [13b-snapshot], [16-query].
+ * Uses      [11-analysis], [11c-analyzers], [13b-snapshot], [16-query].
  * Start at  gpuir_passages.
  * Tests     tests/unit/28_passages.c
  * ======*/
@@ -24853,7 +25975,7 @@ static int gpuir__member_unknown(const gpuir_query *q, unsigned member) {
 GPUIR_API int gpuir_query_unknown(const gpuir_query *q, size_t i, const char **term, size_t *len) {
   unsigned t, m;
   if (!q || !term || !len) return GPUIR_E_ARGUMENT;
-  for (t = 0; t < q->npositive; t++) {
+  for (t = 0; t < q->nrequired; t++) {
     if (q->terms[t].df || q->terms[t].kind == GPUIR__PHRASE || i--) continue;
     *term = gpuir__query_term_name(q, &q->terms[t], len);
     return GPUIR_OK;

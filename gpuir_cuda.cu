@@ -8010,7 +8010,7 @@ static const char *gc_why_not(const gpuir_cuda *c, const gpuir_query *q, int cou
   if (q->nprefixes) return "prefixes";
   if (!c->positions.bytes) return "phrases: the index's positions are not on the device";
   for (i = q->npositive; i < q->n; i++)
-    if (q->terms[i].kind == GPUIR__PHRASE) return "phrases that exclude";
+    if (q->terms[i].tokens) return "phrases that exclude";
   if (q->npositive > 1 && q->mode != GPUIR_AND && (!count || q->mode == GPUIR_OR))
     return "phrases beside words that are not required";
   return NULL;
@@ -8178,6 +8178,8 @@ static int gc_plan_query(gc_planner *x, gc_plan *p, const gpuir_query *q, uint32
   gc_job job;
   int status;
   const int phrases = q->nphrases || q->nprefixes;
+  if (q->nrequired < q->npositive && q->mode != GPUIR_OR)
+    return gpuir__fail(err, GPUIR_E_BACKEND, 0, "the CUDA backend does not answer optional terms beside required ones");
   if (phrases) {
     const char *why = gc_why_not(x->cuda, q, x->count);
     if (why) return gpuir__fail(err, GPUIR_E_BACKEND, 0, "the CUDA backend does not answer %s", why);
@@ -10564,6 +10566,7 @@ static int gt_unanswerable(const gpuir_query *q) { return q->nphrases || q->npre
 
 /* Returns whether parts do not answer a query: only those that are segments have positions. */
 static int gt_refuses(const gt_team *t, const gpuir_query *q) {
+  if (q->nrequired < q->npositive && q->mode != GPUIR_OR) return 1; /* optional terms */
   return t->live ? q->nprefixes > 0 : gt_unanswerable(q);
 }
 
@@ -10577,7 +10580,7 @@ static void gt_translate_id(const gt_device *d, const gpuir_query *q, gpuir_quer
   uint32_t id = q->ids[d->leaf * GPUIR__IDS + number];
   gpuir__record *r = gpuir__query_record(to, 0, number);
   memset(r, 0, sizeof *r);
-  if (number < GPUIR__ID_MEMBERS && q->terms[number].kind == GPUIR__PHRASE) id = GPUIR__NO_TERM;
+  if (number < GPUIR__ID_MEMBERS && q->terms[number].tokens) id = GPUIR__NO_TERM;
   if (id != GPUIR__NO_TERM && d->ids) id = d->ids[id];
   to->ids[number] = id;
   if (id == GPUIR__NO_TERM) return;
@@ -10611,7 +10614,8 @@ static gpuir_query *gt_translate(const gt_task *t, const gt_member *m, const gpu
     gt_translate_id(d, q, to, i);
   }
   for (i = 0; i < members; i++) gt_translate_id(d, q, to, GPUIR__ID_MEMBERS + i);
-  if (gt_refuses(team, q)) to->n = to->npositive = to->nunknown = to->nphrases = to->nprefixes = 0;
+  if (gt_refuses(team, q))
+    to->n = to->npositive = to->nrequired = to->nunknown = to->nknown = to->nphrases = to->nprefixes = 0;
   return to;
 }
 

@@ -954,16 +954,16 @@ static void check_analysed(const analysed *x) {
 
 /* Phrases are analysed as texts are: what has no position there has none here. */
 static void test_analysed(void **state) {
-  const analysed plain = {{NULL, NULL, NULL, NULL, NULL, NULL, NULL},
+  const analysed plain = {{NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0},
       {"a a a a", "a b a b a", "one " LONG_TOKEN " two", "one, two! (one) two-one"},
       {{"\"a a\"", {3, 0, 0, 0}}, {"\"a b a\"", {0, 2, 0, 0}}, {"\"a a a\"", {2, 0, 0, 0}},
           {"\"one two\"", {0, 0, 1, 2}}, {"\"ONE " LONG_TOKEN " Two\"", {0, 0, 1, 2}}, {"\"two one\"", {0, 0, 0, 2}},
           {"\" one \"", {0, 0, 1, 3}}, {"\"" LONG_TOKEN " one\"", {0, 0, 1, 3}}}};
-  const analysed stopped = {{NULL, NULL, "english", NULL, NULL, NULL, NULL},
+  const analysed stopped = {{NULL, NULL, "english", NULL, NULL, NULL, NULL, 0},
       {"state of the art", "the art of state", "state art", "a state, and the art: state art"},
       {{"\"state of the art\"", {1, 0, 1, 2}}, {"\"state art\"", {1, 0, 1, 2}},
           {"\"the art of the state\"", {0, 1, 0, 1}}, {"\"the state of\"", {1, 1, 1, 2}}}};
-  const analysed pairs = {{"pairs", NULL, NULL, NULL, by_pairs, NULL, NULL}, {"banana", "ananas", "nan", "b"},
+  const analysed pairs = {{"pairs", NULL, NULL, NULL, by_pairs, NULL, NULL, 0}, {"banana", "ananas", "nan", "b"},
       {{"\"ana\"", {2, 2, 0, 0}}, {"\"anana\"", {1, 1, 0, 0}}, {"\"nan\"", {1, 1, 1, 0}}, {"\"na\"", {2, 2, 1, 0}}}};
   (void)state;
   check_analysed(&plain);
@@ -973,7 +973,7 @@ static void test_analysed(void **state) {
 
 #ifdef GPUIR_WITH_STEMMER
 static void test_possessives(void **state) {
-  const analysed stemmed = {{NULL, "porter", NULL, NULL, NULL, NULL, NULL},
+  const analysed stemmed = {{NULL, "porter", NULL, NULL, NULL, NULL, NULL, 0},
       {"the dog's bones", "dogs bone", "dog s bone", "running dogs' bone"},
       {{"\"dog's bone\"", {1, 1, 0, 1}}, {"\"dogs bones\"", {1, 1, 0, 1}}, {"\"run dog\"", {0, 0, 0, 1}}}};
   (void)state;
@@ -984,7 +984,7 @@ static void test_possessives(void **state) {
 #ifdef GPUIR_WITH_UTF8PROC
 /* Each Han character is a token. */
 static void test_cjk(void **state) {
-  const analysed han = {{"unicode", NULL, NULL, NULL, NULL, NULL, NULL},
+  const analysed han = {{"unicode", NULL, NULL, NULL, NULL, NULL, NULL, 0},
       {"\xe6\x9d\xb1\xe4\xba\xac\xe9\x83\xbd", "\xe4\xba\xac\xe9\x83\xbd\xe4\xba\xac\xe9\x83\xbd",
           "\xe9\x83\xbd\xe4\xba\xac", "abc \xe4\xba\xac \xe9\x83\xbd"},
       {{"\"\xe4\xba\xac\xe9\x83\xbd\"", {1, 2, 0, 1}}, {"\"\xe6\x9d\xb1\xe4\xba\xac\xe9\x83\xbd\"", {1, 0, 0, 0}},

@@ -175,6 +175,7 @@ typedef struct cli_build {
 enum {
   CLI_ANALYZER = 100,
   CLI_STEM,
+  CLI_NO_FOLD,
   CLI_STOP,
   CLI_CODEC,
   CLI_FREQ_CODEC,
@@ -189,10 +190,10 @@ enum {
   CLI_OUTPUT
 };
 #define CLI_BUILD_OPTIONS \
-  {CLI_ANALYZER, "analyzer", 0, 1}, {CLI_STEM, "stem", 0, 1}, {CLI_STOP, "stop", 0, 1}, {CLI_CODEC, "codec", 0, 1}, \
-      {CLI_FREQ_CODEC, "freq-codec", 0, 1}, {CLI_DENSE, "dense", 0, 1}, {CLI_K1, "k1", 0, 1}, {CLI_B, "b", 0, 1}, \
-      {CLI_DESCRIPTION, "description", 0, 1}, {CLI_MEMORY, "memory", 0, 1}, {CLI_THREADS, "threads", 0, 1}, \
-      {CLI_QUIET, "quiet", 'q', 0}, { \
+  {CLI_ANALYZER, "analyzer", 0, 1}, {CLI_STEM, "stem", 0, 1}, {CLI_NO_FOLD, "no-fold", 0, 0}, \
+      {CLI_STOP, "stop", 0, 1}, {CLI_CODEC, "codec", 0, 1}, {CLI_FREQ_CODEC, "freq-codec", 0, 1}, \
+      {CLI_DENSE, "dense", 0, 1}, {CLI_K1, "k1", 0, 1}, {CLI_B, "b", 0, 1}, {CLI_DESCRIPTION, "description", 0, 1}, \
+      {CLI_MEMORY, "memory", 0, 1}, {CLI_THREADS, "threads", 0, 1}, {CLI_QUIET, "quiet", 'q', 0}, { \
     CLI_OUTPUT, "output", 'o', 1 \
   }
 

@@ -145,7 +145,8 @@ static void value_words(const option *o, cli_buf *out) {
   static const struct {
     const char *name, *words;
   } known[] = {{"mode", "and or andor"}, {"modes", "and or andor count"}, {"backend", "cpu gpu auto"},
-      {"devices", "all"}, {"evaluator", "auto exhaustive"}, {"policy", "auto inter"}, {"analyzer", "unicode ascii"},
+      {"devices", "all"}, {"evaluator", "auto exhaustive"}, {"policy", "auto inter"},
+      {"analyzer", "unicode ascii text"},
       {"codec", "bp128 vbyte pfd newpfd optpfd ef rice qs pfd-list parapfor lrc lrcseg seglrc hslrc auto"},
       {"freq-codec", "bp128 vbyte newpfd optpfd auto"},
       {"stem", "english porter german french spanish italian dutch portuguese swedish russian"}, {"sort", "term df cf"},

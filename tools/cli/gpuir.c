@@ -17,7 +17,7 @@
 void cli_print_build(FILE *f) {
   fprintf(f, "simd: %s\n", gpuir_simd_name(GPUIR_SIMD_AUTO));
 #ifdef GPUIR_WITH_UTF8PROC
-  fprintf(f, "analyzers: ascii, unicode\n");
+  fprintf(f, "analyzers: ascii, unicode, text\n");
 #else
   fprintf(f, "analyzers: ascii\n");
 #endif

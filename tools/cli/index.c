@@ -226,6 +226,7 @@ int cli_build_option(const cli_args *a, int id, cli_build *b) {
   switch (id) {
   case CLI_ANALYZER: bd->analyzer.analyzer = a->value; return 0;
   case CLI_STEM: bd->analyzer.stem = a->value; return 0;
+  case CLI_NO_FOLD: bd->analyzer.no_fold = 1; return 0;
   case CLI_STOP: b->stop = a->value; return 0;
   case CLI_CODEC: bd->codec = a->value; return 0;
   case CLI_FREQ_CODEC: bd->freq_codec = a->value; return 0;

@@ -379,7 +379,7 @@ static const char *gc_why_not(const gpuir_cuda *c, const gpuir_query *q, int cou
   if (q->nprefixes) return "prefixes";
   if (!c->positions.bytes) return "phrases: the index's positions are not on the device";
   for (i = q->npositive; i < q->n; i++)
-    if (q->terms[i].kind == GPUIR__PHRASE) return "phrases that exclude";
+    if (q->terms[i].tokens) return "phrases that exclude";
   if (q->npositive > 1 && q->mode != GPUIR_AND && (!count || q->mode == GPUIR_OR))
     return "phrases beside words that are not required";
   return NULL;
@@ -547,6 +547,8 @@ static int gc_plan_query(gc_planner *x, gc_plan *p, const gpuir_query *q, uint32
   gc_job job;
   int status;
   const int phrases = q->nphrases || q->nprefixes;
+  if (q->nrequired < q->npositive && q->mode != GPUIR_OR)
+    return gpuir__fail(err, GPUIR_E_BACKEND, 0, "the CUDA backend does not answer optional terms beside required ones");
   if (phrases) {
     const char *why = gc_why_not(x->cuda, q, x->count);
     if (why) return gpuir__fail(err, GPUIR_E_BACKEND, 0, "the CUDA backend does not answer %s", why);

@@ -904,6 +904,7 @@ static int gt_unanswerable(const gpuir_query *q) { return q->nphrases || q->npre
 
 /* Returns whether parts do not answer a query: only those that are segments have positions. */
 static int gt_refuses(const gt_team *t, const gpuir_query *q) {
+  if (q->nrequired < q->npositive && q->mode != GPUIR_OR) return 1; /* optional terms */
   return t->live ? q->nprefixes > 0 : gt_unanswerable(q);
 }
 
@@ -917,7 +918,7 @@ static void gt_translate_id(const gt_device *d, const gpuir_query *q, gpuir_quer
   uint32_t id = q->ids[d->leaf * GPUIR__IDS + number];
   gpuir__record *r = gpuir__query_record(to, 0, number);
   memset(r, 0, sizeof *r);
-  if (number < GPUIR__ID_MEMBERS && q->terms[number].kind == GPUIR__PHRASE) id = GPUIR__NO_TERM;
+  if (number < GPUIR__ID_MEMBERS && q->terms[number].tokens) id = GPUIR__NO_TERM;
   if (id != GPUIR__NO_TERM && d->ids) id = d->ids[id];
   to->ids[number] = id;
   if (id == GPUIR__NO_TERM) return;
@@ -951,7 +952,8 @@ static gpuir_query *gt_translate(const gt_task *t, const gt_member *m, const gpu
     gt_translate_id(d, q, to, i);
   }
   for (i = 0; i < members; i++) gt_translate_id(d, q, to, GPUIR__ID_MEMBERS + i);
-  if (gt_refuses(team, q)) to->n = to->npositive = to->nunknown = to->nphrases = to->nprefixes = 0;
+  if (gt_refuses(team, q))
+    to->n = to->npositive = to->nrequired = to->nunknown = to->nknown = to->nphrases = to->nprefixes = 0;
   return to;
 }
 

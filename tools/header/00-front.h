@@ -44,8 +44,10 @@
  *     [09b-positions]  where in its documents a term stands         gpuir__positions_encode gpuir__occurrences_next
  *     [09c-dense]      bits, ranks and peaks of frequent terms      gpuir__dense_fill gpuir__dense_rank
  *     [10-encoder]     from postings to streams and directory       gpuir__encode_list
- *     [11-analysis]    from text to terms                           gpuir__analyze gpuir__pool_take
+ *     [11-analysis]    from text to tokens: ascii, unicode, custom  gpuir__scan gpuir__custom_token
+ *     [11a-text]       from text to tokens: the analyzer `text`     gpuir__text_scan gpuir__text_add
  *     [11b-dictionary] terms and records, front-coded in blocks     gpuir__dict_find gpuir__dict_encode
+ *     [11c-analyzers]  analyzers made and kept                      gpuir__analyze gpuir__pool_take
  *     [12-writer]      index file: layout, writer                   gpuir__writer_finish
  *     [13-reader]      index file: open, look-ups, verify           gpuir__segment_open gpuir__list_open
  *     [13b-snapshot]   segments, less deleted documents, as one index  gpuir__index_make gpuir__leaf_df
@@ -77,7 +79,7 @@
  *     GPUIR_IMPLEMENTATION   [I] compile the implementation here
  *     GPUIR_STATIC           [A] make every function static (one-file programs)
  *     GPUIR_API              [A] linkage of public functions, extern by default
- *     GPUIR_WITH_UTF8PROC    [I] the `unicode` analyzer, by utf8proc
+ *     GPUIR_WITH_UTF8PROC    [I] the analyzers `unicode` and `text`, by utf8proc
  *     GPUIR_WITH_STEMMER     [I] stemming, by libstemmer (Snowball)
  *     GPUIR_NO_SIMD          [I] leave the AVX2 and AVX-512 code out
  *     GPUIR_NO_LAB           [I] leave out the codecs and intersection methods of the

@@ -4,13 +4,14 @@
  * ======*/
 
 typedef struct gpuir_analyzer_desc {
-  const char *analyzer; /* "ascii" (NULL: default), "unicode", or the name of `tokenize` */
+  const char *analyzer; /* "ascii" (NULL: default), "unicode", "text", or the name of `tokenize` */
   const char *stem; /* a libstemmer algorithm such as "porter" or "english"; NULL: none */
   const char *stop; /* built-in stop list "english"; NULL: none */
   const char *stop_words; /* or a list of words parted by white space; not with `stop` */
   gpuir_tokenize_fn tokenize; /* the caller's own tokenizer; `analyzer` must then name it */
   void *tokenize_user;
   gpuir_tokenize_places_fn tokenize_places; /* in place of `tokenize`: one whose tokens may share a position */
+  int no_fold; /* not 0: the analyzer "text" tells accents apart */
 } gpuir_analyzer_desc;
 
 typedef struct gpuir_progress {

@@ -202,6 +202,7 @@ typedef struct gpuir_explain_term {
   uint32_t df, tf; /* tf 0: not in the document; df 0: not in the index, or a phrase */
   float idf, weight, norm; /* weight W and norm K of this document, see gpuir_explanation */
   uint32_t contribution; /* c, to be taken q times */
+  int optional; /* AND does not ask for it; a document that holds it has its score */
 } gpuir_explain_term;
 
 /* Why a document scores what it does: score = sum of q * c, c = max(1, round(W*tf / (tf + K))),

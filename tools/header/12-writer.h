@@ -8,7 +8,7 @@
  * decoders may read past its end. The header holds a checksum of the table, the table one of each
  * section. A reader skips sections that it does not know, unless they are marked as required.
  *
- * Uses      [04-bp128], [09-postings], [10-encoder] (its batches), [11-analysis], [11b-dictionary].
+ * Uses      [04-bp128], [09-postings], [10-encoder] (its batches), [11-analysis], [11c-analyzers], [11b-dictionary].
  * Start at  gpuir__writer_create, gpuir__writer_put_batch, gpuir__writer_finish.
  * Tests     tests/unit/12_writer.c
  * ======*/

@@ -6,7 +6,7 @@
  * file: what open does not check is checked where it is used.
  *
  * Uses      [03-codecs], [04-bp128], [08-codings], [09-postings], [09b-positions], [09c-dense], [10-encoder],
- *           [11-analysis], [11b-dictionary], [12-writer].
+ *           [11c-analyzers], [11b-dictionary], [12-writer].
  * Start at  gpuir__segment_open, gpuir__list_open (a term's postings).
  * Tests     tests/unit/13_reader.c
  * ======*/

@@ -6,7 +6,8 @@
  * to together: documents, tokens, their average length, and from it the norm. Segment by segment stands in its leaf.
  * Terms have numbers in their segments only, so functions that take such numbers need a snapshot of one segment.
  *
- * Uses      [03-codecs], [08-codings], [09-postings] (norms), [11-analysis] (its pool), [12-writer], [13-reader].
+ * Uses      [03-codecs], [08-codings], [09-postings] (norms), [11-analysis], [11c-analyzers] (their pool),
+ *           [12-writer], [13-reader].
  * Start at  gpuir__index_make, gpuir__leaf_df, gpuir__leaf_of, gpuir__only, gpuir__segment_verify.
  * Tests     tests/unit/13b_snapshot.c
  * ======*/

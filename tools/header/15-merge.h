@@ -8,7 +8,7 @@
  * Nothing that is written depends on which worker saw what: documents are numbered as they are
  * added, a term's postings are merged by docID, and terms by bytes.
  *
- * Uses      [08-codings], [10-encoder], [11-analysis], [12-writer], [14-inversion].
+ * Uses      [08-codings], [10-encoder], [11-analysis], [11c-analyzers], [12-writer], [14-inversion].
  * Start at  gpuir_builder_add_text, gpuir__builder_merge.
  * Tests     tests/unit/15_merge.c
  * ======*/

@@ -2,8 +2,8 @@
 /* ========
  * [15b-builder]  builder: an index from postings; writing, making and unmaking
  *
- * Uses      [04-bp128], [08-codings], [09c-dense], [10-encoder], [11-analysis], [11b-dictionary], [12-writer],
- *           [14-inversion], [15-merge].
+ * Uses      [04-bp128], [08-codings], [09c-dense], [10-encoder], [11-analysis], [11c-analyzers], [11b-dictionary],
+ *           [12-writer], [14-inversion], [15-merge].
  * Start at  gpuir_builder_create, gpuir_builder_write, gpuir_builder_add_list.
  * Tests     tests/unit/15b_builder.c
  * ======*/

@@ -5,7 +5,8 @@
  * A query's text is words, phrases and prefixes, each of which becomes one term or more. What is scored as one is
  * called a term here, also a phrase, or all terms that a prefix stands for.
  *
- * Uses      [09-postings] (weights), [11-analysis], [11b-dictionary], [12-writer], [13-reader], [13b-snapshot].
+ * Uses      [09-postings] (weights), [11-analysis], [11c-analyzers], [11b-dictionary], [12-writer], [13-reader],
+ *           [13b-snapshot].
  * Start at  gpuir_query_parse.
  * Tests     tests/unit/16_query.c
  * ======*/
@@ -14,7 +15,8 @@
 #define GPUIR__PREFIX_POSTINGS GPUIR_MAX_PREFIX_POSTINGS
 #endif
 
-enum { GPUIR__WORD, GPUIR__PHRASE, GPUIR__PREFIX };
+/* GPUIR__ALL: what excludes the documents that hold all members, wherever these stand. */
+enum { GPUIR__WORD, GPUIR__PHRASE, GPUIR__PREFIX, GPUIR__ALL };
 
 /* What is weighed and scored as one: a word's term, a phrase, or all terms that a prefix stands for. Also a term of a
  * phrase, which has no weight of its own. */
@@ -23,12 +25,13 @@ typedef struct gpuir__query_term {
   uint32_t df; /* 0: no live document holds the term, which is then unknown; a phrase's or prefix's: see its look-up */
   int negated;
   float idf, weight;
+  uint8_t optional; /* AND does not ask for it; a document that holds it has its score */
   uint8_t kind; /* GPUIR__WORD ... */
   uint8_t len; /* of the text: a term's, or a prefix without its '*' */
   uint16_t tokens, first; /* of a phrase: its tokens, and where they begin among those of all phrases */
   uint8_t stem_len; /* of a prefix: bytes of its stem; 0: terms are no stems, or its stem begins with it */
   uint32_t members, postings; /* of a prefix: the terms that it stands for, and the postings of this index's */
-  uint32_t name, name_len; /* of a phrase or prefix: how it is written, in gpuir_query.names */
+  uint32_t name, name_len; /* of what is not a word's term: how it is written, in gpuir_query.names */
   uint32_t stem; /* where the stem stands there */
   char text[GPUIR_MAX_TERM];
 } gpuir__query_term;
@@ -74,7 +77,9 @@ struct gpuir_query {
   float k1, b;
   int stored_bm25; /* k1 and b are the index's */
   gpuir__norm norm;
-  unsigned n, npositive, nunknown; /* terms; positive ones come first; unknown positive ones */
+  unsigned n, npositive; /* terms; positive ones come first */
+  unsigned nrequired, nunknown, nknown; /* positive ones that are not optional, which come first; those of them that no
+                                         * document holds; positive ones that some document holds */
   unsigned nphrases, nprefixes; /* of the terms */
   uint64_t most_postings; /* that its prefixes may have together */
   unsigned distinct; /* terms, those of phrases included */
@@ -118,6 +123,7 @@ static inline gpuir__record *gpuir__query_record(const gpuir_query *q, size_t le
 typedef struct gpuir__word {
   gpuir_query *query;
   gpuir__analyzer *analyzer;
+  const char *written; /* the text that is analysed */
   int negated;
   unsigned tokens; /* so far */
   uint64_t dropped; /* by the analyzer, when the last token came */
@@ -130,15 +136,32 @@ static int gpuir__token_is(const gpuir__query_term *t, const char *token, size_t
   return t->len == len && !memcmp(t->text, token, len);
 }
 
-/* Counts a distinct term, unless it is among the first `nterms` words or the first `nmembers` members of phrases. TERMS
- * where there are too many. */
+/* Takes the last optional term out of the query. 0: there is none. */
+static int gpuir__query_drop_optional(gpuir_query *q) {
+  unsigned i = q->n, j;
+  while (i && !q->terms[i - 1].optional) i--;
+  if (!i) return 0;
+  i--;
+  for (j = 0; q->phrases && j < q->phrases->nmembers; j++)
+    if (gpuir__token_is(&q->phrases->members[j], q->terms[i].text, q->terms[i].len)) break;
+  q->distinct -= !q->phrases || j == q->phrases->nmembers;
+  memmove(&q->terms[i], &q->terms[i + 1], (q->n - i - 1) * sizeof q->terms[0]);
+  q->n--;
+  return 1;
+}
+
+/* Counts a distinct term, unless it is among the first `nterms` words or the first `nmembers` members of phrases. Where
+ * there are too many, optional ones go; TERMS if there are none. */
 static int gpuir__query_distinct(gpuir_query *q, unsigned nterms, unsigned nmembers, const char *token, size_t len) {
   unsigned i;
   for (i = 0; i < nterms; i++)
     if (q->terms[i].kind == GPUIR__WORD && gpuir__token_is(&q->terms[i], token, len)) return GPUIR_OK;
   for (i = 0; i < nmembers; i++)
     if (gpuir__token_is(&q->phrases->members[i], token, len)) return GPUIR_OK;
-  return ++q->distinct > GPUIR_MAX_TERMS ? GPUIR_E_TERMS : GPUIR_OK;
+  q->distinct++;
+  while (q->distinct > GPUIR_MAX_TERMS)
+    if (!gpuir__query_drop_optional(q)) return GPUIR_E_TERMS;
+  return GPUIR_OK;
 }
 
 static void gpuir__query_term_make(gpuir__query_term *t, int kind, int negated, const char *token, size_t len) {
@@ -150,19 +173,37 @@ static void gpuir__query_term_make(gpuir__query_term *t, int kind, int negated, 
   memcpy(t->text, token, len);
 }
 
-/* Adds a word's term or a prefix, or counts one that is there once more. */
-static int gpuir__query_add(gpuir_query *q, int kind, int negated, const char *token, size_t len) {
+/* Notes how the last token of a word that begins with FF is written: as it was typed. */
+static int gpuir__word_name(const gpuir__word *word, gpuir__query_term *t) {
+  gpuir_query *q = word->query;
+  const gpuir__analyzer *an = word->analyzer;
+  if ((uint8_t)t->text[0] != 0xff || t->kind != GPUIR__WORD || an->kind != GPUIR__TEXT) return GPUIR_OK;
+  t->name = (uint32_t)q->names.len;
+  t->name_len = (uint32_t)(an->end - an->at);
+  return gpuir__buf_put(&q->a, &q->names, word->written + an->at, an->end - an->at) ? GPUIR_E_NOMEM : GPUIR_OK;
+}
+
+/* Adds a word's term or a prefix, or counts one that is there once more: then it is required if it is required once. An
+ * optional term that finds no room is left out. */
+static int gpuir__query_add(const gpuir__word *word, int kind, int optional, const char *token, size_t len) {
+  gpuir_query *q = word->query;
   unsigned i;
+  int status;
   for (i = 0; i < q->n; i++) {
     gpuir__query_term *t = &q->terms[i];
-    if (t->kind == kind && t->negated == negated && gpuir__token_is(t, token, len)) {
+    if (t->kind == kind && t->negated == word->negated && gpuir__token_is(t, token, len)) {
       if (t->q < UINT32_MAX) t->q++;
+      t->optional = t->optional && optional;
       return GPUIR_OK;
     }
   }
-  if (q->n == GPUIR_MAX_TERMS) return GPUIR_E_TERMS;
-  gpuir__query_term_make(&q->terms[q->n++], kind, negated, token, len);
+  if (optional && (q->n == GPUIR_MAX_TERMS || q->distinct == GPUIR_MAX_TERMS)) return GPUIR_OK;
+  if (q->n == GPUIR_MAX_TERMS && !gpuir__query_drop_optional(q)) return GPUIR_E_TERMS;
+  gpuir__query_term_make(&q->terms[q->n], kind, word->negated, token, len);
+  q->terms[q->n].optional = (uint8_t)optional;
+  status = gpuir__word_name(word, &q->terms[q->n++]);
   q->nprefixes += kind == GPUIR__PREFIX;
+  if (status) return status;
   return gpuir__query_distinct(q, 0, q->phrases && kind == GPUIR__WORD ? q->phrases->nmembers : 0, token, len);
 }
 
@@ -229,13 +270,13 @@ static void gpuir__choices_free(const gpuir_allocator *a, gpuir__choices *c) {
   gpuir__free(a, c, sizeof *c);
 }
 
-/* Takes a token of a word. */
+/* Takes a token of a word. What is optional excludes nothing, and where there are too many words it is left out. */
 static int gpuir__word_token(void *sink, const char *token, size_t len, unsigned required) {
   const gpuir__word *word = (const gpuir__word *)sink;
   gpuir_query *q = word->query;
-  if (!required) return GPUIR_OK;
+  if (!required && (word->negated || q->choices)) return GPUIR_OK;
   if (q->choices && !word->negated) return gpuir__choices_add(&q->a, q->choices, token, len);
-  return gpuir__query_add(q, GPUIR__WORD, word->negated, token, len);
+  return gpuir__query_add(word, GPUIR__WORD, !required, token, len);
 }
 
 /* Adds the waiting token of a word that ends in a prefix: not the last one, and so an ordinary token. */
@@ -282,7 +323,6 @@ static int gpuir__stem_take(void *sink, const char *stem, size_t len, unsigned a
 static int gpuir__query_prefix(gpuir__word *word, const char *text, size_t len) {
   gpuir__analyzer *an = word->analyzer;
   const int filtered = an->filtered;
-  const unsigned before = word->query->n;
   gpuir__stem_sink stem;
   int status;
   an->filtered = 0;
@@ -290,10 +330,12 @@ static int gpuir__query_prefix(gpuir__word *word, const char *text, size_t len) 
   an->filtered = filtered;
   if (status || !word->len) return status;
   if (word->dropped < an->dropped) return gpuir__prefix_flush(word); /* the last one was too long */
-  status = gpuir__query_add(word->query, GPUIR__PREFIX, word->negated, word->text, word->len);
-  if (status || word->query->n == before) return status;
+  status = gpuir__query_add(word, GPUIR__PREFIX, 0, word->text, word->len);
+  if (status) return status;
   stem.query = word->query;
-  stem.prefix = &word->query->terms[before];
+  stem.prefix = &word->query->terms[word->query->n - 1];
+  if (stem.prefix->kind != GPUIR__PREFIX || stem.prefix->q > 1 || !gpuir__token_is(stem.prefix, word->text, word->len))
+    return GPUIR_OK; /* it was there */
   return gpuir__analyzer_stem(an, word->text, word->len, gpuir__stem_take, &stem);
 }
 
@@ -318,7 +360,8 @@ static int gpuir__query_phrases_make(gpuir_query *q) {
   return GPUIR_OK;
 }
 
-/* Takes a token of a phrase, which those make that advance. The first waits: alone, it is a word. */
+/* Takes a token of a phrase, which those make that advance, or a required one of a word that excludes. The first waits:
+ * alone, it is a word. */
 static int gpuir__phrase_token(void *sink, const char *token, size_t len, unsigned advance) {
   gpuir__word *word = (gpuir__word *)sink;
   gpuir_query *q = word->query;
@@ -338,8 +381,9 @@ static int gpuir__phrase_token(void *sink, const char *token, size_t len, unsign
   return status ? status : gpuir__query_member(q, token, len, &tokens[word->tokens - 1]);
 }
 
-/* Adds the phrase whose tokens stand behind those of the others, or counts one that is there once more. */
-static int gpuir__query_phrase(gpuir__word *word) {
+/* Adds the phrase, or the term of kind GPUIR__ALL, whose tokens stand behind those of the others, or counts one that is
+ * there once more. */
+static int gpuir__query_phrase(gpuir__word *word, int kind) {
   gpuir_query *q = word->query;
   gpuir__query_phrases *p = q->phrases;
   gpuir__query_term *t;
@@ -348,15 +392,15 @@ static int gpuir__query_phrase(gpuir__word *word) {
   if (!word->tokens) return GPUIR_OK;
   for (i = 0; i < q->n; i++) {
     t = &q->terms[i];
-    if (t->kind == GPUIR__PHRASE && t->negated == word->negated && t->tokens == word->tokens &&
+    if (t->kind == kind && t->negated == word->negated && t->tokens == word->tokens &&
         !memcmp(p->tokens + t->first, p->tokens + p->ntokens, word->tokens)) {
       if (t->q < UINT32_MAX) t->q++;
       return GPUIR_OK;
     }
   }
-  if (q->n == GPUIR_MAX_TERMS) return GPUIR_E_TERMS;
+  if (q->n == GPUIR_MAX_TERMS && !gpuir__query_drop_optional(q)) return GPUIR_E_TERMS;
   t = &q->terms[q->n++];
-  gpuir__query_term_make(t, GPUIR__PHRASE, word->negated, "", 0);
+  gpuir__query_term_make(t, kind, word->negated, "", 0);
   t->tokens = (uint16_t)word->tokens;
   t->first = (uint16_t)p->ntokens;
   p->ntokens += word->tokens;
@@ -413,7 +457,22 @@ static int gpuir__query_quoted(gpuir__word *word, const char *text, size_t len, 
         word->query->ix->path);
   if (status == GPUIR_E_TERMS && word->tokens > GPUIR_MAX_TERMS)
     return gpuir__fail(err, status, 0, "a phrase of the query has more than %d words", GPUIR_MAX_TERMS);
-  return gpuir__query_words_fail(word->analyzer, status ? status : gpuir__query_phrase(word), err);
+  return gpuir__query_words_fail(word->analyzer, status ? status : gpuir__query_phrase(word, GPUIR__PHRASE), err);
+}
+
+/* Adds a word of the analyzer `text` that excludes: the documents that hold all of its required terms. */
+static int gpuir__query_excluded(gpuir__word *word, const char *text, size_t len) {
+  gpuir_query *q = word->query;
+  gpuir__query_term *t;
+  int status = gpuir__analyze_query(word->analyzer, text, len, gpuir__phrase_token, word);
+  const unsigned n = q->n;
+  if (!status) status = gpuir__query_phrase(word, GPUIR__ALL);
+  if (status || q->n == n) return status;
+  t = &q->terms[q->n - 1];
+  if (t->kind != GPUIR__ALL) return GPUIR_OK;
+  t->name = (uint32_t)q->names.len;
+  t->name_len = (uint32_t)len;
+  return gpuir__buf_put(&q->a, &q->names, text, len) ? GPUIR_E_NOMEM : GPUIR_OK;
 }
 
 /* Adds a word, or a prefix. */
@@ -421,7 +480,10 @@ static int gpuir__query_word(gpuir__word *word, const char *text, size_t len, gp
   const gpuir_query *q = word->query;
   int prefix = 0, status = GPUIR_OK;
   if (!q->no_operators && len > 1 && text[len - 1] == '*') status = gpuir__ends_word(word, text, len - 1, &prefix);
-  if (!status && !prefix) status = gpuir__analyze_query(word->analyzer, text, len, gpuir__word_token, word);
+  word->written = text;
+  if (!status && !prefix && word->negated && word->analyzer->kind == GPUIR__TEXT)
+    status = gpuir__query_excluded(word, text, len);
+  else if (!status && !prefix) status = gpuir__analyze_query(word->analyzer, text, len, gpuir__word_token, word);
   if (status || !prefix) return gpuir__query_words_fail(word->analyzer, status, err);
   return gpuir__query_words_fail(word->analyzer, gpuir__query_prefix(word, text, len - 1), err);
 }
@@ -458,15 +520,23 @@ static int gpuir__query_words(gpuir_query *q, gpuir__analyzer *analyzer, const c
 
 /* ---- from terms to numbers and weights */
 
-/* Puts the positive terms first: a stable partition. */
-static void gpuir__query_part(gpuir_query *q) {
-  unsigned i, j;
+/* Puts the terms that are negated or optional, if `rank` is at least 2 or 1, behind the others: a stable partition.
+ * Returns how many others there are. */
+static unsigned gpuir__query_part_by(gpuir_query *q, int rank) {
+  unsigned i, j, n = 0;
   for (i = 0; i < q->n; i++) {
     gpuir__query_term t = q->terms[i];
-    if (t.negated) continue;
-    for (j = i; j > q->npositive; j--) q->terms[j] = q->terms[j - 1];
-    q->terms[q->npositive++] = t;
+    if ((t.negated ? 2 : t.optional) >= rank) continue;
+    for (j = i; j > n; j--) q->terms[j] = q->terms[j - 1];
+    q->terms[n++] = t;
   }
+  return n;
+}
+
+/* Puts the required terms first, then the optional ones, then the negated ones. */
+static void gpuir__query_part(gpuir_query *q) {
+  q->npositive = gpuir__query_part_by(q, 2);
+  q->nrequired = gpuir__query_part_by(q, 1);
 }
 
 /* Counts the live documents of leaf number `leaf` that hold term `id`, and fills in the term's record. *df: the same,
@@ -696,7 +766,7 @@ static int gpuir__query_look_all_up(gpuir_query *q, gpuir_error *err) {
     gpuir__query_term *t = &q->terms[i];
     if (t->kind == GPUIR__PREFIX) {
       status = gpuir__query_prefix_look_up(q, i, &postings, err);
-    } else if (t->kind == GPUIR__PHRASE) {
+    } else if (t->kind != GPUIR__WORD) {
       gpuir__query_phrase_look_up(q, t);
     } else {
       status = gpuir__query_look_up(q, t, GPUIR__ID_TERMS + i, err);
@@ -821,12 +891,13 @@ GPUIR_API int gpuir_query_left_out(const gpuir_query *q, size_t i, const char **
   return GPUIR_OK;
 }
 
-/* Writes how phrases and prefixes are written: "a phrase", prefi*. */
+/* Writes how phrases and prefixes are written: "a phrase", prefi*. Those of pairs are known. */
 static int gpuir__query_name(gpuir_query *q) {
   unsigned i, j;
   int status = GPUIR_OK;
   for (i = 0; i < q->n && !status; i++) {
     gpuir__query_term *t = &q->terms[i];
+    if (t->name_len) continue;
     t->name = (uint32_t)q->names.len;
     if (t->kind == GPUIR__PREFIX) {
       status = gpuir__buf_put(&q->a, &q->names, t->text, t->len) || gpuir__buf_put(&q->a, &q->names, "*", 1);
@@ -845,26 +916,27 @@ static int gpuir__query_name(gpuir_query *q) {
 
 /* Returns how a term is written, and its length. */
 static const char *gpuir__query_term_name(const gpuir_query *q, const gpuir__query_term *t, size_t *len) {
-  *len = t->kind == GPUIR__WORD ? t->len : t->name_len;
-  return t->kind == GPUIR__WORD ? t->text : (const char *)q->names.data + t->name;
+  *len = t->name_len ? t->name_len : t->len;
+  return t->name_len ? (const char *)q->names.data + t->name : t->text;
 }
 
 /* Weighs the terms by their idf. */
 static int gpuir__query_weigh(gpuir_query *q, gpuir_error *err) {
   uint64_t sum = 0;
   unsigned i;
-  q->nunknown = 0;
+  q->nunknown = q->nknown = 0;
   for (i = 0; i < q->n; i++) {
     gpuir__query_term *t = &q->terms[i];
     uint64_t w;
     size_t len;
     const char *name = gpuir__query_term_name(q, t, &len);
     if (!t->df) {
-      q->nunknown += !t->negated;
+      q->nunknown += i < q->nrequired;
       t->idf = 0;
       continue;
     }
     if (t->negated) continue;
+    q->nknown++;
     t->weight = gpuir__weight(t->idf, q->k1);
     if (!(t->weight < 2147483648.0f))
       return gpuir__fail(err, GPUIR_E_RANGE, 0, "the weight of \"%.*s\" exceeds a score's range: lower k1",
@@ -917,8 +989,8 @@ static int gpuir__query_resolve(gpuir_query *q, gpuir__analyzer *an, const char 
   }
   if (status) return status;
   gpuir__query_part(q);
-  if (q->choices && !q->npositive) return gpuir__query_crowded(err);
-  if (!q->npositive) return gpuir__query_nothing(q, an, text, len, err);
+  if (q->choices && !q->nrequired) return gpuir__query_crowded(err);
+  if (!q->nrequired) return gpuir__query_nothing(q, an, text, len, err);
   if (gpuir__query_name(q)) return gpuir__fail_nomem(err);
   status = gpuir__query_look_all_up(q, err);
   return status ? status : gpuir__query_weigh(q, err);
@@ -945,7 +1017,7 @@ GPUIR_API size_t gpuir_query_dfs(const gpuir_query *q, uint32_t *dfs, size_t cap
   n = (q->phrases ? q->phrases->nmembers : 0) + (size_t)(q->choices ? q->choices->fixed : q->n);
   for (i = 0; dfs && i < n && i < cap; i++) {
     const gpuir__query_term *t = gpuir__query_counted((gpuir_query *)(uintptr_t)q, i);
-    dfs[i] = t->kind == GPUIR__PHRASE ? 0 : t->df;
+    dfs[i] = t->kind == GPUIR__PHRASE || t->kind == GPUIR__ALL ? 0 : t->df;
   }
   if (!q->choices) return n;
   for (i = 0; dfs && i < q->choices->n && n + i < cap; i++) dfs[n + i] = gpuir__choices_list(q->choices)[i].df;
@@ -984,7 +1056,7 @@ GPUIR_API int gpuir_query_weigh(gpuir_query *q, const uint32_t *dfs, size_t n, g
   }
   for (i = 0; i < n; i++) {
     gpuir__query_term *t = gpuir__query_counted(q, i);
-    if (t->kind == GPUIR__PHRASE) { /* its members stand before all terms */
+    if (t->kind == GPUIR__PHRASE || t->kind == GPUIR__ALL) { /* its members stand before all terms */
       gpuir__query_phrase_look_up(q, t);
     } else {
       t->df = (uint32_t)gpuir__min64(dfs[i], q->ix->collection);
@@ -1018,10 +1090,10 @@ GPUIR_API int gpuir_query_prefix(const gpuir_query *q, size_t i, gpuir_term_fn e
   return status;
 }
 
-/* Returns how many positive terms of a query a leaf has no list of. */
+/* Returns how many required terms of a query a leaf has no list of. */
 static inline unsigned gpuir__query_absent(const gpuir_query *q, size_t leaf) {
   unsigned i, n = 0;
-  for (i = 0; i < q->npositive; i++) n += gpuir__query_id(q, leaf, i) == GPUIR__NO_TERM;
+  for (i = 0; i < q->nrequired; i++) n += gpuir__query_id(q, leaf, i) == GPUIR__NO_TERM;
   return n;
 }
 

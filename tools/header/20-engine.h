@@ -292,6 +292,7 @@ typedef struct gpuir__engine_rare {
   uint32_t taken, leaf_number; /* the end of the parts that it has taken, and their leaf */
   int helps, left; /* it is not the owner; it takes nothing more */
   int counts; /* it counts: neither frequencies nor bounds are read */
+  unsigned optional; /* open cursors of optional terms, which are the last of the positive ones */
   size_t next; /* the leaf that it turns to behind this one */
   gpuir__saturation *saturation; /* of other k1 and b than the index's; NULL: none was needed */
   gpuir__buf *made; /* [term of the query] memory of a list made of others; NULL: none was needed */
@@ -599,11 +600,11 @@ static int gpuir__engine_turn(gpuir__engine *e, const gpuir_query *q, size_t lea
 }
 
 /* Opens a cursor on each word of the query that the engine's leaf has, positive ones first (in the query's order),
- * behind those that are open; *npositive is their number. */
+ * behind those that are open; *npositive is their number, and that of the optional ones is kept. */
 static int gpuir__engine_open_words(gpuir__engine *e, const gpuir_query *q, size_t leaf, unsigned *npositive) {
   unsigned i;
   int status = GPUIR_OK;
-  *npositive = 0;
+  *npositive = e->rare.optional = 0;
   for (i = 0; i < q->n && !status; i++) {
     const int held = gpuir__query_record(q, leaf, i)->df > 0;
     e->rare.cursor_of[i] = held ? e->ncursors : GPUIR__NO_TERM;
@@ -612,6 +613,7 @@ static int gpuir__engine_open_words(gpuir__engine *e, const gpuir_query *q, size
     if (status) break;
     gpuir__engine_add(e, q, &q->terms[i]);
     *npositive += !q->terms[i].negated;
+    e->rare.optional += q->terms[i].optional;
   }
   return status;
 }

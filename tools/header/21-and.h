@@ -44,7 +44,8 @@ static void gpuir__order_by_df(const gpuir__engine *e, unsigned npositive, unsig
  * arrays of postings have GPUIR__BLOCK_ROOM items. */
 typedef struct gpuir__and {
   unsigned order[GPUIR_MAX_TERMS]; /* [list] cursor number */
-  unsigned npositive;
+  unsigned npositive; /* that are required */
+  unsigned nscored; /* and those of optional terms, which stand behind them in `order`, those that may add most first */
   uint32_t bound_after[GPUIR_MAX_TERMS]; /* [list] what all lists behind it can add together, at most */
   uint32_t overlap[GPUIR_MAX_TERMS]; /* [list] its first block that may overlap the driver block */
   uint32_t block; /* of the driver */
@@ -78,15 +79,27 @@ static int gpuir__and_prepare_method(gpuir__engine *e, const gpuir__and *x) {
 }
 #endif
 
-/* Lays out the arrays, orders the lists and sums their bounds. indices: frequencies will be wanted. */
-static int gpuir__and_prepare(gpuir__engine *e, gpuir__and *x, unsigned npositive, int indices) {
+/* Orders the cursors of the optional terms, behind those of the required ones, by what they may add. */
+static void gpuir__order_by_bound(const gpuir__engine *e, unsigned first, unsigned end, unsigned *order) {
+  unsigned i, j;
+  for (i = first; i < end; i++) {
+    for (j = i; j > first && e->cursors[i].bound > e->cursors[order[j - 1]].bound; j--) order[j] = order[j - 1];
+    order[j] = i;
+  }
+}
+
+/* Lays out the arrays, orders the lists and sums their bounds. noptional: cursors behind the required ones, whose lists
+ * add to scores, but are not asked for. indices: frequencies will be wanted. */
+static int gpuir__and_prepare(gpuir__engine *e, gpuir__and *x, unsigned npositive, unsigned noptional, int indices) {
   const size_t uncounted = !indices && e->leaf.deleted ? GPUIR__UNCOUNTED : 0;
   int status = gpuir__reserve(e, ((size_t)npositive + 6) * GPUIR__BLOCK_ROOM + uncounted, (size_t)npositive + 7);
   unsigned i;
   if (status) return status;
   memset(x, 0, sizeof *x);
   x->npositive = npositive;
+  x->nscored = npositive + noptional;
   gpuir__order_by_df(e, npositive, x->order);
+  gpuir__order_by_bound(e, npositive, x->nscored, x->order);
   x->from = gpuir__carve(e, GPUIR__BLOCK_ROOM);
   x->spare = gpuir__carve(e, GPUIR__BLOCK_ROOM);
   x->other[0] = gpuir__carve(e, GPUIR__BLOCK_ROOM);
@@ -100,7 +113,7 @@ static int gpuir__and_prepare(gpuir__engine *e, gpuir__and *x, unsigned npositiv
     o->at = 0;
     o->expected = i == 1 ? e->operands[x->order[0]].n : 0;
   }
-  for (i = npositive; i-- > 1;) x->bound_after[i - 1] = x->bound_after[i] + e->cursors[x->order[i]].bound;
+  for (i = x->nscored; i-- > 1;) x->bound_after[i - 1] = x->bound_after[i] + e->cursors[x->order[i]].bound;
 #ifndef GPUIR_NO_LAB
   status = gpuir__and_prepare_method(e, x);
 #endif
@@ -171,7 +184,7 @@ static uint32_t gpuir__and_exclude(gpuir__engine *e, gpuir__and *x, uint32_t n) 
   p.from = x->from;
   p.where = where;
   p.spare = x->spare;
-  for (i = x->npositive; i < e->ncursors && n; i++) {
+  for (i = x->nscored; i < e->ncursors && n; i++) {
     p.candidates = x->docs;
     p.m = n;
     n = gpuir__engine_absent(e, &e->operands[i], &p, kept);
@@ -200,7 +213,7 @@ static uint32_t gpuir__and_others_bound(const gpuir__engine *e, gpuir__and *x, u
   const gpuir__list *driver = &e->cursors[x->order[0]].list;
   uint32_t lo = block ? driver->last[block - 1] + 1 : 0, sum = 0;
   unsigned i;
-  for (i = 1; i < x->npositive; i++) {
+  for (i = 1; i < x->nscored; i++) {
     const gpuir__cursor *c = &e->cursors[x->order[i]];
     if (c->list.bounds && c->list.nblocks / GPUIR__OVERLAP <= driver->nblocks)
       sum += gpuir__range_bound(e, c, lo, driver->last[block], &x->overlap[i]);
@@ -290,7 +303,7 @@ static uint32_t gpuir__and_match(gpuir__engine *e, gpuir__and *x, uint32_t n) {
   else
 #endif
     n = gpuir__and_match_each(e, x, n);
-  if (n && x->npositive < e->ncursors) n = gpuir__and_exclude(e, x, n);
+  if (n && x->nscored < e->ncursors) n = gpuir__and_exclude(e, x, n);
   return n;
 }
 
@@ -344,6 +357,40 @@ GPUIR__INLINE void gpuir__and_prefetch_freqs(const gpuir__engine *e, const gpuir
   }
 }
 
+/* Adds what the list of an optional term, number i, contributes to n scored documents, which ascend and have room for
+ * padding; drops those that cannot enter the top-k any more; returns how many stay. */
+static uint32_t gpuir__and_add_optional(gpuir__engine *e, const gpuir__and *x, unsigned i, uint32_t *docs,
+    uint32_t *sums, uint32_t n) {
+  uint32_t found[GPUIR__BLOCK_ROOM], from[GPUIR__BLOCK_ROOM], where[GPUIR__BLOCK_ROOM], spare[GPUIR__BLOCK_ROOM];
+  const uint32_t threshold = gpuir__topk_threshold(&e->top);
+  gpuir__operand *o = &e->operands[x->order[i]];
+  const gpuir__scorer *scorer = &o->cursor->scorer;
+  uint32_t held, kept, j;
+  gpuir__pass p;
+  gpuir__pad(docs + n);
+  p.candidates = docs;
+  p.m = n;
+  p.docs = found;
+  p.from = from;
+  p.where = where;
+  p.spare = spare;
+  held = gpuir__engine_lookup(e, o, &p);
+  if (held) {
+    uint32_t freqs[GPUIR__BLOCK_ROOM], values[GPUIR__BLOCK_ROOM];
+    gpuir__pad(found + held);
+    gpuir__list_freqs_at(&o->cursor->list, where, held, freqs);
+    scorer->score(scorer, found, freqs, held, values);
+    e->info.postings_scored += held;
+    for (j = 0; j < held; j++) sums[from[j]] += values[j];
+  }
+  for (j = kept = 0; j < n; j++) {
+    docs[kept] = docs[j];
+    sums[kept] = sums[j];
+    kept += sums[j] + x->bound_after[i] >= threshold;
+  }
+  return kept;
+}
+
 /* Scores n matches of a driver block, list by list, and offers them to the top-k. A match that cannot enter even with
  * all that the lists to come may add is dropped before its frequencies there are fetched. */
 static void gpuir__and_score(gpuir__engine *e, const gpuir__and *x, uint32_t n) {
@@ -372,6 +419,7 @@ static void gpuir__and_score(gpuir__engine *e, const gpuir__and *x, uint32_t n) 
     }
     n = kept;
   }
+  for (; i < x->nscored && n; i++) n = gpuir__and_add_optional(e, x, i, docs, sums, n);
   for (j = 0; j < n; j++)
     gpuir__topk_push_live(&e->top, gpuir__key(sums[j], docs[j] + e->leaf.base), e->leaf.deleted, docs[j]);
 }
@@ -390,13 +438,13 @@ static int gpuir__and_is_wanted(const gpuir__engine *e, gpuir__and *x, uint32_t 
   return bound >= *driver_threshold;
 }
 
-/* Evaluates AND; with `count`, only counts its matches. A driver block whose bound, with all that the overlapping
+/* Evaluates AND; with `count`, only counts its matches, for which optional terms do not matter. A driver block whose bound, with all that the overlapping
  * blocks of the other lists can add, does not reach the threshold is skipped, and so are its postings that are not
  * frequent enough. */
 static int gpuir__eval_and(gpuir__engine *e, unsigned npositive, uint64_t *count) {
   gpuir__and x;
   uint32_t block, nblocks, threshold = 0, n;
-  int status = gpuir__and_prepare(e, &x, npositive, count == NULL);
+  int status = gpuir__and_prepare(e, &x, npositive - e->rare.optional, e->rare.optional, count == NULL);
   if (status) return status;
   nblocks = e->cursors[x.order[0]].list.nblocks;
   for (block = 0;; block++) {

@@ -814,7 +814,7 @@ static void gpuir__clause_order(const gpuir__phrases *p, gpuir__clause *c) {
 static int gpuir__phrases_prepare(gpuir__phrases *p) {
   gpuir__engine *e = p->e;
   unsigned i;
-  int status = gpuir__and_prepare(e, &p->and_, p->nlists, 1);
+  int status = gpuir__and_prepare(e, &p->and_, p->nlists, 0, 1);
   if (status) return status;
   e->rare.places.len = 0;
   p->places = (gpuir__place *)(void *)gpuir__buf_room(&e->a, &e->rare.places,
@@ -891,6 +891,25 @@ static void gpuir__phrase_take(gpuir__phrases *p, gpuir__made *m) {
   p->n = 0;
 }
 
+/* Makes the list of documents that hold all of a term's members, wherever these stand: without positions. The lists of
+ * its one clause are open. */
+static int gpuir__all_make(gpuir__phrases *p, unsigned term, gpuir__made *m) {
+  gpuir__engine *e = p->e;
+  gpuir__and *x = &p->and_;
+  uint32_t block, n;
+  int status = gpuir__and_prepare(e, x, p->nlists, 0, 1);
+  if (!status) status = gpuir__made_open(e, term, e->cursors[x->order[0]].list.df, m);
+  for (block = 0; !status && block < e->cursors[x->order[0]].list.nblocks; block++) {
+    if (gpuir__engine_worked(e, 1)) return e->stopped;
+    n = gpuir__and_match_live(e, x, gpuir__and_candidates(e, x, block, 0));
+    if (e->stopped) return e->stopped;
+    memcpy(m->docs + m->n, x->docs, n * sizeof *m->docs);
+    memset(m->freqs + m->n, 0, n * sizeof *m->freqs);
+    m->n += n;
+  }
+  return status;
+}
+
 /* Makes a phrase's list, of cursors that begin at e->cursors[0]. */
 static int gpuir__phrase_make_alone(gpuir__engine *e, const gpuir_query *q, size_t leaf, unsigned term,
     gpuir__made *m) {
@@ -904,6 +923,7 @@ static int gpuir__phrase_make_alone(gpuir__engine *e, const gpuir_query *q, size
   status = gpuir__clause_phrase(&p, q, leaf, &q->terms[term], member_list, &missing);
   m->n = 0;
   if (status || missing) return status;
+  if (q->terms[term].kind == GPUIR__ALL) return gpuir__all_make(&p, term, m);
   status = gpuir__phrases_prepare(&p);
   if (!status) status = gpuir__made_open(e, term, e->cursors[p.and_.order[0]].list.df, m);
   for (block = 0; !status && block < e->cursors[p.and_.order[0]].list.nblocks; block++) {
@@ -941,7 +961,8 @@ static int gpuir__phrase_make(gpuir__engine *e, const gpuir_query *q, size_t lea
  * opens none. */
 static int gpuir__term_open(gpuir__engine *e, const gpuir_query *q, size_t leaf, unsigned term) {
   const gpuir__query_term *t = &q->terms[term];
-  const uint32_t id = t->kind == GPUIR__PHRASE ? 0 : gpuir__query_id(q, leaf, term);
+  const int together = t->kind == GPUIR__PHRASE || t->kind == GPUIR__ALL;
+  const uint32_t id = together ? 0 : gpuir__query_id(q, leaf, term);
   gpuir__made m;
   int status;
   e->rare.cursor_of[term] = GPUIR__NO_TERM;
@@ -951,8 +972,7 @@ static int gpuir__term_open(gpuir__engine *e, const gpuir_query *q, size_t leaf,
           gpuir__query_stem(q, leaf, term) == GPUIR__NO_TERM)) {
     status = gpuir__engine_open_list(e, q, leaf, GPUIR__ID_TERMS + term, t);
   } else {
-    status =
-        t->kind == GPUIR__PHRASE ? gpuir__phrase_make(e, q, leaf, term, &m) : gpuir__prefix_make(e, q, leaf, term, &m);
+    status = together ? gpuir__phrase_make(e, q, leaf, term, &m) : gpuir__prefix_make(e, q, leaf, term, &m);
     if (!status && !m.n) return GPUIR_OK;
     if (!status) status = gpuir__made_close(e, &m, &e->cursors[e->ncursors].list);
   }
@@ -974,11 +994,12 @@ static int gpuir__terms_open(gpuir__engine *e, const gpuir_query *q, size_t leaf
   int status;
   if (!q->nphrases && !q->nprefixes) return gpuir__engine_open(e, q, leaf, npositive);
   status = gpuir__phrases_turn(e, q, leaf);
-  *npositive = 0;
+  *npositive = e->rare.optional = 0;
   for (i = 0; i < q->n && !status; i++) {
     const unsigned before = e->ncursors;
     status = gpuir__term_open(e, q, leaf, i);
     *npositive += e->ncursors > before && !q->terms[i].negated;
+    e->rare.optional += e->ncursors > before && q->terms[i].optional;
   }
   return status;
 }
@@ -1017,7 +1038,9 @@ static int gpuir__phrases_open(gpuir__phrases *p, gpuir__engine *e, const gpuir_
 /* Returns 1 if a query in a mode is one for gpuir__eval_phrases: it has phrases, and all of its terms are required. */
 GPUIR__NOINLINE int gpuir__phrases_are_required(const gpuir__engine *e, const gpuir_query *q, int mode) {
   unsigned i;
-  if (!q->nphrases || e->evaluator == GPUIR_EVAL_EXHAUSTIVE || (mode == GPUIR_OR && q->npositive > 1)) return 0;
+  if (!q->nphrases || e->evaluator == GPUIR_EVAL_EXHAUSTIVE || (mode == GPUIR_OR && q->npositive > 1) ||
+      q->nrequired < q->npositive)
+    return 0;
   for (i = 0; i < q->npositive; i++)
     if (q->terms[i].kind == GPUIR__PHRASE) return 1;
   return 0;

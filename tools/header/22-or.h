@@ -608,5 +608,5 @@ static int gpuir__or_is_joint(const gpuir__engine *e, const gpuir_query *q) {
   if (e->prepared) return 0;
 #endif
   return e->ix->nleaves > 1 && !e->rare.share && e->evaluator != GPUIR_EVAL_EXHAUSTIVE && !q->nphrases &&
-      !q->nprefixes && q->npositive > q->nunknown + 1 && e->ix->nleaves <= GPUIR__JOINT_LISTS / q->n;
+      !q->nprefixes && q->nknown > 1 && e->ix->nleaves <= GPUIR__JOINT_LISTS / q->n;
 }

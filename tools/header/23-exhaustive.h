@@ -72,35 +72,36 @@ static const gpuir__collect gpuir__collect_dense_of_level[3] = {
 typedef struct gpuir__exhaustive {
   gpuir__engine *e;
   gpuir__tile tile;
-  unsigned n; /* lists */
+  unsigned n, required; /* lists; those that AND asks for, which come first */
   uint32_t next[GPUIR_MAX_TERMS]; /* [list] its next docID, or GPUIR_END */
-  uint8_t *matched; /* AND: [document of the tile] how many lists hold it; otherwise NULL */
+  uint8_t *matched; /* AND: [document of the tile] how many required lists hold it; otherwise NULL */
   int dense; /* OR of so many postings that each line of lengths is prefetched, and each accumulator is looked at */
 } gpuir__exhaustive;
 
 /* A query is dense if it has a posting in so many documents: as many as there are lengths in a cache line. */
 #define GPUIR__DENSE 16u
 
-/* Keeps, for AND, those of n candidates, which any list holds, that every list holds. */
+/* Keeps, for AND, those of n candidates, which any list holds, that every required list holds. */
 static uint32_t gpuir__exhaustive_join(gpuir__exhaustive *x, uint32_t n) {
   uint32_t *candidates = x->tile.candidates, *sums = x->tile.sums, mask = (1u << x->tile.shift) - 1, kept = 0, i;
   for (i = 0; i < n; i++) {
     uint32_t doc = candidates[i], at = doc & mask;
     candidates[kept] = doc;
     sums[kept] = sums[i];
-    kept += x->matched[at] == x->n;
+    kept += x->matched[at] == x->required;
     x->matched[at] = 0;
   }
   return kept;
 }
 
 /* Adds the contributions of n postings to their documents' accumulators. */
-static void gpuir__exhaustive_add(gpuir__exhaustive *x, const uint32_t *docs, const uint32_t *values, uint32_t n) {
+static void gpuir__exhaustive_add(gpuir__exhaustive *x, int required, const uint32_t *docs, const uint32_t *values,
+    uint32_t n) {
   uint32_t *scores = x->tile.scores, mask = (1u << x->tile.shift) - 1, i;
   if (x->dense)
     for (i = 0; i < n; i++) scores[docs[i] & mask] += values[i];
   else gpuir__tile_add(&x->tile, docs, values, n);
-  for (i = 0; x->matched && i < n; i++) x->matched[docs[i] & mask]++;
+  for (i = 0; x->matched && required && i < n; i++) x->matched[docs[i] & mask]++;
 }
 
 /* Decodes and scores a block; returns its first docID. */
@@ -119,7 +120,8 @@ static uint32_t gpuir__exhaustive_block(gpuir__exhaustive *x, gpuir__cursor *c, 
 static uint32_t gpuir__exhaustive_list(gpuir__exhaustive *x, gpuir__cursor *c, uint32_t high) {
   for (;;) {
     uint32_t to = c->docs[c->n - 1] <= high ? c->n : gpuir__lower_bound(c->docs, c->pos, c->n, high + 1);
-    gpuir__exhaustive_add(x, c->docs + c->pos, c->values + c->pos, to - c->pos);
+    gpuir__exhaustive_add(x, (size_t)(c - x->e->cursors) < x->required, c->docs + c->pos, c->values + c->pos,
+        to - c->pos);
     c->pos = to;
     if (to < c->n) return c->docs[to];
     if (c->block + 1 >= c->list.nblocks || gpuir__engine_worked(x->e, 1)) return GPUIR_END;
@@ -164,6 +166,7 @@ static int gpuir__exhaustive_prepare(gpuir__exhaustive *x, gpuir__engine *e, uns
   if (status) return status;
   x->e = e;
   x->n = npositive;
+  x->required = npositive - e->rare.optional;
   x->matched = all ? (uint8_t *)(void *)gpuir__carve(e, size / 4) : NULL;
   if (x->matched) memset(x->matched, 0, size);
   for (i = 0; i < npositive; i++) postings += e->cursors[i].list.df;

@@ -5,7 +5,7 @@
  * The public functions that search: which evaluator serves which mode, a batch's queries shared out to threads, or
  * handed to a backend such as gpuir_cuda.cu; explanations of one document's score; the cursor that users step.
  *
- * Uses      [03-codecs], [09-postings], [09b-positions], [10-encoder], [11-analysis], [12-writer], [13-reader],
+ * Uses      [03-codecs], [09-postings], [09b-positions], [10-encoder], [11c-analyzers], [12-writer], [13-reader],
  *           [13b-snapshot], [14-inversion], [15-merge], [15b-builder], [16-query], [17-topk], [18-lookup],
  *           [19-methods], [20-engine], [21-and], [21b-phrases], [22-or], [23-exhaustive].
  * Start at  gpuir_search, gpuir_search_batch; gpuir__engine_mode (which evaluator serves which mode).
@@ -27,12 +27,12 @@ static int gpuir__engine_hits(gpuir__engine *e, gpuir_hit *hits, size_t *n) {
   return GPUIR_OK;
 }
 
-/* Returns 1 if a query all of whose words are required has one that the leaf lacks: it need not be turned to. */
+/* Returns 1 if a query that is not an OR has a required word that the leaf lacks: it need not be turned to. */
 static int gpuir__leaf_lacks(const gpuir__engine *e, const gpuir_query *q, size_t leaf, int mode) {
   unsigned i;
   if (mode == GPUIR_OR || q->nphrases || q->nprefixes || e->ix->nleaves == 1) return 0;
-  for (i = 0; i < q->npositive && gpuir__query_record(q, leaf, i)->df; i++) {}
-  return i < q->npositive;
+  for (i = 0; i < q->nrequired && gpuir__query_record(q, leaf, i)->df; i++) {}
+  return i < q->nrequired;
 }
 
 /* Returns 1 if a leaf is to be turned to, and finds the one behind it. */
@@ -52,11 +52,12 @@ static int gpuir__engine_leaf(gpuir__engine *e, const gpuir_query *q, size_t lea
   if (!gpuir__leaf_begin(e, q, leaf, mode)) return GPUIR_OK;
   if (gpuir__phrases_are_required(e, q, mode)) return gpuir__eval_phrases(e, q, leaf, NULL);
   status = gpuir__terms_open(e, q, leaf, &npositive);
-  if (status || !npositive || (mode == GPUIR_AND && npositive < q->npositive)) return status;
+  if (status || !npositive || (mode == GPUIR_AND && npositive - e->rare.optional < q->nrequired)) return status;
 #ifndef GPUIR_NO_LAB
   if (e->evaluator == GPUIR_EVAL_EXHAUSTIVE) return gpuir__eval_exhaustive(e, npositive, mode == GPUIR_AND);
 #endif
   if (e->ncursors == 1 && !e->top.n) (void)gpuir__engine_top(e, k, gpuir__stored_seed(&e->cursors[0], q, k));
+  if (mode == GPUIR_OR) e->rare.optional = 0;
   if (mode == GPUIR_AND || npositive == 1) return gpuir__eval_and(e, npositive, NULL);
   return gpuir__eval_or(e, q, npositive, k);
 }
@@ -159,7 +160,7 @@ static int gpuir__engine_mode(gpuir__engine *e, const gpuir_query *q, int mode, 
   size_t leaf;
   int status;
   *n = 0;
-  if (q->nunknown == q->npositive || (mode == GPUIR_AND && q->nunknown)) return GPUIR_OK;
+  if (!q->nknown || (mode == GPUIR_AND && q->nunknown)) return GPUIR_OK;
   gpuir__engine_announce(e, q);
   status = gpuir__engine_top(e, k, 0);
   if (status) return gpuir__engine_fail(e, status, "out of memory");
@@ -229,9 +230,10 @@ static int gpuir__engine_count_leaf(gpuir__engine *e, const gpuir_query *q, size
   if (gpuir__phrases_are_required(e, q, q->mode == GPUIR_OR ? GPUIR_OR : GPUIR_AND))
     return gpuir__eval_phrases(e, q, leaf, matches);
   status = gpuir__terms_open(e, q, leaf, &npositive);
-  if (status || !npositive || (q->mode != GPUIR_OR && npositive < q->npositive)) return status;
+  if (status || !npositive || (q->mode != GPUIR_OR && npositive - e->rare.optional < q->nrequired)) return status;
+  if (q->mode == GPUIR_OR) e->rare.optional = 0;
   if (q->mode == GPUIR_OR && npositive > 1) return gpuir__count_windows(e, npositive, 0, matches);
-  if (gpuir__count_is_dense(e, npositive)) return gpuir__count_windows(e, npositive, 1, matches);
+  if (!e->rare.optional && gpuir__count_is_dense(e, npositive)) return gpuir__count_windows(e, npositive, 1, matches);
   return gpuir__eval_and(e, npositive, matches);
 }
 
@@ -735,9 +737,9 @@ static void gpuir__explain_plan(const gpuir__engine *e, const gpuir_query *q, un
     size_t cap) {
   unsigned order[GPUIR_MAX_TERMS];
   const char *simd = gpuir_simd_name(e->ix->simd);
-  if (!npositive || (q->mode == GPUIR_AND && npositive < q->npositive)) {
+  if (!npositive || (q->mode == GPUIR_AND && npositive - e->rare.optional < q->nrequired)) {
     (void)snprintf(plan, cap, "nothing to do: %s",
-        q->nunknown == q->npositive               ? "no known term"
+        !q->nknown                                ? "no known term"
             : q->mode == GPUIR_AND && q->nunknown ? "AND with a term that no document holds"
                                                   : "the document's segment lacks a term");
     return;
@@ -755,7 +757,7 @@ static void gpuir__explain_plan(const gpuir__engine *e, const gpuir_query *q, un
 
 /* Explains what each term adds to document `docid`, whose leaf is open; returns 1 if the document matches. */
 static int gpuir__explain_terms(gpuir__engine *e, const gpuir_query *q, uint32_t docid, gpuir_explanation *x) {
-  unsigned i, matched = 0, excluded = 0;
+  unsigned i, matched = 0, required = 0, excluded = 0;
   x->nterms = q->n;
   for (i = 0; i < q->n; i++) {
     const gpuir__query_term *t = &q->terms[i];
@@ -765,9 +767,10 @@ static int gpuir__explain_terms(gpuir__engine *e, const gpuir_query *q, uint32_t
     o->term = gpuir__query_term_name(q, t, &o->term_len);
     o->q = t->q;
     o->negated = t->negated;
-    o->tokens = t->kind == GPUIR__PHRASE ? t->tokens : 1;
+    o->tokens = t->tokens ? t->tokens : 1;
+    o->optional = t->optional;
     o->members = t->members;
-    o->df = t->kind == GPUIR__PHRASE ? 0 : t->df;
+    o->df = t->tokens ? 0 : t->df;
     o->idf = t->idf;
     o->weight = t->weight;
     o->norm = gpuir__norm_of(q->norm.a, q->norm.b, x->length);
@@ -781,9 +784,10 @@ static int gpuir__explain_terms(gpuir__engine *e, const gpuir_query *q, uint32_t
       o->contribution = gpuir__contribution(t->weight, o->tf, o->norm);
       x->score += t->q * o->contribution;
       matched++;
+      required += i < q->nrequired;
     }
   }
-  return !excluded && (q->mode == GPUIR_OR ? matched > 0 : matched == q->npositive);
+  return !excluded && (q->mode == GPUIR_OR ? matched > 0 : required == q->nrequired);
 }
 
 GPUIR__COLD GPUIR_API int gpuir_explain(gpuir_searcher *s, const gpuir_query *q, uint32_t docid, gpuir_explanation *x) {

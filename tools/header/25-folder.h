@@ -18,7 +18,7 @@
  * A reader takes no lock: if a segment of the manifest has gone, or is another one, the writer has replaced the
  * manifest meanwhile.
  *
- * Uses      [03-codecs] (variable bytes), [11-analysis], [12-writer], [13-reader], [13b-snapshot], [24-execution].
+ * Uses      [03-codecs] (variable bytes), [11c-analyzers], [12-writer], [13-reader], [13b-snapshot], [24-execution].
  * Start at  gpuir__manifest_parse, gpuir__folder_open, gpuir_open.
  * Tests     tests/unit/25_folder.c
  * ======*/

@@ -14,7 +14,7 @@
  * The most valuable window becomes a passage, the earliest and shortest of equal ones; it grows to its paragraph; and
  * so on, until all terms of the text are shown or the budget is spent. All of this is in integers: the same everywhere.
  *
- * Uses      [11-analysis], [13b-snapshot], [16-query].
+ * Uses      [11-analysis], [11c-analyzers], [13b-snapshot], [16-query].
  * Start at  gpuir_passages.
  * Tests     tests/unit/28_passages.c
  * ======*/

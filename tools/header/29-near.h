@@ -211,7 +211,7 @@ static int gpuir__member_unknown(const gpuir_query *q, unsigned member) {
 GPUIR_API int gpuir_query_unknown(const gpuir_query *q, size_t i, const char **term, size_t *len) {
   unsigned t, m;
   if (!q || !term || !len) return GPUIR_E_ARGUMENT;
-  for (t = 0; t < q->npositive; t++) {
+  for (t = 0; t < q->nrequired; t++) {
     if (q->terms[t].df || q->terms[t].kind == GPUIR__PHRASE || i--) continue;
     *term = gpuir__query_term_name(q, &q->terms[t], len);
     return GPUIR_OK;
