@@ -5885,7 +5885,7 @@ static inline const gpuir__codec_kernels *gpuir__codec_kernels_at(int level) {
 #define GPUIR__FREQ_ROWS(ROW) GPUIR__ENGINE_FREQS(ROW)
 #endif
 
-#define GPUIR__ONE(name, id, docids, unit, parameter, mode, cost, functions) +1
+#define GPUIR__ONE(name, id, docids, unit, parameter, mode, cost, functions) +1 /* NOLINT: a sum is made of these */
 #define GPUIR__DOCID_CODECS ((size_t)(0 GPUIR__DOCID_ROWS(GPUIR__ONE)))
 #define GPUIR__FREQ_CODECS ((size_t)(0 GPUIR__FREQ_ROWS(GPUIR__ONE)))
 

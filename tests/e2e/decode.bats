@@ -164,19 +164,20 @@ END
 
 @test "'*' behind a typographer's mark is no prefix" {
   needs_unicode
-  echo dog >1
-  echo dogma >2
-  gpuir index -q 1 2 -o g.gpuir
+  echo dog >a1
+  echo dogma >a2
+  gpuir index -q a1 a2 -o g.gpuir
   prints 2 gpuir count -m or g.gpuir 'dog*'
   for mark in ')' '!' '”' '…' '—' '。' '€' $'\u00a0' '🐕'; do prints 1 gpuir count -m or g.gpuir "dog$mark*"; done
   prints 0 gpuir count -m or g.gpuir 'dogé*'
 }
 
 @test "a word that no document has is told of once, and not for a phrase that is unwanted" {
-  echo dog >1
-  echo dogma >2
-  gpuir index -q --analyzer ascii --positions 1 2 -o p.gpuir
+  echo dog >a1
+  echo dogma >a2
+  gpuir index -q --analyzer ascii --positions a1 a2 -o p.gpuir
   run --separate-stderr gpuir query p.gpuir 'zzq "zzq dog"'
+  # shellcheck disable=SC2154 # stderr is set by run
   [ "$stderr" = "gpuir: no document has 'zzq'" ]
   run --separate-stderr gpuir query p.gpuir 'dog dogma -"zza zzb"'
   [[ $stderr != *zz* ]]
@@ -227,6 +228,7 @@ END
     gpuir index -q $f.txt -o x.gpuir
     gpuir index -q --lines $f.txt -o l.gpuir
     prints "$f.txt:2:zwei café" gpuir query --grep x.gpuir café
+    # shellcheck disable=SC1111 # these quotes are text
     prints "$f.txt:3:drei „Wort“" gpuir query --grep l.gpuir Wort
     prints "$f.txt:1:eins" gpuir query --grep l.gpuir eins
     [ $f = u16be ] || prints "$f.txt:1-3"$'\neins\nzwei café\ndrei „Wort“' gpuir query --passages x.gpuir eins Wort

@@ -408,8 +408,9 @@ static int to_utf8(text_encoding form, decoded *d) {
   if (form == ENCODING_UTF8) return 0;
   if (form >= ENCODING_COUNT) return ENOTSUP;
   memset(&text, 0, sizeof text);
+  if (!bytes_room(&text, 1)) return ENOMEM; /* a text of no bytes is one too */
   (void)encoding_decode(form, d->text, d->len, 1, &text);
-  if (text.failed || !bytes_room(&text, 1)) {
+  if (text.failed) {
     bytes_free(&text);
     return ENOMEM;
   }

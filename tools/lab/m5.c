@@ -291,7 +291,7 @@ static size_t grow(m5_tree *t, const examples *e, size_t from, size_t n, double 
 
 m5_tree *m5_grow(const m5_desc *desc, const double *x, const double *y, size_t n) {
   m5_tree *t = (m5_tree *)calloc(1, sizeof *t);
-  examples e = {x, y, (size_t *)malloc((n ? n : 1) * sizeof *e.rows)};
+  examples e = {x, y, (size_t *)calloc(n ? n : 1, sizeof *e.rows)};
   double error;
   size_t root = SIZE_MAX;
   if (t && e.rows && n && desc->features && desc->features <= M5_FEATURES) {

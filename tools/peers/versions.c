@@ -139,10 +139,11 @@ static int by_time(const void *x, const void *y) {
 
 /* Prints the median and the 99th percentile of both versions' least times, in microseconds. Sorts them. */
 static void print_percentiles(size_t n) {
+  const size_t half = n / 2, most = n * 99 / 100;
   unsigned v;
   for (v = 0; v < 2; v++) {
     qsort(least[v], n, sizeof **least, by_time);
-    (void)printf("\t%.2f\t%.2f", (double)least[v][n / 2] / 1e3, (double)least[v][n * 99 / 100] / 1e3);
+    (void)printf("\t%.2f\t%.2f", (double)least[v][half] / 1e3, (double)least[v][most] / 1e3);
   }
 }
 
