@@ -121,10 +121,9 @@ SHARED  = $(patsubst -g,-g1,$(patsubst -O3,-O2,$(CFLAGS)))
 
 # ---- targets -----------------------------------------------------------------------------------------------------
 
-.PHONY: header join split dev help all commands demo check test test-long test-programs unit-tests fuzzers compile-cuda bench install \
-        install-strip uninstall format lint sanitize fuzz coverage clean synth figures report gpu test-gpu \
-        sanitize-gpu bench-gpu mpi \
-        FORCE
+.PHONY: header join split dev help all commands demo check test test-long test-programs unit-tests fuzzers \
+        compile-cuda bench install install-strip uninstall format lint sanitize fuzz coverage clean synth figures \
+        report gpu test-gpu sanitize-gpu bench-gpu mpi FORCE
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := all
 
@@ -141,8 +140,8 @@ help:
 	@echo 'make figures    draw charts, judge claims and copy the figures of the READMEs from the logs again'
 	@echo 'make report     write build/report.html: the papers and what was measured'
 	@echo 'make install    to $$(DESTDIR)$$(PREFIX); install-strip without symbols; uninstall removes the same files'
-	@echo 'make header     gpuir.h from tools/header, gpuir_cuda.cu from tools/cuda, as each make does first; join: whatever'
-	@echo '                they hold; split: what was edited in them goes to the rooms'
+	@echo 'make header     gpuir.h from tools/header, gpuir_cuda.cu from tools/cuda, as each make does first;'
+	@echo '                join: whatever they hold; split: what was edited in them goes to the rooms'
 	@echo 'make format     lay out the sources with clang-format'
 	@echo 'make lint       clang-format, clang-tidy, shellcheck and mandoc find nothing'
 	@echo 'make sanitize   the tests under ASan + UBSan and under TSan, some under valgrind'
@@ -215,8 +214,8 @@ synth: $(B)/synth
 
 # ---- library -----------------------------------------------------------------------------------------------------
 
-# Holds the compiler and its flags: when they change, everything is built anew. All that is compiled waits for it, and so
-# for the header.
+# Holds the compiler and its flags: when they change, everything is built anew. All that is compiled waits for it, and
+# so for the header.
 $(B)/flags: FORCE | $(B)/include/gpuir.h
 	@mkdir -p $(@D)
 	@echo '$(CC) $(CXX) $(WARNINGS) $(CPPFLAGS) $(DEFINES) $(CFLAGS) $(CXXFLAGS) $(LDFLAGS)' | cmp -s - $@ || \
@@ -361,7 +360,8 @@ mpi: $(if $(HAVE_MPI),$(B)/gpuir-mpi) $(B)/scale
 
 $(B)/gpuir-mpi: $(MPI_OBJECTS) $(GPU_LAB) $(NEEDS_LIBRARY)
 	$(call say,LD,$@)
-	$(Q)OMPI_CC='$(CC)' $(MPICC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LINK_LIBRARY) $(if $(WITH_GPU),$(CUDA_LIBS)) $(TOOL_LIBS)
+	$(Q)OMPI_CC='$(CC)' $(MPICC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LINK_LIBRARY) \
+	  $(if $(WITH_GPU),$(CUDA_LIBS)) $(TOOL_LIBS)
 
 # Simulates a service of many shards; it needs neither MPI nor the library.
 $(B)/scale: tools/mpi/scale.c $(B)/flags
@@ -376,7 +376,8 @@ $(B)/obj/tools/mpi/%.o: tools/mpi/%.c $(B)/flags $(B)/gpu
 
 $(B)/gpuirfs: $(FUSE_OBJECTS) $(GPU_ENGINE) $(NEEDS_LIBRARY)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LINK_LIBRARY) $(FUSE_LIBS) $(if $(WITH_GPU),$(CUDA_LIBS)) $(LIBS)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LINK_LIBRARY) $(FUSE_LIBS) \
+	  $(if $(WITH_GPU),$(CUDA_LIBS)) $(LIBS)
 
 # gpuirfs with a device that a processor stands for.
 $(B)/tests/gpuirfs_standin: $(wildcard fuse/*.[ch]) tests/support/standin.c \
@@ -594,9 +595,9 @@ coverage:
 	$(Q)lcov --summary $(B)/coverage/gpuir.info 2>&1 | sed -n 's/.*lines\.*: */gpuir.h: lines covered: /p'
 
 clean:
-	$(Q)rm -rf $(addprefix $(B)/,flags gpu commit include rooms dev obj private tests examples fuzz cuda demo lab asan tsan valgrind \
-	  coverage gpuir gpuirfs gpuir-mpi scale gpuir_cuda.o gpuir_cuda_seam.o gpuir_lab.o gpuir.pc libgpuir.* bench.gpuir \
-	  bench.tsv)
+	$(Q)rm -rf $(addprefix $(B)/,flags gpu commit include rooms dev obj private tests examples fuzz cuda demo lab asan \
+	  tsan valgrind coverage gpuir gpuirfs gpuir-mpi scale gpuir_cuda.o gpuir_cuda_seam.o gpuir_lab.o gpuir.pc libgpuir.* \
+	  bench.gpuir bench.tsv)
 
--include $(wildcard $(B)/*.d $(B)/rooms/*.d $(B)/private/*.d $(B)/obj/*/*.d $(B)/obj/*/*/*.d $(B)/tests/*/*.d $(B)/examples/*.d \
-  $(B)/fuzz/*.d $(B)/asan/tests/*/*.d)
+-include $(wildcard $(B)/*.d $(B)/rooms/*.d $(B)/private/*.d $(B)/obj/*/*.d $(B)/obj/*/*/*.d $(B)/tests/*/*.d \
+  $(B)/examples/*.d $(B)/fuzz/*.d $(B)/asan/tests/*/*.d)
