@@ -266,6 +266,7 @@ static const char help_terms[] =
     "Prints df, cf, idf, codecs, bytes and the term itself, for each TERM (as it stands in the\n"
     "index) or for all terms, below a line that names these columns.\n"
     "\n"
+    "  --all              also what the analyzer 'text' makes beside words, such as pairs of neighbours\n"
     "  --prefix P         only terms that begin with P\n"
     "  --sort KEY         term (default), or df or cf, the largest first\n"
     "  --limit N          at most N terms\n"

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { O_TSV = 2, O_JSON, O_PREFIX, O_SORT, O_LIMIT };
+enum { O_TSV = 2, O_JSON, O_PREFIX, O_SORT, O_LIMIT, O_ALL };
 enum { SORT_TERM, SORT_DF, SORT_CF };
 
 /* An index whose terms are shown. */
@@ -18,6 +18,7 @@ typedef struct lexicon {
   uint64_t documents;
   size_t segments;
   int merged; /* one segment without deletions, whose ids are the index's */
+  int all; /* also those that the analyzer makes beside words are listed */
 } lexicon;
 
 /* ---- printing ---- */
@@ -132,7 +133,9 @@ static int walk_start(walk *w, const lexicon *x, const char *prefix) {
     int r = gpuir_index_get_info(p->segment, &info);
     if (r) return cli_fail(x->path, r, NULL);
     p->id = prefix ? gpuir_term_lower_bound(p->segment, prefix, strlen(prefix)) : 0;
-    p->end = prefix ? prefix_end(p->segment, prefix, info.terms) : info.terms;
+    const uint64_t shown = info.terms - (x->all ? 0 : info.private_terms);
+    p->end = prefix ? prefix_end(p->segment, prefix, info.terms) : shown;
+    if (p->end > shown && !(prefix && (unsigned char)*prefix == 0xff)) p->end = shown;
     code = walk_read(w, p);
   }
   return code;
@@ -271,17 +274,18 @@ static int named_terms(const lexicon *x, char **names, int n, int form) {
 }
 
 int cli_terms(int argc, char **argv) {
-  static const cli_option options[] = {{O_PREFIX, "prefix", 0, 1}, {O_SORT, "sort", 0, 1}, {O_LIMIT, "limit", 0, 1},
-      {O_TSV, "tsv", 0, 0}, {O_JSON, "json", 0, 0}, {0, NULL, 0, 0}};
+  static const cli_option options[] = {{O_ALL, "all", 0, 0}, {O_PREFIX, "prefix", 0, 1}, {O_SORT, "sort", 0, 1},
+      {O_LIMIT, "limit", 0, 1}, {O_TSV, "tsv", 0, 0}, {O_JSON, "json", 0, 0}, {0, NULL, 0, 0}};
   cli_args a;
   gpuir_index_info info;
-  int opt, bad = 0, sort = SORT_TERM, form = FORM_HUMAN, has_sort = 0, code;
+  int opt, bad = 0, sort = SORT_TERM, form = FORM_HUMAN, has_sort = 0, all = 0, code;
   uint64_t limit = UINT64_MAX;
   const char *prefix = NULL;
   cli_args_start(&a, "terms", options, argc, argv);
   while (!bad && (opt = cli_next(&a)) != CLI_END) {
     switch (opt) {
     case CLI_HELP: cli_args_free(&a); return cli_help("terms");
+    case O_ALL: all = 1; break;
     case O_PREFIX: prefix = a.value; break;
     case O_SORT: bad = cli_choice(&a, "term|df|cf", &sort), has_sort = 1; break;
     case O_LIMIT: bad = cli_unsigned(&a, 0, UINT64_MAX, &limit), has_sort = 1; break;
@@ -292,8 +296,8 @@ int cli_terms(int argc, char **argv) {
   }
   code = bad ? CLI_USAGE : CLI_OK;
   if (!code && !a.noperands) code = cli_misuse("terms", "INDEX is missing");
-  if (!code && a.noperands > 1 && (prefix || has_sort))
-    code = cli_misuse("terms", "--prefix, --sort and --limit list terms: they do not go with a TERM");
+  if (!code && a.noperands > 1 && (prefix || has_sort || all))
+    code = cli_misuse("terms", "--all, --prefix, --sort and --limit list terms: they do not go with a TERM");
   if (!code) {
     lexicon x;
     gpuir_index *index = cli_open(a.operands[0]);
@@ -303,6 +307,7 @@ int cli_terms(int argc, char **argv) {
     if (index && !r) {
       x.path = a.operands[0];
       x.index = index;
+      x.all = all;
       x.documents = info.documents;
       x.segments = (size_t)info.segments;
       x.merged = info.segments == 1 && info.docids == info.documents;

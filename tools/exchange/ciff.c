@@ -379,14 +379,17 @@ static void put_text(ex_out *o, unsigned field, const char *s, size_t n) {
   o->not_utf8 += !cli_is_utf8(s, n);
 }
 
+/* Returns how many lists are written: those of words. Others know nothing of what the analyzer makes beside them. */
+static uint64_t nlists(const gpuir_index_info *info) { return info->terms - info->private_terms; }
+
 static void write_header(ex_out *o, const gpuir_index_info *info) {
   size_t description = strlen(info->description), n;
   size_t order = strcmp(info->order, "unknown") ? strlen(info->order) : 0;
   uint8_t head[10], body[96], *p = body;
   p = put_number(p, 1, 1);
-  p = put_number(p, 2, info->terms);
+  p = put_number(p, 2, nlists(info));
   p = put_number(p, 3, info->documents);
-  p = put_number(p, 4, info->terms);
+  p = put_number(p, 4, nlists(info));
   p = put_number(p, 5, info->documents);
   p = put_number(p, 6, info->tokens);
   if (info->average_length > 0) {
@@ -437,7 +440,7 @@ static int write_lists(const gpuir_index *index, const char *name, const gpuir_i
   ex_postings list;
   int status = 0;
   memset(&list, 0, sizeof list);
-  for (uint64_t id = 0; id < info->terms && !status; id++) {
+  for (uint64_t id = 0; id < nlists(info) && !status; id++) {
     gpuir_term_info t;
     status = ex_read_list(index, name, id, &list, &t, err);
     for (uint32_t i = 0; i < list.df && !status; i++) status = too_large(name, "a tf", list.tfs[i], err);
@@ -477,7 +480,7 @@ static int ciff_write(const gpuir_index *index, const char *name, ex_out *out, e
   int status = gpuir_index_get_info(index, &info);
   if (status) return ex_fail(err, status, name, "no statistics");
   status = too_large(name, "the number of documents", info.documents, err);
-  if (!status) status = too_large(name, "the number of terms", info.terms, err);
+  if (!status) status = too_large(name, "the number of terms", nlists(&info), err);
   if (status) return status;
   write_header(out, &info);
   status = write_lists(index, name, &info, out, err);

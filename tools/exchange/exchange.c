@@ -127,7 +127,9 @@ static void report_export(const ex_format *format, const gpuir_index *index, con
   gpuir_index_info info;
   if (gpuir_index_get_info(index, &info)) return;
   cli_error("%s: %s, %s, %s, %s", path, format->name, cli_counted(info.documents, "document", "documents", documents),
-      cli_counted(info.terms, "term", "terms", terms), cli_counted(info.postings, "posting", "postings", postings));
+      cli_counted(info.terms - info.private_terms, "term", "terms", terms),
+      info.private_terms ? "without those of pairs and spellings"
+                         : cli_counted(info.postings, "posting", "postings", postings));
 }
 
 static int run_export(const ex_format *format, const char *name, const char *path, int quiet) {

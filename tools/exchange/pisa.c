@@ -241,7 +241,7 @@ static int pisa_write(const gpuir_index *index, const char *name, ex_out *out, e
   if (status) return ex_fail(err, status, name, "no statistics");
   memset(&list, 0, sizeof list);
   status = write_names(index, name, info.documents, out, err);
-  for (uint64_t id = 0; id < info.terms && !status; id++) {
+  for (uint64_t id = 0; id < info.terms - info.private_terms && !status; id++) {
     gpuir_term_info t;
     status = ex_read_list(index, name, id, &list, &t, err);
     if (!status) status = put_line(&out[TERMS], name, "term", id, t.term, t.term_len, err);

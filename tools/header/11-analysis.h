@@ -100,6 +100,7 @@ typedef struct gpuir__analyzer {
   gpuir__tokenizer own;
   void *wording; /* what the analyzer `text` keeps, see [11a-text]; NULL: it is another */
   int no_fold; /* that one keeps marks */
+  int open_end; /* that one takes the last segment as the beginning of a word: neither stopped nor stemmed */
   int collecting; /* stop words, which are neither stemmed nor folded */
   gpuir__stops stops;
   uint64_t seed; /* of the hash of words */

@@ -614,13 +614,18 @@ static void gpuir__text_join(gpuir__wording *w, int letters) {
   w->joined_len += l->len;
 }
 
+/* Says whether a segment is the beginning of a word. */
+static int gpuir__text_is_open(const gpuir__analyzer *an, const gpuir__letters *l) {
+  return an->open_end && l->end == gpuir__wording_of(an)->len;
+}
+
 /* Writes the term, the variant and the exact spelling of the segment in progress. */
 static int gpuir__text_forms(gpuir__analyzer *an, gpuir__text_segment *p) {
   const gpuir__letters *l = gpuir__wording_of(an)->now;
-  const char *stem;
+  const char *stem = l->seg;
   gpuir__form folded;
-  size_t n;
-  int status = gpuir__text_stem(an, l->seg, l->len, &stem, &n);
+  size_t n = l->len;
+  int status = gpuir__text_is_open(an, l) ? GPUIR_OK : gpuir__text_stem(an, l->seg, l->len, &stem, &n);
   p->variant.len = p->exact.len = p->term.len = 0;
   if (status) return status;
   gpuir__fold(an, stem, n, &p->term);
@@ -661,7 +666,7 @@ static int gpuir__text_add(gpuir__analyzer *an, int letters) {
   p->at = l->at;
   p->end = l->end;
   p->letters = letters;
-  p->stopped = gpuir__text_stops(an, l->seg, l->len);
+  p->stopped = !gpuir__text_is_open(an, l) && gpuir__text_stops(an, l->seg, l->len);
   gpuir__text_join(w, letters);
   if (!w->n++) w->at = l->at;
   w->state = GPUIR__W_SEGMENT;

@@ -110,6 +110,9 @@ static const char *gpuir__analyzer_revision(const char *spec) {
   return !strncmp(spec, "ascii", 5) && (!spec[5] || spec[5] == ' ') ? "2" : "1";
 }
 
+/* Says whether a specification names the analyzer `text`. */
+static int gpuir__spec_is_text(const char *spec) { return !strncmp(spec, "text", 4) && (!spec[4] || spec[4] == ' '); }
+
 #ifdef GPUIR_WITH_UTF8PROC
 static int gpuir__analyzer_make_wording(gpuir__analyzer *an) {
   an->wording = gpuir__alloc_zero(&an->a, sizeof(gpuir__wording));
@@ -274,9 +277,16 @@ GPUIR__COLD static int gpuir__analyzer_create(const gpuir_allocator *allocator, 
   return GPUIR_OK;
 }
 
-/* Emits the stem of a folded word, where terms are stems. */
+/* Emits the term of a folded word, where terms are stems. */
 static int gpuir__analyzer_stem(gpuir__analyzer *an, const char *word, size_t len, gpuir_place_fn emit, void *sink) {
 #ifdef GPUIR_WITH_STEMMER
+#ifdef GPUIR_WITH_UTF8PROC
+  if (an->stemmer && an->kind == GPUIR__TEXT) {
+    gpuir__form form;
+    const int status = gpuir__text_term(an, word, len, &form);
+    return status || !form.len ? status : emit(sink, form.bytes, form.len, 1);
+  }
+#endif
   an->emit = emit;
   an->sink = sink;
   an->advance = 1;

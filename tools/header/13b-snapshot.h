@@ -440,11 +440,17 @@ GPUIR_API int gpuir_doc_get(const gpuir_index *ix, uint32_t docid, gpuir_doc *do
   return gpuir__segment_doc(leaf->seg, docid, doc);
 }
 
+/* Returns how many terms of a segment the analyzer made beside words. */
+static uint64_t gpuir__segment_private(const gpuir__segment *seg) {
+  return gpuir__spec_is_text(seg->meta.analyzer) ? seg->stat.terms - gpuir__term_lower_bound(seg, "\xff", 1) : 0;
+}
+
 /* Adds what a segment holds. */
 static void gpuir__info_add(gpuir_index_info *info, const gpuir__segment *seg) {
   uint64_t sums[GPUIR__G_COUNT];
   gpuir__section_sums(seg, sums);
   info->terms += seg->stat.terms;
+  info->private_terms += gpuir__segment_private(seg);
   info->postings += seg->stat.postings;
   info->file_bytes += seg->size;
   info->docids_bytes += sums[GPUIR__G_DOCIDS];

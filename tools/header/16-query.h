@@ -57,6 +57,7 @@ typedef struct gpuir__query_phrases {
 typedef struct gpuir__choice {
   uint32_t at; /* of its bytes */
   uint32_t q, df; /* as those of a term */
+  uint32_t name, name_len;
   uint8_t len, kept;
 } gpuir__choice;
 
@@ -127,7 +128,7 @@ typedef struct gpuir__word {
   int negated;
   unsigned tokens; /* so far */
   uint64_t dropped; /* by the analyzer, when the last token came */
-  size_t end; /* where in the text the last token ends, where that is asked for */
+  size_t at, end; /* where in the text the token stands that is added; of gpuir__token_end the last one's end */
   uint8_t len; /* of a prefix the last token, of a phrase the first, which wait for the next one */
   char text[GPUIR_MAX_TERM];
 } gpuir__word;
@@ -173,24 +174,28 @@ static void gpuir__query_term_make(gpuir__query_term *t, int kind, int negated, 
   memcpy(t->text, token, len);
 }
 
-/* Notes how the last token of a word that begins with FF is written: as it was typed. */
-static int gpuir__word_name(const gpuir__word *word, gpuir__query_term *t) {
+/* Notes how a token that begins with FF is written: as it was typed, and before `suffix`. */
+static int gpuir__word_name(const gpuir__word *word, const char *token, const char *suffix, uint32_t *name,
+    uint32_t *name_len) {
   gpuir_query *q = word->query;
-  const gpuir__analyzer *an = word->analyzer;
-  if ((uint8_t)t->text[0] != 0xff || t->kind != GPUIR__WORD || an->kind != GPUIR__TEXT) return GPUIR_OK;
-  t->name = (uint32_t)q->names.len;
-  t->name_len = (uint32_t)(an->end - an->at);
-  return gpuir__buf_put(&q->a, &q->names, word->written + an->at, an->end - an->at) ? GPUIR_E_NOMEM : GPUIR_OK;
+  const size_t len = word->end - word->at, more = strlen(suffix);
+  *name = *name_len = 0;
+  if ((uint8_t)token[0] != 0xff || word->analyzer->kind != GPUIR__TEXT) return GPUIR_OK;
+  *name = (uint32_t)q->names.len;
+  *name_len = (uint32_t)(len + more);
+  if (gpuir__buf_put(&q->a, &q->names, word->written + word->at, len)) return GPUIR_E_NOMEM;
+  return more && gpuir__buf_put(&q->a, &q->names, suffix, more) ? GPUIR_E_NOMEM : GPUIR_OK;
 }
 
 /* Adds a word's term or a prefix, or counts one that is there once more: then it is required if it is required once. An
  * optional term that finds no room is left out. */
 static int gpuir__query_add(const gpuir__word *word, int kind, int optional, const char *token, size_t len) {
   gpuir_query *q = word->query;
+  gpuir__query_term *t;
   unsigned i;
   int status;
   for (i = 0; i < q->n; i++) {
-    gpuir__query_term *t = &q->terms[i];
+    t = &q->terms[i];
     if (t->kind == kind && t->negated == word->negated && gpuir__token_is(t, token, len)) {
       if (t->q < UINT32_MAX) t->q++;
       t->optional = t->optional && optional;
@@ -199,9 +204,10 @@ static int gpuir__query_add(const gpuir__word *word, int kind, int optional, con
   }
   if (optional && (q->n == GPUIR_MAX_TERMS || q->distinct == GPUIR_MAX_TERMS)) return GPUIR_OK;
   if (q->n == GPUIR_MAX_TERMS && !gpuir__query_drop_optional(q)) return GPUIR_E_TERMS;
-  gpuir__query_term_make(&q->terms[q->n], kind, word->negated, token, len);
-  q->terms[q->n].optional = (uint8_t)optional;
-  status = gpuir__word_name(word, &q->terms[q->n++]);
+  t = &q->terms[q->n++];
+  gpuir__query_term_make(t, kind, word->negated, token, len);
+  t->optional = (uint8_t)optional;
+  status = gpuir__word_name(word, token, kind == GPUIR__PREFIX ? "*" : "", &t->name, &t->name_len);
   q->nprefixes += kind == GPUIR__PREFIX;
   if (status) return status;
   return gpuir__query_distinct(q, 0, q->phrases && kind == GPUIR__WORD ? q->phrases->nmembers : 0, token, len);
@@ -240,8 +246,10 @@ static int gpuir__choices_grow(const gpuir_allocator *a, gpuir__choices *c) {
   return GPUIR_OK;
 }
 
-/* Adds a word, or counts one that is there once more. */
-static int gpuir__choices_add(const gpuir_allocator *a, gpuir__choices *c, const char *word, size_t len) {
+/* Adds a token of a word, or counts one that is there once more. */
+static int gpuir__choices_add(const gpuir__word *from, const char *word, size_t len) {
+  const gpuir_allocator *a = &from->query->a;
+  gpuir__choices *c = from->query->choices;
   gpuir__choice x;
   uint32_t *slot;
   if (2 * (c->n + 1) > c->nslots && gpuir__choices_grow(a, c)) return GPUIR_E_NOMEM;
@@ -256,6 +264,7 @@ static int gpuir__choices_add(const gpuir_allocator *a, gpuir__choices *c, const
   x.at = (uint32_t)c->bytes.len;
   x.q = 1;
   x.len = (uint8_t)len;
+  if (gpuir__word_name(from, word, "", &x.name, &x.name_len)) return GPUIR_E_NOMEM;
   if (gpuir__buf_put(a, &c->bytes, word, len) || gpuir__buf_put(a, &c->list, &x, sizeof x)) return GPUIR_E_NOMEM;
   *slot = (uint32_t)++c->n;
   return GPUIR_OK;
@@ -270,13 +279,29 @@ static void gpuir__choices_free(const gpuir_allocator *a, gpuir__choices *c) {
   gpuir__free(a, c, sizeof *c);
 }
 
-/* Takes a token of a word. What is optional excludes nothing, and where there are too many words it is left out. */
-static int gpuir__word_token(void *sink, const char *token, size_t len, unsigned required) {
-  const gpuir__word *word = (const gpuir__word *)sink;
+/* Adds a token of a word, which stands in bytes [word->at, word->end) of the text. What is optional excludes nothing,
+ * and where there are too many words it is left out. */
+static int gpuir__word_put(const gpuir__word *word, const char *token, size_t len, unsigned required) {
   gpuir_query *q = word->query;
   if (!required && (word->negated || q->choices)) return GPUIR_OK;
-  if (q->choices && !word->negated) return gpuir__choices_add(&q->a, q->choices, token, len);
+  if (q->choices && !word->negated) return gpuir__choices_add(word, token, len);
   return gpuir__query_add(word, GPUIR__WORD, !required, token, len);
+}
+
+/* Takes a token of a word. */
+static int gpuir__word_token(void *sink, const char *token, size_t len, unsigned required) {
+  gpuir__word *word = (gpuir__word *)sink;
+  word->at = word->analyzer->at;
+  word->end = word->analyzer->end;
+  return gpuir__word_put(word, token, len, required);
+}
+
+/* Keeps a token that waits for the next one. */
+static void gpuir__word_hold(gpuir__word *word, const char *token, size_t len) {
+  word->at = word->analyzer->at;
+  word->end = word->analyzer->end;
+  word->len = (uint8_t)len;
+  memcpy(word->text, token, len);
 }
 
 /* Adds the waiting token of a word that ends in a prefix: not the last one, and so an ordinary token. */
@@ -285,9 +310,10 @@ static int gpuir__prefix_flush(gpuir__word *word) {
   const size_t len = word->len;
   word->len = 0;
   if (!len ||
-      (an->stops.nslots && gpuir__stops_have(&an->stops, word->text, len, gpuir__word_hash(an, word->text, len))))
+      (an->stops.nslots && an->kind != GPUIR__TEXT &&
+          gpuir__stops_have(&an->stops, word->text, len, gpuir__word_hash(an, word->text, len))))
     return GPUIR_OK;
-  return gpuir__word_token(word, word->text, len, 1);
+  return gpuir__word_put(word, word->text, len, 1);
 }
 
 /* Takes a token of a word that ends in a prefix, neither stopped nor stemmed. */
@@ -296,8 +322,7 @@ static int gpuir__prefix_token(void *sink, const char *token, size_t len, unsign
   const int status = required ? gpuir__prefix_flush(word) : GPUIR_OK;
   if (!required) return GPUIR_OK;
   word->dropped = word->analyzer->dropped;
-  word->len = (uint8_t)len;
-  memcpy(word->text, token, len);
+  gpuir__word_hold(word, token, len);
   return status;
 }
 
@@ -305,17 +330,30 @@ static int gpuir__prefix_token(void *sink, const char *token, size_t len, unsign
 typedef struct gpuir__stem_sink {
   gpuir_query *query;
   gpuir__query_term *prefix;
+  size_t first; /* bytes of the prefix that no stem takes the place of: see gpuir__prefix_first */
 } gpuir__stem_sink;
 
 /* Takes the stem of a prefix, unless it begins with it, as other terms do that the prefix stands for. */
 static int gpuir__stem_take(void *sink, const char *stem, size_t len, unsigned advance) {
   const gpuir__stem_sink *to = (const gpuir__stem_sink *)sink;
   gpuir__query_term *t = to->prefix;
+  gpuir__buf *names = &to->query->names;
   (void)advance;
-  if (len >= t->len && !memcmp(stem, t->text, t->len)) return GPUIR_OK;
-  t->stem = (uint32_t)to->query->names.len;
-  t->stem_len = (uint8_t)len;
-  return gpuir__buf_put(&to->query->a, &to->query->names, stem, len);
+  if (to->first + len > GPUIR_MAX_TERM ||
+      (to->first + len >= t->len && !memcmp(stem, t->text + to->first, t->len - to->first)))
+    return GPUIR_OK;
+  t->stem = (uint32_t)names->len;
+  t->stem_len = (uint8_t)(to->first + len);
+  if (to->first && gpuir__buf_put(&to->query->a, names, t->text, to->first)) return GPUIR_E_NOMEM;
+  return gpuir__buf_put(&to->query->a, names, stem, len);
+}
+
+/* Returns where in a prefix the word begins that it is the beginning of: behind the first term of a pair. */
+static size_t gpuir__prefix_first(const gpuir__analyzer *an, const char *text, size_t len) {
+  size_t i = len;
+  if (an->kind != GPUIR__TEXT || (uint8_t)text[0] != 0xff) return 0;
+  while ((uint8_t)text[i - 1] != 0xff) i--;
+  return i;
 }
 
 /* Adds a word whose last token is a prefix. Where terms are stems it stands for its own stem, too: "computing*" finds
@@ -325,9 +363,11 @@ static int gpuir__query_prefix(gpuir__word *word, const char *text, size_t len) 
   const int filtered = an->filtered;
   gpuir__stem_sink stem;
   int status;
-  an->filtered = 0;
+  if (an->kind == GPUIR__TEXT) an->open_end = 1; /* the term of a pair before it is a stem */
+  else an->filtered = 0;
   status = gpuir__analyze_query(an, text, len, gpuir__prefix_token, word);
   an->filtered = filtered;
+  an->open_end = 0;
   if (status || !word->len) return status;
   if (word->dropped < an->dropped) return gpuir__prefix_flush(word); /* the last one was too long */
   status = gpuir__query_add(word, GPUIR__PREFIX, 0, word->text, word->len);
@@ -336,7 +376,9 @@ static int gpuir__query_prefix(gpuir__word *word, const char *text, size_t len) 
   stem.prefix = &word->query->terms[word->query->n - 1];
   if (stem.prefix->kind != GPUIR__PREFIX || stem.prefix->q > 1 || !gpuir__token_is(stem.prefix, word->text, word->len))
     return GPUIR_OK; /* it was there */
-  return gpuir__analyzer_stem(an, word->text, word->len, gpuir__stem_take, &stem);
+  stem.first = gpuir__prefix_first(an, word->text, word->len);
+  if (stem.first == word->len) return GPUIR_OK; /* the hash of a long pair may end so */
+  return gpuir__analyzer_stem(an, word->text + stem.first, word->len - stem.first, gpuir__stem_take, &stem);
 }
 
 /* Adds a member of phrases, or finds it; *member becomes its number. */
@@ -369,8 +411,7 @@ static int gpuir__phrase_token(void *sink, const char *token, size_t len, unsign
   int status;
   if (!advance) return GPUIR_OK;
   if (!word->tokens++) {
-    word->len = (uint8_t)len;
-    memcpy(word->text, token, len);
+    gpuir__word_hold(word, token, len);
     return GPUIR_OK;
   }
   if (word->tokens > GPUIR_MAX_TERMS) return GPUIR_E_TERMS;
@@ -388,7 +429,7 @@ static int gpuir__query_phrase(gpuir__word *word, int kind) {
   gpuir__query_phrases *p = q->phrases;
   gpuir__query_term *t;
   unsigned i;
-  if (word->tokens == 1) return gpuir__word_token(word, word->text, word->len, 1);
+  if (word->tokens == 1) return gpuir__word_put(word, word->text, word->len, 1);
   if (!word->tokens) return GPUIR_OK;
   for (i = 0; i < q->n; i++) {
     t = &q->terms[i];
@@ -451,7 +492,9 @@ static int gpuir__query_words_fail(const gpuir__analyzer *an, int status, gpuir_
 
 /* Adds the phrase that the text between two quotes is. */
 static int gpuir__query_quoted(gpuir__word *word, const char *text, size_t len, gpuir_error *err) {
-  int status = gpuir__analyze(word->analyzer, text, len, gpuir__phrase_token, word, NULL);
+  int status;
+  word->written = text;
+  status = gpuir__analyze(word->analyzer, text, len, gpuir__phrase_token, word, NULL);
   if (!status && word->tokens > 1 && !word->query->ix->leaves[0].seg->lists.positions)
     return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "%s: built without positions: no phrase can be found",
         word->query->ix->path);
@@ -873,6 +916,8 @@ static int gpuir__choices_keep(gpuir_query *q, gpuir_error *err) {
       continue;
     }
     gpuir__query_term_make(&q->terms[q->n], GPUIR__WORD, 0, (const char *)c->bytes.data + list[j].at, list[j].len);
+    q->terms[q->n].name = list[j].name;
+    q->terms[q->n].name_len = list[j].name_len;
     q->terms[q->n++].q = list[j].q;
   }
   if (c->left.len) q->mode = GPUIR_OR;
@@ -886,8 +931,8 @@ GPUIR_API int gpuir_query_left_out(const gpuir_query *q, size_t i, const char **
   if (!q->choices || i >= q->choices->left.len / sizeof number) return GPUIR_E_NOT_FOUND;
   memcpy(&number, q->choices->left.data + i * sizeof number, sizeof number);
   x = &gpuir__choices_list(q->choices)[number];
-  *word = (const char *)q->choices->bytes.data + x->at;
-  *len = x->len;
+  *word = x->name_len ? (const char *)q->names.data + x->name : (const char *)q->choices->bytes.data + x->at;
+  *len = x->name_len ? x->name_len : x->len;
   return GPUIR_OK;
 }
 
