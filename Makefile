@@ -197,7 +197,7 @@ test-long:
 	$(Q)+$(PARALLEL) compile-cuda all mpi test-programs fuzzers $(MUTATE)
 	$(Q)tests/run -l -j $(JOBS)
 	$(Q)+$(PARALLEL) B=$(B)/tsan CFLAGS='$(SANITIZE) -fsanitize=thread' GPU=0 $(B)/tsan/gpuir \
-	  $(addprefix $(B)/tsan/tests/unit/,30_pool snapshots)
+	  $(addprefix $(B)/tsan/tests/unit/,20b_share 30b_crew 30c_device 30d_pool snapshots)
 	$(Q)+$(PARALLEL) B=$(B)/asan CFLAGS='$(SANITIZE) -fsanitize=address,undefined' GPU=0 $(B)/asan/tests/unit/writers
 	$(Q)GPUIR_LONG=1 TSAN_OPTIONS=halt_on_error=1 $(B)/tsan/tests/unit/snapshots
 	$(Q)GPUIR_LONG=1 $(B)/asan/tests/unit/writers

@@ -42,24 +42,28 @@
  *     [08-codings]     the tables of codecs; how users spell them   gpuir__coding_parse
  *     [09-postings]    scores, bounds, records, list views, cursor  gpuir__contribution gpuir__cursor_seek
  *     [09b-positions]  where in its documents a term stands         gpuir__positions_encode gpuir__occurrences_next
- *     [09c-dense]      bits, ranks and peaks of frequent terms      gpuir__dense_fill gpuir__dense_rank
+ *     [09c-dense]      bits, ranks and peaks of frequent terms       gpuir__dense_fill gpuir__dense_rank
+ *     [09d-bounds]     what a block or a list can contribute         gpuir__bound gpuir__saturation_prepare
  *     [10-encoder]     from postings to streams and directory       gpuir__encode_list
  *     [11-analysis]    from text to tokens: ascii, unicode, custom  gpuir__scan gpuir__custom_token
  *     [11a-text]       from text to tokens: the analyzer `text`     gpuir__text_scan gpuir__text_add
  *     [11b-dictionary] terms and records, front-coded in blocks     gpuir__dict_find gpuir__dict_encode
- *     [11c-analyzers]  analyzers made and kept                      gpuir__analyze gpuir__pool_take
- *     [12-writer]      index file: layout, writer                   gpuir__writer_finish
- *     [13-reader]      index file: open, look-ups, verify           gpuir__segment_open gpuir__list_open
- *     [13b-snapshot]   segments, less deleted documents, as one index  gpuir__index_make gpuir__leaf_df
+ *     [11c-analyzers]  analyzers made and kept                      gpuir__analyze gpuir__analyzers_take
+ *     [12-layout]      index file: layout; segments and indexes      gpuir__section_rows gpuir__segment
+ *     [12b-writer]     index file: writer                            gpuir__writer_finish
+ *     [13-reader]      index file: open, look-ups                    gpuir__segment_open gpuir__list_open
+ *     [13b-snapshot]   segments, less deleted documents, as one indexgpuir__index_make gpuir__leaf_df
+ *     [13c-verify]     reads all of an index                         gpuir_verify gpuir__segment_verify
  *     [14-inversion]   builder: documents to sorted runs            gpuir__worker_packet gpuir__worker_spill
  *     [15-merge]       builder: adding documents; runs to lists     gpuir_builder_add_text gpuir__builder_merge
  *     [15b-builder]    builder: lists that are given; the index     gpuir_builder_create gpuir_builder_write
  *     [15c-walk]       files and folders, read safely               gpuir_walk gpuir_builder_add_folder
  *     [16-query]       words to weighted terms                      gpuir_query_parse
- *     [17-topk]        bounds at query time; the best k             gpuir__bound gpuir__topk_push
+ *     [17-topk]        the best k hits                               gpuir__topk_push
  *     [18-lookup]      candidates looked up in a list               gpuir__lookup
  *     [19-methods]     lab: intersection methods; their table       gpuir__methods
- *     [20-engine]      kernels, tiles, cursors, deadlines           gpuir__engine_open
+ *     [20-engine]      kernels, tiles, cursors, deadlines            gpuir__engine_open
+ *     [20b-share]      one search that several threads evaluate      gpuir__engine_part gpuir__share_open
  *     [21-and]         AND                                          gpuir__eval_and
  *     [21b-phrases]    phrases and prefixes                         gpuir__terms_open gpuir__eval_phrases
  *     [22-or]          OR, pruned                                   gpuir__eval_or
@@ -70,8 +74,11 @@
  *     [27-live-merge]  live indexes: merging                        gpuir_live_merge gpuir__live_choose
  *     [28-passages]    the places of a text that answer a query     gpuir_passages gpuir__windows_from
  *     [29-near]        terms that are written nearly as a word      gpuir_terms_near gpuir__near_walk
- *     [29b-queues]     costs of queries, lanes, bells, inboxes      gpuir__lane_pop gpuir__bell_ring
- *     [30-pool]        many queries at once: threads, inter and auto  gpuir_pool_submit gpuir__crew_work
+ *     [29b-queues]     costs of queries, lanes, eventcounts, inboxes gpuir__lane_pop gpuir__eventcount_notify
+ *     [30-tasks]       a pool and its tasks                          gpuir_pool_complete
+ *     [30b-crew]       threads that answer: inter and auto           gpuir__crew_choose gpuir__crew_thread
+ *     [30c-device]     the thread that drives a device               gpuir__device_work
+ *     [30d-pool]       pools: make one, submit, wait                 gpuir_pool_create gpuir_pool_submit
  *
  * [api-configuration]  CONFIGURATION MACROS
  *   Define them before including the header; [I] matters only in the file that
@@ -1223,7 +1230,7 @@ struct gpuir_task {
 
 /* A way to decide where and when tasks run. The pool calls, in this order: create, then any number of submit (by any
  * thread) and, in each of its threads, work; stop; destroy. `pool_desc.policy` names one of the library's, which are
- * inter (a query is one thread's; first come, first served) and auto (see [30-pool]). */
+ * inter (a query is one thread's; first come, first served) and auto (see [30b-crew]). */
 typedef struct gpuir_policy {
   const char *name;
   /* Makes what the policy keeps. Errors: as gpuir_pool_create. */
@@ -1369,13 +1376,16 @@ GPUIR_API int gpuir_codec_get_info(const gpuir_index *index, int docids, gpuir_c
  *   cursor       a list under evaluation: its place, and the one block of it that is decoded
  *   candidate    a document that may be a hit and has not been ruled out
  *   driver       the list, or its block, whose postings are the candidates: the shortest list of an AND
- *   essential    in an OR: a term without which a document may still reach the threshold is not
- *                essential, all others are
+ *   essential    an OR orders a tile's terms by bound per posting and splits them: the longest prefix
+ *                whose bounds together stay below the threshold is non-essential, as a document with
+ *                only such terms is no hit; the rest is essential, and gives the candidates
  *   tile         a range of docIDs, a power of two long, that is evaluated at a time
  *   accumulator  one document's score as far as it has been added up
  *   dense        a list of so many documents that it has a bit for each beside its blocks; its peaks
  *                are the greatest saturations of 64 documents each
  *   seed         a k-th greatest contribution of a list, stored so that an OR starts with a threshold
+ *   share        a search that several threads evaluate: one owns it, others help
+ *   backlog      what the tasks that wait in a pool are estimated to cost, in ns
  *   run          the builder's sorted postings of some documents, in memory or spilled to a file
  *   spool        a temporary file that is written from front to back
  *   level        of SIMD: scalar, AVX2 or AVX-512
@@ -6937,6 +6947,67 @@ GPUIR__INLINE uint32_t gpuir__dense_rank(int fast, const gpuir__list *l, uint32_
 }
 
 /* ========
+ * [09d-bounds]  what a block or a list can contribute at most
+ *
+ * A block and a list store pairs (tf, length) of their best postings. For the query's k1 and b a table turns each pair
+ * into its saturation tf / (tf + K). The greatest one, times the term's weight, bounds what any posting contributes.
+ * Evaluators skip what cannot reach the threshold by it: a bound that is too low loses hits.
+ *
+ * Uses      [09-postings].
+ * Start at  gpuir__bound, gpuir__saturation_prepare, gpuir__block_saturation.
+ * Tests     tests/unit/09d_bounds.c
+ * ======*/
+
+/* ---- saturations */
+
+/* tf / (tf + K) for each bound pair under one (k1, b). W times an entry differs from the
+ * contribution of the pair by less than what gpuir__slacken adds. */
+typedef struct gpuir__saturation {
+  float of[65536]; /* [bound pair] */
+  gpuir__norm norm; /* of which (k1, b) */
+  int valid; /* 0: not filled yet */
+} gpuir__saturation;
+
+/* Fills the table for one (k1, b), unless it is that one's already. */
+static void gpuir__saturation_prepare(gpuir__saturation *t, gpuir__norm norm) {
+  uint32_t tf, len;
+  if (t->valid && t->norm.a >= norm.a && t->norm.a <= norm.a && t->norm.b >= norm.b && t->norm.b <= norm.b) return;
+  for (len = 0; len < 256; len++) {
+    float k = gpuir__norm_of(norm.a, norm.b, gpuir__code_value(len));
+    t->of[len << 8] = 0; /* tf code 0: no pair */
+    for (tf = 1; tf < 256; tf++) {
+      float f = (float)(tf < 255 ? gpuir__code_value(tf) : GPUIR__CAP);
+      t->of[len << 8 | tf] = f / (f + k);
+    }
+  }
+  t->norm = norm;
+  t->valid = 1;
+}
+
+/* ---- bounds of a block at query time */
+
+/* Bounds the contribution, q included, of any posting of a term whose saturation is at most s. */
+static inline uint32_t gpuir__bound(float weight, float s, uint32_t q) {
+  return q * gpuir__slacken(gpuir__round_even(weight * s));
+}
+
+/* Returns the greater saturation of a block's two bound pairs. */
+static inline float gpuir__block_saturation(const gpuir__saturation *t, uint32_t pairs) {
+  float a = t->of[pairs & 0xffff], b = t->of[pairs >> 16];
+  return a > b ? a : b;
+}
+
+/* Returns the greatest saturation of a list's bound pairs; 1 for a list that has none. */
+static float gpuir__list_saturation(const gpuir__saturation *t, const gpuir__list *l) {
+  float best = 0;
+  unsigned i;
+  if (!l->extent) return 1; /* c never exceeds W by more than a rounding */
+  for (i = 0; i < GPUIR__LIST_PAIRS; i++)
+    if (t->of[l->extent->pairs[i]] > best) best = t->of[l->extent->pairs[i]];
+  return best;
+}
+
+/* ========
  * [10-encoder]  the list encoder: from postings to streams, directory, bounds and seeds
  *
  * Uses      [03-codecs], [08-codings], [09-postings], [09b-positions], [09c-dense].
@@ -9845,7 +9916,7 @@ static size_t gpuir__dict_encode(const gpuir__dict_terms *t, const gpuir__dict_f
  * same terms of the same text.
  *
  * Uses      [01-base], [11-analysis], [11a-text].
- * Start at  gpuir__analyze; gpuir__analyzer_create; gpuir__pool for the analyzers that an open index keeps.
+ * Start at  gpuir__analyze; gpuir__analyzer_create; gpuir__analyzers for the analyzers that an open index keeps.
  * Tests     tests/unit/11c_analyzers.c
  * ======*/
 
@@ -10140,7 +10211,7 @@ static int gpuir__analyzer_stem(gpuir__analyzer *an, const char *word, size_t le
 
 /* Analyzers of one specification that are idle: they are costly to make, and each serves one thread at a time. */
 #define GPUIR__POOL 16
-typedef struct gpuir__pool {
+typedef struct gpuir__analyzers {
   gpuir_allocator a;
   uint64_t refs; /* owners, counted atomically */
   const char *spec, *stop_words; /* copies, behind the struct */
@@ -10149,11 +10220,11 @@ typedef struct gpuir__pool {
   pthread_mutex_t mutex; /* guards what follows */
   unsigned n;
   gpuir__analyzer *idle[GPUIR__POOL];
-} gpuir__pool;
+} gpuir__analyzers;
 
 /* Leaves the pool; NULL is allowed. The last owner releases it with its idle analyzers: all that were taken must have
  * been given back. */
-static void gpuir__pool_close(gpuir__pool *pool) {
+static void gpuir__analyzers_close(gpuir__analyzers *pool) {
   gpuir_allocator a;
   if (!pool || __atomic_sub_fetch(&pool->refs, 1, __ATOMIC_ACQ_REL)) return;
   a = pool->a;
@@ -10163,16 +10234,17 @@ static void gpuir__pool_close(gpuir__pool *pool) {
 }
 
 /* Adds an owner to the pool. */
-static gpuir__pool *gpuir__pool_share(gpuir__pool *pool) {
+static gpuir__analyzers *gpuir__analyzers_retain(gpuir__analyzers *pool) {
   (void)__atomic_add_fetch(&pool->refs, 1, __ATOMIC_RELAXED);
   return pool;
 }
 
 /* Makes an empty pool with one owner. `spec` and `stop_words` are copied. */
-static int gpuir__pool_open(const gpuir_allocator *a, const char *spec, const char *stop_words,
-    const gpuir__tokenizer *own, gpuir__pool **out, gpuir_error *err) {
-  const size_t nspec = strlen(spec) + 1, nstop = strlen(stop_words) + 1, size = sizeof(gpuir__pool) + nspec + nstop;
-  gpuir__pool *pool = (gpuir__pool *)gpuir__alloc_zero(a, size);
+static int gpuir__analyzers_open(const gpuir_allocator *a, const char *spec, const char *stop_words,
+    const gpuir__tokenizer *own, gpuir__analyzers **out, gpuir_error *err) {
+  const size_t nspec = strlen(spec) + 1, nstop = strlen(stop_words) + 1,
+               size = sizeof(gpuir__analyzers) + nspec + nstop;
+  gpuir__analyzers *pool = (gpuir__analyzers *)gpuir__alloc_zero(a, size);
   if (!pool) return gpuir__fail_nomem(err);
   if (pthread_mutex_init(&pool->mutex, NULL)) {
     gpuir__free(a, pool, size);
@@ -10189,7 +10261,7 @@ static int gpuir__pool_open(const gpuir_allocator *a, const char *spec, const ch
 }
 
 /* Takes an idle analyzer, or makes one. */
-GPUIR__NOINLINE int gpuir__pool_take(gpuir__pool *pool, gpuir__analyzer **analyzer, gpuir_error *err) {
+GPUIR__NOINLINE int gpuir__analyzers_take(gpuir__analyzers *pool, gpuir__analyzer **analyzer, gpuir_error *err) {
   *analyzer = NULL;
   gpuir__lock(&pool->mutex);
   if (pool->n) *analyzer = pool->idle[--pool->n];
@@ -10199,7 +10271,7 @@ GPUIR__NOINLINE int gpuir__pool_take(gpuir__pool *pool, gpuir__analyzer **analyz
 }
 
 /* Gives an analyzer back; one too many is destroyed. */
-static void gpuir__pool_give(gpuir__pool *pool, gpuir__analyzer *analyzer) {
+static void gpuir__analyzers_give(gpuir__analyzers *pool, gpuir__analyzer *analyzer) {
   gpuir__lock(&pool->mutex);
   if (pool->n < GPUIR__POOL) {
     pool->idle[pool->n++] = analyzer;
@@ -10210,17 +10282,19 @@ static void gpuir__pool_give(gpuir__pool *pool, gpuir__analyzer *analyzer) {
 }
 
 /* ========
- * [12-writer]  index file: layout and writer
+ * [12-layout]  index file: layout; a segment and an index in memory
  *
- *   header (64 bytes) | section table (32 bytes each) | sections
+ * header (64 bytes) | section table (32 bytes each) | sections
  *
  * Each section starts 64-byte aligned and is followed by at least 64 bytes of zeros, so that
  * decoders may read past its end. The header holds a checksum of the table, the table one of each
  * section. A reader skips sections that it does not know, unless they are marked as required.
  *
- * Uses      [04-bp128], [09-postings], [10-encoder] (its batches), [11-analysis], [11c-analyzers], [11b-dictionary].
- * Start at  gpuir__writer_create, gpuir__writer_put_batch, gpuir__writer_finish.
- * Tests     tests/unit/12_writer.c
+ * A file that is open is a gpuir__segment, a segment of an index with its deleted documents a gpuir__leaf.
+ *
+ * Uses      [09-postings], [09d-bounds], [10-encoder], [11-analysis], [11b-dictionary], [11c-analyzers].
+ * Start at  GPUIR__SECTIONS (one row a section), gpuir__segment, gpuir__leaf.
+ * Tests     tests/unit/12_layout.c
  * ======*/
 
 #define GPUIR__FORMAT 2u
@@ -10491,7 +10565,7 @@ static const char **gpuir__meta_value(const gpuir__index_meta *meta, size_t i) {
 /* How queries become terms. */
 typedef struct gpuir__index_analysis {
   gpuir__tokenizer own;
-  gpuir__pool *pool; /* of analyzers */
+  gpuir__analyzers *pool; /* of analyzers */
 } gpuir__index_analysis;
 
 /* How many of a term's postings are of deleted documents. */
@@ -10555,7 +10629,6 @@ typedef struct gpuir__leaf {
   uint32_t base; /* the snapshot's number of its first document */
 } gpuir__leaf;
 
-typedef struct gpuir__saturation gpuir__saturation; /* see [13b-snapshot] */
 typedef struct gpuir__calls gpuir__calls; /* see [24-execution] */
 
 /* An immutable snapshot: segments, whose documents follow one another, and what they come to together. */
@@ -10605,7 +10678,16 @@ static const gpuir__section_row gpuir__section_rows[] = {
     GPUIR__SECTIONS(GPUIR__SECTION_ROW, GPUIR__SECTION_FROM, GPUIR__SECTION_AT)};
 #define GPUIR__SECTION_ROWS ((unsigned)(sizeof gpuir__section_rows / sizeof gpuir__section_rows[0]))
 
-/* ---- the writer */
+/* ========
+ * [12b-writer]  index file: writer
+ *
+ * Writes each section to a temporary file of its own, as documents and lists come, and in the end puts them together as
+ * PATH.tmp, which then takes the name PATH. An index of that name stays until the new one is whole.
+ *
+ * Uses      [04-bp128], [09-postings], [10-encoder], [11b-dictionary], [12-layout].
+ * Start at  gpuir__writer_create, gpuir__writer_put_batch, gpuir__writer_finish.
+ * Tests     tests/unit/12b_writer.c
+ * ======*/
 
 #define GPUIR__TMP_SOURCES 999u /* number of the temporary file that the table of sources may be */
 
@@ -11450,13 +11532,13 @@ static int gpuir__writer_finish(gpuir__writer *w, const gpuir__index_meta *meta,
 }
 
 /* ========
- * [13-reader]  index file: open, look-ups, verify
+ * [13-reader]  index file: open, look-ups
  *
  * An index file is a segment here; [13b-snapshot] makes an index of one or more. Nothing here trusts an offset of the
  * file: what open does not check is checked where it is used.
  *
- * Uses      [03-codecs], [04-bp128], [08-codings], [09-postings], [09b-positions], [09c-dense], [10-encoder],
- *           [11c-analyzers], [11b-dictionary], [12-writer].
+ * Uses      [03-codecs], [04-bp128], [08-codings], [09-postings], [09b-positions], [09c-dense], [11b-dictionary],
+ *           [11c-analyzers], [12-layout].
  * Start at  gpuir__segment_open, gpuir__list_open (a term's postings).
  * Tests     tests/unit/13_reader.c
  * ======*/
@@ -11483,7 +11565,7 @@ static void gpuir__segment_close(gpuir__segment *ix) {
 }
 
 /* Adds an owner to the segment. */
-static gpuir__segment *gpuir__segment_share(gpuir__segment *ix) {
+static gpuir__segment *gpuir__segment_retain(gpuir__segment *ix) {
   (void)__atomic_add_fetch(&ix->refs, 1, __ATOMIC_RELAXED);
   return ix;
 }
@@ -12334,7 +12416,593 @@ static int gpuir__segment_codecs(const gpuir__segment *ix, int docids, gpuir_cod
 }
 #endif
 
-/* ---- verify */
+/* ========
+ * [13b-snapshot]  segments as one index
+ *
+ * An open index is a snapshot: one segment or more, whose documents are numbered one after another, and what they come
+ * to together: documents, tokens, their average length, and from it the norm. Segment by segment stands in its leaf.
+ * Terms have numbers in their segments only, so functions that take such numbers need a snapshot of one segment.
+ *
+ * Uses      [03-codecs], [08-codings], [09-postings] (norms), [09d-bounds], [11-analysis], [11c-analyzers] (their
+ *           pool), [12-layout], [13-reader].
+ * Start at  gpuir__index_make, gpuir__leaf_df, gpuir__leaf_of, gpuir__only.
+ * Tests     tests/unit/13b_snapshot.c
+ * ======*/
+
+/* ---- deleted documents */
+
+/* Finds the log's chunk that has its document number `at`, and *at there. */
+static unsigned gpuir__log_place(uint32_t *at) {
+  const uint64_t x = (uint64_t)*at + 64;
+  const unsigned chunk = 57u - (unsigned)__builtin_clzll(x); /* x in [64 << chunk, 128 << chunk) */
+  *at = (uint32_t)(x - ((uint64_t)64 << chunk));
+  return chunk;
+}
+
+/* Returns document number `at` (< n) of the log. */
+static uint32_t gpuir__log_get(const gpuir__log *log, uint32_t at) {
+  const unsigned chunk = gpuir__log_place(&at);
+  return log->chunk[chunk][at];
+}
+
+/* Appends docids[0..n), which were not deleted before; the mutex is held. 0 or NOMEM: then the log is as before. */
+static int gpuir__log_append(gpuir__segment *seg, const uint32_t *docids, size_t n) {
+  gpuir__log *log = &seg->log;
+  size_t i;
+  if (n && !log->counts) {
+    uint32_t slots = 64;
+    while (slots < 4096 && slots < seg->stat.terms) slots *= 2;
+    log->counts = (gpuir__log_count *)gpuir__alloc_zero(&seg->a, slots * sizeof *log->counts);
+    if (!log->counts) return GPUIR_E_NOMEM;
+    log->mask = slots - 1;
+  }
+  for (i = 0; i < n; i++) {
+    uint32_t at = log->n + (uint32_t)i;
+    const unsigned chunk = gpuir__log_place(&at);
+    if (!log->chunk[chunk]) log->chunk[chunk] = (uint32_t *)gpuir__alloc(&seg->a, ((size_t)64 << chunk) * 4);
+    if (!log->chunk[chunk]) return GPUIR_E_NOMEM;
+    log->chunk[chunk][at] = docids[i];
+  }
+  log->n += (uint32_t)n;
+  return GPUIR_OK;
+}
+
+/* Makes docids[0..n) the first n documents of the segment's log. 0; NOMEM; FORMAT if they are not: the log has others
+ * there, as that of another writer's attempt can have, and the segment has to be opened anew. */
+static int gpuir__log_extend(gpuir__segment *seg, const uint32_t *docids, uint32_t n) {
+  gpuir__log *log = &seg->log;
+  uint32_t i = 0, same;
+  int status = GPUIR_OK;
+  gpuir__lock(&log->mutex);
+  same = gpuir__min32(n, log->n);
+  while (i < same && gpuir__log_get(log, i) == docids[i]) i++;
+  if (i < same) status = GPUIR_E_FORMAT;
+  else if (n > same) status = gpuir__log_append(seg, docids + same, n - same);
+  gpuir__unlock(&log->mutex);
+  return status;
+}
+
+static inline int gpuir__deleted_has(const gpuir__deleted *d, uint32_t docid) {
+  return (int)(d->bits[docid / 64] >> docid % 64 & 1);
+}
+
+/* Adds an owner to the set; NULL is allowed. */
+static gpuir__deleted *gpuir__deleted_retain(gpuir__deleted *d) {
+  if (d) (void)__atomic_add_fetch(&d->refs, 1, __ATOMIC_RELAXED);
+  return d;
+}
+
+/* Leaves the set; NULL is allowed. */
+static void gpuir__deleted_close(gpuir__deleted *d) {
+  gpuir_allocator a;
+  if (!d || __atomic_sub_fetch(&d->refs, 1, __ATOMIC_ACQ_REL)) return;
+  a = d->a;
+  gpuir__free(&a, d, sizeof *d + (size_t)d->words * 8);
+}
+
+/* Makes the set of the first n documents of a segment's log, or becomes an owner of `before`, one of the same segment's
+ * sets or NULL, if it is the same. *set is NULL for none. 0 or NOMEM; FORMAT if one is no document, or stands twice. */
+static int gpuir__deleted_make(gpuir__segment *seg, uint32_t n, gpuir__deleted *before, gpuir__deleted **set) {
+  const uint64_t words = seg->stat.documents / 64 + 1;
+  gpuir__deleted *d;
+  uint32_t i;
+  *set = NULL;
+  if (!n) return GPUIR_OK;
+  if (before && before->n == n) {
+    *set = gpuir__deleted_retain(before);
+    return GPUIR_OK;
+  }
+  d = (gpuir__deleted *)gpuir__alloc_zero(&seg->a, sizeof *d + (size_t)words * 8);
+  if (!d) return GPUIR_E_NOMEM;
+  if (before && before->n < n) memcpy(d, before, sizeof *d + (size_t)words * 8);
+  d->a = seg->a;
+  d->refs = 1;
+  d->words = words;
+  for (i = d->n; i < n; i++) {
+    const uint32_t docid = gpuir__log_get(&seg->log, i);
+    if (docid >= seg->stat.documents || gpuir__deleted_has(d, docid)) {
+      gpuir__deleted_close(d);
+      return GPUIR_E_FORMAT;
+    }
+    d->bits[docid / 64] |= (uint64_t)1 << docid % 64;
+    d->tokens += seg->lengths[docid];
+  }
+  d->n = n;
+  *set = d;
+  return GPUIR_OK;
+}
+
+/* Counts the list's postings that are of documents of a set. */
+static uint32_t gpuir__deleted_count(const gpuir__deleted *d, const gpuir__list *l) {
+  uint32_t docs[GPUIR__BLOCK_ROOM], block, i, n, count = 0;
+  for (block = 0; block < l->nblocks; block++) {
+    n = gpuir__list_docs(l, block, docs);
+    for (i = 0; i < n; i++) count += (uint32_t)gpuir__deleted_has(d, docs[i]);
+  }
+  return count;
+}
+
+#ifndef GPUIR__LOG_SORTED
+#define GPUIR__LOG_SORTED 256u /* documents that are looked up together */
+#endif
+
+static int gpuir__compare_asc32(const void *a, const void *b) {
+  const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+  return x < y ? -1 : x > y;
+}
+
+/* Counts those of the documents from number `from` up to `to` of the log that the list has, under a cursor on it. */
+static uint32_t gpuir__log_find(const gpuir__log *log, gpuir__cursor *c, uint32_t from, uint32_t to) {
+  uint32_t docids[GPUIR__LOG_SORTED], count = 0, i, n;
+  for (; from < to; from += n) {
+    n = gpuir__min32(to - from, GPUIR__LOG_SORTED);
+    for (i = 0; i < n; i++) docids[i] = gpuir__log_get(log, from + i);
+    qsort(docids, n, sizeof docids[0], gpuir__compare_asc32);
+    gpuir__cursor_reset(c);
+    for (i = 0; i < n; i++) count += gpuir__cursor_seek(c, docids[i]) == docids[i];
+  }
+  return count;
+}
+
+/* A look-up of a deleted document takes as long as this many postings of a list that is read. Measured. */
+#ifndef GPUIR__LOG_LOOKUP
+#define GPUIR__LOG_LOOKUP 32u
+#endif
+
+/* Counts the postings of term `id` that are of the leaf's deleted documents, from what is known of fewer or of more
+ * deletions; *decoded: the blocks that were read for it. 0, or why the list cannot be opened. */
+GPUIR__COLD static int gpuir__leaf_recount(const gpuir__leaf *leaf, uint64_t id, const gpuir__log_count *known,
+    uint32_t *count, uint64_t *decoded) {
+  const gpuir__deleted *d = leaf->deleted;
+  const uint32_t from = gpuir__min32(known->n, d->n), to = gpuir__max32(known->n, d->n);
+  gpuir__cursor c;
+  int status = gpuir__list_open(leaf->seg, &leaf->seg->a, id, &c.list);
+  if (status) return status;
+  if ((uint64_t)(to - from) * GPUIR__LOG_LOOKUP < c.list.df) {
+    uint32_t found;
+    c.decoded = 0;
+    found = gpuir__log_find(&leaf->seg->log, &c, from, to);
+    *decoded = c.decoded;
+    *count = known->n < d->n ? known->deleted + found : known->deleted - gpuir__min32(found, known->deleted);
+  } else {
+    *decoded = c.list.nblocks;
+    *count = gpuir__deleted_count(d, &c.list);
+  }
+  gpuir__list_close(&leaf->seg->a, &c.list);
+  return GPUIR_OK;
+}
+
+/* Counts the live documents of a leaf that hold term `id`, and fills in the term's record. What it learns of deleted
+ * ones the segment keeps, for this snapshot and for others. 0, FORMAT, NOMEM, UNSUPPORTED. Thread-safe. */
+static int gpuir__leaf_df(const gpuir__leaf *leaf, uint64_t id, gpuir__record *r, uint32_t *df) {
+  gpuir__log *log = &leaf->seg->log;
+  gpuir__log_count *slot, known = {0, 0, 0};
+  uint32_t count;
+  uint64_t decoded;
+  int status;
+  gpuir__record_get(leaf->seg, id, r);
+  *df = (uint32_t)gpuir__min64(r->df, leaf->seg->stat.documents);
+  if (!leaf->deleted || !*df) return GPUIR_OK;
+  slot = &log->counts[(uint32_t)(id * 0x9e3779b1u) >> 16 & log->mask];
+  gpuir__lock(&log->mutex);
+  if (slot->id == (uint32_t)id + 1) known = *slot;
+  gpuir__unlock(&log->mutex);
+  if (known.id && known.n == leaf->deleted->n) {
+    count = known.deleted;
+  } else {
+    status = gpuir__leaf_recount(leaf, id, &known, &count, &decoded);
+    if (status) return status;
+    gpuir__lock(&log->mutex);
+    slot->id = (uint32_t)id + 1;
+    slot->n = leaf->deleted->n;
+    slot->deleted = count;
+    log->decoded += decoded;
+    gpuir__unlock(&log->mutex);
+  }
+  *df -= gpuir__min32(count, *df);
+  return GPUIR_OK;
+}
+
+/* Sums the frequencies of term `id` in a leaf's live documents up. 0, FORMAT, NOMEM, UNSUPPORTED. */
+static int gpuir__leaf_cf(const gpuir__leaf *leaf, uint64_t id, uint64_t *cf) {
+  uint32_t docs[GPUIR__BLOCK_ROOM], freqs[GPUIR__BLOCK_ROOM], block, i, n;
+  gpuir__list l;
+  int status = gpuir__list_open(leaf->seg, &leaf->seg->a, id, &l);
+  *cf = 0;
+  if (status) return status;
+  if (!leaf->deleted) *cf = l.extent ? l.extent->cf : gpuir__list_cf(&l);
+  for (block = 0; leaf->deleted && block < l.nblocks; block++) {
+    n = gpuir__list_docs(&l, block, docs);
+    gpuir__list_freqs(&l, block, freqs);
+    for (i = 0; i < n; i++)
+      if (!gpuir__deleted_has(leaf->deleted, docs[i])) *cf += (uint64_t)freqs[i] + 1;
+  }
+  gpuir__list_close(&leaf->seg->a, &l);
+  return GPUIR_OK;
+}
+
+/* ---- the table of saturations */
+
+/* Returns the table of the index's own k1 and b, made when it is first asked for; NULL if there is no memory for it.
+ * Thread-safe: of several that are made at once, one stays. */
+static const gpuir__saturation *gpuir__index_saturation(gpuir_index *ix) {
+  gpuir__saturation *table = __atomic_load_n(&ix->saturation, __ATOMIC_ACQUIRE), *other = NULL;
+  if (table) return table;
+  table = (gpuir__saturation *)gpuir__alloc(&ix->a, sizeof *table);
+  if (!table) return NULL;
+  table->valid = 0;
+  gpuir__saturation_prepare(table, ix->norm);
+  if (__atomic_compare_exchange_n(&ix->saturation, &other, table, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) return table;
+  gpuir__free(&ix->a, table, sizeof *table);
+  return other;
+}
+
+/* ---- open and close */
+
+/* Leaves a leaf's segment and set. */
+static void gpuir__leaf_close(gpuir__leaf *leaf) {
+  gpuir__deleted_close(leaf->deleted);
+  gpuir__segment_close(leaf->seg);
+}
+
+GPUIR__COLD GPUIR_API void gpuir_close(gpuir_index *ix) {
+  gpuir_allocator a;
+  size_t i;
+  if (!ix) return;
+  a = ix->a;
+  for (i = 0; i < ix->nleaves; i++) {
+    if (ix->alone) gpuir__free(&a, ix->alone[i].saturation, sizeof(gpuir__saturation));
+    gpuir__leaf_close(&ix->leaves[i]);
+  }
+  gpuir__analyzers_close(ix->analysis.pool);
+  gpuir__free(&a, ix->saturation, sizeof(gpuir__saturation));
+  gpuir__free(&a, ix->alone, ix->nleaves * sizeof *ix->alone);
+  if (ix->leaves != &ix->only) gpuir__free(&a, ix->leaves, ix->nleaves * sizeof *ix->leaves);
+  gpuir__free(&a, ix, sizeof *ix);
+}
+
+/* Sums the leaves up. */
+static void gpuir__index_sum(gpuir_index *ix) {
+  const gpuir__stat *first = &ix->leaves[0].seg->stat;
+  const gpuir__shard *shard = ix->leaves[0].seg->shard;
+  size_t i;
+  ix->documents = ix->tokens = ix->docids = 0;
+  for (i = 0; i < ix->nleaves; i++) {
+    gpuir__leaf *leaf = &ix->leaves[i];
+    leaf->base = (uint32_t)ix->docids;
+    ix->docids += leaf->seg->stat.documents;
+    ix->documents += leaf->seg->stat.documents;
+    ix->tokens += leaf->seg->stat.tokens;
+    if (!leaf->deleted) continue;
+    ix->documents -= leaf->deleted->n;
+    ix->tokens -= gpuir__min64(leaf->deleted->tokens, ix->tokens); /* in a damaged file lengths may add up to more */
+  }
+  ix->collection = shard ? shard->documents : ix->documents;
+  ix->average_length = gpuir__mean(shard ? shard->tokens : ix->tokens, ix->collection);
+  ix->norm = gpuir__norm_make(first->k1, first->b, ix->average_length);
+}
+
+/* Makes an index of one segment of `from` without its deletions; `from` keeps the segment. */
+static void gpuir__index_alone(gpuir_index *ix, const gpuir_index *from, size_t i) {
+  *ix = *from;
+  ix->leaves = &ix->only;
+  ix->nleaves = 1;
+  ix->alone = NULL;
+  ix->saturation = NULL;
+  ix->only.seg = from->leaves[i].seg;
+  ix->only.deleted = NULL;
+  (void)snprintf(ix->path, sizeof ix->path, "%s", ix->only.seg->path);
+  gpuir__index_sum(ix);
+}
+
+/* Fails unless all segments were built alike, so that one query means the same in each. */
+static int gpuir__index_alike(const gpuir_index *ix, gpuir_error *err) {
+  const gpuir__segment *first = ix->leaves[0].seg;
+  size_t i, k;
+  for (i = 1; i < ix->nleaves; i++) {
+    const gpuir__segment *seg = ix->leaves[i].seg;
+    int alike = !(seg->stat.k1 < first->stat.k1 || seg->stat.k1 > first->stat.k1 || seg->stat.b < first->stat.b ||
+        seg->stat.b > first->stat.b);
+    for (k = 0; k < GPUIR__META_KEYS; k++)
+      if (gpuir__meta_keys[k].alike)
+        alike &= !strcmp(*gpuir__meta_value(&seg->meta, k), *gpuir__meta_value(&first->meta, k));
+    if (!alike)
+      return gpuir__fail(err, GPUIR_E_FORMAT, 0, "%s: its settings are not those of %s", seg->path, first->path);
+  }
+  return GPUIR_OK;
+}
+
+/* Checks the leaves and sums them up. */
+static int gpuir__index_join(gpuir_index *ix, gpuir_error *err) {
+  uint64_t docids = 0;
+  size_t i;
+  int status = gpuir__index_alike(ix, err);
+  if (status) return status;
+  for (i = 0; i < ix->nleaves; i++)
+    if (ix->leaves[i].seg->shard && (ix->nleaves > 1 || ix->leaves[0].deleted))
+      return gpuir__bad(ix->leaves[i].seg, err, 0, "a part of a collection is no segment of a live index");
+  for (i = 0; i < ix->nleaves; i++) docids += ix->leaves[i].seg->stat.documents;
+  if (docids > GPUIR__MAX_DOCUMENTS)
+    return gpuir__fail(err, GPUIR_E_LIMIT, 0, "%s: more than 2^32-2 documents, deleted ones included: merge it",
+        ix->path);
+  gpuir__index_sum(ix);
+  if (ix->nleaves == 1 && !ix->leaves[0].deleted) return GPUIR_OK;
+  ix->alone = (gpuir_index *)gpuir__alloc_zero(&ix->a, ix->nleaves * sizeof *ix->alone);
+  if (!ix->alone) return gpuir__fail_nomem(err);
+  for (i = 0; i < ix->nleaves; i++) gpuir__index_alone(&ix->alone[i], ix, i);
+  return GPUIR_OK;
+}
+
+/* Makes an index of n >= 1 segments in this order, with what is deleted from each, and becomes an owner of them in
+ * place of the caller, also when it fails. `pool`: that of an index with the same settings, to be shared; NULL: a new
+ * one. */
+GPUIR__COLD static int gpuir__index_make(const gpuir_allocator *a, const char *path, const gpuir_open_desc *desc,
+    const gpuir__leaf *from, size_t n, gpuir__analyzers *pool, gpuir_index **index, gpuir_error *err) {
+  gpuir_index *ix = (gpuir_index *)gpuir__alloc_zero(a, sizeof *ix);
+  gpuir__leaf *leaves = ix && n > 1 ? (gpuir__leaf *)gpuir__alloc_zero(a, n * sizeof *leaves) : NULL;
+  size_t i;
+  int status;
+  *index = NULL;
+  if (!ix || (n > 1 && !leaves)) {
+    for (i = 0; i < n; i++) {
+      gpuir__leaf leaf = from[i];
+      gpuir__leaf_close(&leaf);
+    }
+    gpuir__free(a, ix, sizeof *ix);
+    return gpuir__fail_nomem(err);
+  }
+  ix->layout = gpuir__index_layout();
+  ix->a = *a;
+  ix->simd = from[0].seg->simd;
+  if (desc) ix->analysis.own = gpuir__tokenizer_of(desc->tokenize, desc->tokenize_places, desc->tokenize_user);
+  (void)snprintf(ix->path, sizeof ix->path, "%.*s", (int)sizeof ix->path - 1, gpuir__tail(path));
+  ix->leaves = n > 1 ? leaves : &ix->only;
+  ix->nleaves = n;
+  memcpy(ix->leaves, from, n * sizeof *from);
+  if (pool) ix->analysis.pool = gpuir__analyzers_retain(pool);
+  status = gpuir__index_join(ix, err);
+  if (!status && !pool)
+    status = gpuir__analyzers_open(a, from[0].seg->meta.analyzer, from[0].seg->meta.stop_words, &ix->analysis.own,
+        &ix->analysis.pool, err);
+  if (status) gpuir_close(ix);
+  else *index = ix;
+  return status;
+}
+
+/* ---- leaves */
+
+/* Returns the leaf that has document `docid` (< docids). */
+static const gpuir__leaf *gpuir__leaf_of(const gpuir_index *ix, uint32_t docid) {
+  size_t lo = 0, hi = ix->nleaves;
+  while (hi - lo > 1) {
+    size_t mid = lo + (hi - lo) / 2;
+    if (ix->leaves[mid].base <= docid) lo = mid;
+    else hi = mid;
+  }
+  return &ix->leaves[lo];
+}
+
+/* Returns the segment of a snapshot that has just one, and deletes nothing from it: in that a term's number is its id.
+ * NULL otherwise. */
+static const gpuir__segment *gpuir__only(const gpuir_index *ix) {
+  return ix->nleaves == 1 && !ix->leaves[0].deleted ? ix->leaves[0].seg : NULL;
+}
+
+/* Says why a function that needs one segment does not go on. */
+static int gpuir__fail_unmerged(const gpuir_index *ix, gpuir_error *err) {
+  return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "%s: an index of several segments, or with deletions: merge it first",
+      ix->path);
+}
+
+GPUIR_API const gpuir_index *gpuir_index_segment(const gpuir_index *ix, size_t i, uint32_t *base) {
+  if (!ix || i >= ix->nleaves) return NULL;
+  if (base) *base = ix->leaves[i].base;
+  return ix->alone ? &ix->alone[i] : ix;
+}
+
+/* ---- documents and statistics */
+
+GPUIR_API int gpuir_doc_get(const gpuir_index *ix, uint32_t docid, gpuir_doc *doc) {
+  const gpuir__leaf *leaf;
+  if (!ix || !doc) return GPUIR_E_ARGUMENT;
+  leaf = gpuir__leaf_of(ix, docid);
+  docid -= leaf->base;
+  memset(doc, 0, sizeof *doc);
+  if (leaf->deleted && docid < leaf->seg->stat.documents && gpuir__deleted_has(leaf->deleted, docid))
+    return GPUIR_E_NOT_FOUND;
+  return gpuir__segment_doc(leaf->seg, docid, doc);
+}
+
+/* Returns how many terms of a segment the analyzer made beside words. */
+static uint64_t gpuir__segment_private(const gpuir__segment *seg) {
+  return gpuir__spec_is_text(seg->meta.analyzer) ? seg->stat.terms - gpuir__term_lower_bound(seg, "\xff", 1) : 0;
+}
+
+/* Adds what a segment holds. */
+static void gpuir__info_add(gpuir_index_info *info, const gpuir__segment *seg) {
+  uint64_t sums[GPUIR__G_COUNT];
+  gpuir__section_sums(seg, sums);
+  info->terms += seg->stat.terms;
+  info->private_terms += gpuir__segment_private(seg);
+  info->postings += seg->stat.postings;
+  info->file_bytes += seg->size;
+  info->docids_bytes += sums[GPUIR__G_DOCIDS];
+  info->freqs_bytes += sums[GPUIR__G_FREQS];
+  info->directory_bytes += sums[GPUIR__G_DIRECTORY];
+  info->inline_postings += seg->stat.inline_postings;
+  info->dictionary_bytes += sums[GPUIR__G_DICTIONARY];
+  info->documents_bytes += sums[GPUIR__G_DOCUMENTS];
+  info->text_bytes += sums[GPUIR__G_TEXT];
+  info->positions_bytes += sums[GPUIR__G_POSITIONS];
+}
+
+GPUIR__COLD GPUIR_API int gpuir_index_get_info(const gpuir_index *ix, gpuir_index_info *info) {
+  const gpuir__segment *first;
+  uint64_t bytes;
+  size_t i;
+  if (!ix || !info) return GPUIR_E_ARGUMENT;
+  memset(info, 0, sizeof *info);
+  for (i = 0; i < ix->nleaves; i++) gpuir__info_add(info, ix->leaves[i].seg);
+  first = ix->leaves[0].seg;
+  info->documents = ix->documents;
+  info->docids = ix->docids;
+  info->segments = ix->nleaves;
+  info->tokens = ix->tokens;
+  info->generation = ix->generation;
+  info->content = ix->content;
+  info->average_length = ix->average_length;
+  info->k1 = first->stat.k1;
+  info->b = first->stat.b;
+  bytes = info->docids_bytes + info->freqs_bytes + info->directory_bytes + 8 * info->inline_postings;
+  info->bits_per_posting = info->postings ? 8.0 * (double)bytes / (double)info->postings : 0.0;
+  info->analyzer = first->meta.analyzer;
+  info->codec = first->meta.codec;
+  info->freq_codec = first->meta.freq_codec;
+  info->description = first->meta.description;
+  info->filters = first->meta.filters;
+  info->reading = first->meta.reading;
+  info->order = *first->meta.order ? first->meta.order : "unknown";
+  info->tool = first->meta.tool;
+  info->has_text = first->section[GPUIR__S_TEXT] != NULL;
+  info->has_positions = first->lists.positions != NULL;
+  return GPUIR_OK;
+}
+
+/* ---- terms */
+
+GPUIR_API uint64_t gpuir_term_lower_bound(const gpuir_index *ix, const char *term, size_t len) {
+  const gpuir__segment *seg = ix ? gpuir__only(ix) : NULL;
+  if (!term) term = "", len = 0;
+  return seg ? gpuir__term_lower_bound(seg, term, len) : 0;
+}
+
+GPUIR_API int gpuir_term_find(const gpuir_index *ix, const char *term, size_t len, uint64_t *id) {
+  if (!ix || !id || (!term && len)) return GPUIR_E_ARGUMENT;
+  return gpuir__only(ix) ? gpuir__term_find(gpuir__only(ix), term, len, id) : GPUIR_E_UNSUPPORTED;
+}
+
+GPUIR_API int gpuir_terms_find(const gpuir_index *ix, const char *const *terms, const size_t *lens, size_t n,
+    uint64_t *ids) {
+  const gpuir__segment *seg = ix ? gpuir__only(ix) : NULL;
+  gpuir__looks looks;
+  size_t i, j;
+  if (!ix || (n && (!terms || !lens || !ids))) return GPUIR_E_ARGUMENT;
+  if (!seg) return GPUIR_E_UNSUPPORTED;
+  looks.n = 0;
+  for (i = 0; i < n; i += j) {
+    uint32_t found[GPUIR__LOOKS];
+    for (j = 0; j < GPUIR__LOOKS && i + j < n; j++) {
+      if (!terms[i + j] && lens[i + j]) return GPUIR_E_ARGUMENT;
+      gpuir__looks_add(&looks, seg, terms[i + j], lens[i + j], &found[j]);
+    }
+    gpuir__looks_end(&looks);
+    for (j = 0; j < GPUIR__LOOKS && i + j < n; j++) ids[i + j] = found[j] == GPUIR__NO_TERM ? UINT64_MAX : found[j];
+  }
+  return GPUIR_OK;
+}
+
+GPUIR_API int gpuir_term_get_info(const gpuir_index *ix, uint64_t id, gpuir_term_info *info) {
+  if (!ix || !info) return GPUIR_E_ARGUMENT;
+  memset(info, 0, sizeof *info);
+  return gpuir__only(ix) ? gpuir__segment_term(gpuir__only(ix), id, info) : GPUIR_E_UNSUPPORTED;
+}
+
+GPUIR_API int gpuir_term_postings(const gpuir_index *ix, uint64_t id, uint32_t *docids, uint32_t *tfs) {
+  if (!ix) return GPUIR_E_ARGUMENT;
+  return gpuir__only(ix) ? gpuir__segment_postings(gpuir__only(ix), id, docids, tfs) : GPUIR_E_UNSUPPORTED;
+}
+
+GPUIR_API int gpuir_term_positions(const gpuir_index *ix, uint64_t id, uint32_t *positions, uint64_t n) {
+  if (!ix || !positions) return GPUIR_E_ARGUMENT;
+  return gpuir__only(ix) ? gpuir__segment_positions(gpuir__only(ix), id, positions, n) : GPUIR_E_UNSUPPORTED;
+}
+
+GPUIR_API float gpuir_idf(uint64_t documents, uint32_t df) {
+  return gpuir__idf(gpuir__min64(documents, GPUIR__MAX_DOCUMENTS), df);
+}
+
+GPUIR_API int gpuir_term_count(const gpuir_index *ix, const char *term, size_t len, uint32_t *df, uint64_t *cf) {
+  uint64_t sum_df = 0, sum_cf = 0, id, leaf_cf;
+  size_t i;
+  if (df) *df = 0;
+  if (cf) *cf = 0;
+  if (!ix || (!term && len)) return GPUIR_E_ARGUMENT;
+  for (i = 0; i < ix->nleaves; i++) {
+    const gpuir__leaf *leaf = &ix->leaves[i];
+    gpuir__record r;
+    uint32_t leaf_df;
+    int status;
+    if (gpuir__term_find(leaf->seg, term, len, &id)) continue;
+    status = gpuir__leaf_df(leaf, id, &r, &leaf_df);
+    if (!status && leaf_df && cf) {
+      status = gpuir__leaf_cf(leaf, id, &leaf_cf);
+      sum_cf += leaf_cf;
+    }
+    if (status) return status;
+    sum_df += leaf_df;
+  }
+  if (df) *df = (uint32_t)gpuir__min64(sum_df, ix->documents);
+  if (cf) *cf = sum_cf;
+  return sum_df ? GPUIR_OK : GPUIR_E_NOT_FOUND;
+}
+
+GPUIR__COLD GPUIR_API int gpuir_codec_get_info(const gpuir_index *ix, int docids,
+    gpuir_codec_info infos[GPUIR_MAX_CODECS], size_t *n) {
+#ifdef GPUIR_NO_LAB
+  (void)docids;
+  return ix && infos && n ? GPUIR_E_UNSUPPORTED : GPUIR_E_ARGUMENT;
+#else
+  const gpuir__codec *table = docids ? gpuir__docid_codecs : gpuir__freq_codecs;
+  const size_t ncodecs = docids ? GPUIR__DOCID_CODECS : GPUIR__FREQ_CODECS;
+  gpuir_codec_info all[GPUIR_MAX_CODECS];
+  size_t i;
+  if (!ix || !infos || !n) return GPUIR_E_ARGUMENT;
+  *n = 0;
+  memset(all, 0, sizeof all);
+  for (i = 0; i < ix->nleaves; i++) {
+    int status = gpuir__segment_codecs(ix->leaves[i].seg, docids, all);
+    if (status) return status;
+  }
+  for (i = 0; i < ncodecs; i++) {
+    if (!all[i].lists) continue;
+    all[i].codec = table[i].name;
+    infos[(*n)++] = all[i];
+  }
+  return GPUIR_OK;
+#endif
+}
+
+/* ========
+ * [13c-verify]  verify: reads all of an index
+ *
+ * Open checks what a file says of itself in a time that does not grow with it. Verifying reads everything: checksums,
+ * the order of terms, each posting, each bound. A file that passes gives the hits of a fresh build.
+ *
+ * Uses      [03-codecs], [09-postings], [09b-positions], [09c-dense], [10-encoder], [11b-dictionary], [12-layout],
+ *           [13-reader].
+ * Start at  gpuir_verify, gpuir__segment_verify, gpuir__verify_block.
+ * Tests     tests/unit/13c_verify.c
+ * ======*/
 
 /* The end of a part of the docID and the frequency streams so far, in bytes from the part's start. */
 typedef struct gpuir__stream_ends {
@@ -12724,656 +13392,7 @@ static int gpuir__verify_shard(const gpuir__segment *ix, gpuir_error *err) {
   return GPUIR_OK;
 }
 
-/* ========
- * [13b-snapshot]  segments as one index
- *
- * An open index is a snapshot: one segment or more, whose documents are numbered one after another, and what they come
- * to together: documents, tokens, their average length, and from it the norm. Segment by segment stands in its leaf.
- * Terms have numbers in their segments only, so functions that take such numbers need a snapshot of one segment.
- *
- * Uses      [03-codecs], [08-codings], [09-postings] (norms), [11-analysis], [11c-analyzers] (their pool),
- *           [12-writer], [13-reader].
- * Start at  gpuir__index_make, gpuir__leaf_df, gpuir__leaf_of, gpuir__only, gpuir__segment_verify.
- * Tests     tests/unit/13b_snapshot.c
- * ======*/
-
-/* ---- saturations */
-
-/* tf / (tf + K) for each bound pair under one (k1, b). W times an entry differs from the
- * contribution of the pair by less than what gpuir__slacken adds. */
-struct gpuir__saturation {
-  float of[65536]; /* [bound pair] */
-  gpuir__norm norm; /* of which (k1, b) */
-  int valid; /* 0: not filled yet */
-};
-
-/* Fills the table for one (k1, b), unless it is that one's already. */
-static void gpuir__saturation_prepare(gpuir__saturation *t, gpuir__norm norm) {
-  uint32_t tf, len;
-  if (t->valid && t->norm.a >= norm.a && t->norm.a <= norm.a && t->norm.b >= norm.b && t->norm.b <= norm.b) return;
-  for (len = 0; len < 256; len++) {
-    float k = gpuir__norm_of(norm.a, norm.b, gpuir__code_value(len));
-    t->of[len << 8] = 0; /* tf code 0: no pair */
-    for (tf = 1; tf < 256; tf++) {
-      float f = (float)(tf < 255 ? gpuir__code_value(tf) : GPUIR__CAP);
-      t->of[len << 8 | tf] = f / (f + k);
-    }
-  }
-  t->norm = norm;
-  t->valid = 1;
-}
-
-/* Returns the table of the index's own k1 and b, made when it is first asked for; NULL if there is no memory for it.
- * Thread-safe: of several that are made at once, one stays. */
-static const gpuir__saturation *gpuir__index_saturation(gpuir_index *ix) {
-  gpuir__saturation *table = __atomic_load_n(&ix->saturation, __ATOMIC_ACQUIRE), *other = NULL;
-  if (table) return table;
-  table = (gpuir__saturation *)gpuir__alloc(&ix->a, sizeof *table);
-  if (!table) return NULL;
-  table->valid = 0;
-  gpuir__saturation_prepare(table, ix->norm);
-  if (__atomic_compare_exchange_n(&ix->saturation, &other, table, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) return table;
-  gpuir__free(&ix->a, table, sizeof *table);
-  return other;
-}
-
-/* ---- deleted documents */
-
-/* Finds the log's chunk that has its document number `at`, and *at there. */
-static unsigned gpuir__log_place(uint32_t *at) {
-  const uint64_t x = (uint64_t)*at + 64;
-  const unsigned chunk = 57u - (unsigned)__builtin_clzll(x); /* x in [64 << chunk, 128 << chunk) */
-  *at = (uint32_t)(x - ((uint64_t)64 << chunk));
-  return chunk;
-}
-
-/* Returns document number `at` (< n) of the log. */
-static uint32_t gpuir__log_get(const gpuir__log *log, uint32_t at) {
-  const unsigned chunk = gpuir__log_place(&at);
-  return log->chunk[chunk][at];
-}
-
-/* Appends docids[0..n), which were not deleted before; the mutex is held. 0 or NOMEM: then the log is as before. */
-static int gpuir__log_append(gpuir__segment *seg, const uint32_t *docids, size_t n) {
-  gpuir__log *log = &seg->log;
-  size_t i;
-  if (n && !log->counts) {
-    uint32_t slots = 64;
-    while (slots < 4096 && slots < seg->stat.terms) slots *= 2;
-    log->counts = (gpuir__log_count *)gpuir__alloc_zero(&seg->a, slots * sizeof *log->counts);
-    if (!log->counts) return GPUIR_E_NOMEM;
-    log->mask = slots - 1;
-  }
-  for (i = 0; i < n; i++) {
-    uint32_t at = log->n + (uint32_t)i;
-    const unsigned chunk = gpuir__log_place(&at);
-    if (!log->chunk[chunk]) log->chunk[chunk] = (uint32_t *)gpuir__alloc(&seg->a, ((size_t)64 << chunk) * 4);
-    if (!log->chunk[chunk]) return GPUIR_E_NOMEM;
-    log->chunk[chunk][at] = docids[i];
-  }
-  log->n += (uint32_t)n;
-  return GPUIR_OK;
-}
-
-/* Makes docids[0..n) the first n documents of the segment's log. 0; NOMEM; FORMAT if they are not: the log has others
- * there, as that of another writer's attempt can have, and the segment has to be opened anew. */
-static int gpuir__log_extend(gpuir__segment *seg, const uint32_t *docids, uint32_t n) {
-  gpuir__log *log = &seg->log;
-  uint32_t i = 0, same;
-  int status = GPUIR_OK;
-  gpuir__lock(&log->mutex);
-  same = gpuir__min32(n, log->n);
-  while (i < same && gpuir__log_get(log, i) == docids[i]) i++;
-  if (i < same) status = GPUIR_E_FORMAT;
-  else if (n > same) status = gpuir__log_append(seg, docids + same, n - same);
-  gpuir__unlock(&log->mutex);
-  return status;
-}
-
-static inline int gpuir__deleted_has(const gpuir__deleted *d, uint32_t docid) {
-  return (int)(d->bits[docid / 64] >> docid % 64 & 1);
-}
-
-/* Adds an owner to the set; NULL is allowed. */
-static gpuir__deleted *gpuir__deleted_share(gpuir__deleted *d) {
-  if (d) (void)__atomic_add_fetch(&d->refs, 1, __ATOMIC_RELAXED);
-  return d;
-}
-
-/* Leaves the set; NULL is allowed. */
-static void gpuir__deleted_close(gpuir__deleted *d) {
-  gpuir_allocator a;
-  if (!d || __atomic_sub_fetch(&d->refs, 1, __ATOMIC_ACQ_REL)) return;
-  a = d->a;
-  gpuir__free(&a, d, sizeof *d + (size_t)d->words * 8);
-}
-
-/* Makes the set of the first n documents of a segment's log, or becomes an owner of `before`, one of the same segment's
- * sets or NULL, if it is the same. *set is NULL for none. 0 or NOMEM; FORMAT if one is no document, or stands twice. */
-static int gpuir__deleted_make(gpuir__segment *seg, uint32_t n, gpuir__deleted *before, gpuir__deleted **set) {
-  const uint64_t words = seg->stat.documents / 64 + 1;
-  gpuir__deleted *d;
-  uint32_t i;
-  *set = NULL;
-  if (!n) return GPUIR_OK;
-  if (before && before->n == n) {
-    *set = gpuir__deleted_share(before);
-    return GPUIR_OK;
-  }
-  d = (gpuir__deleted *)gpuir__alloc_zero(&seg->a, sizeof *d + (size_t)words * 8);
-  if (!d) return GPUIR_E_NOMEM;
-  if (before && before->n < n) memcpy(d, before, sizeof *d + (size_t)words * 8);
-  d->a = seg->a;
-  d->refs = 1;
-  d->words = words;
-  for (i = d->n; i < n; i++) {
-    const uint32_t docid = gpuir__log_get(&seg->log, i);
-    if (docid >= seg->stat.documents || gpuir__deleted_has(d, docid)) {
-      gpuir__deleted_close(d);
-      return GPUIR_E_FORMAT;
-    }
-    d->bits[docid / 64] |= (uint64_t)1 << docid % 64;
-    d->tokens += seg->lengths[docid];
-  }
-  d->n = n;
-  *set = d;
-  return GPUIR_OK;
-}
-
-/* Counts the list's postings that are of documents of a set. */
-static uint32_t gpuir__deleted_count(const gpuir__deleted *d, const gpuir__list *l) {
-  uint32_t docs[GPUIR__BLOCK_ROOM], block, i, n, count = 0;
-  for (block = 0; block < l->nblocks; block++) {
-    n = gpuir__list_docs(l, block, docs);
-    for (i = 0; i < n; i++) count += (uint32_t)gpuir__deleted_has(d, docs[i]);
-  }
-  return count;
-}
-
-#ifndef GPUIR__LOG_SORTED
-#define GPUIR__LOG_SORTED 256u /* documents that are looked up together */
-#endif
-
-static int gpuir__compare_asc32(const void *a, const void *b) {
-  const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-  return x < y ? -1 : x > y;
-}
-
-/* Counts those of the documents from number `from` up to `to` of the log that the list has, under a cursor on it. */
-static uint32_t gpuir__log_find(const gpuir__log *log, gpuir__cursor *c, uint32_t from, uint32_t to) {
-  uint32_t docids[GPUIR__LOG_SORTED], count = 0, i, n;
-  for (; from < to; from += n) {
-    n = gpuir__min32(to - from, GPUIR__LOG_SORTED);
-    for (i = 0; i < n; i++) docids[i] = gpuir__log_get(log, from + i);
-    qsort(docids, n, sizeof docids[0], gpuir__compare_asc32);
-    gpuir__cursor_reset(c);
-    for (i = 0; i < n; i++) count += gpuir__cursor_seek(c, docids[i]) == docids[i];
-  }
-  return count;
-}
-
-/* A look-up of a deleted document takes as long as this many postings of a list that is read. Measured. */
-#ifndef GPUIR__LOG_LOOKUP
-#define GPUIR__LOG_LOOKUP 32u
-#endif
-
-/* Counts the postings of term `id` that are of the leaf's deleted documents, from what is known of fewer or of more
- * deletions; *decoded: the blocks that were read for it. 0, or why the list cannot be opened. */
-GPUIR__COLD static int gpuir__leaf_recount(const gpuir__leaf *leaf, uint64_t id, const gpuir__log_count *known,
-    uint32_t *count, uint64_t *decoded) {
-  const gpuir__deleted *d = leaf->deleted;
-  const uint32_t from = gpuir__min32(known->n, d->n), to = gpuir__max32(known->n, d->n);
-  gpuir__cursor c;
-  int status = gpuir__list_open(leaf->seg, &leaf->seg->a, id, &c.list);
-  if (status) return status;
-  if ((uint64_t)(to - from) * GPUIR__LOG_LOOKUP < c.list.df) {
-    uint32_t found;
-    c.decoded = 0;
-    found = gpuir__log_find(&leaf->seg->log, &c, from, to);
-    *decoded = c.decoded;
-    *count = known->n < d->n ? known->deleted + found : known->deleted - gpuir__min32(found, known->deleted);
-  } else {
-    *decoded = c.list.nblocks;
-    *count = gpuir__deleted_count(d, &c.list);
-  }
-  gpuir__list_close(&leaf->seg->a, &c.list);
-  return GPUIR_OK;
-}
-
-/* Counts the live documents of a leaf that hold term `id`, and fills in the term's record. What it learns of deleted
- * ones the segment keeps, for this snapshot and for others. 0, FORMAT, NOMEM, UNSUPPORTED. Thread-safe. */
-static int gpuir__leaf_df(const gpuir__leaf *leaf, uint64_t id, gpuir__record *r, uint32_t *df) {
-  gpuir__log *log = &leaf->seg->log;
-  gpuir__log_count *slot, known = {0, 0, 0};
-  uint32_t count;
-  uint64_t decoded;
-  int status;
-  gpuir__record_get(leaf->seg, id, r);
-  *df = (uint32_t)gpuir__min64(r->df, leaf->seg->stat.documents);
-  if (!leaf->deleted || !*df) return GPUIR_OK;
-  slot = &log->counts[(uint32_t)(id * 0x9e3779b1u) >> 16 & log->mask];
-  gpuir__lock(&log->mutex);
-  if (slot->id == (uint32_t)id + 1) known = *slot;
-  gpuir__unlock(&log->mutex);
-  if (known.id && known.n == leaf->deleted->n) {
-    count = known.deleted;
-  } else {
-    status = gpuir__leaf_recount(leaf, id, &known, &count, &decoded);
-    if (status) return status;
-    gpuir__lock(&log->mutex);
-    slot->id = (uint32_t)id + 1;
-    slot->n = leaf->deleted->n;
-    slot->deleted = count;
-    log->decoded += decoded;
-    gpuir__unlock(&log->mutex);
-  }
-  *df -= gpuir__min32(count, *df);
-  return GPUIR_OK;
-}
-
-/* Sums the frequencies of term `id` in a leaf's live documents up. 0, FORMAT, NOMEM, UNSUPPORTED. */
-static int gpuir__leaf_cf(const gpuir__leaf *leaf, uint64_t id, uint64_t *cf) {
-  uint32_t docs[GPUIR__BLOCK_ROOM], freqs[GPUIR__BLOCK_ROOM], block, i, n;
-  gpuir__list l;
-  int status = gpuir__list_open(leaf->seg, &leaf->seg->a, id, &l);
-  *cf = 0;
-  if (status) return status;
-  if (!leaf->deleted) *cf = l.extent ? l.extent->cf : gpuir__list_cf(&l);
-  for (block = 0; leaf->deleted && block < l.nblocks; block++) {
-    n = gpuir__list_docs(&l, block, docs);
-    gpuir__list_freqs(&l, block, freqs);
-    for (i = 0; i < n; i++)
-      if (!gpuir__deleted_has(leaf->deleted, docs[i])) *cf += (uint64_t)freqs[i] + 1;
-  }
-  gpuir__list_close(&leaf->seg->a, &l);
-  return GPUIR_OK;
-}
-
-/* ---- open and close */
-
-/* Leaves a leaf's segment and set. */
-static void gpuir__leaf_close(gpuir__leaf *leaf) {
-  gpuir__deleted_close(leaf->deleted);
-  gpuir__segment_close(leaf->seg);
-}
-
-GPUIR__COLD GPUIR_API void gpuir_close(gpuir_index *ix) {
-  gpuir_allocator a;
-  size_t i;
-  if (!ix) return;
-  a = ix->a;
-  for (i = 0; i < ix->nleaves; i++) {
-    if (ix->alone) gpuir__free(&a, ix->alone[i].saturation, sizeof(gpuir__saturation));
-    gpuir__leaf_close(&ix->leaves[i]);
-  }
-  gpuir__pool_close(ix->analysis.pool);
-  gpuir__free(&a, ix->saturation, sizeof(gpuir__saturation));
-  gpuir__free(&a, ix->alone, ix->nleaves * sizeof *ix->alone);
-  if (ix->leaves != &ix->only) gpuir__free(&a, ix->leaves, ix->nleaves * sizeof *ix->leaves);
-  gpuir__free(&a, ix, sizeof *ix);
-}
-
-/* Sums the leaves up. */
-static void gpuir__index_sum(gpuir_index *ix) {
-  const gpuir__stat *first = &ix->leaves[0].seg->stat;
-  const gpuir__shard *shard = ix->leaves[0].seg->shard;
-  size_t i;
-  ix->documents = ix->tokens = ix->docids = 0;
-  for (i = 0; i < ix->nleaves; i++) {
-    gpuir__leaf *leaf = &ix->leaves[i];
-    leaf->base = (uint32_t)ix->docids;
-    ix->docids += leaf->seg->stat.documents;
-    ix->documents += leaf->seg->stat.documents;
-    ix->tokens += leaf->seg->stat.tokens;
-    if (!leaf->deleted) continue;
-    ix->documents -= leaf->deleted->n;
-    ix->tokens -= gpuir__min64(leaf->deleted->tokens, ix->tokens); /* in a damaged file lengths may add up to more */
-  }
-  ix->collection = shard ? shard->documents : ix->documents;
-  ix->average_length = gpuir__mean(shard ? shard->tokens : ix->tokens, ix->collection);
-  ix->norm = gpuir__norm_make(first->k1, first->b, ix->average_length);
-}
-
-/* Makes an index of one segment of `from` without its deletions; `from` keeps the segment. */
-static void gpuir__index_alone(gpuir_index *ix, const gpuir_index *from, size_t i) {
-  *ix = *from;
-  ix->leaves = &ix->only;
-  ix->nleaves = 1;
-  ix->alone = NULL;
-  ix->saturation = NULL;
-  ix->only.seg = from->leaves[i].seg;
-  ix->only.deleted = NULL;
-  (void)snprintf(ix->path, sizeof ix->path, "%s", ix->only.seg->path);
-  gpuir__index_sum(ix);
-}
-
-/* Fails unless all segments were built alike, so that one query means the same in each. */
-static int gpuir__index_alike(const gpuir_index *ix, gpuir_error *err) {
-  const gpuir__segment *first = ix->leaves[0].seg;
-  size_t i, k;
-  for (i = 1; i < ix->nleaves; i++) {
-    const gpuir__segment *seg = ix->leaves[i].seg;
-    int alike = !(seg->stat.k1 < first->stat.k1 || seg->stat.k1 > first->stat.k1 || seg->stat.b < first->stat.b ||
-        seg->stat.b > first->stat.b);
-    for (k = 0; k < GPUIR__META_KEYS; k++)
-      if (gpuir__meta_keys[k].alike)
-        alike &= !strcmp(*gpuir__meta_value(&seg->meta, k), *gpuir__meta_value(&first->meta, k));
-    if (!alike)
-      return gpuir__fail(err, GPUIR_E_FORMAT, 0, "%s: its settings are not those of %s", seg->path, first->path);
-  }
-  return GPUIR_OK;
-}
-
-/* Checks the leaves and sums them up. */
-static int gpuir__index_join(gpuir_index *ix, gpuir_error *err) {
-  uint64_t docids = 0;
-  size_t i;
-  int status = gpuir__index_alike(ix, err);
-  if (status) return status;
-  for (i = 0; i < ix->nleaves; i++)
-    if (ix->leaves[i].seg->shard && (ix->nleaves > 1 || ix->leaves[0].deleted))
-      return gpuir__bad(ix->leaves[i].seg, err, 0, "a part of a collection is no segment of a live index");
-  for (i = 0; i < ix->nleaves; i++) docids += ix->leaves[i].seg->stat.documents;
-  if (docids > GPUIR__MAX_DOCUMENTS)
-    return gpuir__fail(err, GPUIR_E_LIMIT, 0, "%s: more than 2^32-2 documents, deleted ones included: merge it",
-        ix->path);
-  gpuir__index_sum(ix);
-  if (ix->nleaves == 1 && !ix->leaves[0].deleted) return GPUIR_OK;
-  ix->alone = (gpuir_index *)gpuir__alloc_zero(&ix->a, ix->nleaves * sizeof *ix->alone);
-  if (!ix->alone) return gpuir__fail_nomem(err);
-  for (i = 0; i < ix->nleaves; i++) gpuir__index_alone(&ix->alone[i], ix, i);
-  return GPUIR_OK;
-}
-
-/* Makes an index of n >= 1 segments in this order, with what is deleted from each, and becomes an owner of them in
- * place of the caller, also when it fails. `pool`: that of an index with the same settings, to be shared; NULL: a new
- * one. */
-GPUIR__COLD static int gpuir__index_make(const gpuir_allocator *a, const char *path, const gpuir_open_desc *desc,
-    const gpuir__leaf *from, size_t n, gpuir__pool *pool, gpuir_index **index, gpuir_error *err) {
-  gpuir_index *ix = (gpuir_index *)gpuir__alloc_zero(a, sizeof *ix);
-  gpuir__leaf *leaves = ix && n > 1 ? (gpuir__leaf *)gpuir__alloc_zero(a, n * sizeof *leaves) : NULL;
-  size_t i;
-  int status;
-  *index = NULL;
-  if (!ix || (n > 1 && !leaves)) {
-    for (i = 0; i < n; i++) {
-      gpuir__leaf leaf = from[i];
-      gpuir__leaf_close(&leaf);
-    }
-    gpuir__free(a, ix, sizeof *ix);
-    return gpuir__fail_nomem(err);
-  }
-  ix->layout = gpuir__index_layout();
-  ix->a = *a;
-  ix->simd = from[0].seg->simd;
-  if (desc) ix->analysis.own = gpuir__tokenizer_of(desc->tokenize, desc->tokenize_places, desc->tokenize_user);
-  (void)snprintf(ix->path, sizeof ix->path, "%.*s", (int)sizeof ix->path - 1, gpuir__tail(path));
-  ix->leaves = n > 1 ? leaves : &ix->only;
-  ix->nleaves = n;
-  memcpy(ix->leaves, from, n * sizeof *from);
-  if (pool) ix->analysis.pool = gpuir__pool_share(pool);
-  status = gpuir__index_join(ix, err);
-  if (!status && !pool)
-    status = gpuir__pool_open(a, from[0].seg->meta.analyzer, from[0].seg->meta.stop_words, &ix->analysis.own,
-        &ix->analysis.pool, err);
-  if (status) gpuir_close(ix);
-  else *index = ix;
-  return status;
-}
-
-/* ---- leaves */
-
-/* Returns the leaf that has document `docid` (< docids). */
-static const gpuir__leaf *gpuir__leaf_of(const gpuir_index *ix, uint32_t docid) {
-  size_t lo = 0, hi = ix->nleaves;
-  while (hi - lo > 1) {
-    size_t mid = lo + (hi - lo) / 2;
-    if (ix->leaves[mid].base <= docid) lo = mid;
-    else hi = mid;
-  }
-  return &ix->leaves[lo];
-}
-
-/* Returns the segment of a snapshot that has just one, and deletes nothing from it: in that a term's number is its id.
- * NULL otherwise. */
-static const gpuir__segment *gpuir__only(const gpuir_index *ix) {
-  return ix->nleaves == 1 && !ix->leaves[0].deleted ? ix->leaves[0].seg : NULL;
-}
-
-/* Says why a function that needs one segment does not go on. */
-static int gpuir__fail_unmerged(const gpuir_index *ix, gpuir_error *err) {
-  return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "%s: an index of several segments, or with deletions: merge it first",
-      ix->path);
-}
-
-GPUIR_API const gpuir_index *gpuir_index_segment(const gpuir_index *ix, size_t i, uint32_t *base) {
-  if (!ix || i >= ix->nleaves) return NULL;
-  if (base) *base = ix->leaves[i].base;
-  return ix->alone ? &ix->alone[i] : ix;
-}
-
-/* ---- documents and statistics */
-
-GPUIR_API int gpuir_doc_get(const gpuir_index *ix, uint32_t docid, gpuir_doc *doc) {
-  const gpuir__leaf *leaf;
-  if (!ix || !doc) return GPUIR_E_ARGUMENT;
-  leaf = gpuir__leaf_of(ix, docid);
-  docid -= leaf->base;
-  memset(doc, 0, sizeof *doc);
-  if (leaf->deleted && docid < leaf->seg->stat.documents && gpuir__deleted_has(leaf->deleted, docid))
-    return GPUIR_E_NOT_FOUND;
-  return gpuir__segment_doc(leaf->seg, docid, doc);
-}
-
-/* Returns how many terms of a segment the analyzer made beside words. */
-static uint64_t gpuir__segment_private(const gpuir__segment *seg) {
-  return gpuir__spec_is_text(seg->meta.analyzer) ? seg->stat.terms - gpuir__term_lower_bound(seg, "\xff", 1) : 0;
-}
-
-/* Adds what a segment holds. */
-static void gpuir__info_add(gpuir_index_info *info, const gpuir__segment *seg) {
-  uint64_t sums[GPUIR__G_COUNT];
-  gpuir__section_sums(seg, sums);
-  info->terms += seg->stat.terms;
-  info->private_terms += gpuir__segment_private(seg);
-  info->postings += seg->stat.postings;
-  info->file_bytes += seg->size;
-  info->docids_bytes += sums[GPUIR__G_DOCIDS];
-  info->freqs_bytes += sums[GPUIR__G_FREQS];
-  info->directory_bytes += sums[GPUIR__G_DIRECTORY];
-  info->inline_postings += seg->stat.inline_postings;
-  info->dictionary_bytes += sums[GPUIR__G_DICTIONARY];
-  info->documents_bytes += sums[GPUIR__G_DOCUMENTS];
-  info->text_bytes += sums[GPUIR__G_TEXT];
-  info->positions_bytes += sums[GPUIR__G_POSITIONS];
-}
-
-GPUIR__COLD GPUIR_API int gpuir_index_get_info(const gpuir_index *ix, gpuir_index_info *info) {
-  const gpuir__segment *first;
-  uint64_t bytes;
-  size_t i;
-  if (!ix || !info) return GPUIR_E_ARGUMENT;
-  memset(info, 0, sizeof *info);
-  for (i = 0; i < ix->nleaves; i++) gpuir__info_add(info, ix->leaves[i].seg);
-  first = ix->leaves[0].seg;
-  info->documents = ix->documents;
-  info->docids = ix->docids;
-  info->segments = ix->nleaves;
-  info->tokens = ix->tokens;
-  info->generation = ix->generation;
-  info->content = ix->content;
-  info->average_length = ix->average_length;
-  info->k1 = first->stat.k1;
-  info->b = first->stat.b;
-  bytes = info->docids_bytes + info->freqs_bytes + info->directory_bytes + 8 * info->inline_postings;
-  info->bits_per_posting = info->postings ? 8.0 * (double)bytes / (double)info->postings : 0.0;
-  info->analyzer = first->meta.analyzer;
-  info->codec = first->meta.codec;
-  info->freq_codec = first->meta.freq_codec;
-  info->description = first->meta.description;
-  info->filters = first->meta.filters;
-  info->reading = first->meta.reading;
-  info->order = *first->meta.order ? first->meta.order : "unknown";
-  info->tool = first->meta.tool;
-  info->has_text = first->section[GPUIR__S_TEXT] != NULL;
-  info->has_positions = first->lists.positions != NULL;
-  return GPUIR_OK;
-}
-
-/* ---- terms */
-
-GPUIR_API uint64_t gpuir_term_lower_bound(const gpuir_index *ix, const char *term, size_t len) {
-  const gpuir__segment *seg = ix ? gpuir__only(ix) : NULL;
-  if (!term) term = "", len = 0;
-  return seg ? gpuir__term_lower_bound(seg, term, len) : 0;
-}
-
-GPUIR_API int gpuir_term_find(const gpuir_index *ix, const char *term, size_t len, uint64_t *id) {
-  if (!ix || !id || (!term && len)) return GPUIR_E_ARGUMENT;
-  return gpuir__only(ix) ? gpuir__term_find(gpuir__only(ix), term, len, id) : GPUIR_E_UNSUPPORTED;
-}
-
-GPUIR_API int gpuir_terms_find(const gpuir_index *ix, const char *const *terms, const size_t *lens, size_t n,
-    uint64_t *ids) {
-  const gpuir__segment *seg = ix ? gpuir__only(ix) : NULL;
-  gpuir__looks looks;
-  size_t i, j;
-  if (!ix || (n && (!terms || !lens || !ids))) return GPUIR_E_ARGUMENT;
-  if (!seg) return GPUIR_E_UNSUPPORTED;
-  looks.n = 0;
-  for (i = 0; i < n; i += j) {
-    uint32_t found[GPUIR__LOOKS];
-    for (j = 0; j < GPUIR__LOOKS && i + j < n; j++) {
-      if (!terms[i + j] && lens[i + j]) return GPUIR_E_ARGUMENT;
-      gpuir__looks_add(&looks, seg, terms[i + j], lens[i + j], &found[j]);
-    }
-    gpuir__looks_end(&looks);
-    for (j = 0; j < GPUIR__LOOKS && i + j < n; j++) ids[i + j] = found[j] == GPUIR__NO_TERM ? UINT64_MAX : found[j];
-  }
-  return GPUIR_OK;
-}
-
-GPUIR_API int gpuir_term_get_info(const gpuir_index *ix, uint64_t id, gpuir_term_info *info) {
-  if (!ix || !info) return GPUIR_E_ARGUMENT;
-  memset(info, 0, sizeof *info);
-  return gpuir__only(ix) ? gpuir__segment_term(gpuir__only(ix), id, info) : GPUIR_E_UNSUPPORTED;
-}
-
-GPUIR_API int gpuir_term_postings(const gpuir_index *ix, uint64_t id, uint32_t *docids, uint32_t *tfs) {
-  if (!ix) return GPUIR_E_ARGUMENT;
-  return gpuir__only(ix) ? gpuir__segment_postings(gpuir__only(ix), id, docids, tfs) : GPUIR_E_UNSUPPORTED;
-}
-
-GPUIR_API int gpuir_term_positions(const gpuir_index *ix, uint64_t id, uint32_t *positions, uint64_t n) {
-  if (!ix || !positions) return GPUIR_E_ARGUMENT;
-  return gpuir__only(ix) ? gpuir__segment_positions(gpuir__only(ix), id, positions, n) : GPUIR_E_UNSUPPORTED;
-}
-
-GPUIR_API float gpuir_idf(uint64_t documents, uint32_t df) {
-  return gpuir__idf(gpuir__min64(documents, GPUIR__MAX_DOCUMENTS), df);
-}
-
-GPUIR_API int gpuir_term_count(const gpuir_index *ix, const char *term, size_t len, uint32_t *df, uint64_t *cf) {
-  uint64_t sum_df = 0, sum_cf = 0, id, leaf_cf;
-  size_t i;
-  if (df) *df = 0;
-  if (cf) *cf = 0;
-  if (!ix || (!term && len)) return GPUIR_E_ARGUMENT;
-  for (i = 0; i < ix->nleaves; i++) {
-    const gpuir__leaf *leaf = &ix->leaves[i];
-    gpuir__record r;
-    uint32_t leaf_df;
-    int status;
-    if (gpuir__term_find(leaf->seg, term, len, &id)) continue;
-    status = gpuir__leaf_df(leaf, id, &r, &leaf_df);
-    if (!status && leaf_df && cf) {
-      status = gpuir__leaf_cf(leaf, id, &leaf_cf);
-      sum_cf += leaf_cf;
-    }
-    if (status) return status;
-    sum_df += leaf_df;
-  }
-  if (df) *df = (uint32_t)gpuir__min64(sum_df, ix->documents);
-  if (cf) *cf = sum_cf;
-  return sum_df ? GPUIR_OK : GPUIR_E_NOT_FOUND;
-}
-
-GPUIR__COLD GPUIR_API int gpuir_codec_get_info(const gpuir_index *ix, int docids,
-    gpuir_codec_info infos[GPUIR_MAX_CODECS], size_t *n) {
-#ifdef GPUIR_NO_LAB
-  (void)docids;
-  return ix && infos && n ? GPUIR_E_UNSUPPORTED : GPUIR_E_ARGUMENT;
-#else
-  const gpuir__codec *table = docids ? gpuir__docid_codecs : gpuir__freq_codecs;
-  const size_t ncodecs = docids ? GPUIR__DOCID_CODECS : GPUIR__FREQ_CODECS;
-  gpuir_codec_info all[GPUIR_MAX_CODECS];
-  size_t i;
-  if (!ix || !infos || !n) return GPUIR_E_ARGUMENT;
-  *n = 0;
-  memset(all, 0, sizeof all);
-  for (i = 0; i < ix->nleaves; i++) {
-    int status = gpuir__segment_codecs(ix->leaves[i].seg, docids, all);
-    if (status) return status;
-  }
-  for (i = 0; i < ncodecs; i++) {
-    if (!all[i].lists) continue;
-    all[i].codec = table[i].name;
-    infos[(*n)++] = all[i];
-  }
-  return GPUIR_OK;
-#endif
-}
-
-GPUIR_API int gpuir_analyze_places(const gpuir_index *ix, const char *text, size_t len, int query, gpuir_place_fn emit,
-    void *sink, gpuir_error *err) {
-  gpuir__analyzer *analyzer;
-  int status;
-  if (!ix || (!text && len) || !emit) return gpuir__refuse(err, "gpuir_analyze: NULL argument");
-  status = gpuir__pool_take(ix->analysis.pool, &analyzer, err);
-  if (status) return status;
-  status = query ? gpuir__analyze_query(analyzer, text, len, emit, sink)
-                 : gpuir__analyze(analyzer, text, len, emit, sink, NULL);
-  if (status) (void)gpuir__fail(err, status, 0, "%s", analyzer->why ? analyzer->why : gpuir_strerror(status));
-  gpuir__pool_give(ix->analysis.pool, analyzer);
-  return status;
-}
-
-/* Where gpuir_analyze hands its tokens on to. */
-typedef struct gpuir__counted_tokens {
-  gpuir_token_fn emit;
-  void *sink;
-} gpuir__counted_tokens;
-
-/* Hands a token on that a document's length counts. */
-static int gpuir__counted_token(void *to, const char *token, size_t len, unsigned advance) {
-  const gpuir__counted_tokens *t = (const gpuir__counted_tokens *)to;
-  return advance ? t->emit(t->sink, token, len) : GPUIR_OK;
-}
-
-GPUIR_API int gpuir_analyze(const gpuir_index *ix, const char *text, size_t len, gpuir_token_fn emit, void *sink,
-    gpuir_error *err) {
-  gpuir__counted_tokens to;
-  to.emit = emit;
-  to.sink = sink;
-  return gpuir_analyze_places(ix, text, len, 0, emit ? gpuir__counted_token : NULL, &to, err);
-}
-
-GPUIR_API int gpuir_shard_get_info(const gpuir_index *ix, gpuir_shard_info *info) {
-  const gpuir__shard *shard;
-  if (!ix || !info) return GPUIR_E_ARGUMENT;
-  shard = ix->leaves[0].seg->shard;
-  memset(info, 0, sizeof *info);
-  if (!shard) return GPUIR_E_NOT_FOUND;
-  info->documents = shard->documents;
-  info->tokens = shard->tokens;
-  info->first = shard->first;
-  info->shard = shard->number;
-  info->shards = shard->shards;
-  memcpy(info->identity, shard->identity, sizeof info->identity);
-  return GPUIR_OK;
-}
-
-/* ---- verify */
+/* ---- all of a segment, and of an index */
 
 /* Reads the whole segment: see gpuir_verify. */
 static int gpuir__segment_verify(const gpuir__segment *ix, gpuir_error *err) {
@@ -13432,7 +13451,7 @@ GPUIR__COLD GPUIR_API int gpuir_verify(const gpuir_index *ix, gpuir_error *err) 
  * chains of slices in an arena (as in Lucene; the growth of slices after Büttcher and Clarke).
  * A full table is sorted and spilled as a run. At the end [15-merge] merges the runs.
  *
- * Uses      [03-codecs], [10-encoder], [11-analysis], [11c-analyzers], [12-writer].
+ * Uses      [03-codecs], [10-encoder], [11-analysis], [11c-analyzers], [12b-writer].
  * Start at  gpuir__worker_packet, gpuir__worker_count, gpuir__worker_spill, gpuir__run_next,
  *           gpuir__item_merge.
  * Tests     tests/unit/14_inversion.c
@@ -14403,7 +14422,7 @@ static inline uint64_t gpuir__item_merge(gpuir__chain *chains, const gpuir__part
  * Nothing that is written depends on which worker saw what: documents are numbered as they are
  * added, a term's postings are merged by docID, and terms by bytes.
  *
- * Uses      [08-codings], [10-encoder], [11-analysis], [11c-analyzers], [12-writer], [14-inversion].
+ * Uses      [08-codings], [10-encoder], [11-analysis], [11c-analyzers], [12-layout], [12b-writer], [14-inversion].
  * Start at  gpuir_builder_add_text, gpuir__builder_merge.
  * Tests     tests/unit/15_merge.c
  * ======*/
@@ -14492,7 +14511,7 @@ typedef struct gpuir__builder_settings {
   size_t stop_size, description_size, filters_size, reading_size;
   char spec[256]; /* of the analyzer */
   gpuir__tokenizer own;
-  gpuir__pool *pool; /* analyzers come from it and go back; NULL: they are made */
+  gpuir__analyzers *pool; /* analyzers come from it and go back; NULL: they are made */
   gpuir__coding codec, freq_codec;
   char codec_spec[48], freq_codec_spec[48]; /* as the user spelt them */
   char order[GPUIR__ORDER_MAX + 1];
@@ -14760,7 +14779,7 @@ static int gpuir__builder_ready(gpuir_builder *b, gpuir_error *err) {
 
 /* Releases a worker's analyzer, if it has one. */
 static void gpuir__builder_release_analyzer(gpuir_builder *b, gpuir__worker *w) {
-  if (b->set.pool && w->analyzer) gpuir__pool_give(b->set.pool, w->analyzer);
+  if (b->set.pool && w->analyzer) gpuir__analyzers_give(b->set.pool, w->analyzer);
   else gpuir__analyzer_destroy(w->analyzer);
   w->analyzer = NULL;
 }
@@ -14770,7 +14789,7 @@ static int gpuir__builder_analyzers(gpuir_builder *b, gpuir_error *err) {
   unsigned i;
   int status = GPUIR_OK;
   for (i = 0; i < b->threads.nworkers && !status; i++)
-    if (b->set.pool) status = gpuir__pool_take(b->set.pool, &b->threads.workers[i].analyzer, err);
+    if (b->set.pool) status = gpuir__analyzers_take(b->set.pool, &b->threads.workers[i].analyzer, err);
     else if (!b->threads.workers[i].analyzer)
       status = gpuir__analyzer_create(&b->a, b->set.spec, b->set.stop_words, &b->set.own,
           &b->threads.workers[i].analyzer, err);
@@ -15154,8 +15173,8 @@ static int gpuir__builder_lists(gpuir_builder *b, uint64_t nruns, gpuir_error *e
 /* ========
  * [15b-builder]  builder: an index from postings; writing, making and unmaking
  *
- * Uses      [04-bp128], [08-codings], [09c-dense], [10-encoder], [11-analysis], [11c-analyzers], [11b-dictionary],
- *           [12-writer], [14-inversion], [15-merge].
+ * Uses      [04-bp128], [08-codings], [09c-dense], [10-encoder], [11-analysis], [11b-dictionary], [11c-analyzers],
+ *           [12-layout], [12b-writer], [14-inversion], [15-merge].
  * Start at  gpuir_builder_create, gpuir_builder_write, gpuir_builder_add_list.
  * Tests     tests/unit/15b_builder.c
  * ======*/
@@ -15582,7 +15601,7 @@ static void gpuir__builder_dense(const gpuir_builder_desc *desc, const gpuir__se
 
 /* Makes a builder as gpuir_builder_create does. *fd: -1, or that of the new file desc->path in a folder that the caller
  * has locked, and becomes -1 when the builder has taken it; pool: where analyzers come from, or NULL. */
-GPUIR__COLD static int gpuir__builder_make(const gpuir_builder_desc *desc, int *fd, gpuir__pool *pool,
+GPUIR__COLD static int gpuir__builder_make(const gpuir_builder_desc *desc, int *fd, gpuir__analyzers *pool,
     gpuir_builder **builder, gpuir_error *err) {
   gpuir_allocator base;
   gpuir_builder *b;
@@ -15658,7 +15677,7 @@ GPUIR__COLD GPUIR_API int gpuir_builder_create(const gpuir_builder_desc *desc, g
  * without following links. The descriptor must be the file that was listed; another one, as after an editor has saved
  * it, is looked at anew.
  *
- * Uses      [01-base] (buffers), [12-writer] (magic numbers), [15-merge] (adding texts).
+ * Uses      [12-layout], [15-merge] (adding texts).
  * Start at  gpuir_walk, gpuir__visit_folder, gpuir__visit_open, gpuir__rules_match.
  * Tests     tests/unit/15c_walk.c
  * ======*/
@@ -16250,7 +16269,7 @@ GPUIR_API int gpuir_builder_add_file(gpuir_builder *builder, const char *path, g
  * A query's text is words, phrases and prefixes, each of which becomes one term or more. What is scored as one is
  * called a term here, also a phrase, or all terms that a prefix stands for.
  *
- * Uses      [09-postings] (weights), [11-analysis], [11c-analyzers], [11b-dictionary], [12-writer], [13-reader],
+ * Uses      [09-postings] (weights), [11-analysis], [11b-dictionary], [11c-analyzers], [12-layout], [13-reader],
  *           [13b-snapshot].
  * Start at  gpuir_query_parse.
  * Tests     tests/unit/16_query.c
@@ -17288,6 +17307,21 @@ static int gpuir__query_resolve(gpuir_query *q, gpuir__analyzer *an, const char 
 
 /* ---- what a shard is told of terms */
 
+GPUIR_API int gpuir_shard_get_info(const gpuir_index *ix, gpuir_shard_info *info) {
+  const gpuir__shard *shard;
+  if (!ix || !info) return GPUIR_E_ARGUMENT;
+  shard = ix->leaves[0].seg->shard;
+  memset(info, 0, sizeof *info);
+  if (!shard) return GPUIR_E_NOT_FOUND;
+  info->documents = shard->documents;
+  info->tokens = shard->tokens;
+  info->first = shard->first;
+  info->shard = shard->number;
+  info->shards = shard->shards;
+  memcpy(info->identity, shard->identity, sizeof info->identity);
+  return GPUIR_OK;
+}
+
 /* Returns term number i of those whose df a query's weights come from: the members of its phrases, then its terms; NULL
  * behind the last. Where words are left out, choices stand behind these. */
 static gpuir__query_term *gpuir__query_counted(gpuir_query *q, size_t i) {
@@ -17461,7 +17495,7 @@ GPUIR_API int gpuir_query_parse(const gpuir_index *ix, const gpuir_query_desc *d
   int status;
   if (query) *query = NULL;
   if (!ix || !query || (!text && len)) return gpuir__refuse(err, "gpuir_query_parse: NULL argument");
-  status = gpuir__pool_take(ix->analysis.pool, &analyzer, err);
+  status = gpuir__analyzers_take(ix->analysis.pool, &analyzer, err);
   if (status) return status;
   size = sizeof *q + ix->nleaves * GPUIR__IDS * sizeof *q->ids;
   q = (gpuir_query *)gpuir__alloc(&ix->a, size);
@@ -17477,46 +17511,57 @@ GPUIR_API int gpuir_query_parse(const gpuir_index *ix, const gpuir_query_desc *d
   } else {
     status = gpuir__fail_nomem(err);
   }
-  gpuir__pool_give(ix->analysis.pool, analyzer);
+  gpuir__analyzers_give(ix->analysis.pool, analyzer);
   if (status) gpuir_query_destroy(q);
   else *query = gpuir__query_fit(q);
   return status;
 }
 
+/* ---- the terms of a text, as documents and queries are read */
+
+GPUIR_API int gpuir_analyze_places(const gpuir_index *ix, const char *text, size_t len, int query, gpuir_place_fn emit,
+    void *sink, gpuir_error *err) {
+  gpuir__analyzer *analyzer;
+  int status;
+  if (!ix || (!text && len) || !emit) return gpuir__refuse(err, "gpuir_analyze: NULL argument");
+  status = gpuir__analyzers_take(ix->analysis.pool, &analyzer, err);
+  if (status) return status;
+  status = query ? gpuir__analyze_query(analyzer, text, len, emit, sink)
+                 : gpuir__analyze(analyzer, text, len, emit, sink, NULL);
+  if (status) (void)gpuir__fail(err, status, 0, "%s", analyzer->why ? analyzer->why : gpuir_strerror(status));
+  gpuir__analyzers_give(ix->analysis.pool, analyzer);
+  return status;
+}
+
+/* Where gpuir_analyze hands its tokens on to. */
+typedef struct gpuir__counted_tokens {
+  gpuir_token_fn emit;
+  void *sink;
+} gpuir__counted_tokens;
+
+/* Hands a token on that a document's length counts. */
+static int gpuir__counted_token(void *to, const char *token, size_t len, unsigned advance) {
+  const gpuir__counted_tokens *t = (const gpuir__counted_tokens *)to;
+  return advance ? t->emit(t->sink, token, len) : GPUIR_OK;
+}
+
+GPUIR_API int gpuir_analyze(const gpuir_index *ix, const char *text, size_t len, gpuir_token_fn emit, void *sink,
+    gpuir_error *err) {
+  gpuir__counted_tokens to;
+  to.emit = emit;
+  to.sink = sink;
+  return gpuir_analyze_places(ix, text, len, 0, emit ? gpuir__counted_token : NULL, &to, err);
+}
+
 /* ========
- * [17-topk]  bounds at query time; the best k
+ * [17-topk]  the best k hits
  *
- * Two things that every evaluator needs: what a block or a list can contribute at most, from its stored
- * (tf, length) pairs under the query's k1 and b; and the heap of the best k hits, whose worst entry is the
- * threshold that a document has to exceed.
+ * A heap of the best k hits. The worst of them is the threshold, which a document has to exceed to be a hit.
  *
- * Uses      [09-postings], [12-writer], [13b-snapshot].
- * Start at  gpuir__bound, gpuir__topk_push, gpuir__topk_threshold.
+ * Uses      [12-layout], [13b-snapshot].
+ * Start at  gpuir__topk_push, gpuir__topk_threshold.
  * Tests     tests/unit/17_topk.c
  * ======*/
-
-/* ---- bounds of a block at query time */
-
-/* Bounds the contribution, q included, of any posting of a term whose saturation is at most s. */
-static inline uint32_t gpuir__bound(float weight, float s, uint32_t q) {
-  return q * gpuir__slacken(gpuir__round_even(weight * s));
-}
-
-/* Returns the greater saturation of a block's two bound pairs. */
-static inline float gpuir__block_saturation(const gpuir__saturation *t, uint32_t pairs) {
-  float a = t->of[pairs & 0xffff], b = t->of[pairs >> 16];
-  return a > b ? a : b;
-}
-
-/* Returns the greatest saturation of a list's bound pairs; 1 for a list that has none. */
-static float gpuir__list_saturation(const gpuir__saturation *t, const gpuir__list *l) {
-  float best = 0;
-  unsigned i;
-  if (!l->extent) return 1; /* c never exceeds W by more than a rounding */
-  for (i = 0; i < GPUIR__LIST_PAIRS; i++)
-    if (t->of[l->extent->pairs[i]] > best) best = t->of[l->extent->pairs[i]];
-  return best;
-}
 
 /* ---- the best k, as a min-heap of keys (score << 32 | ~docID) */
 
@@ -18988,8 +19033,8 @@ static void gpuir__prepared_free(const gpuir_allocator *a, gpuir__prepared *made
  *     [23-exhaustive]  docID tiles and cursors: every posting, no bound; the reference that the others must equal
  *     count of OR      windows of bits and cursors, in [23-exhaustive]
  *
- * Uses      [03-codecs], [09-postings], [12-writer], [13-reader], [13b-snapshot], [16-query], [17-topk],
- *           [18-lookup], [19-methods].
+ * Uses      [03-codecs], [09-postings], [09d-bounds], [12-layout], [13-reader], [13b-snapshot], [16-query],
+ *           [17-topk], [18-lookup], [19-methods].
  * Start at  gpuir__engine, gpuir__engine_open; gpuir__search_of_level (kernels); gpuir__tile.
  * Tests     tests/unit/20_engine.c
  * ======*/
@@ -19238,47 +19283,23 @@ typedef struct gpuir__limits {
   uint32_t *threshold; /* of the query, see gpuir_batch_desc.thresholds; NULL: none */
 } gpuir__limits;
 
-/* A query that several engines evaluate together, each with cursors and a top-k of its own: the one that was asked, its
- * owner, and those that help. Each takes parts of a leaf that nobody has taken, in ascending order: blocks of the
- * driver, or tiles. What was found is put together behind each part, which gives the threshold of all. A helper may
- * come late and leave early. */
-typedef struct gpuir__share {
-  gpuir__atomic64 at; /* leaf << 32 | its first part that nobody has taken */
-  gpuir__atomic64 threshold; /* the greatest threshold_key that an engine had */
-  int open, dry; /* read and written atomically. Engines may join; nothing is left that they could take */
-  const gpuir__atomic64 *backlog; /* more than `patience`, and helpers take nothing more */
-  uint64_t patience; /* read and written atomically; 0: the search is not heavy */
-  uint64_t ripe; /* when the owner calls `ripened`, as gpuir__now tells time; 0: never */
-  unsigned helpers, most; /* engines that help now; at most */
-  int status; /* what stopped a helper within a part; 0: nothing */
-  uint64_t helped; /* ns that helpers have worked */
-  const gpuir_query *query;
-  size_t k;
-  int mode; /* GPUIR_AND or GPUIR_OR */
-  uint64_t deadline;
-  gpuir__limits limits; /* of the owner's search, as the deadline */
-  gpuir__topk found; /* by all, but for what each has found in the part that it has in hand */
-  pthread_mutex_t lock; /* of all but what is atomic */
-  pthread_cond_t left; /* no engine helps any more */
-  void (*opened)(struct gpuir__share *share); /* tells those who could help */
-  void (*ripened)(struct gpuir__share *share); /* it runs for long */
-  void *user;
-} gpuir__share;
+typedef struct gpuir__share gpuir__share; /* see [20b-share] */
 
-/* What an engine needs of some queries only. */
-typedef struct gpuir__engine_rare {
-  gpuir__share *share; /* NULL: it evaluates alone */
-  uint32_t taken, leaf_number; /* the end of the parts that it has taken, and their leaf */
-  int helps, left; /* it is not the owner; it takes nothing more */
-  int counts; /* it counts: neither frequencies nor bounds are read */
-  unsigned optional; /* open cursors of optional terms, which are the last of the positive ones */
-  size_t next; /* the leaf that it turns to behind this one */
-  gpuir__saturation *saturation; /* of other k1 and b than the index's; NULL: none was needed */
-  gpuir__buf *made; /* [term of the query] memory of a list made of others; NULL: none was needed */
-  gpuir__buf sums, places; /* scratch memory, see [21b-phrases] */
-  uint32_t chunks; /* of positions, since the last look at the deadline */
+/* The leaf that an engine evaluates, and how far it is. */
+typedef struct gpuir__turn {
+  size_t next; /* the leaf behind this one; its lists are prefetched meanwhile */
+  uint32_t leaf_number;
+  uint32_t taken; /* of a shared search: the end of the parts that the engine has taken */
+  unsigned noptional; /* open cursors of optional terms, which are the last of the positive ones */
   unsigned cursor_of[GPUIR_MAX_TERMS]; /* [term of the query] its cursor; GPUIR__NO_TERM: none in this leaf */
-} gpuir__engine_rare;
+} gpuir__turn;
+
+/* Lists that phrases and prefixes make of others, see [21b-phrases]: the memory stays for the next query. */
+typedef struct gpuir__made_lists {
+  gpuir__buf *lists; /* [term of the query]; NULL: none was needed */
+  gpuir__buf sums, places; /* scratch memory */
+  uint32_t chunks; /* of positions that were read since the last look at the deadline */
+} gpuir__made_lists;
 
 /* What one thread needs to evaluate queries: scratch memory, which grows, and what stops it. */
 typedef struct gpuir__engine {
@@ -19301,7 +19322,13 @@ typedef struct gpuir__engine {
   gpuir_searcher_info info;
   gpuir_error error;
   const gpuir__saturation *saturation; /* of the query's k1 and b */
-  gpuir__engine_rare rare;
+  gpuir__saturation *own_saturation; /* of other k1 and b than the index's; NULL: none was needed */
+  gpuir__turn turn;
+  gpuir__made_lists made;
+  gpuir__share *share; /* the search that it owns or helps with; NULL: it evaluates alone */
+  int helps, called_away; /* of a shared search: it is not the owner; it takes nothing more */
+  int counts_only; /* it counts: neither frequencies nor bounds are read */
+  int phrases_required; /* of the running search, see gpuir__phrases_are_required */
   gpuir__cursor *cursors; /* ncursors of the query's known terms, positive ones first */
   gpuir__operand *operands; /* one a cursor, for look-ups */
   unsigned ncursors, cap; /* opened; allocated */
@@ -19339,11 +19366,11 @@ static void gpuir__engine_free_cursors(gpuir__engine *e) {
 GPUIR__COLD static void gpuir__engine_free(gpuir__engine *e) {
   unsigned i;
   gpuir__engine_free_cursors(e);
-  gpuir__free(&e->a, e->rare.saturation, sizeof *e->rare.saturation);
-  for (i = 0; e->rare.made && i < GPUIR_MAX_TERMS; i++) gpuir__buf_free(&e->a, &e->rare.made[i]);
-  gpuir__free(&e->a, e->rare.made, GPUIR_MAX_TERMS * sizeof *e->rare.made);
-  gpuir__buf_free(&e->a, &e->rare.sums);
-  gpuir__buf_free(&e->a, &e->rare.places);
+  gpuir__free(&e->a, e->own_saturation, sizeof *e->own_saturation);
+  for (i = 0; e->made.lists && i < GPUIR_MAX_TERMS; i++) gpuir__buf_free(&e->a, &e->made.lists[i]);
+  gpuir__free(&e->a, e->made.lists, GPUIR_MAX_TERMS * sizeof *e->made.lists);
+  gpuir__buf_free(&e->a, &e->made.sums);
+  gpuir__buf_free(&e->a, &e->made.places);
   if (e->top.heap) (void)e->a.resize(e->a.user, e->top.heap, e->top.cap * 8, 0);
   gpuir__buf_free(&e->a, &e->scratch);
 }
@@ -19393,67 +19420,6 @@ static inline int gpuir__engine_worked(gpuir__engine *e, uint64_t blocks) {
   e->worked = 0;
   return gpuir__engine_look(e);
 }
-
-/* Hands over what an engine has found. The lock is held. */
-static void gpuir__share_give(gpuir__engine *e, gpuir__share *s) {
-  size_t i;
-  for (i = 0; i < e->top.n; i++) gpuir__topk_push(&s->found, e->top.heap[i]);
-  e->top.n = 0;
-}
-
-/* Hands over what was found, so that the threshold is that of all engines' best k, and learns this threshold. */
-static void gpuir__share_threshold(gpuir__engine *e, gpuir__share *s) {
-  uint64_t own = e->top.threshold_key, greatest = gpuir__peek(&s->threshold);
-  if (e->top.n) {
-    gpuir__lock(&s->lock);
-    gpuir__share_give(e, s);
-    own = gpuir__max64(own, s->found.threshold_key);
-    gpuir__unlock(&s->lock);
-  }
-  while (own > greatest &&
-      !__atomic_compare_exchange_n(&s->threshold, &greatest, own, 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}
-  e->top.threshold_key = gpuir__max64(own, greatest);
-}
-
-/* Takes up to `most` parts of the n that the leaf has, few at first, when others' finds raise the threshold most;
- * returns the first, or n if there is none for this engine. */
-static uint32_t gpuir__share_take(gpuir__engine *e, uint32_t n, uint32_t most) {
-  gpuir__share *s = e->rare.share;
-  uint64_t at = __atomic_load_n(&s->at, __ATOMIC_ACQUIRE), end;
-  uint32_t first, size = gpuir__min32(n / 32 + 1, most);
-  if (!e->rare.helps && s->ripe && gpuir__now() >= s->ripe) {
-    s->ripe = 0;
-    s->ripened(s);
-  }
-  if (e->rare.helps &&
-      (e->rare.left || gpuir__peek(s->backlog) > gpuir__peek(&s->patience) || !gpuir__peek(&s->open))) {
-    e->rare.left = 1;
-    return n;
-  }
-  gpuir__share_threshold(e, s);
-  do { /* an engine turns to a leaf only when all of those before are taken */
-    if (at >> 32 > e->rare.leaf_number) return n;
-    first = at >> 32 < e->rare.leaf_number ? 0 : (uint32_t)at;
-    if (first >= n) return n;
-    end = gpuir__min64((uint64_t)first + gpuir__min32(size, first / 4 + 1), n);
-  } while (!__atomic_compare_exchange_n(&s->at, &at, (uint64_t)e->rare.leaf_number << 32 | end, 0, __ATOMIC_ACQ_REL,
-      __ATOMIC_ACQUIRE));
-  e->rare.taken = (uint32_t)end;
-  return first;
-}
-
-/* Returns the first part of the leaf's n, from `next` on, that this engine is to evaluate: alone it is the next one; n
- * if there is none. Parts are taken up to `most` at a time. */
-static inline uint32_t gpuir__engine_part(gpuir__engine *e, uint32_t next, uint32_t n, uint32_t most) {
-  if (GPUIR__LIKELY(!e->rare.share)) return next;
-  if (next >= e->rare.taken) return gpuir__share_take(e, n, most);
-  gpuir__share_threshold(e, e->rare.share);
-  return next;
-}
-
-/* Blocks, and tiles, that are taken at a time at most: they take some tenths of a millisecond. */
-#define GPUIR__TAKEN_BLOCKS 64u
-#define GPUIR__TAKEN_TILES 8u
 
 /* Looks up candidates as gpuir__lookup does, and counts the blocks that were decoded for it. */
 static uint32_t gpuir__engine_lookup(gpuir__engine *e, gpuir__operand *o, const gpuir__pass *p) {
@@ -19527,7 +19493,7 @@ static void gpuir__engine_add(gpuir__engine *e, const gpuir_query *q, const gpui
   c->scorer.q = t->q;
   c->scorer.score = e->score;
   c->bound =
-      t->negated || e->rare.counts ? 0 : gpuir__bound(t->weight, gpuir__list_saturation(e->saturation, &c->list), t->q);
+      t->negated || e->counts_only ? 0 : gpuir__bound(t->weight, gpuir__list_saturation(e->saturation, &c->list), t->q);
   gpuir__cursor_reset(c);
 }
 
@@ -19536,7 +19502,7 @@ static int gpuir__engine_saturate(gpuir__engine *e, const gpuir_query *q) {
   if (q->stored_bm25) {
     e->saturation = gpuir__index_saturation(e->ix);
   } else {
-    gpuir__saturation **own = &e->rare.saturation;
+    gpuir__saturation **own = &e->own_saturation;
     if (!*own) {
       *own = (gpuir__saturation *)gpuir__alloc(&e->a, sizeof **own);
       if (*own) (*own)->valid = 0;
@@ -19554,7 +19520,7 @@ GPUIR__INLINE void gpuir__engine_prefetch(const gpuir__engine *e, const gpuir_qu
   if (leaf >= e->ix->nleaves) return;
   seg = e->ix->leaves[leaf].seg;
   for (i = 0; i < q->nrecords; i++) {
-    if (start) gpuir__list_prefetch_start(seg, &q->records[leaf * q->nrecords + i], e->rare.counts);
+    if (start) gpuir__list_prefetch_start(seg, &q->records[leaf * q->nrecords + i], e->counts_only);
     else gpuir__list_prefetch(seg, &q->records[leaf * q->nrecords + i]);
   }
 }
@@ -19573,7 +19539,7 @@ static int gpuir__engine_turn(gpuir__engine *e, const gpuir_query *q, size_t lea
   int status;
   gpuir__engine_reset(e);
   e->leaf = e->ix->leaves[leaf];
-  gpuir__engine_prefetch(e, q, e->rare.next, 1); /* it arrives while this leaf is evaluated */
+  gpuir__engine_prefetch(e, q, e->turn.next, 1); /* it arrives while this leaf is evaluated */
   status = e->cap < n ? gpuir__engine_grow(e, n) : GPUIR_OK;
   return status ? status : gpuir__engine_saturate(e, q);
 }
@@ -19583,16 +19549,16 @@ static int gpuir__engine_turn(gpuir__engine *e, const gpuir_query *q, size_t lea
 static int gpuir__engine_open_words(gpuir__engine *e, const gpuir_query *q, size_t leaf, unsigned *npositive) {
   unsigned i;
   int status = GPUIR_OK;
-  *npositive = e->rare.optional = 0;
+  *npositive = e->turn.noptional = 0;
   for (i = 0; i < q->n && !status; i++) {
     const int held = gpuir__query_record(q, leaf, i)->df > 0;
-    e->rare.cursor_of[i] = held ? e->ncursors : GPUIR__NO_TERM;
+    e->turn.cursor_of[i] = held ? e->ncursors : GPUIR__NO_TERM;
     if (!held) continue;
     status = gpuir__engine_open_list(e, q, leaf, GPUIR__ID_TERMS + i, &q->terms[i]);
     if (status) break;
     gpuir__engine_add(e, q, &q->terms[i]);
     *npositive += !q->terms[i].negated;
-    e->rare.optional += q->terms[i].optional;
+    e->turn.noptional += q->terms[i].optional;
   }
   return status;
 }
@@ -19698,6 +19664,180 @@ static void gpuir__tile_offer(gpuir__engine *e, const gpuir__tile *t, uint32_t n
 }
 
 /* ========
+ * [20b-share]  one search that several threads evaluate
+ *
+ * The engine that was asked owns the search; engines that have nothing else to do help. A leaf of the index falls into
+ * parts: blocks of the driver, or tiles. An engine takes the next parts, evaluates them with cursors and a top-k of its
+ * own, and hands over what it found. The threshold of all is that of the best k of all, so that each prunes as if it had
+ * evaluated everything. A helper may come late, and leave between parts: what it has not taken is left for others.
+ *
+ *       owner   open -> take part, evaluate, hand over -> ... -> close (waits for helpers)
+ *       helper          join -> take part, evaluate, hand over -> ... -> leave
+ *
+ * Uses      [16-query], [17-topk], [20-engine].
+ * Start at  gpuir__engine_part, gpuir__share_open, gpuir__share_join.
+ * Tests     tests/unit/20b_share.c
+ * ======*/
+
+/* A search that several engines evaluate: see the head of this part. */
+struct gpuir__share {
+  /* read and written atomically */
+  gpuir__atomic64 at; /* leaf << 32 | its first part that nobody has taken */
+  gpuir__atomic64 threshold; /* the greatest threshold_key that an engine had */
+  int open; /* 1 while engines may join */
+  int exhausted; /* 1 once every part is taken: who joins finds nothing */
+  uint64_t backlog_limit; /* helpers stay while the backlog, in ns, does not exceed it; 0: the search is not heavy */
+  /* of the owner alone */
+  const gpuir__atomic64 *backlog; /* what the tasks that wait are estimated to cost, in ns */
+  uint64_t long_after; /* when the owner calls `ran_long`, as gpuir__now tells time; 0: never */
+  /* set while it opens */
+  const gpuir_query *query;
+  size_t k;
+  int mode; /* GPUIR_AND or GPUIR_OR */
+  uint64_t deadline;
+  gpuir__limits limits; /* of the owner's search, as the deadline */
+  /* under the lock */
+  unsigned helpers, most; /* engines that help now; at most */
+  int status; /* what stopped a helper within a part; 0: nothing */
+  uint64_t helped; /* ns that helpers have worked */
+  gpuir__topk found; /* by all engines, but for what each has found in the part that it evaluates */
+  pthread_mutex_t lock;
+  pthread_cond_t no_helpers; /* signalled when the last helper leaves */
+  void (*opened)(gpuir__share *share); /* tells those who could help */
+  void (*ran_long)(gpuir__share *share); /* tells that it runs for long */
+  void *user;
+};
+
+/* Hands over what an engine has found. The lock is held. */
+static void gpuir__share_give(gpuir__engine *e, gpuir__share *s) {
+  size_t i;
+  for (i = 0; i < e->top.n; i++) gpuir__topk_push(&s->found, e->top.heap[i]);
+  e->top.n = 0;
+}
+
+/* Hands over what was found, so that the threshold is that of all engines' best k, and learns this threshold. */
+static void gpuir__share_threshold(gpuir__engine *e, gpuir__share *s) {
+  uint64_t own = e->top.threshold_key, greatest = gpuir__peek(&s->threshold);
+  if (e->top.n) {
+    gpuir__lock(&s->lock);
+    gpuir__share_give(e, s);
+    own = gpuir__max64(own, s->found.threshold_key);
+    gpuir__unlock(&s->lock);
+  }
+  while (own > greatest &&
+      !__atomic_compare_exchange_n(&s->threshold, &greatest, own, 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}
+  e->top.threshold_key = gpuir__max64(own, greatest);
+}
+
+/* Takes up to `most` parts of the n that the leaf has; returns the first, or n if there is none for this engine. It takes
+ * few at first, when what others find raises the threshold most. */
+static uint32_t gpuir__share_take(gpuir__engine *e, uint32_t n, uint32_t most) {
+  gpuir__share *s = e->share;
+  uint64_t at = __atomic_load_n(&s->at, __ATOMIC_ACQUIRE), end;
+  uint32_t first, size = gpuir__min32(n / 32 + 1, most);
+  if (!e->helps && s->long_after && gpuir__now() >= s->long_after) {
+    s->long_after = 0;
+    s->ran_long(s);
+  }
+  if (e->helps &&
+      (e->called_away || gpuir__peek(s->backlog) > gpuir__peek(&s->backlog_limit) || !gpuir__peek(&s->open))) {
+    e->called_away = 1;
+    return n;
+  }
+  gpuir__share_threshold(e, s);
+  do { /* an engine turns to a leaf only when all of those before are taken */
+    if (at >> 32 > e->turn.leaf_number) return n;
+    first = at >> 32 < e->turn.leaf_number ? 0 : (uint32_t)at;
+    if (first >= n) return n;
+    end = gpuir__min64((uint64_t)first + gpuir__min32(size, first / 4 + 1), n);
+  } while (!__atomic_compare_exchange_n(&s->at, &at, (uint64_t)e->turn.leaf_number << 32 | end, 0, __ATOMIC_ACQ_REL,
+      __ATOMIC_ACQUIRE));
+  e->turn.taken = (uint32_t)end;
+  return first;
+}
+
+/* Returns the first part of the leaf's n, from `next` on, that this engine is to evaluate: alone it is the next one; n
+ * if there is none. Parts are taken up to `most` at a time. */
+static inline uint32_t gpuir__engine_part(gpuir__engine *e, uint32_t next, uint32_t n, uint32_t most) {
+  if (GPUIR__LIKELY(!e->share)) return next;
+  if (next >= e->turn.taken) return gpuir__share_take(e, n, most);
+  gpuir__share_threshold(e, e->share);
+  return next;
+}
+
+/* Blocks, and tiles, that are taken at a time at most: they take some tenths of a millisecond. */
+#define GPUIR__TAKEN_BLOCKS 64u
+#define GPUIR__TAKEN_TILES 8u
+
+/* Lets other engines help with the search that begins. Without memory for what they find nobody is asked. */
+GPUIR__COLD static void gpuir__share_open(gpuir__engine *e, const gpuir_query *q, int mode, size_t k) {
+  gpuir__share *s = e->share;
+  gpuir__lock(&s->lock);
+  s->query = q;
+  s->mode = mode;
+  s->k = k;
+  s->deadline = e->deadline;
+  s->limits = e->limits;
+  s->status = GPUIR_OK;
+  s->at = s->threshold = 0;
+  gpuir__poke(&s->exhausted, 0);
+  __atomic_store_n(&s->open, !gpuir__topk_start(&e->a, &s->found, k, 0), __ATOMIC_SEQ_CST);
+  gpuir__unlock(&s->lock);
+  if (gpuir__peek(&s->open)) s->opened(s);
+  else e->share = NULL;
+}
+
+/* Waits for those who help, who stop within a part if the search has failed, and adds what they found. */
+GPUIR__COLD static int gpuir__share_close(gpuir__engine *e, int status) {
+  gpuir__share *s = e->share;
+  size_t i;
+  gpuir__lock(&s->lock);
+  gpuir__poke(&s->open, 0);
+  while (s->helpers) (void)pthread_cond_wait(&s->no_helpers, &s->lock);
+  gpuir__unlock(&s->lock);
+  if (!status && s->status)
+    status = gpuir__engine_fail(e, s->status,
+        s->status == GPUIR_E_DEADLINE ? "the search exceeded its time limit" : "the search was cancelled");
+  e->top.threshold_key = e->top.n == e->top.k ? e->top.heap[0] : 0; /* forgets others' key: that hit follows */
+  for (i = 0; i < s->found.n; i++) gpuir__topk_push(&e->top, s->found.heap[i]);
+  s->found.n = 0;
+  return status;
+}
+
+/* Joins a search that is shared. 0 if it is over, or enough engines help. */
+static int gpuir__share_join(gpuir__engine *e, gpuir__share *s) {
+  int joined;
+  gpuir__lock(&s->lock);
+  joined = gpuir__peek(&s->open) && s->helpers < s->most;
+  s->helpers += joined != 0;
+  if (joined) {
+    e->deadline = s->deadline;
+    e->limits = s->limits;
+  }
+  gpuir__unlock(&s->lock);
+  e->helps = joined;
+  e->share = joined ? s : NULL;
+  e->called_away = 0;
+  e->top.n = 0;
+  e->worked = 0;
+  e->stopped = GPUIR_OK;
+  return joined;
+}
+
+/* Leaves a search that is shared, and hands over what was found. */
+static void gpuir__share_leave(gpuir__engine *e, gpuir__share *s, uint64_t since) {
+  gpuir__lock(&s->lock);
+  s->helped += gpuir__now() - since;
+  gpuir__share_give(e, s);
+  if (e->stopped && !s->status) s->status = e->stopped;
+  if (!e->called_away) gpuir__poke(&s->exhausted, 1);
+  if (!--s->helpers) (void)pthread_cond_signal(&s->no_helpers);
+  gpuir__unlock(&s->lock);
+  e->share = NULL;
+  e->helps = 0;
+}
+
+/* ========
  * [21-and]  AND: small versus small with block skipping
  *
  * The blocks of the shortest list, the driver, are filtered through the others from short to long (small versus
@@ -19708,8 +19848,8 @@ static void gpuir__tile_offer(gpuir__engine *e, const gpuir__tile *t, uint32_t n
  * It works on decoded blocks and indices in lists, not posting by posting: a match's frequency is fetched, and its
  * length looked up, only while its score may still reach the threshold.
  *
- * Uses      [03-codecs], [09-postings], [12-writer], [13b-snapshot], [17-topk], [18-lookup], [19-methods] (another
- *           method that was asked for), [20-engine].
+ * Uses      [03-codecs], [09-postings], [12-layout], [13b-snapshot], [17-topk], [18-lookup], [19-methods] (another
+ *           method that was asked for), [20-engine], [20b-share].
  * Start at  gpuir__eval_and, the last function: from there upwards.
  * Tests     tests/unit/21_and.c
  * ======*/
@@ -20142,7 +20282,7 @@ static int gpuir__and_is_wanted(const gpuir__engine *e, gpuir__and *x, uint32_t 
 static int gpuir__eval_and(gpuir__engine *e, unsigned npositive, uint64_t *count) {
   gpuir__and x;
   uint32_t block, nblocks, threshold = 0, n;
-  int status = gpuir__and_prepare(e, &x, npositive - e->rare.optional, e->rare.optional, count == NULL);
+  int status = gpuir__and_prepare(e, &x, npositive - e->turn.noptional, e->turn.noptional, count == NULL);
   if (status) return status;
   nblocks = e->cursors[x.order[0]].list.nblocks;
   for (block = 0;; block++) {
@@ -20172,8 +20312,8 @@ static int gpuir__eval_and(gpuir__engine *e, unsigned npositive, uint64_t *count
  * A document's score for a phrase is bounded by what any member of the phrase would contribute with the phrase's
  * weight, since the phrase is at most as frequent there as each of its terms; of these bounds the least is taken.
  *
- * Uses      [03-codecs], [08-codings], [09-postings], [09b-positions], [13-reader], [16-query], [17-topk],
- *           [18-lookup], [20-engine], [21-and].
+ * Uses      [03-codecs], [08-codings], [09-postings], [09b-positions], [09d-bounds], [13-reader], [16-query],
+ *           [17-topk], [18-lookup], [20-engine], [20b-share], [21-and].
  * Start at  gpuir__terms_open, gpuir__eval_phrases, gpuir__phrase_frequencies.
  * Tests     tests/unit/21b_phrases.c
  * ======*/
@@ -20206,8 +20346,8 @@ typedef struct gpuir__made {
 static int gpuir__made_open(gpuir__engine *e, unsigned term, uint64_t most, gpuir__made *m) {
   const uint64_t blocks = most / GPUIR__BLOCK + 1, size = sizeof *m->extent + (2 * most + 2 * blocks) * 4;
   uint8_t *at;
-  if (!e->rare.made) e->rare.made = (gpuir__buf *)gpuir__alloc_zero(&e->a, GPUIR_MAX_TERMS * sizeof *e->rare.made);
-  at = e->rare.made && size < SIZE_MAX / 4 ? gpuir__buf_room(&e->a, &e->rare.made[term], (size_t)size) : NULL;
+  if (!e->made.lists) e->made.lists = (gpuir__buf *)gpuir__alloc_zero(&e->a, GPUIR_MAX_TERMS * sizeof *e->made.lists);
+  at = e->made.lists && size < SIZE_MAX / 4 ? gpuir__buf_room(&e->a, &e->made.lists[term], (size_t)size) : NULL;
   if (!at) return gpuir__engine_fail(e, GPUIR_E_NOMEM, "out of memory");
   m->extent = (gpuir__long *)(void *)at;
   m->docs = (uint32_t *)(void *)(at + sizeof *m->extent);
@@ -20284,7 +20424,7 @@ typedef struct gpuir__union {
 static int gpuir__union_open(gpuir__engine *e, gpuir__union *u, uint64_t lists, uint64_t postings) {
   const uint64_t documents = e->leaf.seg->stat.documents;
   uint64_t most = (uint64_t)1 << GPUIR__UNION_SHIFT;
-  gpuir__buf *buf = &e->rare.sums;
+  gpuir__buf *buf = &e->made.sums;
   size_t need;
   if (lists * (documents / most + 1) > GPUIR__UNION_OPENED) most = gpuir__max64(most, 2 * postings);
   u->size = (uint32_t)((gpuir__min64(documents, most) + 63) & ~(uint64_t)63);
@@ -20372,7 +20512,7 @@ static int gpuir__prefix_make(gpuir__engine *e, const gpuir_query *q, size_t lea
     if (!status && !low) status = gpuir__made_open(e, term, gpuir__min64(u.postings, documents), m);
     if (!status) gpuir__union_take(&u, m);
   }
-  if (status) gpuir__buf_free(&e->a, &e->rare.sums); /* it is not zeros any more */
+  if (status) gpuir__buf_free(&e->a, &e->made.sums); /* it is not zeros any more */
   return status;
 }
 
@@ -20411,8 +20551,8 @@ typedef struct gpuir__token_walk {
 
 /* Counts a chunk of gaps, or as many widths, and looks after some whether the search has to stop. */
 static inline int gpuir__engine_chunk(gpuir__engine *e) {
-  if (GPUIR__LIKELY(++e->rare.chunks < GPUIR__SKIP_CHUNKS / GPUIR__CHUNK)) return GPUIR_OK;
-  e->rare.chunks = 0;
+  if (GPUIR__LIKELY(++e->made.chunks < GPUIR__SKIP_CHUNKS / GPUIR__CHUNK)) return GPUIR_OK;
+  e->made.chunks = 0;
   return gpuir__engine_look(e);
 }
 
@@ -20977,8 +21117,8 @@ static int gpuir__phrases_prepare(gpuir__phrases *p) {
   unsigned i;
   int status = gpuir__and_prepare(e, &p->and_, p->nlists, 0, 1);
   if (status) return status;
-  e->rare.places.len = 0;
-  p->places = (gpuir__place *)(void *)gpuir__buf_room(&e->a, &e->rare.places,
+  e->made.places.len = 0;
+  p->places = (gpuir__place *)(void *)gpuir__buf_room(&e->a, &e->made.places,
       p->nlists * (sizeof *p->places + GPUIR__BLOCK_ROOM * 4) + (GPUIR__QUICK_CHUNKS * GPUIR__CHUNK + 8) * 4);
   if (!p->places) return gpuir__engine_fail(e, GPUIR_E_NOMEM, "out of memory");
   p->met = (uint32_t *)(void *)(p->places + p->nlists);
@@ -21126,7 +21266,7 @@ static int gpuir__term_open(gpuir__engine *e, const gpuir_query *q, size_t leaf,
   const uint32_t id = together ? 0 : gpuir__query_id(q, leaf, term);
   gpuir__made m;
   int status;
-  e->rare.cursor_of[term] = GPUIR__NO_TERM;
+  e->turn.cursor_of[term] = GPUIR__NO_TERM;
   if (!t->df || id == GPUIR__NO_TERM) return GPUIR_OK;
   if (t->kind == GPUIR__WORD ||
       (t->kind == GPUIR__PREFIX && gpuir__query_end(q, leaf, term) == id + 1 &&
@@ -21138,7 +21278,7 @@ static int gpuir__term_open(gpuir__engine *e, const gpuir_query *q, size_t leaf,
     if (!status) status = gpuir__made_close(e, &m, &e->cursors[e->ncursors].list);
   }
   if (status) return status;
-  e->rare.cursor_of[term] = e->ncursors;
+  e->turn.cursor_of[term] = e->ncursors;
   gpuir__engine_add(e, q, t);
   return GPUIR_OK;
 }
@@ -21155,18 +21295,18 @@ static int gpuir__terms_open(gpuir__engine *e, const gpuir_query *q, size_t leaf
   int status;
   if (!q->nphrases && !q->nprefixes) return gpuir__engine_open(e, q, leaf, npositive);
   status = gpuir__phrases_turn(e, q, leaf);
-  *npositive = e->rare.optional = 0;
+  *npositive = e->turn.noptional = 0;
   for (i = 0; i < q->n && !status; i++) {
     const unsigned before = e->ncursors;
     status = gpuir__term_open(e, q, leaf, i);
     *npositive += e->ncursors > before && !q->terms[i].negated;
-    e->rare.optional += e->ncursors > before && q->terms[i].optional;
+    e->turn.noptional += e->ncursors > before && q->terms[i].optional;
   }
   return status;
 }
 
 /* Lets phrases use the list of a word that is one of their terms: there are never more lists than distinct terms. */
-static void gpuir__phrases_share(const gpuir_query *q, size_t leaf, unsigned term, unsigned list,
+static void gpuir__phrases_reuse_list(const gpuir_query *q, size_t leaf, unsigned term, unsigned list,
     uint8_t *member_list) {
   unsigned i;
   for (i = 0; i < q->phrases->nmembers; i++)
@@ -21186,7 +21326,7 @@ static int gpuir__phrases_open(gpuir__phrases *p, gpuir__engine *e, const gpuir_
     if (q->terms[i].kind == GPUIR__PHRASE) continue;
     status = gpuir__term_open(e, q, leaf, i);
     *missing = e->ncursors == p->nlists;
-    if (q->terms[i].kind == GPUIR__WORD) gpuir__phrases_share(q, leaf, i, p->nlists, member_list);
+    if (q->terms[i].kind == GPUIR__WORD) gpuir__phrases_reuse_list(q, leaf, i, p->nlists, member_list);
     gpuir__clause_make(p, q, &q->terms[i], p->nlists++);
   }
   for (i = 0; i < q->npositive && !status && !*missing; i++)
@@ -21253,7 +21393,8 @@ static int gpuir__eval_phrases(gpuir__engine *e, const gpuir_query *q, size_t le
  *
  * It works on blocks: a block is decoded when a tile wants it, and its postings are added or filtered together.
  *
- * Uses      [03-codecs], [09-postings], [12-writer], [13-reader], [16-query], [17-topk], [18-lookup], [20-engine].
+ * Uses      [03-codecs], [09-postings], [09d-bounds], [12-layout], [13-reader], [16-query], [17-topk], [18-lookup],
+ *           [20-engine], [20b-share].
  * Start at  gpuir__eval_or, the last function: from there upwards; gpuir__or_tile scores one tile.
  * Tests     tests/unit/22_or.c
  * ======*/
@@ -21637,7 +21778,7 @@ static void gpuir__or_note(gpuir__or_leaf *l, const gpuir__engine *e, const gpui
   l->ncursors = e->ncursors - l->first;
   l->deleted = e->leaf.deleted;
   for (i = 0; i < q->npositive; i++) {
-    const unsigned cursor = e->rare.cursor_of[i];
+    const unsigned cursor = e->turn.cursor_of[i];
     l->term_of[i] = cursor == GPUIR__NO_TERM ? UINT8_MAX : (uint8_t)(cursor - l->first);
   }
 }
@@ -21695,14 +21836,14 @@ static uint32_t gpuir__or_shift(uint64_t documents) {
 static uint32_t gpuir__or_step(const gpuir__or *o, const uint32_t *best, unsigned n, uint32_t i) {
   unsigned j;
   if (i < n) return best[i];
-  for (j = 0; o->e->rare.share && j < n; j++) o->bound[best[j]] = 0;
+  for (j = 0; o->e->share && j < n; j++) o->bound[best[j]] = 0;
   return i - n;
 }
 
 /* Starts the top-k with a seed. */
 static int gpuir__or_start(gpuir__engine *e, const gpuir_query *q, const gpuir__or_leaf *leaves, size_t n, size_t k) {
-  const int known = (e->limits.threshold && gpuir__peek(e->limits.threshold)) ||
-      (e->rare.share && gpuir__peek(&e->rare.share->threshold));
+  const int known =
+      (e->limits.threshold && gpuir__peek(e->limits.threshold)) || (e->share && gpuir__peek(&e->share->threshold));
   const uint32_t seed = known ? 0 : gpuir__or_seed(e, q, leaves, n, k); /* that of other parts is better */
   return gpuir__engine_top(e, k, seed) ? gpuir__engine_fail(e, GPUIR_E_NOMEM, "out of memory") : e->stopped;
 }
@@ -21821,7 +21962,7 @@ static int gpuir__or_leaves_lay(gpuir__engine *e, gpuir__or_leaf *leaves, size_t
 
 /* Evaluates OR in all leaves at once. */
 static int gpuir__eval_or_leaves(gpuir__engine *e, const gpuir_query *q, size_t k) {
-  gpuir__buf *buf = &e->rare.places;
+  gpuir__buf *buf = &e->made.places;
   gpuir__or_leaf *leaves;
   size_t n = 0;
   int status;
@@ -21848,8 +21989,8 @@ static int gpuir__or_is_joint(const gpuir__engine *e, const gpuir_query *q) {
 #ifndef GPUIR_NO_LAB
   if (e->prepared) return 0;
 #endif
-  return e->ix->nleaves > 1 && !e->rare.share && e->evaluator != GPUIR_EVAL_EXHAUSTIVE && !q->nphrases &&
-      !q->nprefixes && q->nknown > 1 && e->ix->nleaves <= GPUIR__JOINT_LISTS / q->n;
+  return e->ix->nleaves > 1 && !e->share && e->evaluator != GPUIR_EVAL_EXHAUSTIVE && !q->nphrases && !q->nprefixes &&
+      q->nknown > 1 && e->ix->nleaves <= GPUIR__JOINT_LISTS / q->n;
 }
 
 /* ========
@@ -21863,7 +22004,7 @@ static int gpuir__or_is_joint(const gpuir__engine *e, const gpuir_query *q) {
  *
  * Both work on cursors, block by block.
  *
- * Uses      [09-postings], [09c-dense], [12-writer], [17-topk], [20-engine].
+ * Uses      [09-postings], [09c-dense], [12-layout], [17-topk], [20-engine].
  * Start at  gpuir__eval_exhaustive, gpuir__count_windows: each the last of its functions.
  * Tests     tests/unit/23_exhaustive.c
  * ======*/
@@ -22019,7 +22160,7 @@ static int gpuir__exhaustive_prepare(gpuir__exhaustive *x, gpuir__engine *e, uns
   if (status) return status;
   x->e = e;
   x->n = npositive;
-  x->required = npositive - e->rare.optional;
+  x->required = npositive - e->turn.noptional;
   x->matched = all ? (uint8_t *)(void *)gpuir__carve(e, size / 4) : NULL;
   if (x->matched) memset(x->matched, 0, size);
   for (i = 0; i < npositive; i++) postings += e->cursors[i].list.df;
@@ -22142,9 +22283,9 @@ static int gpuir__count_windows(gpuir__engine *e, unsigned npositive, int all, u
  * The public functions that search: which evaluator serves which mode, a batch's queries shared out to threads, or
  * handed to a backend such as gpuir_cuda.cu; explanations of one document's score; the cursor that users step.
  *
- * Uses      [03-codecs], [09-postings], [09b-positions], [10-encoder], [11c-analyzers], [12-writer], [13-reader],
- *           [13b-snapshot], [14-inversion], [15-merge], [15b-builder], [16-query], [17-topk], [18-lookup],
- *           [19-methods], [20-engine], [21-and], [21b-phrases], [22-or], [23-exhaustive].
+ * Uses      [03-codecs], [09-postings], [09b-positions], [10-encoder], [11c-analyzers], [12-layout], [12b-writer],
+ *           [13-reader], [13b-snapshot], [14-inversion], [15-merge], [15b-builder], [16-query], [17-topk],
+ *           [18-lookup], [19-methods], [20-engine], [20b-share], [21-and], [21b-phrases], [22-or], [23-exhaustive].
  * Start at  gpuir_search, gpuir_search_batch; gpuir__engine_mode (which evaluator serves which mode).
  * Tests     tests/unit/24_execution.c
  * ======*/
@@ -22176,7 +22317,7 @@ static int gpuir__leaf_lacks(const gpuir__engine *e, const gpuir_query *q, size_
 static int gpuir__leaf_begin(gpuir__engine *e, const gpuir_query *q, size_t leaf, int mode) {
   if (gpuir__leaf_lacks(e, q, leaf, mode)) return 0;
   for (leaf++; leaf < e->ix->nleaves && gpuir__leaf_lacks(e, q, leaf, mode); leaf++) {}
-  e->rare.next = leaf;
+  e->turn.next = leaf;
   return 1;
 }
 
@@ -22184,87 +22325,19 @@ static int gpuir__leaf_begin(gpuir__engine *e, const gpuir_query *q, size_t leaf
 static int gpuir__engine_leaf(gpuir__engine *e, const gpuir_query *q, size_t leaf, int mode, size_t k) {
   unsigned npositive;
   int status;
-  e->rare.taken = 0;
-  e->rare.leaf_number = (uint32_t)leaf;
+  e->turn.taken = 0;
+  e->turn.leaf_number = (uint32_t)leaf;
   if (!gpuir__leaf_begin(e, q, leaf, mode)) return GPUIR_OK;
-  if (gpuir__phrases_are_required(e, q, mode)) return gpuir__eval_phrases(e, q, leaf, NULL);
+  if (e->phrases_required) return gpuir__eval_phrases(e, q, leaf, NULL);
   status = gpuir__terms_open(e, q, leaf, &npositive);
-  if (status || !npositive || (mode == GPUIR_AND && npositive - e->rare.optional < q->nrequired)) return status;
+  if (status || !npositive || (mode == GPUIR_AND && npositive - e->turn.noptional < q->nrequired)) return status;
 #ifndef GPUIR_NO_LAB
   if (e->evaluator == GPUIR_EVAL_EXHAUSTIVE) return gpuir__eval_exhaustive(e, npositive, mode == GPUIR_AND);
 #endif
   if (e->ncursors == 1 && !e->top.n) (void)gpuir__engine_top(e, k, gpuir__stored_seed(&e->cursors[0], q, k));
-  if (mode == GPUIR_OR) e->rare.optional = 0;
+  if (mode == GPUIR_OR) e->turn.noptional = 0;
   if (mode == GPUIR_AND || npositive == 1) return gpuir__eval_and(e, npositive, NULL);
   return gpuir__eval_or(e, q, npositive, k);
-}
-
-/* Lets other engines help with the search that begins. Without memory for what they find nobody is asked. */
-GPUIR__COLD static void gpuir__share_open(gpuir__engine *e, const gpuir_query *q, int mode, size_t k) {
-  gpuir__share *s = e->rare.share;
-  gpuir__lock(&s->lock);
-  s->query = q;
-  s->mode = mode;
-  s->k = k;
-  s->deadline = e->deadline;
-  s->limits = e->limits;
-  s->status = GPUIR_OK;
-  s->at = s->threshold = 0;
-  gpuir__poke(&s->dry, 0);
-  __atomic_store_n(&s->open, !gpuir__topk_start(&e->a, &s->found, k, 0), __ATOMIC_SEQ_CST);
-  gpuir__unlock(&s->lock);
-  if (gpuir__peek(&s->open)) s->opened(s);
-  else e->rare.share = NULL;
-}
-
-/* Waits for those who help, who stop within a part if the search has failed, and adds what they found. */
-GPUIR__COLD static int gpuir__share_close(gpuir__engine *e, int status) {
-  gpuir__share *s = e->rare.share;
-  size_t i;
-  gpuir__lock(&s->lock);
-  gpuir__poke(&s->open, 0);
-  while (s->helpers) (void)pthread_cond_wait(&s->left, &s->lock);
-  gpuir__unlock(&s->lock);
-  if (!status && s->status)
-    status = gpuir__engine_fail(e, s->status,
-        s->status == GPUIR_E_DEADLINE ? "the search exceeded its time limit" : "the search was cancelled");
-  e->top.threshold_key = e->top.n == e->top.k ? e->top.heap[0] : 0; /* forgets others' key: that hit follows */
-  for (i = 0; i < s->found.n; i++) gpuir__topk_push(&e->top, s->found.heap[i]);
-  s->found.n = 0;
-  return status;
-}
-
-/* Joins a search that is shared. 0 if it is over, or enough engines help. */
-static int gpuir__share_join(gpuir__engine *e, gpuir__share *s) {
-  int joined;
-  gpuir__lock(&s->lock);
-  joined = gpuir__peek(&s->open) && s->helpers < s->most;
-  s->helpers += joined != 0;
-  if (joined) {
-    e->deadline = s->deadline;
-    e->limits = s->limits;
-  }
-  gpuir__unlock(&s->lock);
-  e->rare.helps = joined;
-  e->rare.share = joined ? s : NULL;
-  e->rare.left = 0;
-  e->top.n = 0;
-  e->worked = 0;
-  e->stopped = GPUIR_OK;
-  return joined;
-}
-
-/* Leaves a search that is shared, and hands over what was found. */
-static void gpuir__share_leave(gpuir__engine *e, gpuir__share *s, uint64_t since) {
-  gpuir__lock(&s->lock);
-  s->helped += gpuir__now() - since;
-  gpuir__share_give(e, s);
-  if (e->stopped && !s->status) s->status = e->stopped;
-  if (!e->rare.left) gpuir__poke(&s->dry, 1);
-  if (!--s->helpers) (void)pthread_cond_signal(&s->left);
-  gpuir__unlock(&s->lock);
-  e->rare.share = NULL;
-  e->rare.helps = 0;
 }
 
 /* Helps with a search of another engine until nothing of it is left or the helper is called away; 0 if it could not.
@@ -22275,9 +22348,10 @@ static int gpuir__engine_help(gpuir__engine *e, gpuir__share *s) {
   size_t leaf;
   int status;
   if (!gpuir__share_join(e, s)) return 0;
+  e->phrases_required = gpuir__phrases_are_required(e, s->query, s->mode);
   status = gpuir__topk_start(&e->a, &e->top, s->k, 0);
   for (leaf = (size_t)(__atomic_load_n(&s->at, __ATOMIC_ACQUIRE) >> 32);
-       leaf < e->ix->nleaves && !status && !e->rare.left; leaf++)
+       leaf < e->ix->nleaves && !status && !e->called_away; leaf++)
     status = gpuir__engine_leaf(e, s->query, leaf, s->mode, s->k);
   gpuir__share_leave(e, s, since);
   gpuir__engine_reset(e);
@@ -22287,13 +22361,13 @@ static int gpuir__engine_help(gpuir__engine *e, gpuir__share *s) {
 
 /* Returns 1 if the terms' lists of a query are read where they lie: those of phrases and prefixes that rank beside
  * others are made first, by each engine again. */
-static int gpuir__engine_may_share(const gpuir__engine *e, const gpuir_query *q, int mode) {
-  return e->rare.share && !q->nprefixes && (!q->nphrases || gpuir__phrases_are_required(e, q, mode));
+static int gpuir__engine_may_share(const gpuir__engine *e, const gpuir_query *q) {
+  return e->share && !q->nprefixes && (!q->nphrases || e->phrases_required);
 }
 
 /* Ranks one query in mode AND or OR: all leaves share one top-k, and so its threshold. */
 static int gpuir__engine_mode(gpuir__engine *e, const gpuir_query *q, int mode, size_t k, gpuir_hit *hits, size_t *n) {
-  gpuir__share *const share = e->rare.share;
+  gpuir__share *const share = e->share;
   size_t leaf;
   int status;
   *n = 0;
@@ -22301,13 +22375,14 @@ static int gpuir__engine_mode(gpuir__engine *e, const gpuir_query *q, int mode, 
   gpuir__engine_announce(e, q);
   status = gpuir__engine_top(e, k, 0);
   if (status) return gpuir__engine_fail(e, status, "out of memory");
-  if (!gpuir__engine_may_share(e, q, mode)) e->rare.share = NULL;
-  if (e->rare.share) gpuir__share_open(e, q, mode, k);
+  e->phrases_required = gpuir__phrases_are_required(e, q, mode);
+  if (!gpuir__engine_may_share(e, q)) e->share = NULL;
+  if (e->share) gpuir__share_open(e, q, mode, k);
   if (mode == GPUIR_OR && gpuir__or_is_joint(e, q)) status = gpuir__eval_or_leaves(e, q, k);
   else
     for (leaf = 0; leaf < e->ix->nleaves && !status; leaf++) status = gpuir__engine_leaf(e, q, leaf, mode, k);
-  if (e->rare.share) status = gpuir__share_close(e, status);
-  e->rare.share = share;
+  if (e->share) status = gpuir__share_close(e, status);
+  e->share = share;
   if (!status && e->limits.threshold) gpuir__engine_threshold(e);
   if (!status) status = gpuir__engine_hits(e, hits, n);
   return status;
@@ -22367,10 +22442,10 @@ static int gpuir__engine_count_leaf(gpuir__engine *e, const gpuir_query *q, size
   if (gpuir__phrases_are_required(e, q, q->mode == GPUIR_OR ? GPUIR_OR : GPUIR_AND))
     return gpuir__eval_phrases(e, q, leaf, matches);
   status = gpuir__terms_open(e, q, leaf, &npositive);
-  if (status || !npositive || (q->mode != GPUIR_OR && npositive - e->rare.optional < q->nrequired)) return status;
-  if (q->mode == GPUIR_OR) e->rare.optional = 0;
+  if (status || !npositive || (q->mode != GPUIR_OR && npositive - e->turn.noptional < q->nrequired)) return status;
+  if (q->mode == GPUIR_OR) e->turn.noptional = 0;
   if (q->mode == GPUIR_OR && npositive > 1) return gpuir__count_windows(e, npositive, 0, matches);
-  if (!e->rare.optional && gpuir__count_is_dense(e, npositive)) return gpuir__count_windows(e, npositive, 1, matches);
+  if (!e->turn.noptional && gpuir__count_is_dense(e, npositive)) return gpuir__count_windows(e, npositive, 1, matches);
   return gpuir__eval_and(e, npositive, matches);
 }
 
@@ -22383,9 +22458,9 @@ GPUIR__NOINLINE int gpuir__engine_count(gpuir__engine *e, const gpuir_query *q, 
   status = gpuir__engine_look(e);
   if (status || (q->mode != GPUIR_OR && q->nunknown)) return status;
   gpuir__engine_announce(e, q);
-  e->rare.counts = 1;
+  e->counts_only = 1;
   for (leaf = 0; leaf < e->ix->nleaves && !status; leaf++) status = gpuir__engine_count_leaf(e, q, leaf, matches);
-  e->rare.counts = 0;
+  e->counts_only = 0;
   if (status) *matches = 0;
   gpuir__engine_reset(e);
   return status;
@@ -22874,7 +22949,7 @@ static void gpuir__explain_plan(const gpuir__engine *e, const gpuir_query *q, un
     size_t cap) {
   unsigned order[GPUIR_MAX_TERMS];
   const char *simd = gpuir_simd_name(e->ix->simd);
-  if (!npositive || (q->mode == GPUIR_AND && npositive - e->rare.optional < q->nrequired)) {
+  if (!npositive || (q->mode == GPUIR_AND && npositive - e->turn.noptional < q->nrequired)) {
     (void)snprintf(plan, cap, "nothing to do: %s",
         !q->nknown                                ? "no known term"
             : q->mode == GPUIR_AND && q->nunknown ? "AND with a term that no document holds"
@@ -22899,7 +22974,7 @@ static int gpuir__explain_terms(gpuir__engine *e, const gpuir_query *q, uint32_t
   for (i = 0; i < q->n; i++) {
     const gpuir__query_term *t = &q->terms[i];
     gpuir_explain_term *o = &x->terms[i];
-    const unsigned c = e->rare.cursor_of[i];
+    const unsigned c = e->turn.cursor_of[i];
     gpuir__cursor *cursor;
     o->term = gpuir__query_term_name(q, t, &o->term_len);
     o->q = t->q;
@@ -23058,7 +23133,7 @@ struct gpuir__calls {
       gpuir_error *);
   void (*segment_close)(gpuir__segment *);
   int (*index_make)(const gpuir_allocator *, const char *, const gpuir_open_desc *, const gpuir__leaf *, size_t,
-      gpuir__pool *, gpuir_index **, gpuir_error *);
+      gpuir__analyzers *, gpuir_index **, gpuir_error *);
   void (*index_close)(gpuir_index *);
   int (*builder_create)(const gpuir_builder_desc *, gpuir_builder **, gpuir_error *);
   int (*builder_add_doc)(gpuir_builder *, const gpuir_doc_desc *, uint32_t, const char *, size_t, gpuir_error *);
@@ -23082,7 +23157,7 @@ struct gpuir__calls {
 
 /* Makes an index as gpuir__index_make does, which the CUDA backend may be given. */
 GPUIR__COLD static int gpuir__index_open(const gpuir_allocator *a, const char *path, const gpuir_open_desc *desc,
-    const gpuir__leaf *from, size_t n, gpuir__pool *pool, gpuir_index **index, gpuir_error *err) {
+    const gpuir__leaf *from, size_t n, gpuir__analyzers *pool, gpuir_index **index, gpuir_error *err) {
   const int status = gpuir__index_make(a, path, desc, from, n, pool, index, err);
 #ifndef GPUIR_NO_CUDA
   static const gpuir__calls calls = {GPUIR__CALLS_LAYOUT, gpuir__list_of, gpuir__term_find, gpuir__segment_open,
@@ -23117,7 +23192,7 @@ GPUIR__COLD static int gpuir__index_open(const gpuir_allocator *a, const char *p
  * A reader takes no lock: if a segment of the manifest has gone, or is another one, the writer has replaced the
  * manifest meanwhile.
  *
- * Uses      [03-codecs] (variable bytes), [11c-analyzers], [12-writer], [13-reader], [13b-snapshot], [24-execution].
+ * Uses      [03-codecs] (variable bytes), [11c-analyzers], [12-layout], [13-reader], [13b-snapshot], [24-execution].
  * Start at  gpuir__manifest_parse, gpuir__folder_open, gpuir_open.
  * Tests     tests/unit/25_folder.c
  * ======*/
@@ -23338,7 +23413,7 @@ static int gpuir__opening_share(gpuir__opening *o, const gpuir__entry *e, const 
     status = gpuir__log_extend(old->seg, log, e->deleted);
     if (!status) status = gpuir__deleted_make(old->seg, e->deleted, old->deleted, &leaf->deleted);
     if (status) return status == GPUIR_E_NOMEM ? status : 0;
-    leaf->seg = gpuir__segment_share(old->seg);
+    leaf->seg = gpuir__segment_retain(old->seg);
     return 1;
   }
   return 0;
@@ -23414,7 +23489,7 @@ static int gpuir__opening_read(gpuir__opening *o, int *found, gpuir_error *err) 
 }
 
 /* Says whether a pool of analyzers is what the desc and a segment ask for. */
-static int gpuir__pool_fits(const gpuir__pool *pool, const gpuir_open_desc *desc, const gpuir__segment *seg) {
+static int gpuir__analyzers_fit(const gpuir__analyzers *pool, const gpuir_open_desc *desc, const gpuir__segment *seg) {
   return !strcmp(pool->spec, seg->meta.analyzer) && !strcmp(pool->stop_words, seg->meta.stop_words) &&
       pool->own.tokenize == desc->tokenize && pool->own.places == desc->tokenize_places &&
       pool->own.user == desc->tokenize_user;
@@ -23424,7 +23499,7 @@ static int gpuir__pool_fits(const gpuir__pool *pool, const gpuir_open_desc *desc
 GPUIR__COLD static int gpuir__folder_open(const gpuir_allocator *a, int folder, const char *path,
     const gpuir_open_desc *desc, gpuir_index **index, gpuir_error *err) {
   gpuir__opening o;
-  gpuir__pool *pool;
+  gpuir__analyzers *pool;
   int found, status;
   memset(&o, 0, sizeof o);
   o.a = a;
@@ -23438,7 +23513,7 @@ GPUIR__COLD static int gpuir__folder_open(const gpuir_allocator *a, int folder, 
         gpuir__fail(err, GPUIR_E_FORMAT, 0, "%s: a folder without a manifest: not a live index", gpuir__tail(path));
   if (!status) {
     pool = desc && desc->share ? desc->share->analysis.pool : NULL;
-    if (pool && !gpuir__pool_fits(pool, desc, o.leaves[0].seg)) pool = NULL;
+    if (pool && !gpuir__analyzers_fit(pool, desc, o.leaves[0].seg)) pool = NULL;
     status = gpuir__index_open(a, path, desc, o.leaves, o.n, pool, index, err);
     o.n = 0; /* the index has them */
   }
@@ -23480,7 +23555,7 @@ GPUIR__COLD GPUIR_API int gpuir_open(const char *path, const gpuir_open_desc *de
  * One thread uses the handle, and a second one may merge: the mutex guards the list of segments, and is not held while
  * a segment is written or merged.
  *
- * Uses      [11-analysis], [12-writer], [13-reader], [13b-snapshot], [15-merge], [15b-builder], [24-execution],
+ * Uses      [11-analysis], [12-layout], [13-reader], [13b-snapshot], [15-merge], [15b-builder], [24-execution],
  *           [25-folder].
  * Start at  gpuir_live_refresh, gpuir_live_commit, gpuir_live_open.
  * Tests     tests/unit/26_live.c
@@ -24114,8 +24189,8 @@ static int gpuir__live_snapshot(gpuir_live *l, gpuir_index **index, gpuir_error 
   n = l->n;
   leaves = (gpuir__leaf *)gpuir__alloc_zero(&l->a, n * sizeof *leaves);
   for (i = 0; leaves && i < n; i++) {
-    leaves[i].seg = gpuir__segment_share(l->pieces[i].seg);
-    leaves[i].deleted = gpuir__deleted_share(l->pieces[i].deleted);
+    leaves[i].seg = gpuir__segment_retain(l->pieces[i].seg);
+    leaves[i].deleted = gpuir__deleted_retain(l->pieces[i].deleted);
   }
   gpuir__unlock(&l->mutex);
   if (!leaves) return gpuir__fail_nomem(err);
@@ -24498,13 +24573,13 @@ static int gpuir__live_list(gpuir_live *l, const gpuir_index *ix, gpuir_error *e
     if (gpuir__live_room(l)) return gpuir__fail_nomem(err);
     p = &l->pieces[l->n++];
     memset(p, 0, sizeof *p);
-    p->seg = gpuir__segment_share(ix->leaves[i].seg);
-    p->deleted = gpuir__deleted_share(ix->leaves[i].deleted);
+    p->seg = gpuir__segment_retain(ix->leaves[i].seg);
+    p->deleted = gpuir__deleted_retain(ix->leaves[i].deleted);
     p->synced = p->committed = 1;
   }
   l->generation = ix->generation;
   l->content = ix->content;
-  first.seg = gpuir__segment_share(l->pieces[0].seg);
+  first.seg = gpuir__segment_retain(l->pieces[0].seg);
   return gpuir__index_open(&l->a, l->path, &l->open, &first, 1, ix->analysis.pool, &l->like, err);
 }
 
@@ -24539,7 +24614,7 @@ static int gpuir__live_take_folder(gpuir_live *l, gpuir_error *err) {
 }
 
 /* Makes an index without documents, which has the settings, and commits it. */
-GPUIR__COLD static int gpuir__live_found(gpuir_live *l, const gpuir_live_desc *desc, gpuir_error *err) {
+GPUIR__COLD static int gpuir__live_initialise(gpuir_live *l, const gpuir_live_desc *desc, gpuir_error *err) {
   gpuir__leaf leaf = {NULL, NULL, 0};
   gpuir__identity file;
   gpuir_builder *b;
@@ -24588,7 +24663,7 @@ GPUIR__COLD static int gpuir__live_read(gpuir_live *l, const gpuir_live_desc *de
   if (!found && !desc->create)
     return gpuir__fail(err, GPUIR_E_FORMAT, 0, "%s: a folder without a manifest: not a live index",
         gpuir__tail(l->path));
-  if (!found) return gpuir__live_found(l, desc, err);
+  if (!found) return gpuir__live_initialise(l, desc, err);
   status = gpuir__live_example(l, err);
   if (status) return status;
   status = gpuir__folder_open(&l->a, l->folder, l->path, &l->open, &ix, err);
@@ -24644,8 +24719,8 @@ GPUIR__COLD GPUIR_API int gpuir_live_open(const gpuir_live_desc *desc, gpuir_liv
  *
  * The list is locked at the beginning and at the end only. What is deleted meanwhile is deleted from the result then.
  *
- * Uses      [03-codecs], [09-postings], [11b-dictionary], [12-writer], [13-reader], [13b-snapshot], [14-inversion],
- *           [15-merge], [15b-builder], [25-folder], [26-live].
+ * Uses      [03-codecs], [09-postings], [11b-dictionary], [12-layout], [13-reader], [13b-snapshot], [13c-verify],
+ *           [14-inversion], [15-merge], [15b-builder], [25-folder], [26-live].
  * Start at  gpuir_live_merge, gpuir__live_choose, gpuir__fusion_swap.
  * Tests     tests/unit/27_live_merge.c
  * ======*/
@@ -24950,8 +25025,8 @@ static int gpuir__fusion_begin(gpuir__fusion *f, int all, int *begun, gpuir_erro
     for (i = 0; i < f->n && !status; i++) {
       const gpuir__piece *p = &l->pieces[from + i];
       gpuir__source *s = &f->sources[i];
-      s->leaf.seg = gpuir__segment_share(p->seg);
-      s->leaf.deleted = gpuir__deleted_share(p->deleted);
+      s->leaf.seg = gpuir__segment_retain(p->seg);
+      s->leaf.deleted = gpuir__deleted_retain(p->deleted);
       s->n = p->deleted ? p->deleted->n : 0;
     }
     f->number = l->next++;
@@ -25689,10 +25764,10 @@ GPUIR__COLD GPUIR_API int gpuir_passages(const gpuir_query *q, const gpuir_passa
   f.watch.err = err;
   if (d.timeout_ns) f.watch.deadline = gpuir__now() + gpuir__min64(d.timeout_ns, UINT64_MAX / 2);
   if (err) memset(err, 0, sizeof *err);
-  status = gpuir__pool_take(q->ix->analysis.pool, &f.an, err);
+  status = gpuir__analyzers_take(q->ix->analysis.pool, &f.an, err);
   if (status) return status;
   status = gpuir__passages_run(&f, &d, text, len, room);
-  gpuir__pool_give(q->ix->analysis.pool, f.an);
+  gpuir__analyzers_give(q->ix->analysis.pool, f.an);
   gpuir__buf_free(&f.a, &f.mentions);
   gpuir__buf_free(&f.a, &f.states);
   if (status) room->n = room->nmarks = 0;
@@ -25841,7 +25916,7 @@ GPUIR__COLD GPUIR_API int gpuir_snippet(const gpuir_query *q, const gpuir_snippe
  * of the table of distances is one character of such a term, and where all of a row is too large, terms that share the
  * characters so far are passed over. Where the first character differs, the few spellings are looked up.
  *
- * Uses      [11-analysis], [11b-dictionary], [12-writer], [13b-snapshot], [16-query].
+ * Uses      [11-analysis], [11b-dictionary], [12-layout], [13b-snapshot], [16-query].
  * Start at  gpuir_terms_near.
  * Tests     tests/unit/29_near.c
  * ======*/
@@ -26063,11 +26138,11 @@ GPUIR_API int gpuir_query_unknown(const gpuir_query *q, size_t i, const char **t
  * [29b-queues]  what queries cost, and where tasks wait until a thread takes them
  *
  * A submitted task goes to an inbox, in which no lock is needed to put it; who holds the lock of a lane moves it there,
- * and takes what has the least key. Threads that find nothing listen to a bell. What several processors write lies
+ * and takes what has the least key. Threads that find nothing wait at an eventcount. What several processors write lies
  * apart, as a cache line that another one has written takes longer to come than a lock that is free.
  *
  * Uses      [16-query].
- * Start at  gpuir__cost_estimate, gpuir__lane_pop, gpuir__bell_ring, gpuir__inbox_put.
+ * Start at  gpuir__cost_estimate, gpuir__lane_pop, gpuir__eventcount_notify, gpuir__inbox_put.
  * Tests     tests/unit/29b_queues.c
  * ======*/
 
@@ -26085,7 +26160,8 @@ enum { GPUIR__COST_KINDS = 3, GPUIR__COST_WORDS = 7, GPUIR__COST_SIZES = 40 };
 
 /* What queries of a kind cost in ns, read and written atomically; 0: not measured. */
 typedef struct gpuir__cost {
-  uint32_t mean, high; /* high: one query of 17 costs more */
+  uint32_t mean; /* a running mean of the last queries */
+  uint32_t high; /* a running estimate of the 94th percentile: one query of 17 costs more */
 } gpuir__cost;
 
 /* By mode (AND, OR, phrases and prefixes), by the logarithms of the number of words and of the postings that are likely
@@ -26118,8 +26194,8 @@ static uint64_t gpuir__cost_estimate(gpuir__costs *c, const gpuir_query *q, uint
   return ns ? ns : 2000 + postings;
 }
 
-/* Notes what a query has cost: `high` falls by a 256th with one that costs less, and rises by a 16th with another. It
- * does no harm if another thread overwrites that. */
+/* Notes what a query has cost. A cost above `high` raises it by a 16th, one below lowers it by a 256th: it rests where
+ * one in 17 exceeds it. If another thread overwrites this note, one measurement of many is lost. */
 static void gpuir__cost_note(gpuir__costs *c, const gpuir_query *q, uint64_t ns) {
   uint64_t postings, high;
   gpuir__cost *cost = gpuir__cost_of(c, q, &postings);
@@ -26180,78 +26256,88 @@ static int gpuir__lane_raise(gpuir__lane *l, gpuir_task *task) {
   return 1;
 }
 
-/* ---- bells */
+/* ---- eventcounts */
 
-/* Wakes threads that have nothing to do. Who rings waits for nobody, and wakes a thread only if none looks: that takes
- * longer than many a query. While all have something to do it is read alone. Read and written atomically. */
-typedef struct gpuir__bell {
+/* Wakes threads that have found nothing to do; the literature calls it an eventcount. A thread goes this way:
+ *
+ *     busy -> listener -> looks for work once more -> spinner (up to 0.5 ms, 4 threads at most) -> sleeper (semaphore)
+ *
+ * Who notifies takes a spinner first and posts the semaphore only if there is none: waking a thread takes longer than
+ * many a query. While all threads are busy a notification reads one number and writes none. All of it is read and
+ * written atomically. */
+typedef struct gpuir__eventcount {
   gpuir__apart before;
-  gpuir__atomic64 rings; /* from 1 */
-  int listening; /* threads that found nothing to do */
-  int asleep, looking; /* of these, but for those that were chosen to go */
-  int calls; /* threads that looked, were chosen and have not noticed yet */
-  sem_t wakes;
+  gpuir__atomic64 epoch; /* the number of notifications, from 1 */
+  int listeners; /* threads that found nothing to do */
+  int sleepers, spinners; /* listeners that sleep, or spin, and were not claimed yet */
+  int called; /* spinners that were claimed and have not noticed it yet */
+  sem_t semaphore; /* of the sleepers */
   gpuir__apart behind;
-} gpuir__bell;
+} gpuir__eventcount;
 
-/* Threads that look at a time, and for how long, before they sleep. */
-#define GPUIR__LOOKERS 4
-#define GPUIR__LOOK_NS 500000u
+/* How many threads spin at a time, and for how long, before they sleep. */
+#define GPUIR__SPINNERS 4
+#define GPUIR__SPIN_NS 500000u
 
-static int gpuir__bell_rang(const gpuir__bell *b, uint64_t heard) { return gpuir__seq_load(&b->rings) != heard; }
+/* Returns 1 if there was a notification since `seen`. */
+static int gpuir__eventcount_advanced(const gpuir__eventcount *b, uint64_t seen) {
+  return gpuir__seq_load(&b->epoch) != seen;
+}
 
-/* Takes one from a number of threads; 0: there is none. */
-static int gpuir__bell_choose(int *threads) {
+/* Claims one of a number of threads; 0: there is none. */
+static int gpuir__eventcount_claim(int *threads) {
   int n = gpuir__seq_load(threads);
   while (n && !__atomic_compare_exchange_n(threads, &n, n - 1, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {}
   return n != 0;
 }
 
-/* Sees that n threads, if so many do nothing, know that something has come for them to do: by a sequentially consistent
- * store, or under a lock that they take to look. One that is called already comes for this too. */
-GPUIR__NOINLINE void gpuir__bell_ring(gpuir__bell *b, int n) {
-  if (!gpuir__seq_load(&b->listening)) return;
-  n -= gpuir__seq_load(&b->calls);
+/* Wakes up to n listeners. Call it after the work is visible: stored with sequential consistency, or under the lock that
+ * threads take when they look. Threads that were called and are not back yet count towards n: they see this work too. */
+GPUIR__NOINLINE void gpuir__eventcount_notify(gpuir__eventcount *b, int n) {
+  if (!gpuir__seq_load(&b->listeners)) return;
+  n -= gpuir__seq_load(&b->called);
   if (n <= 0) return;
-  (void)gpuir__seq_add(&b->rings, 1);
-  for (; n > 0 && gpuir__bell_choose(&b->looking); n--) (void)gpuir__seq_add(&b->calls, 1);
-  for (; n > 0 && gpuir__bell_choose(&b->asleep); n--) (void)sem_post(&b->wakes);
+  (void)gpuir__seq_add(&b->epoch, 1);
+  for (; n > 0 && gpuir__eventcount_claim(&b->spinners); n--) (void)gpuir__seq_add(&b->called, 1);
+  for (; n > 0 && gpuir__eventcount_claim(&b->sleepers); n--) (void)sem_post(&b->semaphore);
 }
 
-/* Looks for a while; 1 if the bell has rung since `heard`. */
-static int gpuir__bell_look(gpuir__bell *b, uint64_t heard) {
-  const uint64_t until = gpuir__now() + GPUIR__LOOK_NS;
-  if (gpuir__seq_add(&b->looking, 1) >= GPUIR__LOOKERS && gpuir__bell_choose(&b->looking)) return 0;
-  if (gpuir__bell_rang(b, heard) && gpuir__bell_choose(&b->looking)) return 1;
-  while (!gpuir__bell_choose(&b->calls)) {
-    if (gpuir__now() > until && gpuir__bell_choose(&b->looking)) return 0;
+/* Spins for a while; 1 if this thread was claimed, or there was a notification since `seen`. */
+static int gpuir__eventcount_spin(gpuir__eventcount *b, uint64_t seen) {
+  const uint64_t until = gpuir__now() + GPUIR__SPIN_NS;
+  if (gpuir__seq_add(&b->spinners, 1) >= GPUIR__SPINNERS && gpuir__eventcount_claim(&b->spinners)) return 0;
+  if (gpuir__eventcount_advanced(b, seen) && gpuir__eventcount_claim(&b->spinners)) return 1;
+  while (!gpuir__eventcount_claim(&b->called)) {
+    if (gpuir__now() > until && gpuir__eventcount_claim(&b->spinners)) return 0;
     (void)sched_yield();
   }
   return 1;
 }
 
-/* Returns when the bell has rung since `heard`; with `looks`, some look on before they sleep. */
-static void gpuir__bell_rest(gpuir__bell *b, uint64_t heard, int looks) {
-  if (looks && gpuir__bell_look(b, heard)) return;
-  (void)gpuir__seq_add(&b->asleep, 1);
-  if (gpuir__bell_rang(b, heard) && gpuir__bell_choose(&b->asleep)) return;
-  while (sem_wait(&b->wakes) && errno == EINTR) {}
+/* Returns after a notification since `seen`; with `spins`, some threads spin before they sleep. */
+static void gpuir__eventcount_block(gpuir__eventcount *b, uint64_t seen, int spins) {
+  if (spins && gpuir__eventcount_spin(b, seen)) return;
+  (void)gpuir__seq_add(&b->sleepers, 1);
+  if (gpuir__eventcount_advanced(b, seen) && gpuir__eventcount_claim(&b->sleepers)) return;
+  while (sem_wait(&b->semaphore) && errno == EINTR) {}
 }
 
-/* Lets a thread that has found something to do listen no more; *heard: 0 if it does not. */
-static void gpuir__bell_leave(gpuir__bell *b, uint64_t *heard) {
-  if (*heard) (void)gpuir__seq_add(&b->listening, -1);
-  *heard = 0;
+/* Ends that a thread listens: it has found something to do. *seen: 0 if it does not listen. */
+static void gpuir__eventcount_leave(gpuir__eventcount *b, uint64_t *seen) {
+  if (*seen) (void)gpuir__seq_add(&b->listeners, -1);
+  *seen = 0;
 }
 
-/* Called by a thread that found nothing to do: it listens and looks once more; the second time it rests. */
-static void gpuir__bell_wait(gpuir__bell *b, uint64_t *heard, int looks) {
-  if (*heard) {
-    gpuir__bell_rest(b, *heard, looks);
-    gpuir__bell_leave(b, heard);
+/* Call it when no work was found. The first call makes the thread a listener and returns, so that it looks once more:
+ * work that came between its first look and the registration would be missed otherwise. The second call in a row sleeps
+ * until there is a notification. *seen: 0 before the first call. */
+static void gpuir__eventcount_wait(gpuir__eventcount *b, uint64_t *seen, int spins) {
+  if (*seen) {
+    gpuir__eventcount_block(b, *seen, spins);
+    gpuir__eventcount_leave(b, seen);
   } else {
-    (void)gpuir__seq_add(&b->listening, 1);
-    *heard = gpuir__seq_load(&b->rings);
+    (void)gpuir__seq_add(&b->listeners, 1);
+    *seen = gpuir__seq_load(&b->epoch);
   }
 }
 
@@ -26270,7 +26356,7 @@ typedef struct gpuir__inbox {
 static void gpuir__inbox_put(gpuir__inbox *b, uint64_t at, uint64_t key, gpuir_task *task) {
   gpuir__lane_item *slot = &b->slots[at & b->mask];
   slot->key = key;
-  __atomic_store_n(&slot->task, task, __ATOMIC_SEQ_CST); /* a bell is read next */
+  __atomic_store_n(&slot->task, task, __ATOMIC_SEQ_CST); /* an eventcount is read next */
 }
 
 /* Takes the first task; NULL: there is none yet. */
@@ -26285,37 +26371,14 @@ static gpuir_task *gpuir__inbox_take(gpuir__inbox *b, uint64_t *key) {
 }
 
 /* ========
- * [30-pool]  many queries at once: threads that answer tasks; the policies inter and auto
+ * [30-tasks]  a pool and its tasks
  *
- * A pool's threads run a policy. Both of the library's are a crew: who submits a task puts it into an inbox, without a
- * lock, and wakes a thread if all that are free sleep; a free thread takes the waiting task with the least key, and
- * with `auto` some more, if many wait. With `inter` the key is the number of the submission.
+ * A pool has threads that run a policy. A task is a query that somebody submits; whoever answers it completes it here:
+ * its caller is told, and it is counted.
  *
- * With `auto` it is when the task should start: its due time and its cost, or the mean cost if that is less, so that
- * small queries go before large ones that came with them, but none waits long for what came later; while very many wait
- * the due time alone; or earlier for a deadline. What queries cost is measured, by mode, number of words and postings.
- *
- * What a thread works with, its searcher and its share, is a mate. Who submits by gpuir_pool_run takes an idle one and
- * answers the task himself: as many tasks as there are mates are at work.
- *
- * A thread that finds no task helps with a search that runs (gpuir__share): it takes parts of it, and leaves as soon as
- * a task waits: queries have a core of their own while there are more of them than cores, or else several. Heavy ones
- * and those that have run for long are helped with first, as long as little waits: otherwise the many small ones would
- * leave them one core at any load.
- *
- * With a device a further thread drives it: while one or two batches run the next one forms. A task goes where it is
- * likely to be answered first: by the device after what is left of the batches in flight, if there are two, and the
- * mean time of a batch; by the threads after what waits for them and what 16 of 17 such queries do not exceed. The
- * device writes to memory of the batch alone; what it fails on goes back to the threads. If it does not answer within
- * the limit it is lost: its searcher and its batches' memory, where it may still write, are given up.
- *
- * Of the schedulers in tools/lab it has a lane for each side, work taken from the other's (Ding et al. 2009), and
- * batches that form while one runs (Ao et al. 2011); no query moves from device to CPU (Griffin 2018), as under load
- * batches gain far more (tools/results/schedulers).
- *
- * Uses      [12-writer], [16-query], [20-engine], [24-execution], [29b-queues].
- * Start at  gpuir_pool_create, gpuir_pool_submit; gpuir__crew_work (a thread), gpuir__device_work (a device's).
- * Tests     tests/unit/30_pool.c
+ * Uses      [12-layout], [20-engine], [24-execution], [29b-queues].
+ * Start at  gpuir_pool_complete, gpuir_pool_answer.
+ * Tests     tests/unit/30_tasks.c
  * ======*/
 
 /* The states of a task. */
@@ -26343,7 +26406,7 @@ struct gpuir_pool {
 
 /* ---- a task */
 
-/* Tells who waits. */
+/* Wakes the threads that wait for a task, or for all. */
 GPUIR__COLD static void gpuir__pool_tell(gpuir_pool *p) {
   gpuir__lock(&p->lock);
   (void)pthread_cond_broadcast(&p->complete);
@@ -26356,7 +26419,8 @@ static void gpuir__pool_end(gpuir_pool *p, uint64_t n) {
   if (gpuir__seq_load(&p->drainers) && ended == gpuir__seq_load(&p->submitted)) gpuir__pool_tell(p);
 }
 
-/* Completes a task but for counting it. */
+/* Completes a task. The caller adds it to the pool's counters by gpuir__pool_end, once for a whole batch: the counters
+ * are written by all threads. */
 static void gpuir__pool_settle(gpuir_pool *p, gpuir_task *task, int status) {
   task->status = status;
   if (status) {
@@ -26391,21 +26455,44 @@ GPUIR_API int gpuir_pool_answer(gpuir_searcher *s, gpuir_task *task) {
   e->limits.query_deadline = task->deadline;
   e->limits.query_cancel = task->cancel;
   status = gpuir__engine_search(e, task->query, task->hits, task->k, &task->count);
-  e->rare.share = NULL;
+  e->share = NULL;
   if (!status && task->matches) status = gpuir__engine_count(e, task->query, task->matches);
   e->limits = mine;
   if (status && task->error) *task->error = e->error;
   return status;
 }
 
-/* ---- crews */
+/* ========
+ * [30b-crew]  threads that answer tasks: the policies inter and auto
+ *
+ * Both of the library's policies are a crew: who submits a task puts it into an inbox, without a lock, and wakes a thread
+ * if all that are free sleep; a free thread takes the waiting task with the least key. With `auto` it takes some more, if
+ * many wait. With `inter` the key is the number of the submission.
+ *
+ * With `auto` the key is when the task should start: its due time and its cost, or the mean cost if that is less. Small
+ * queries then go before large ones that came with them, but none waits long for what came later. While very many wait
+ * the key is the due time alone; a deadline makes it earlier. What queries cost is measured, by mode, number of words and
+ * postings.
+ *
+ * What a thread works with, its searcher and the search that it owns, is a member. Who submits by gpuir_pool_run takes
+ * an idle one and answers the task himself: as many tasks as there are members are answered at a time.
+ *
+ * A thread that finds no task helps with a search that runs (gpuir__share): it takes parts of it, and leaves as soon as
+ * a task waits. Queries have a core of their own while there are more of them than cores, or else several. Heavy ones
+ * and those that have run for long are helped with first, as long as little waits: otherwise the many small ones would
+ * leave them one core at any load.
+ *
+ * Uses      [16-query], [20-engine], [24-execution], [29b-queues], [30-tasks].
+ * Start at  gpuir__crew_submit, gpuir__crew_thread (a thread), gpuir__crew_next (what it takes).
+ * Tests     tests/unit/30b_crew.c
+ * ======*/
 
-/* A query that is worth so much, in ns, gets one helper; twice as much two, and so on. */
+/* A query that is estimated to cost so much, in ns, gets one helper; twice as much two, and so on. */
 #define GPUIR__SHARE_NS 100000u
 /* A query that costs so many times the mean is heavy: helpers stay while what waits costs less than twice as much; */
 #define GPUIR__SHARE_HEAVY 6u
 /* and one that runs for more than so many times the mean, whatever was expected ("few-to-many": Haque et al. 2015). */
-#define GPUIR__SHARE_RIPE 4u
+#define GPUIR__SHARE_LONG 4u
 /* More hits than so many cost more to merge than help saves. */
 #define GPUIR__SHARE_K 10000u
 /* While so many wait, a thread takes several tasks at a time: what the lock guards is in another processor's caches. At
@@ -26419,16 +26506,16 @@ GPUIR_API int gpuir_pool_answer(gpuir_searcher *s, gpuir_task *task) {
 struct gpuir__crew;
 
 /* What one thread at a time works with: a thread of the crew, or one that answers its own task. */
-typedef struct gpuir__mate {
+typedef struct gpuir__member {
   struct gpuir__crew *crew;
-  struct gpuir__mate *next; /* that no thread works with either */
+  struct gpuir__member *next; /* that no thread works with either */
   gpuir_searcher *searcher;
   unsigned turn; /* of tasks that were taken together */
   gpuir__share share; /* of the search that it owns */
-} gpuir__mate;
+} gpuir__member;
 
 /* A batch of a device: the memory that it works on. Arrays have room for the pool's greatest batch. */
-typedef struct gpuir__load {
+typedef struct gpuir__device_batch {
   gpuir_batch *batch; /* NULL: not in flight */
   gpuir_task **tasks; /* [n] */
   const gpuir_query **queries;
@@ -26439,17 +26526,17 @@ typedef struct gpuir__load {
   uint64_t *deadlines;
   const int **cancels; /* [n] into flags */
   uint64_t since;
-} gpuir__load;
+} gpuir__device_batch;
 
-#define GPUIR__LOADS 2u
+#define GPUIR__DEVICE_BATCHES 2u
 
 enum { GPUIR__DEVICE_NONE, GPUIR__DEVICE_GOOD, GPUIR__DEVICE_LOST };
 
 /* A device as its driver sees it. */
 typedef struct gpuir__device {
   gpuir_searcher *searcher;
-  gpuir__load load[GPUIR__LOADS];
-  unsigned flying; /* loads in flight; of its driver alone */
+  gpuir__device_batch batches[GPUIR__DEVICE_BATCHES];
+  unsigned in_flight; /* batches in flight; of its driver alone */
   unsigned failures; /* batches that failed as a whole, one after the other */
   gpuir__atomic64 batch_ns; /* read and written atomically: mean time of a batch lately, from begin to finish */
   gpuir__atomic64 free_at; /* the same: when it is likely to take the next batch; 0: it takes one now */
@@ -26459,35 +26546,35 @@ typedef struct gpuir__device {
   gpuir_error error;
 } gpuir__device;
 
-/* What gpuir_pool_stats tells. */
-typedef struct gpuir__feats {
+/* What gpuir_pool_get_stats tells. */
+typedef struct gpuir__crew_counters {
   gpuir__atomic64 shared, joined, batches, on_device, returned;
-} gpuir__feats;
+} gpuir__crew_counters;
 
 /* Tasks that were to wait, and that wait no more; read and written atomically. */
-typedef struct gpuir__traffic {
+typedef struct gpuir__admission {
   gpuir__atomic64 came, limit; /* limit: came may grow up to this, as far as those who submit know */
   gpuir__apart before;
   gpuir__atomic64 went;
-} gpuir__traffic;
+} gpuir__admission;
 
 typedef struct gpuir__crew {
   gpuir_pool *pool;
-  int shares; /* the policy is auto */
-  gpuir__mate *mates, *idle; /* [pool->nthreads]; those that no thread works with, under the lock */
+  int is_auto; /* the policy is auto; else inter */
+  gpuir__member *members, *idle; /* [pool->nthreads]; those that no thread works with, under the lock */
   gpuir__lane lane, device_lane; /* under the lock, and under the device's */
   size_t room, most; /* tasks that wait at most; those that a device gives back too */
   uint64_t sequence; /* of tasks, as they came into a lane */
   int stopping; /* read and written atomically */
   const int *stop; /* the searchers' flag: that, or one that the pool was made with */
   gpuir__inbox device_inbox, inbox; /* of the lanes */
-  gpuir__traffic traffic;
-  gpuir__bell work, device_work;
+  gpuir__admission traffic;
+  gpuir__eventcount work, device_work;
   gpuir__atomic64 backlog; /* from here on read and written atomically: ns that what waits for threads may cost */
   gpuir__apart before_mean;
   gpuir__atomic64 mean_ns; /* of a query, lately; 0: not measured */
   int heavy; /* heavy queries that run and may be shared */
-  gpuir__feats done;
+  gpuir__crew_counters done;
   gpuir__device device;
   pthread_mutex_t lock, device_lock; /* who holds the first may take the second */
   gpuir__costs costs;
@@ -26501,7 +26588,7 @@ static uint64_t gpuir__crew_waiting(const gpuir__crew *c) {
 /* Returns when a task should start at the latest for it to be fair: see the head of this part. */
 GPUIR__NOINLINE uint64_t gpuir__crew_key(const gpuir__crew *c, const gpuir_task *task) {
   uint64_t key = task->due, mean;
-  if (!c->shares) return 0; /* see gpuir__crew_queue */
+  if (!c->is_auto) return 0; /* see gpuir__crew_queue */
   mean = gpuir__peek(&c->mean_ns);
   if (gpuir__peek(&c->backlog) <= mean * c->pool->nthreads * GPUIR__CROWD)
     key += gpuir__min64(gpuir__min64(task->pool_cost, mean), UINT64_MAX - key);
@@ -26515,7 +26602,7 @@ static int gpuir__device_is_good(const gpuir__crew *c) {
 
 /* Puts a task that waits into its lane, whose lock is held. */
 static void gpuir__crew_queue(gpuir__crew *c, gpuir__lane *lane, uint64_t key, gpuir_task *task) {
-  gpuir__lane_push(lane, c->shares ? key : c->sequence++, task);
+  gpuir__lane_push(lane, c->is_auto ? key : c->sequence++, task);
 }
 
 /* Counts n tasks that come to wait for threads, or wait no more; cost: theirs. */
@@ -26552,7 +26639,7 @@ static gpuir_task *gpuir__crew_take(gpuir__crew *c, gpuir__lane *lane) {
 /* Counts n tasks that are to wait, if there is room for all. 0; BUSY. What others write is looked at when as many came
  * as may wait. */
 static int gpuir__crew_admit(gpuir__crew *c, uint64_t n) {
-  gpuir__traffic *t = &c->traffic;
+  gpuir__admission *t = &c->traffic;
   const uint64_t came = __atomic_fetch_add(&t->came, n, __ATOMIC_RELAXED) + n;
   uint64_t limit = __atomic_load_n(&t->limit, __ATOMIC_ACQUIRE); /* slots of inboxes are free again */
   if (came <= limit) return GPUIR_OK;
@@ -26586,9 +26673,9 @@ static int gpuir__crew_post(gpuir__crew *c, gpuir_task *const *tasks, size_t n) 
     const int device = gpuir__task_for_device(tasks[i]);
     gpuir__inbox_put(device ? &c->device_inbox : &c->inbox, at[device]++, gpuir__crew_key(c, tasks[i]), tasks[i]);
   }
-  if (to_device) gpuir__bell_ring(&c->device_work, 1);
+  if (to_device) gpuir__eventcount_notify(&c->device_work, 1);
   if (to_device && !gpuir__device_is_good(c)) to_device = 0; /* it was lost in between */
-  if (to_device < n) gpuir__bell_ring(&c->work, 1 + (n - to_device > 1)); /* who comes rings for the others */
+  if (to_device < n) gpuir__eventcount_notify(&c->work, 1 + (n - to_device > 1)); /* who comes rings for the others */
   return GPUIR_OK;
 }
 
@@ -26617,17 +26704,17 @@ static int gpuir__crew_prefers_device(const gpuir__crew *c, const gpuir_task *ta
 /* Notes what a task costs, and who is to answer it. now: 0 without a device. */
 static void gpuir__crew_route(gpuir__crew *c, gpuir_task *task, uint64_t now) {
   uint64_t high = 0;
-  task->pool_cost = c->shares ? gpuir__cost_estimate(&c->costs, task->query, &high) : 0;
+  task->pool_cost = c->is_auto ? gpuir__cost_estimate(&c->costs, task->query, &high) : 0;
   if (now && gpuir__crew_prefers_device(c, task, high, now)) gpuir__poke(&task->pool_state, GPUIR__TASK_FOR_DEVICE);
 }
 
-/* Takes a mate that no thread works with, or gives it back. The lock is held. */
-static gpuir__mate *gpuir__mate_take(gpuir__crew *c) {
-  gpuir__mate *m = c->idle;
+/* Takes a member that no thread works with, or gives it back. The lock is held. */
+static gpuir__member *gpuir__member_take(gpuir__crew *c) {
+  gpuir__member *m = c->idle;
   if (m) c->idle = m->next;
   return m;
 }
-static void gpuir__mate_give(gpuir__mate *m) {
+static void gpuir__member_give(gpuir__member *m) {
   m->next = m->crew->idle;
   m->crew->idle = m;
 }
@@ -26641,10 +26728,10 @@ static int gpuir__crew_submit(void *state, gpuir_task *task) {
 /* ---- a thread of a crew */
 
 /* Tells threads that sleep of a search that they may join. */
-static void gpuir__mate_offers(gpuir__share *share) {
-  gpuir__crew *c = ((gpuir__mate *)share->user)->crew;
+static void gpuir__member_announce(gpuir__share *share) {
+  gpuir__crew *c = ((gpuir__member *)share->user)->crew;
   gpuir__count_up(&c->done.shared, 1);
-  gpuir__bell_ring(&c->work, (int)share->most);
+  gpuir__eventcount_notify(&c->work, (int)share->most);
 }
 
 /* Notes what a query has cost, and corrects the mean of all. */
@@ -26654,64 +26741,63 @@ static void gpuir__crew_note(gpuir__crew *c, const gpuir_query *q, uint64_t ns) 
   gpuir__poke(&c->mean_ns, before ? (before * 255 + gpuir__min64(ns, UINT32_MAX)) / 256 : ns);
 }
 
-/* Sets what may wait, in ns, before those who help with a search leave it. */
-static void gpuir__mate_weigh(gpuir__mate *m, uint64_t patience) {
-  gpuir__poke(&m->share.patience, patience);
-  if (patience) (void)__atomic_fetch_add(&m->crew->heavy, 1, __ATOMIC_RELAXED);
+/* Sets the backlog, in ns, above which those who help with a search leave it. */
+static void gpuir__member_limit_backlog(gpuir__member *m, uint64_t limit) {
+  gpuir__poke(&m->share.backlog_limit, limit);
+  if (limit) (void)__atomic_fetch_add(&m->crew->heavy, 1, __ATOMIC_RELAXED);
 }
 
-/* Makes a search that runs for long heavy. */
-static void gpuir__mate_ripens(gpuir__share *share) {
-  gpuir__mate *m = (gpuir__mate *)share->user;
-  gpuir__mate_weigh(m, 2 * GPUIR__SHARE_HEAVY * gpuir__peek(&m->crew->mean_ns));
+/* Makes a search heavy that has run for long. */
+static void gpuir__member_ran_long(gpuir__share *share) {
+  gpuir__member *m = (gpuir__member *)share->user;
+  gpuir__member_limit_backlog(m, 2 * GPUIR__SHARE_HEAVY * gpuir__peek(&m->crew->mean_ns));
 }
 
-/* Returns how many threads may help with a task. While more waits than it may ever have patience for nobody would come,
- * and sharing costs some of an OR's pruning. */
-static unsigned gpuir__mate_wants(gpuir__mate *m, const gpuir_task *task) {
+/* Returns how many threads may help with a task: none while the backlog exceeds what its limit may ever be. Nobody would
+ * come then, and sharing costs some of an OR's pruning. */
+static unsigned gpuir__member_helpers(gpuir__member *m, const gpuir_task *task) {
   gpuir__crew *c = m->crew;
   const uint64_t helpers = gpuir__min64(task->pool_cost / GPUIR__SHARE_NS, c->pool->nthreads - 1);
   const uint64_t mean = gpuir__peek(&c->mean_ns), heavy = GPUIR__SHARE_HEAVY * mean;
-  const uint64_t patience = heavy && task->pool_cost >= heavy ? 2 * task->pool_cost : 0;
-  if (!helpers || !c->shares || task->k > GPUIR__SHARE_K ||
-      gpuir__peek(&c->backlog) > gpuir__max64(patience, 2 * heavy))
+  const uint64_t limit = heavy && task->pool_cost >= heavy ? 2 * task->pool_cost : 0;
+  if (!helpers || !c->is_auto || task->k > GPUIR__SHARE_K || gpuir__peek(&c->backlog) > gpuir__max64(limit, 2 * heavy))
     return 0;
-  gpuir__mate_weigh(m, patience);
-  m->share.ripe = patience || !mean ? 0 : gpuir__now() + GPUIR__SHARE_RIPE * mean;
+  gpuir__member_limit_backlog(m, limit);
+  m->share.long_after = limit || !mean ? 0 : gpuir__now() + GPUIR__SHARE_LONG * mean;
   return (unsigned)helpers;
 }
 
 /* Answers a task, with the help of other threads if it is worth that, and completes it but for counting it; measured:
  * what it costs is noted. */
-static void gpuir__mate_answer(gpuir__mate *m, gpuir_task *task, int measured) {
+static void gpuir__member_answer(gpuir__member *m, gpuir_task *task, int measured) {
   gpuir__crew *c = m->crew;
   gpuir__engine *e = &m->searcher->engine;
-  const unsigned helpers = gpuir__mate_wants(m, task);
+  const unsigned helpers = gpuir__member_helpers(m, task);
   int status;
   m->share.most = helpers;
   m->share.helped = 0;
   task->on_device = 0;
-  e->rare.share = helpers ? &m->share : NULL;
+  e->share = helpers ? &m->share : NULL;
   status = gpuir_pool_answer(m->searcher, task);
-  if (m->share.patience) (void)__atomic_fetch_sub(&c->heavy, 1, __ATOMIC_RELAXED);
-  gpuir__poke(&m->share.patience, 0);
-  e->rare.share = NULL;
-  if (c->shares && !status && measured)
+  if (m->share.backlog_limit) (void)__atomic_fetch_sub(&c->heavy, 1, __ATOMIC_RELAXED);
+  gpuir__poke(&m->share.backlog_limit, 0);
+  e->share = NULL;
+  if (c->is_auto && !status && measured)
     gpuir__crew_note(c, task->query, gpuir__now() - task->started + m->share.helped);
   gpuir__pool_settle(c->pool, task, status);
 }
 
 /* Returns a search of another thread that this one could join, or NULL. */
-static gpuir__share *gpuir__mate_offer(const gpuir__mate *m) {
+static gpuir__share *gpuir__member_joinable(const gpuir__member *m) {
   const gpuir__crew *c = m->crew;
-  const unsigned me = (unsigned)(m - c->mates), n = c->pool->nthreads;
+  const unsigned me = (unsigned)(m - c->members), n = c->pool->nthreads;
   unsigned i;
   int joins;
-  for (i = 1; c->shares && i < n; i++) {
-    gpuir__share *s = &c->mates[(me + i) % n].share;
-    if (!gpuir__seq_load(&s->open) || gpuir__peek(&s->dry)) continue;
+  for (i = 1; c->is_auto && i < n; i++) {
+    gpuir__share *s = &c->members[(me + i) % n].share;
+    if (!gpuir__seq_load(&s->open) || gpuir__peek(&s->exhausted)) continue;
     gpuir__lock(&s->lock);
-    joins = gpuir__peek(&s->open) && s->helpers < s->most && gpuir__peek(&c->backlog) <= gpuir__peek(&s->patience);
+    joins = gpuir__peek(&s->open) && s->helpers < s->most && gpuir__peek(&c->backlog) <= gpuir__peek(&s->backlog_limit);
     gpuir__unlock(&s->lock);
     if (joins) return s;
   }
@@ -26733,7 +26819,7 @@ static unsigned gpuir__crew_next(gpuir__crew *c, gpuir_task *tasks[GPUIR__HANDFU
   const uint64_t mean = gpuir__peek(&c->mean_ns);
   unsigned n = 0, most = 1;
   gpuir__crew_collect(c, &c->inbox, &c->lane);
-  if (c->shares && mean)
+  if (c->is_auto && mean)
     most =
         (unsigned)gpuir__min64(gpuir__min64(GPUIR__HANDFUL, GPUIR__HANDFUL_NS / mean), c->lane.n / c->pool->nthreads);
   do tasks[n] = gpuir__lane_pop(&c->lane);
@@ -26766,69 +26852,105 @@ static void gpuir__crew_sort(gpuir__crew *c, gpuir_task **tasks, unsigned n) {
   gpuir__crew_went(c, n, cost);
 }
 
-/* Answers tasks that a thread has taken; without a mate they end with CANCELLED. Of several one is measured: what
+/* Answers tasks that a thread has taken; without a member they end with CANCELLED. Of several one is measured: what
  * is measured is everybody's memory. */
-static void gpuir__crew_answer(gpuir__crew *c, gpuir__mate *m, gpuir_task **tasks, unsigned n) {
+static void gpuir__crew_answer(gpuir__crew *c, gpuir__member *m, gpuir_task **tasks, unsigned n) {
   unsigned i, measured;
   gpuir__crew_sort(c, tasks, n);
   measured = m ? m->turn++ % n : 0;
   for (i = 0; i < n; i++)
-    if (m && (!i || !gpuir__peek(&c->stopping))) gpuir__mate_answer(m, tasks[i], i == measured);
+    if (m && (!i || !gpuir__peek(&c->stopping))) gpuir__member_answer(m, tasks[i], i == measured);
     else gpuir__pool_settle(c->pool, tasks[i], GPUIR_E_CANCELLED);
   gpuir__pool_end(c->pool, n);
 }
 
-/* One thread's life. */
-static void gpuir__crew_thread(gpuir__crew *c) {
-  gpuir_task *tasks[GPUIR__HANDFUL];
-  uint64_t heard = 0;
-  gpuir__lock(&c->lock);
-  for (;;) {
-    const int ready = c->idle && !c->stopping;
-    gpuir__share *share = ready && gpuir__peek(&c->heavy) ? gpuir__mate_offer(c->idle) : NULL;
-    const unsigned n = !share && (c->idle || c->stopping) ? gpuir__crew_next(c, tasks) : 0;
-    const int more = c->idle && c->lane.n;
-    gpuir__mate *m;
-    if (!share && !n && ready) share = gpuir__mate_offer(c->idle);
-    m = ready && (n || share) ? gpuir__mate_take(c) : NULL;
-    if (!n && c->stopping) break;
-    gpuir__unlock(&c->lock);
-    if (more) gpuir__bell_ring(&c->work, 1);
-    if (n || share) gpuir__bell_leave(&c->work, &heard);
-    else gpuir__bell_wait(&c->work, &heard, gpuir__device_is_good(c));
-    if (n) gpuir__crew_answer(c, m, tasks, n);
-    else if (share && gpuir__engine_help(&m->searcher->engine, share)) gpuir__count_up(&c->done.joined, 1);
-    gpuir__lock(&c->lock);
-    if (m) gpuir__mate_give(m);
-  }
-  gpuir__unlock(&c->lock);
-  gpuir__bell_leave(&c->work, &heard);
+/* What a thread of a crew does next. */
+enum { GPUIR__CREW_SLEEP, GPUIR__CREW_ANSWER, GPUIR__CREW_HELP, GPUIR__CREW_END };
+
+typedef struct gpuir__crew_job {
+  gpuir_task *tasks[GPUIR__HANDFUL]; /* ANSWER: the n tasks that it has taken */
+  unsigned n;
+  gpuir__share *share; /* HELP: the search that it joins */
+  gpuir__member *member; /* what it works with; NULL: it cancels the tasks */
+} gpuir__crew_job;
+
+/* Chooses what a thread does next; the lock is held. A crew that stops: what still waits is cancelled, then END. Without
+ * an idle member: SLEEP, as others are answering as many as there are. Else a heavy search comes first, then tasks, then
+ * any search. */
+static int gpuir__crew_choose(gpuir__crew *c, gpuir__crew_job *job) {
+  const int works = c->idle && !c->stopping;
+  job->member = NULL;
+  job->n = 0;
+  job->share = works && gpuir__peek(&c->heavy) ? gpuir__member_joinable(c->idle) : NULL;
+  if (!job->share && (c->idle || c->stopping)) job->n = gpuir__crew_next(c, job->tasks);
+  if (!job->share && !job->n && works) job->share = gpuir__member_joinable(c->idle);
+  if (!job->n && c->stopping) return GPUIR__CREW_END;
+  if (works && (job->n || job->share)) job->member = gpuir__member_take(c);
+  return job->n ? GPUIR__CREW_ANSWER : job->share ? GPUIR__CREW_HELP : GPUIR__CREW_SLEEP;
 }
 
-/* Answers a task in the thread that submits it, if none waits and a mate is idle; others may then wait for that. */
+/* What a thread of a crew runs until the crew stops. */
+static void gpuir__crew_thread(gpuir__crew *c) {
+  gpuir__crew_job job;
+  uint64_t seen = 0;
+  int what;
+  gpuir__lock(&c->lock);
+  while ((what = gpuir__crew_choose(c, &job)) != GPUIR__CREW_END) {
+    const int more = c->idle && c->lane.n;
+    gpuir__unlock(&c->lock);
+    if (more) gpuir__eventcount_notify(&c->work, 1);
+    if (what == GPUIR__CREW_SLEEP) gpuir__eventcount_wait(&c->work, &seen, gpuir__device_is_good(c));
+    else gpuir__eventcount_leave(&c->work, &seen);
+    if (what == GPUIR__CREW_ANSWER) gpuir__crew_answer(c, job.member, job.tasks, job.n);
+    else if (what == GPUIR__CREW_HELP && gpuir__engine_help(&job.member->searcher->engine, job.share))
+      gpuir__count_up(&c->done.joined, 1);
+    gpuir__lock(&c->lock);
+    if (job.member) gpuir__member_give(job.member);
+  }
+  gpuir__unlock(&c->lock);
+  gpuir__eventcount_leave(&c->work, &seen);
+}
+
+/* Answers a task in the thread that submits it, if none waits and a member is idle; others may then wait for that. */
 static int gpuir__crew_run(void *state, gpuir_task *task) {
   gpuir__crew *c = (gpuir__crew *)state;
-  gpuir__mate *m = NULL;
+  gpuir__member *m = NULL;
   int left;
   gpuir__crew_route(c, task, gpuir__device_is_good(c) ? gpuir__now() : 0);
   if (task->pool_state != GPUIR__TASK_FOR_DEVICE) {
     gpuir__lock(&c->lock);
     gpuir__crew_collect(c, &c->inbox, &c->lane);
-    if (!c->lane.n) m = gpuir__mate_take(c);
+    if (!c->lane.n) m = gpuir__member_take(c);
     gpuir__unlock(&c->lock);
   }
   if (!m) return gpuir__crew_post(c, &task, 1);
-  gpuir__mate_answer(m, task, 1);
+  gpuir__member_answer(m, task, 1);
   gpuir__pool_end(c->pool, 1);
   gpuir__lock(&c->lock);
-  gpuir__mate_give(m);
-  left = gpuir__crew_waiting(c) || gpuir__mate_offer(m);
+  gpuir__member_give(m);
+  left = gpuir__crew_waiting(c) || gpuir__member_joinable(m);
   gpuir__unlock(&c->lock);
-  if (left) gpuir__bell_ring(&c->work, 1);
+  if (left) gpuir__eventcount_notify(&c->work, 1);
   return GPUIR_OK;
 }
 
-/* ---- a device */
+/* ========
+ * [30c-device]  the thread that drives a device
+ *
+ * While one or two batches run the next one forms. A task goes where it is likely to be answered first: by the device
+ * after what is left of the batches in flight, if there are two, and the mean time of a batch; by the threads after what
+ * waits for them and what 16 of 17 such queries do not exceed. The device writes to memory of the batch alone; what it
+ * fails on goes back to the threads. If it does not answer within the limit it is lost: its searcher and its batches'
+ * memory, where it may still write, are given up.
+ *
+ * Of the schedulers in tools/lab the pool has a lane for each side, work taken from the other's (Ding et al. 2009), and
+ * batches that form while one runs (Ao et al. 2011); no query moves from device to CPU (Griffin 2018), as under load
+ * batches gain far more (tools/results/schedulers).
+ *
+ * Uses      [16-query], [24-execution], [29b-queues], [30-tasks], [30b-crew].
+ * Start at  gpuir__device_work, gpuir__device_form, gpuir__device_finish.
+ * Tests     tests/unit/30c_device.c
+ * ======*/
 
 /* After so many batches that failed as a whole, one after the other, a device is lost. */
 #define GPUIR__DEVICE_FAILURES 3u
@@ -26851,11 +26973,11 @@ static void gpuir__device_lose(gpuir__crew *c) {
     gpuir__poke(&task->pool_state, GPUIR__TASK_SUBMITTED);
     gpuir__crew_wait(c, task);
   }
-  gpuir__bell_ring(&c->work, (int)c->pool->nthreads);
+  gpuir__eventcount_notify(&c->work, (int)c->pool->nthreads);
 }
 
 /* Frees what a batch works on. */
-static void gpuir__load_free(const gpuir_pool *p, gpuir__load *l) {
+static void gpuir__device_batch_free(const gpuir_pool *p, gpuir__device_batch *l) {
   gpuir__free(&p->a, l->tasks, p->desc.batch * 4 * sizeof *l->deadlines);
   gpuir__free(&p->a, l->counts, p->desc.batch * 3 * sizeof *l->counts);
   gpuir__free(&p->a, l->hits, l->nhits * sizeof *l->hits);
@@ -26863,7 +26985,7 @@ static void gpuir__load_free(const gpuir_pool *p, gpuir__load *l) {
 }
 
 /* Makes the arrays of a batch, in two pieces of memory: the device may write to the second one. */
-static int gpuir__load_make(const gpuir_pool *p, gpuir__load *l) {
+static int gpuir__device_batch_make(const gpuir_pool *p, gpuir__device_batch *l) {
   const size_t n = p->desc.batch;
   size_t i;
   l->tasks = (gpuir_task **)gpuir__alloc(&p->a, n * 4 * sizeof *l->deadlines);
@@ -26879,7 +27001,7 @@ static int gpuir__load_make(const gpuir_pool *p, gpuir__load *l) {
 }
 
 /* Adds a task to a batch that forms, if it suits: all want the same k, since with AND+OR it decides what matches. */
-static int gpuir__load_add(gpuir__load *l, gpuir_task *task) {
+static int gpuir__device_batch_add(gpuir__device_batch *l, gpuir_task *task) {
   if (!gpuir__device_suits(task) || (l->n && task->k != l->k)) return 0;
   l->k = task->k;
   l->tasks[l->n] = task;
@@ -26891,13 +27013,14 @@ static int gpuir__load_add(gpuir__load *l, gpuir_task *task) {
 
 /* Forms the next batch of what waits for the device, the first ones first; tasks that do not suit go back. NULL: there
  * is none. */
-static gpuir__load *gpuir__device_form(gpuir__crew *c) {
-  gpuir__load *l = c->device.load;
+static gpuir__device_batch *gpuir__device_form(gpuir__crew *c) {
+  gpuir__device_batch *l = c->device.batches;
   gpuir_task *aside[64], *task;
   uint64_t key;
   size_t n = 0;
   int all; /* fit, in whatever order */
-  if (!gpuir__device_is_good(c) || gpuir__peek(&c->stopping) || c->device.flying == GPUIR__LOADS) return NULL;
+  if (!gpuir__device_is_good(c) || gpuir__peek(&c->stopping) || c->device.in_flight == GPUIR__DEVICE_BATCHES)
+    return NULL;
   while (l->batch) l++;
   l->n = 0;
   gpuir__lock(&c->device_lock);
@@ -26906,7 +27029,7 @@ static gpuir__load *gpuir__device_form(gpuir__crew *c) {
   while (l->n < c->pool->desc.batch && n < 64) {
     task = all ? gpuir__inbox_take(&c->device_inbox, &key) : gpuir__lane_pop(&c->device_lane);
     if (!task) break;
-    if (!gpuir__load_add(l, task)) aside[n++] = task;
+    if (!gpuir__device_batch_add(l, task)) aside[n++] = task;
   }
   while (n--) gpuir__crew_queue(c, &c->device_lane, gpuir__crew_key(c, aside[n]), aside[n]);
   gpuir__unlock(&c->device_lock);
@@ -26916,7 +27039,7 @@ static gpuir__load *gpuir__device_form(gpuir__crew *c) {
 }
 
 /* Gives the tasks of a batch that it did not answer back to the threads. The lock is held. */
-static void gpuir__load_return(gpuir__crew *c, gpuir__load *l) {
+static void gpuir__device_batch_return(gpuir__crew *c, gpuir__device_batch *l) {
   size_t i;
   for (i = 0; i < l->n; i++) {
     if (!l->tasks[i]) continue;
@@ -26925,26 +27048,26 @@ static void gpuir__load_return(gpuir__crew *c, gpuir__load *l) {
     gpuir__crew_wait(c, l->tasks[i]);
   }
   l->n = 0;
-  gpuir__bell_ring(&c->work, (int)c->pool->nthreads);
+  gpuir__eventcount_notify(&c->work, (int)c->pool->nthreads);
 }
 
 /* Notes that a batch failed as a whole, and returns its tasks. */
-GPUIR__COLD static void gpuir__device_failed(gpuir__crew *c, gpuir__load *l, int status) {
+GPUIR__COLD static void gpuir__device_failed(gpuir__crew *c, gpuir__device_batch *l, int status) {
   gpuir__lock(&c->lock);
   gpuir__device_blame(c, status, "a batch failed");
-  gpuir__load_return(c, l);
+  gpuir__device_batch_return(c, l);
   if (++c->device.failures >= GPUIR__DEVICE_FAILURES) gpuir__device_lose(c);
   gpuir__unlock(&c->lock);
 }
 
 /* Says when the device is likely to take another batch: when the first one of those in flight is answered. */
 static void gpuir__device_note_free(gpuir__device *d) {
-  const uint64_t first = gpuir__min64(d->load[0].since, d->load[1].since);
-  gpuir__poke(&d->free_at, d->flying < GPUIR__LOADS ? 0 : first + d->batch_ns);
+  const uint64_t first = gpuir__min64(d->batches[0].since, d->batches[1].since);
+  gpuir__poke(&d->free_at, d->in_flight < GPUIR__DEVICE_BATCHES ? 0 : first + d->batch_ns);
 }
 
 /* Hands a batch to the device. */
-static void gpuir__device_begin(gpuir__crew *c, gpuir__load *l) {
+static void gpuir__device_begin(gpuir__crew *c, gpuir__device_batch *l) {
   gpuir__device *d = &c->device;
   const size_t hits = l->n * l->k;
   gpuir_batch_desc desc;
@@ -26973,12 +27096,12 @@ static void gpuir__device_begin(gpuir__crew *c, gpuir__load *l) {
     return;
   }
   gpuir__count_up(&c->done.batches, 1);
-  d->flying++;
+  d->in_flight++;
   gpuir__device_note_free(d);
 }
 
 /* Completes task i of a batch that is answered, if the device did, but for counting it; 0 if it failed. */
-static int gpuir__load_settle(gpuir__crew *c, gpuir__load *l, size_t i) {
+static int gpuir__device_batch_settle(gpuir__crew *c, gpuir__device_batch *l, size_t i) {
   gpuir_task *task = l->tasks[i];
   const int status = l->statuses[i];
   if (status && status != GPUIR_E_DEADLINE && status != GPUIR_E_CANCELLED) return 0;
@@ -26991,17 +27114,17 @@ static int gpuir__load_settle(gpuir__crew *c, gpuir__load *l, size_t i) {
 }
 
 /* Takes a batch back from the device. */
-static void gpuir__device_finish(gpuir__crew *c, gpuir__load *l) {
+static void gpuir__device_finish(gpuir__crew *c, gpuir__device_batch *l) {
   gpuir__device *d = &c->device;
   const uint64_t ns = gpuir__now() - l->since, mean = d->batch_ns;
   int status = gpuir_search_finish(l->batch);
   size_t i, settled = 0;
   l->batch = NULL;
-  d->flying--;
+  d->in_flight--;
   gpuir__device_note_free(d);
   for (i = 0; i < l->n; i++) {
     if (i + 4 < l->n) __builtin_prefetch(l->tasks[i + 4]->hits, 1);
-    if (gpuir__load_settle(c, l, i)) settled++;
+    if (gpuir__device_batch_settle(c, l, i)) settled++;
     else status = l->statuses[i]; /* a deadline or a cancellation is not the device's fault */
   }
   gpuir__pool_end(c->pool, settled);
@@ -27015,7 +27138,7 @@ static void gpuir__device_finish(gpuir__crew *c, gpuir__load *l) {
   if (settled == l->n) return;
   gpuir__lock(&c->lock);
   gpuir__device_blame(c, status, "a query failed");
-  gpuir__load_return(c, l);
+  gpuir__device_batch_return(c, l);
   gpuir__unlock(&c->lock);
 }
 
@@ -27027,24 +27150,24 @@ static void gpuir__device_abandon(gpuir__crew *c) {
   (void)gpuir__fail(&d->error, GPUIR_E_BACKEND, 0, "the device left a batch unanswered for %llu ms",
       (unsigned long long)(c->pool->desc.device_limit_ns / 1000000));
   gpuir__device_lose(c);
-  for (i = 0; i < GPUIR__LOADS; i++) {
-    gpuir__load *l = &d->load[i];
+  for (i = 0; i < GPUIR__DEVICE_BATCHES; i++) {
+    gpuir__device_batch *l = &d->batches[i];
     if (!l->batch) continue;
     l->batch->asked = 0;
     l->batch = NULL;
     l->hits = NULL;
     l->nhits = 0;
     l->counts = NULL;
-    gpuir__load_return(c, l);
+    gpuir__device_batch_return(c, l);
   }
-  d->flying = 0;
+  d->in_flight = 0;
   gpuir__device_note_free(d);
   d->searcher->has_backend = 0;
   gpuir__unlock(&c->lock);
 }
 
 /* Looks at a batch in flight: passes on what was cancelled, and takes it back if it is done. 0: nothing happened. */
-static int gpuir__device_look(gpuir__crew *c, gpuir__load *l) {
+static int gpuir__device_look(gpuir__crew *c, gpuir__device_batch *l) {
   const int stopping = gpuir__peek(c->stop);
   size_t i;
   for (i = 0; i < l->n; i++) {
@@ -27068,14 +27191,14 @@ static void gpuir__device_watch(gpuir__crew *c) {
   do {
     struct timespec nap;
     unsigned i;
-    for (i = 0; i < GPUIR__LOADS; i++)
-      if (d->load[i].batch) happened += gpuir__device_look(c, &d->load[i]);
+    for (i = 0; i < GPUIR__DEVICE_BATCHES; i++)
+      if (d->batches[i].batch) happened += gpuir__device_look(c, &d->batches[i]);
     nap.tv_sec = 0;
     nap.tv_nsec = GPUIR__DEVICE_NAP;
     if (happened) return;
     if (gpuir__now() - since < 2 * d->batch_ns) continue;
     (void)nanosleep(&nap, NULL);
-  } while (d->flying == GPUIR__LOADS || !gpuir__peek(&c->device.waiting));
+  } while (d->in_flight == GPUIR__DEVICE_BATCHES || !gpuir__peek(&c->device.waiting));
 }
 
 /* Attaches the device, and lets tasks wait for it. */
@@ -27086,7 +27209,7 @@ static void gpuir__device_open(gpuir__crew *c) {
   int status = GPUIR_OK;
   unsigned i;
   memset(&err, 0, sizeof err);
-  for (i = 0; i < GPUIR__LOADS && !status; i++) status = gpuir__load_make(c->pool, &d->load[i]);
+  for (i = 0; i < GPUIR__DEVICE_BATCHES && !status; i++) status = gpuir__device_batch_make(c->pool, &d->batches[i]);
   if (!status) status = desc->attach(desc->attach_user, d->searcher, &err);
   gpuir__lock(&c->lock);
   __atomic_store_n(&d->state, status ? GPUIR__DEVICE_LOST : GPUIR__DEVICE_GOOD, __ATOMIC_RELEASE);
@@ -27100,19 +27223,29 @@ static void gpuir__device_open(gpuir__crew *c) {
 /* The life of the thread that drives a device. What comes back from it when the pool ends may find no other thread. */
 static void gpuir__device_work(gpuir__crew *c) {
   gpuir__device *d = &c->device;
-  uint64_t heard = 0;
+  uint64_t seen = 0;
   gpuir__device_open(c);
   for (;;) {
-    gpuir__load *l = gpuir__device_form(c);
-    if (l || d->flying) gpuir__bell_leave(&c->device_work, &heard);
+    gpuir__device_batch *l = gpuir__device_form(c);
+    if (l || d->in_flight) gpuir__eventcount_leave(&c->device_work, &seen);
     if (l) gpuir__device_begin(c, l);
-    else if (d->flying) gpuir__device_watch(c);
+    else if (d->in_flight) gpuir__device_watch(c);
     else if (gpuir__peek(&c->stopping) || !gpuir__device_is_good(c)) break;
-    else gpuir__bell_wait(&c->device_work, &heard, 1);
+    else gpuir__eventcount_wait(&c->device_work, &seen, 1);
   }
-  gpuir__bell_leave(&c->device_work, &heard);
+  gpuir__eventcount_leave(&c->device_work, &seen);
   if (gpuir__peek(&c->stopping)) gpuir__crew_thread(c);
 }
+
+/* ========
+ * [30d-pool]  pools: make one, submit tasks, wait
+ *
+ * The functions that users call. A policy of the library is a crew; a user may bring one of his own.
+ *
+ * Uses      [12-layout], [16-query], [24-execution], [29b-queues], [30-tasks], [30b-crew], [30c-device].
+ * Start at  gpuir_pool_create, gpuir_pool_submit, gpuir_pool_run.
+ * Tests     tests/unit/30d_pool.c
+ * ======*/
 
 /* ---- the policies */
 
@@ -27127,18 +27260,18 @@ static void gpuir__crew_stop(void *state) {
   gpuir__lock(&c->lock);
   gpuir__poke(&c->stopping, 1);
   gpuir__unlock(&c->lock);
-  gpuir__bell_ring(&c->work, (int)c->pool->nthreads);
-  gpuir__bell_ring(&c->device_work, 1);
+  gpuir__eventcount_notify(&c->work, (int)c->pool->nthreads);
+  gpuir__eventcount_notify(&c->device_work, 1);
 }
 
-static void gpuir__mate_free(gpuir__mate *m) {
+static void gpuir__member_free(gpuir__member *m) {
   if (!m->crew) return;
   if (m->searcher) {
     const gpuir_allocator *a = &m->searcher->engine.a;
     if (m->share.found.heap) (void)a->resize(a->user, m->share.found.heap, m->share.found.cap * 8, 0);
   }
   (void)pthread_mutex_destroy(&m->share.lock);
-  (void)pthread_cond_destroy(&m->share.left);
+  (void)pthread_cond_destroy(&m->share.no_helpers);
   gpuir_searcher_destroy(m->searcher);
 }
 
@@ -27146,31 +27279,31 @@ GPUIR__COLD static void gpuir__crew_destroy(void *state) {
   gpuir__crew *c = (gpuir__crew *)state;
   const gpuir_allocator a = c->pool->a;
   unsigned i;
-  for (i = 0; c->mates && i < c->pool->nthreads; i++) gpuir__mate_free(&c->mates[i]);
+  for (i = 0; c->members && i < c->pool->nthreads; i++) gpuir__member_free(&c->members[i]);
   gpuir_searcher_destroy(c->device.searcher);
-  for (i = 0; i < GPUIR__LOADS; i++) gpuir__load_free(c->pool, &c->device.load[i]);
-  gpuir__free(&a, c->mates, c->pool->nthreads * sizeof *c->mates);
+  for (i = 0; i < GPUIR__DEVICE_BATCHES; i++) gpuir__device_batch_free(c->pool, &c->device.batches[i]);
+  gpuir__free(&a, c->members, c->pool->nthreads * sizeof *c->members);
   gpuir__free(&a, c->lane.heap, c->most * sizeof *c->lane.heap);
   gpuir__free(&a, c->device_lane.heap, c->most * sizeof *c->device_lane.heap);
   gpuir__free(&a, c->inbox.slots, (c->inbox.mask + 1) * sizeof *c->inbox.slots);
   gpuir__free(&a, c->device_inbox.slots, (c->device_inbox.mask + 1) * sizeof *c->inbox.slots);
   (void)pthread_mutex_destroy(&c->lock);
   (void)pthread_mutex_destroy(&c->device_lock);
-  (void)sem_destroy(&c->work.wakes);
-  (void)sem_destroy(&c->device_work.wakes);
+  (void)sem_destroy(&c->work.semaphore);
+  (void)sem_destroy(&c->device_work.semaphore);
   gpuir__free(&a, c, sizeof *c);
 }
 
 /* Makes a thread's searcher and what it shares searches by. */
-static int gpuir__mate_make(gpuir__crew *c, gpuir__mate *m, const gpuir_searcher_desc *desc, gpuir_error *err) {
+static int gpuir__member_make(gpuir__crew *c, gpuir__member *m, const gpuir_searcher_desc *desc, gpuir_error *err) {
   m->crew = c;
   (void)pthread_mutex_init(&m->share.lock, NULL);
-  (void)pthread_cond_init(&m->share.left, NULL);
+  (void)pthread_cond_init(&m->share.no_helpers, NULL);
   m->share.backlog = &c->backlog;
-  m->share.opened = gpuir__mate_offers;
-  m->share.ripened = gpuir__mate_ripens;
+  m->share.opened = gpuir__member_announce;
+  m->share.ran_long = gpuir__member_ran_long;
   m->share.user = m;
-  gpuir__mate_give(m);
+  gpuir__member_give(m);
   return gpuir_searcher_create(c->pool->ix, desc, &m->searcher, err);
 }
 
@@ -27185,25 +27318,25 @@ GPUIR__COLD static int gpuir__crew_create(gpuir_pool *p, void **state, gpuir_err
   desc.allocator = &p->a;
   c->stop = desc.cancel = p->desc.cancel ? p->desc.cancel : &c->stopping;
   c->pool = p;
-  c->shares = p->policy.name[0] == 'a';
+  c->is_auto = !strcmp(p->policy.name, "auto");
   c->room = p->desc.queue;
-  c->most = c->room + (p->extra ? GPUIR__LOADS * p->desc.batch : 0);
+  c->most = c->room + (p->extra ? GPUIR__DEVICE_BATCHES * p->desc.batch : 0);
   c->device.batch_ns = GPUIR__DEVICE_NS;
-  c->work.rings = c->device_work.rings = 1;
+  c->work.epoch = c->device_work.epoch = 1;
   while (c->inbox.mask < c->room) c->inbox.mask = 2 * c->inbox.mask + 1;
   c->device_inbox.mask = c->inbox.mask;
   (void)pthread_mutex_init(&c->lock, NULL);
   (void)pthread_mutex_init(&c->device_lock, NULL);
-  (void)sem_init(&c->work.wakes, 0, 0);
-  (void)sem_init(&c->device_work.wakes, 0, 0);
+  (void)sem_init(&c->work.semaphore, 0, 0);
+  (void)sem_init(&c->device_work.semaphore, 0, 0);
   c->lane.heap = (gpuir__lane_item *)gpuir__alloc(&p->a, c->most * sizeof *c->lane.heap);
   c->device_lane.heap = (gpuir__lane_item *)gpuir__alloc(&p->a, c->most * sizeof *c->lane.heap);
   c->inbox.slots = (gpuir__lane_item *)gpuir__alloc_zero(&p->a, (c->inbox.mask + 1) * sizeof *c->inbox.slots);
   c->device_inbox.slots = (gpuir__lane_item *)gpuir__alloc_zero(&p->a, (c->inbox.mask + 1) * sizeof *c->inbox.slots);
-  c->mates = (gpuir__mate *)gpuir__alloc_zero(&p->a, p->nthreads * sizeof *c->mates);
-  if (!c->lane.heap || !c->device_lane.heap || !c->inbox.slots || !c->device_inbox.slots || !c->mates)
+  c->members = (gpuir__member *)gpuir__alloc_zero(&p->a, p->nthreads * sizeof *c->members);
+  if (!c->lane.heap || !c->device_lane.heap || !c->inbox.slots || !c->device_inbox.slots || !c->members)
     status = gpuir__fail_nomem(err);
-  for (i = 0; i < p->nthreads && !status; i++) status = gpuir__mate_make(c, &c->mates[i], &desc, err);
+  for (i = 0; i < p->nthreads && !status; i++) status = gpuir__member_make(c, &c->members[i], &desc, err);
   if (!status && p->extra) status = gpuir_searcher_create(p->ix, &desc, &c->device.searcher, err);
   if (status) gpuir__crew_destroy(c);
   else *state = c;

@@ -11195,7 +11195,7 @@ static void gl_let_go(gt_team *t) {
 /* Makes an index of a leaf, with the snapshot's deletions or without. */
 static int gl_index(const gpuir_index *ix, const gpuir__leaf *leaf, int deletions, gpuir_index **index,
     gpuir_error *err) {
-  gpuir__leaf one = {gpuir__segment_share(leaf->seg), deletions ? gpuir__deleted_share(leaf->deleted) : NULL, 0};
+  gpuir__leaf one = {gpuir__segment_retain(leaf->seg), deletions ? gpuir__deleted_retain(leaf->deleted) : NULL, 0};
   return gt_make_index(ix, ix->path, &one, index, err);
 }
 

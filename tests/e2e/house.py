@@ -226,7 +226,7 @@ def selftest(root, text):
     if early == text or not [w for w in check_ladder(root, early) if "gpuir__eval_or" in w]:
         wrong.append("ladder: a use of a later room is not found")
     for find, put in ((" * Start at  gpuir__eval_and", " * Start at  gpuir__eval_both"), ("[18-lookup], [20-engine]", "[20-engine]"),
-                      (" * Start at  gpuir__eval_or", " * Uses      [30-pool].\n * Start at  gpuir__eval_or")):
+                      (" * Start at  gpuir__eval_or", " * Uses      [30d-pool].\n * Start at  gpuir__eval_or")):
         if find not in text or len(check_uses(root, text.replace(find, put))) <= len(check_uses(root, text)):
             wrong.append(f"uses: {put!r} is not found")
     return wrong

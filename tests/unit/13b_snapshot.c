@@ -82,7 +82,7 @@ static gpuir_index *snapshot(const pieces *p, int level, const gpuir_index *befo
   gpuir_error err;
   size_t i;
   for (i = 0; i < p->n; i++) {
-    leaves[i].seg = gpuir__segment_share(p->segment[level][i]);
+    leaves[i].seg = gpuir__segment_retain(p->segment[level][i]);
     assert_int_equal(gpuir__deleted_make(leaves[i].seg, leaves[i].seg->log.n, before ? before->leaves[i].deleted : NULL,
                          &leaves[i].deleted),
         GPUIR_OK);

@@ -607,7 +607,7 @@ static void check_walk_stops(gpuir_searcher *s, const gpuir_query *q, uint32_t d
   if (!doc) {
     assert_int_equal(e->stopped, 0);
     for (i = 0; i < p.clauses[0].n; i++) gaps -= t[i].o.gap - t[i].o.here;
-    e->rare.chunks = 0;
+    e->made.chunks = 0;
     (void)gpuir__tokens_meet(e, t, p.clauses[0].n);
     for (i = 0; i < p.clauses[0].n; i++) gaps += t[i].o.gap - t[i].o.here;
     assert_in_range(gaps, 1, GPUIR__SKIP_CHUNKS + GPUIR__CHUNK * p.clauses[0].n);

@@ -1,4 +1,4 @@
-/* 29b_queues.c - where tasks wait: what queries cost, lanes, inboxes that many fill, bells that miss nobody */
+/* 29b_queues.c - where tasks wait: what queries cost, lanes, inboxes that many fill, eventcounts that miss nobody */
 #include "private.h"
 
 #include <setjmp.h>
@@ -73,7 +73,7 @@ enum { THREADS = 3, TASKS = 20000, ROOM = 1 << 16 };
 /* An inbox whose tasks are taken under a lock, as a crew does it, by threads that rest when they find none. */
 typedef struct desk {
   gpuir__inbox inbox;
-  gpuir__bell bell;
+  gpuir__eventcount eventcount;
   pthread_mutex_t lock;
   gpuir_task tasks[THREADS * TASKS];
   int taken, next, looks;
@@ -87,7 +87,7 @@ static void *put(void *argument) {
   for (i = 0; i < TASKS; i++) {
     const uint64_t at = __atomic_fetch_add(&d.inbox.written, 1, __ATOMIC_RELAXED);
     gpuir__inbox_put(&d.inbox, at, (uint64_t)(first + i), &d.tasks[first + i]);
-    gpuir__bell_ring(&d.bell, 1);
+    gpuir__eventcount_notify(&d.eventcount, 1);
     if (i % 256 == 0) { /* all find nothing, and go to sleep */
       const struct timespec moment = {0, 200000};
       (void)nanosleep(&moment, NULL);
@@ -97,7 +97,7 @@ static void *put(void *argument) {
 }
 
 static void *take(void *argument) {
-  uint64_t heard = 0, key;
+  uint64_t seen = 0, key;
   (void)argument;
   while (__atomic_load_n(&d.taken, __ATOMIC_ACQUIRE) < THREADS * TASKS) {
     gpuir_task *task;
@@ -105,20 +105,21 @@ static void *take(void *argument) {
     task = gpuir__inbox_take(&d.inbox, &key);
     (void)pthread_mutex_unlock(&d.lock);
     if (!task) {
-      gpuir__bell_wait(&d.bell, &heard, d.looks);
+      gpuir__eventcount_wait(&d.eventcount, &seen, d.looks);
       continue;
     }
-    gpuir__bell_leave(&d.bell, &heard);
+    gpuir__eventcount_leave(&d.eventcount, &seen);
     if (task != &d.tasks[key]) return argument;
     task->count++;
-    if (__atomic_add_fetch(&d.taken, 1, __ATOMIC_ACQ_REL) == THREADS * TASKS) gpuir__bell_ring(&d.bell, THREADS);
+    if (__atomic_add_fetch(&d.taken, 1, __ATOMIC_ACQ_REL) == THREADS * TASKS)
+      gpuir__eventcount_notify(&d.eventcount, THREADS);
   }
-  gpuir__bell_leave(&d.bell, &heard);
+  gpuir__eventcount_leave(&d.eventcount, &seen);
   return &d;
 }
 
 /* Each task is taken once, with its key, and no thread sleeps on when one has come: or this would never end. */
-static void check_bells(int looks) {
+static void check_eventcounts(int looks) {
   pthread_t thread[2 * THREADS];
   void *ok;
   int i;
@@ -126,9 +127,9 @@ static void check_bells(int looks) {
   d.looks = looks;
   d.inbox.slots = (gpuir__lane_item *)calloc(ROOM, sizeof *d.inbox.slots);
   d.inbox.mask = ROOM - 1;
-  d.bell.rings = 1;
+  d.eventcount.epoch = 1;
   (void)pthread_mutex_init(&d.lock, NULL);
-  (void)sem_init(&d.bell.wakes, 0, 0);
+  (void)sem_init(&d.eventcount.semaphore, 0, 0);
   for (i = 0; i < 2 * THREADS; i++)
     assert_int_equal(pthread_create(&thread[i], NULL, i < THREADS ? take : put, (void *)(intptr_t)(i % THREADS)), 0);
   for (i = 0; i < 2 * THREADS; i++) {
@@ -136,23 +137,23 @@ static void check_bells(int looks) {
     assert_true(i >= THREADS || ok == &d);
   }
   for (i = 0; i < THREADS * TASKS; i++) assert_int_equal(d.tasks[i].count, 1);
-  assert_true(!d.bell.listening && !d.bell.asleep && !d.bell.looking && !d.bell.calls);
-  (void)sem_destroy(&d.bell.wakes);
+  assert_true(!d.eventcount.listeners && !d.eventcount.sleepers && !d.eventcount.spinners && !d.eventcount.called);
+  (void)sem_destroy(&d.eventcount.semaphore);
   (void)pthread_mutex_destroy(&d.lock);
   free(d.inbox.slots);
 }
 
-static void test_bells(void **state) {
+static void test_eventcounts(void **state) {
   (void)state;
-  check_bells(0);
-  check_bells(1);
+  check_eventcounts(0);
+  check_eventcounts(1);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_cost_high),
       cmocka_unit_test(test_raise),
-      cmocka_unit_test(test_bells),
+      cmocka_unit_test(test_eventcounts),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

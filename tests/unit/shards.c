@@ -516,14 +516,14 @@ static void test_write_refuses(void **state) {
   wrong[0] = 101;
   refuse_write(p.whole[0], &good, wrong, GPUIR_E_ARGUMENT, "or in more than it has");
   memset(leaves, 0, sizeof leaves);
-  leaves[0].seg = gpuir__segment_share(p.whole[0]->leaves[0].seg);
-  leaves[1].seg = gpuir__segment_share(p.whole[1]->leaves[0].seg);
+  leaves[0].seg = gpuir__segment_retain(p.whole[0]->leaves[0].seg);
+  leaves[1].seg = gpuir__segment_retain(p.whole[1]->leaves[0].seg);
   assert_int_equal(gpuir__index_make(&a, "two", NULL, leaves, 2, NULL, &several, &err), GPUIR_OK);
   refuse_write(several, &good, dfs, GPUIR_E_UNSUPPORTED, "several segments");
   gpuir_close(several);
   /* a shard is no segment beside others */
-  leaves[0].seg = gpuir__segment_share(p.whole[0]->leaves[0].seg);
-  leaves[1].seg = gpuir__segment_share(p.shard[0][1]->leaves[0].seg);
+  leaves[0].seg = gpuir__segment_retain(p.whole[0]->leaves[0].seg);
+  leaves[1].seg = gpuir__segment_retain(p.shard[0][1]->leaves[0].seg);
   assert_int_equal(gpuir__index_make(&a, "two", NULL, leaves, 2, NULL, &several, &err), GPUIR_E_FORMAT);
   assert_non_null(strstr(err.msg, "no segment of a live index"));
   free_parts(&p);

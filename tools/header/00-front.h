@@ -42,24 +42,28 @@
  *     [08-codings]     the tables of codecs; how users spell them   gpuir__coding_parse
  *     [09-postings]    scores, bounds, records, list views, cursor  gpuir__contribution gpuir__cursor_seek
  *     [09b-positions]  where in its documents a term stands         gpuir__positions_encode gpuir__occurrences_next
- *     [09c-dense]      bits, ranks and peaks of frequent terms      gpuir__dense_fill gpuir__dense_rank
+ *     [09c-dense]      bits, ranks and peaks of frequent terms       gpuir__dense_fill gpuir__dense_rank
+ *     [09d-bounds]     what a block or a list can contribute         gpuir__bound gpuir__saturation_prepare
  *     [10-encoder]     from postings to streams and directory       gpuir__encode_list
  *     [11-analysis]    from text to tokens: ascii, unicode, custom  gpuir__scan gpuir__custom_token
  *     [11a-text]       from text to tokens: the analyzer `text`     gpuir__text_scan gpuir__text_add
  *     [11b-dictionary] terms and records, front-coded in blocks     gpuir__dict_find gpuir__dict_encode
- *     [11c-analyzers]  analyzers made and kept                      gpuir__analyze gpuir__pool_take
- *     [12-writer]      index file: layout, writer                   gpuir__writer_finish
- *     [13-reader]      index file: open, look-ups, verify           gpuir__segment_open gpuir__list_open
- *     [13b-snapshot]   segments, less deleted documents, as one index  gpuir__index_make gpuir__leaf_df
+ *     [11c-analyzers]  analyzers made and kept                      gpuir__analyze gpuir__analyzers_take
+ *     [12-layout]      index file: layout; segments and indexes      gpuir__section_rows gpuir__segment
+ *     [12b-writer]     index file: writer                            gpuir__writer_finish
+ *     [13-reader]      index file: open, look-ups                    gpuir__segment_open gpuir__list_open
+ *     [13b-snapshot]   segments, less deleted documents, as one indexgpuir__index_make gpuir__leaf_df
+ *     [13c-verify]     reads all of an index                         gpuir_verify gpuir__segment_verify
  *     [14-inversion]   builder: documents to sorted runs            gpuir__worker_packet gpuir__worker_spill
  *     [15-merge]       builder: adding documents; runs to lists     gpuir_builder_add_text gpuir__builder_merge
  *     [15b-builder]    builder: lists that are given; the index     gpuir_builder_create gpuir_builder_write
  *     [15c-walk]       files and folders, read safely               gpuir_walk gpuir_builder_add_folder
  *     [16-query]       words to weighted terms                      gpuir_query_parse
- *     [17-topk]        bounds at query time; the best k             gpuir__bound gpuir__topk_push
+ *     [17-topk]        the best k hits                               gpuir__topk_push
  *     [18-lookup]      candidates looked up in a list               gpuir__lookup
  *     [19-methods]     lab: intersection methods; their table       gpuir__methods
- *     [20-engine]      kernels, tiles, cursors, deadlines           gpuir__engine_open
+ *     [20-engine]      kernels, tiles, cursors, deadlines            gpuir__engine_open
+ *     [20b-share]      one search that several threads evaluate      gpuir__engine_part gpuir__share_open
  *     [21-and]         AND                                          gpuir__eval_and
  *     [21b-phrases]    phrases and prefixes                         gpuir__terms_open gpuir__eval_phrases
  *     [22-or]          OR, pruned                                   gpuir__eval_or
@@ -70,8 +74,11 @@
  *     [27-live-merge]  live indexes: merging                        gpuir_live_merge gpuir__live_choose
  *     [28-passages]    the places of a text that answer a query     gpuir_passages gpuir__windows_from
  *     [29-near]        terms that are written nearly as a word      gpuir_terms_near gpuir__near_walk
- *     [29b-queues]     costs of queries, lanes, bells, inboxes      gpuir__lane_pop gpuir__bell_ring
- *     [30-pool]        many queries at once: threads, inter and auto  gpuir_pool_submit gpuir__crew_work
+ *     [29b-queues]     costs of queries, lanes, eventcounts, inboxes gpuir__lane_pop gpuir__eventcount_notify
+ *     [30-tasks]       a pool and its tasks                          gpuir_pool_complete
+ *     [30b-crew]       threads that answer: inter and auto           gpuir__crew_choose gpuir__crew_thread
+ *     [30c-device]     the thread that drives a device               gpuir__device_work
+ *     [30d-pool]       pools: make one, submit, wait                 gpuir_pool_create gpuir_pool_submit
  *
  * [api-configuration]  CONFIGURATION MACROS
  *   Define them before including the header; [I] matters only in the file that

@@ -34,7 +34,7 @@ struct gpuir_task {
 
 /* A way to decide where and when tasks run. The pool calls, in this order: create, then any number of submit (by any
  * thread) and, in each of its threads, work; stop; destroy. `pool_desc.policy` names one of the library's, which are
- * inter (a query is one thread's; first come, first served) and auto (see [30-pool]). */
+ * inter (a query is one thread's; first come, first served) and auto (see [30b-crew]). */
 typedef struct gpuir_policy {
   const char *name;
   /* Makes what the policy keeps. Errors: as gpuir_pool_create. */

@@ -27,13 +27,16 @@
  *   cursor       a list under evaluation: its place, and the one block of it that is decoded
  *   candidate    a document that may be a hit and has not been ruled out
  *   driver       the list, or its block, whose postings are the candidates: the shortest list of an AND
- *   essential    in an OR: a term without which a document may still reach the threshold is not
- *                essential, all others are
+ *   essential    an OR orders a tile's terms by bound per posting and splits them: the longest prefix
+ *                whose bounds together stay below the threshold is non-essential, as a document with
+ *                only such terms is no hit; the rest is essential, and gives the candidates
  *   tile         a range of docIDs, a power of two long, that is evaluated at a time
  *   accumulator  one document's score as far as it has been added up
  *   dense        a list of so many documents that it has a bit for each beside its blocks; its peaks
  *                are the greatest saturations of 64 documents each
  *   seed         a k-th greatest contribution of a list, stored so that an OR starts with a threshold
+ *   share        a search that several threads evaluate: one owns it, others help
+ *   backlog      what the tasks that wait in a pool are estimated to cost, in ns
  *   run          the builder's sorted postings of some documents, in memory or spilled to a file
  *   spool        a temporary file that is written from front to back
  *   level        of SIMD: scalar, AVX2 or AVX-512

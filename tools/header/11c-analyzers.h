@@ -6,7 +6,7 @@
  * same terms of the same text.
  *
  * Uses      [01-base], [11-analysis], [11a-text].
- * Start at  gpuir__analyze; gpuir__analyzer_create; gpuir__pool for the analyzers that an open index keeps.
+ * Start at  gpuir__analyze; gpuir__analyzer_create; gpuir__analyzers for the analyzers that an open index keeps.
  * Tests     tests/unit/11c_analyzers.c
  * ======*/
 
@@ -301,7 +301,7 @@ static int gpuir__analyzer_stem(gpuir__analyzer *an, const char *word, size_t le
 
 /* Analyzers of one specification that are idle: they are costly to make, and each serves one thread at a time. */
 #define GPUIR__POOL 16
-typedef struct gpuir__pool {
+typedef struct gpuir__analyzers {
   gpuir_allocator a;
   uint64_t refs; /* owners, counted atomically */
   const char *spec, *stop_words; /* copies, behind the struct */
@@ -310,11 +310,11 @@ typedef struct gpuir__pool {
   pthread_mutex_t mutex; /* guards what follows */
   unsigned n;
   gpuir__analyzer *idle[GPUIR__POOL];
-} gpuir__pool;
+} gpuir__analyzers;
 
 /* Leaves the pool; NULL is allowed. The last owner releases it with its idle analyzers: all that were taken must have
  * been given back. */
-static void gpuir__pool_close(gpuir__pool *pool) {
+static void gpuir__analyzers_close(gpuir__analyzers *pool) {
   gpuir_allocator a;
   if (!pool || __atomic_sub_fetch(&pool->refs, 1, __ATOMIC_ACQ_REL)) return;
   a = pool->a;
@@ -324,16 +324,17 @@ static void gpuir__pool_close(gpuir__pool *pool) {
 }
 
 /* Adds an owner to the pool. */
-static gpuir__pool *gpuir__pool_share(gpuir__pool *pool) {
+static gpuir__analyzers *gpuir__analyzers_retain(gpuir__analyzers *pool) {
   (void)__atomic_add_fetch(&pool->refs, 1, __ATOMIC_RELAXED);
   return pool;
 }
 
 /* Makes an empty pool with one owner. `spec` and `stop_words` are copied. */
-static int gpuir__pool_open(const gpuir_allocator *a, const char *spec, const char *stop_words,
-    const gpuir__tokenizer *own, gpuir__pool **out, gpuir_error *err) {
-  const size_t nspec = strlen(spec) + 1, nstop = strlen(stop_words) + 1, size = sizeof(gpuir__pool) + nspec + nstop;
-  gpuir__pool *pool = (gpuir__pool *)gpuir__alloc_zero(a, size);
+static int gpuir__analyzers_open(const gpuir_allocator *a, const char *spec, const char *stop_words,
+    const gpuir__tokenizer *own, gpuir__analyzers **out, gpuir_error *err) {
+  const size_t nspec = strlen(spec) + 1, nstop = strlen(stop_words) + 1,
+               size = sizeof(gpuir__analyzers) + nspec + nstop;
+  gpuir__analyzers *pool = (gpuir__analyzers *)gpuir__alloc_zero(a, size);
   if (!pool) return gpuir__fail_nomem(err);
   if (pthread_mutex_init(&pool->mutex, NULL)) {
     gpuir__free(a, pool, size);
@@ -350,7 +351,7 @@ static int gpuir__pool_open(const gpuir_allocator *a, const char *spec, const ch
 }
 
 /* Takes an idle analyzer, or makes one. */
-GPUIR__NOINLINE int gpuir__pool_take(gpuir__pool *pool, gpuir__analyzer **analyzer, gpuir_error *err) {
+GPUIR__NOINLINE int gpuir__analyzers_take(gpuir__analyzers *pool, gpuir__analyzer **analyzer, gpuir_error *err) {
   *analyzer = NULL;
   gpuir__lock(&pool->mutex);
   if (pool->n) *analyzer = pool->idle[--pool->n];
@@ -360,7 +361,7 @@ GPUIR__NOINLINE int gpuir__pool_take(gpuir__pool *pool, gpuir__analyzer **analyz
 }
 
 /* Gives an analyzer back; one too many is destroyed. */
-static void gpuir__pool_give(gpuir__pool *pool, gpuir__analyzer *analyzer) {
+static void gpuir__analyzers_give(gpuir__analyzers *pool, gpuir__analyzer *analyzer) {
   gpuir__lock(&pool->mutex);
   if (pool->n < GPUIR__POOL) {
     pool->idle[pool->n++] = analyzer;

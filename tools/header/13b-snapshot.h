@@ -6,51 +6,11 @@
  * to together: documents, tokens, their average length, and from it the norm. Segment by segment stands in its leaf.
  * Terms have numbers in their segments only, so functions that take such numbers need a snapshot of one segment.
  *
- * Uses      [03-codecs], [08-codings], [09-postings] (norms), [11-analysis], [11c-analyzers] (their pool),
- *           [12-writer], [13-reader].
- * Start at  gpuir__index_make, gpuir__leaf_df, gpuir__leaf_of, gpuir__only, gpuir__segment_verify.
+ * Uses      [03-codecs], [08-codings], [09-postings] (norms), [09d-bounds], [11-analysis], [11c-analyzers] (their
+ *           pool), [12-layout], [13-reader].
+ * Start at  gpuir__index_make, gpuir__leaf_df, gpuir__leaf_of, gpuir__only.
  * Tests     tests/unit/13b_snapshot.c
  * ======*/
-
-/* ---- saturations */
-
-/* tf / (tf + K) for each bound pair under one (k1, b). W times an entry differs from the
- * contribution of the pair by less than what gpuir__slacken adds. */
-struct gpuir__saturation {
-  float of[65536]; /* [bound pair] */
-  gpuir__norm norm; /* of which (k1, b) */
-  int valid; /* 0: not filled yet */
-};
-
-/* Fills the table for one (k1, b), unless it is that one's already. */
-static void gpuir__saturation_prepare(gpuir__saturation *t, gpuir__norm norm) {
-  uint32_t tf, len;
-  if (t->valid && t->norm.a >= norm.a && t->norm.a <= norm.a && t->norm.b >= norm.b && t->norm.b <= norm.b) return;
-  for (len = 0; len < 256; len++) {
-    float k = gpuir__norm_of(norm.a, norm.b, gpuir__code_value(len));
-    t->of[len << 8] = 0; /* tf code 0: no pair */
-    for (tf = 1; tf < 256; tf++) {
-      float f = (float)(tf < 255 ? gpuir__code_value(tf) : GPUIR__CAP);
-      t->of[len << 8 | tf] = f / (f + k);
-    }
-  }
-  t->norm = norm;
-  t->valid = 1;
-}
-
-/* Returns the table of the index's own k1 and b, made when it is first asked for; NULL if there is no memory for it.
- * Thread-safe: of several that are made at once, one stays. */
-static const gpuir__saturation *gpuir__index_saturation(gpuir_index *ix) {
-  gpuir__saturation *table = __atomic_load_n(&ix->saturation, __ATOMIC_ACQUIRE), *other = NULL;
-  if (table) return table;
-  table = (gpuir__saturation *)gpuir__alloc(&ix->a, sizeof *table);
-  if (!table) return NULL;
-  table->valid = 0;
-  gpuir__saturation_prepare(table, ix->norm);
-  if (__atomic_compare_exchange_n(&ix->saturation, &other, table, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) return table;
-  gpuir__free(&ix->a, table, sizeof *table);
-  return other;
-}
 
 /* ---- deleted documents */
 
@@ -110,7 +70,7 @@ static inline int gpuir__deleted_has(const gpuir__deleted *d, uint32_t docid) {
 }
 
 /* Adds an owner to the set; NULL is allowed. */
-static gpuir__deleted *gpuir__deleted_share(gpuir__deleted *d) {
+static gpuir__deleted *gpuir__deleted_retain(gpuir__deleted *d) {
   if (d) (void)__atomic_add_fetch(&d->refs, 1, __ATOMIC_RELAXED);
   return d;
 }
@@ -132,7 +92,7 @@ static int gpuir__deleted_make(gpuir__segment *seg, uint32_t n, gpuir__deleted *
   *set = NULL;
   if (!n) return GPUIR_OK;
   if (before && before->n == n) {
-    *set = gpuir__deleted_share(before);
+    *set = gpuir__deleted_retain(before);
     return GPUIR_OK;
   }
   d = (gpuir__deleted *)gpuir__alloc_zero(&seg->a, sizeof *d + (size_t)words * 8);
@@ -264,6 +224,22 @@ static int gpuir__leaf_cf(const gpuir__leaf *leaf, uint64_t id, uint64_t *cf) {
   return GPUIR_OK;
 }
 
+/* ---- the table of saturations */
+
+/* Returns the table of the index's own k1 and b, made when it is first asked for; NULL if there is no memory for it.
+ * Thread-safe: of several that are made at once, one stays. */
+static const gpuir__saturation *gpuir__index_saturation(gpuir_index *ix) {
+  gpuir__saturation *table = __atomic_load_n(&ix->saturation, __ATOMIC_ACQUIRE), *other = NULL;
+  if (table) return table;
+  table = (gpuir__saturation *)gpuir__alloc(&ix->a, sizeof *table);
+  if (!table) return NULL;
+  table->valid = 0;
+  gpuir__saturation_prepare(table, ix->norm);
+  if (__atomic_compare_exchange_n(&ix->saturation, &other, table, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) return table;
+  gpuir__free(&ix->a, table, sizeof *table);
+  return other;
+}
+
 /* ---- open and close */
 
 /* Leaves a leaf's segment and set. */
@@ -281,7 +257,7 @@ GPUIR__COLD GPUIR_API void gpuir_close(gpuir_index *ix) {
     if (ix->alone) gpuir__free(&a, ix->alone[i].saturation, sizeof(gpuir__saturation));
     gpuir__leaf_close(&ix->leaves[i]);
   }
-  gpuir__pool_close(ix->analysis.pool);
+  gpuir__analyzers_close(ix->analysis.pool);
   gpuir__free(&a, ix->saturation, sizeof(gpuir__saturation));
   gpuir__free(&a, ix->alone, ix->nleaves * sizeof *ix->alone);
   if (ix->leaves != &ix->only) gpuir__free(&a, ix->leaves, ix->nleaves * sizeof *ix->leaves);
@@ -364,7 +340,7 @@ static int gpuir__index_join(gpuir_index *ix, gpuir_error *err) {
  * place of the caller, also when it fails. `pool`: that of an index with the same settings, to be shared; NULL: a new
  * one. */
 GPUIR__COLD static int gpuir__index_make(const gpuir_allocator *a, const char *path, const gpuir_open_desc *desc,
-    const gpuir__leaf *from, size_t n, gpuir__pool *pool, gpuir_index **index, gpuir_error *err) {
+    const gpuir__leaf *from, size_t n, gpuir__analyzers *pool, gpuir_index **index, gpuir_error *err) {
   gpuir_index *ix = (gpuir_index *)gpuir__alloc_zero(a, sizeof *ix);
   gpuir__leaf *leaves = ix && n > 1 ? (gpuir__leaf *)gpuir__alloc_zero(a, n * sizeof *leaves) : NULL;
   size_t i;
@@ -386,10 +362,10 @@ GPUIR__COLD static int gpuir__index_make(const gpuir_allocator *a, const char *p
   ix->leaves = n > 1 ? leaves : &ix->only;
   ix->nleaves = n;
   memcpy(ix->leaves, from, n * sizeof *from);
-  if (pool) ix->analysis.pool = gpuir__pool_share(pool);
+  if (pool) ix->analysis.pool = gpuir__analyzers_retain(pool);
   status = gpuir__index_join(ix, err);
   if (!status && !pool)
-    status = gpuir__pool_open(a, from[0].seg->meta.analyzer, from[0].seg->meta.stop_words, &ix->analysis.own,
+    status = gpuir__analyzers_open(a, from[0].seg->meta.analyzer, from[0].seg->meta.stop_words, &ix->analysis.own,
         &ix->analysis.pool, err);
   if (status) gpuir_close(ix);
   else *index = ix;
@@ -597,104 +573,4 @@ GPUIR__COLD GPUIR_API int gpuir_codec_get_info(const gpuir_index *ix, int docids
   }
   return GPUIR_OK;
 #endif
-}
-
-GPUIR_API int gpuir_analyze_places(const gpuir_index *ix, const char *text, size_t len, int query, gpuir_place_fn emit,
-    void *sink, gpuir_error *err) {
-  gpuir__analyzer *analyzer;
-  int status;
-  if (!ix || (!text && len) || !emit) return gpuir__refuse(err, "gpuir_analyze: NULL argument");
-  status = gpuir__pool_take(ix->analysis.pool, &analyzer, err);
-  if (status) return status;
-  status = query ? gpuir__analyze_query(analyzer, text, len, emit, sink)
-                 : gpuir__analyze(analyzer, text, len, emit, sink, NULL);
-  if (status) (void)gpuir__fail(err, status, 0, "%s", analyzer->why ? analyzer->why : gpuir_strerror(status));
-  gpuir__pool_give(ix->analysis.pool, analyzer);
-  return status;
-}
-
-/* Where gpuir_analyze hands its tokens on to. */
-typedef struct gpuir__counted_tokens {
-  gpuir_token_fn emit;
-  void *sink;
-} gpuir__counted_tokens;
-
-/* Hands a token on that a document's length counts. */
-static int gpuir__counted_token(void *to, const char *token, size_t len, unsigned advance) {
-  const gpuir__counted_tokens *t = (const gpuir__counted_tokens *)to;
-  return advance ? t->emit(t->sink, token, len) : GPUIR_OK;
-}
-
-GPUIR_API int gpuir_analyze(const gpuir_index *ix, const char *text, size_t len, gpuir_token_fn emit, void *sink,
-    gpuir_error *err) {
-  gpuir__counted_tokens to;
-  to.emit = emit;
-  to.sink = sink;
-  return gpuir_analyze_places(ix, text, len, 0, emit ? gpuir__counted_token : NULL, &to, err);
-}
-
-GPUIR_API int gpuir_shard_get_info(const gpuir_index *ix, gpuir_shard_info *info) {
-  const gpuir__shard *shard;
-  if (!ix || !info) return GPUIR_E_ARGUMENT;
-  shard = ix->leaves[0].seg->shard;
-  memset(info, 0, sizeof *info);
-  if (!shard) return GPUIR_E_NOT_FOUND;
-  info->documents = shard->documents;
-  info->tokens = shard->tokens;
-  info->first = shard->first;
-  info->shard = shard->number;
-  info->shards = shard->shards;
-  memcpy(info->identity, shard->identity, sizeof info->identity);
-  return GPUIR_OK;
-}
-
-/* ---- verify */
-
-/* Reads the whole segment: see gpuir_verify. */
-static int gpuir__segment_verify(const gpuir__segment *ix, gpuir_error *err) {
-  gpuir__verifier *v;
-  uint64_t tokens = 0, i, at, end;
-  int status = GPUIR_OK;
-  for (i = 0; i < ix->nsections; i++) {
-    const gpuir__section *s = &ix->table[i];
-    if (gpuir__hash(ix->map + s->offset, (size_t)s->length, 0) != s->hash)
-      return gpuir__fail(err, GPUIR_E_CHECKSUM, s->offset, "%s: checksum of section %u is wrong", ix->path,
-          (unsigned)s->id);
-    end = (s->offset + s->length + 2 * GPUIR__ALIGN - 1) & ~(uint64_t)(GPUIR__ALIGN - 1);
-    for (at = s->offset + s->length; at < end && at < ix->size; at++)
-      if (ix->map[at]) return gpuir__bad(ix, err, at, "the padding behind a section is not zero");
-  }
-  v = (gpuir__verifier *)gpuir__alloc_zero(&ix->a, sizeof *v);
-  if (!v) return gpuir__fail_nomem(err);
-  v->ix = ix;
-  v->norm = gpuir__norm_make(ix->stat.k1, ix->stat.b, gpuir__mean(ix->stat.tokens, ix->stat.documents));
-  v->err = err;
-  for (i = 0; i < ix->stat.documents; i++) tokens += ix->lengths[i];
-  if (tokens != ix->stat.tokens) status = gpuir__bad(ix, err, 0, "lengths do not sum to the number of tokens");
-  if (!status) status = gpuir__verify_all_starts(ix, err);
-  if (!status) status = gpuir__verify_documents(ix, err);
-  if (!status) status = gpuir__verify_terms(v);
-  if (!status) status = gpuir__verify_blocks(v);
-  if (!status) status = gpuir__verify_tree(v);
-  if (!status) status = gpuir__verify_shard(ix, err);
-  if (!status) status = gpuir__directory_end(&v->directory, ix, err);
-  gpuir__free(&ix->a, v, sizeof *v);
-  return status;
-}
-
-/* Verifies all segments, each by `verify`. */
-static int gpuir__index_verify(const gpuir_index *ix, int (*verify)(const gpuir__segment *, gpuir_error *),
-    gpuir_error *err) {
-  size_t i;
-  int status = ix ? GPUIR_OK : gpuir__refuse(err, "no index to verify given");
-  for (i = 0; !status && i < ix->nleaves; i++) status = verify(ix->leaves[i].seg, err);
-  return status;
-}
-
-GPUIR_API int gpuir_verify_directory(const gpuir_index *ix, gpuir_error *err) {
-  return gpuir__index_verify(ix, gpuir__segment_verify_directory, err);
-}
-
-GPUIR__COLD GPUIR_API int gpuir_verify(const gpuir_index *ix, gpuir_error *err) {
-  return gpuir__index_verify(ix, gpuir__segment_verify, err);
 }

@@ -7,7 +7,7 @@
  * chains of slices in an arena (as in Lucene; the growth of slices after Büttcher and Clarke).
  * A full table is sorted and spilled as a run. At the end [15-merge] merges the runs.
  *
- * Uses      [03-codecs], [10-encoder], [11-analysis], [11c-analyzers], [12-writer].
+ * Uses      [03-codecs], [10-encoder], [11-analysis], [11c-analyzers], [12b-writer].
  * Start at  gpuir__worker_packet, gpuir__worker_count, gpuir__worker_spill, gpuir__run_next,
  *           gpuir__item_merge.
  * Tests     tests/unit/14_inversion.c

@@ -8,7 +8,7 @@
  * Nothing that is written depends on which worker saw what: documents are numbered as they are
  * added, a term's postings are merged by docID, and terms by bytes.
  *
- * Uses      [08-codings], [10-encoder], [11-analysis], [11c-analyzers], [12-writer], [14-inversion].
+ * Uses      [08-codings], [10-encoder], [11-analysis], [11c-analyzers], [12-layout], [12b-writer], [14-inversion].
  * Start at  gpuir_builder_add_text, gpuir__builder_merge.
  * Tests     tests/unit/15_merge.c
  * ======*/
@@ -97,7 +97,7 @@ typedef struct gpuir__builder_settings {
   size_t stop_size, description_size, filters_size, reading_size;
   char spec[256]; /* of the analyzer */
   gpuir__tokenizer own;
-  gpuir__pool *pool; /* analyzers come from it and go back; NULL: they are made */
+  gpuir__analyzers *pool; /* analyzers come from it and go back; NULL: they are made */
   gpuir__coding codec, freq_codec;
   char codec_spec[48], freq_codec_spec[48]; /* as the user spelt them */
   char order[GPUIR__ORDER_MAX + 1];
@@ -365,7 +365,7 @@ static int gpuir__builder_ready(gpuir_builder *b, gpuir_error *err) {
 
 /* Releases a worker's analyzer, if it has one. */
 static void gpuir__builder_release_analyzer(gpuir_builder *b, gpuir__worker *w) {
-  if (b->set.pool && w->analyzer) gpuir__pool_give(b->set.pool, w->analyzer);
+  if (b->set.pool && w->analyzer) gpuir__analyzers_give(b->set.pool, w->analyzer);
   else gpuir__analyzer_destroy(w->analyzer);
   w->analyzer = NULL;
 }
@@ -375,7 +375,7 @@ static int gpuir__builder_analyzers(gpuir_builder *b, gpuir_error *err) {
   unsigned i;
   int status = GPUIR_OK;
   for (i = 0; i < b->threads.nworkers && !status; i++)
-    if (b->set.pool) status = gpuir__pool_take(b->set.pool, &b->threads.workers[i].analyzer, err);
+    if (b->set.pool) status = gpuir__analyzers_take(b->set.pool, &b->threads.workers[i].analyzer, err);
     else if (!b->threads.workers[i].analyzer)
       status = gpuir__analyzer_create(&b->a, b->set.spec, b->set.stop_words, &b->set.own,
           &b->threads.workers[i].analyzer, err);

@@ -2,8 +2,8 @@
 /* ========
  * [15b-builder]  builder: an index from postings; writing, making and unmaking
  *
- * Uses      [04-bp128], [08-codings], [09c-dense], [10-encoder], [11-analysis], [11c-analyzers], [11b-dictionary],
- *           [12-writer], [14-inversion], [15-merge].
+ * Uses      [04-bp128], [08-codings], [09c-dense], [10-encoder], [11-analysis], [11b-dictionary], [11c-analyzers],
+ *           [12-layout], [12b-writer], [14-inversion], [15-merge].
  * Start at  gpuir_builder_create, gpuir_builder_write, gpuir_builder_add_list.
  * Tests     tests/unit/15b_builder.c
  * ======*/
@@ -430,7 +430,7 @@ static void gpuir__builder_dense(const gpuir_builder_desc *desc, const gpuir__se
 
 /* Makes a builder as gpuir_builder_create does. *fd: -1, or that of the new file desc->path in a folder that the caller
  * has locked, and becomes -1 when the builder has taken it; pool: where analyzers come from, or NULL. */
-GPUIR__COLD static int gpuir__builder_make(const gpuir_builder_desc *desc, int *fd, gpuir__pool *pool,
+GPUIR__COLD static int gpuir__builder_make(const gpuir_builder_desc *desc, int *fd, gpuir__analyzers *pool,
     gpuir_builder **builder, gpuir_error *err) {
   gpuir_allocator base;
   gpuir_builder *b;

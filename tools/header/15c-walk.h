@@ -8,7 +8,7 @@
  * without following links. The descriptor must be the file that was listed; another one, as after an editor has saved
  * it, is looked at anew.
  *
- * Uses      [01-base] (buffers), [12-writer] (magic numbers), [15-merge] (adding texts).
+ * Uses      [12-layout], [15-merge] (adding texts).
  * Start at  gpuir_walk, gpuir__visit_folder, gpuir__visit_open, gpuir__rules_match.
  * Tests     tests/unit/15c_walk.c
  * ======*/

@@ -5,7 +5,7 @@
  * A query's text is words, phrases and prefixes, each of which becomes one term or more. What is scored as one is
  * called a term here, also a phrase, or all terms that a prefix stands for.
  *
- * Uses      [09-postings] (weights), [11-analysis], [11c-analyzers], [11b-dictionary], [12-writer], [13-reader],
+ * Uses      [09-postings] (weights), [11-analysis], [11b-dictionary], [11c-analyzers], [12-layout], [13-reader],
  *           [13b-snapshot].
  * Start at  gpuir_query_parse.
  * Tests     tests/unit/16_query.c
@@ -1043,6 +1043,21 @@ static int gpuir__query_resolve(gpuir_query *q, gpuir__analyzer *an, const char 
 
 /* ---- what a shard is told of terms */
 
+GPUIR_API int gpuir_shard_get_info(const gpuir_index *ix, gpuir_shard_info *info) {
+  const gpuir__shard *shard;
+  if (!ix || !info) return GPUIR_E_ARGUMENT;
+  shard = ix->leaves[0].seg->shard;
+  memset(info, 0, sizeof *info);
+  if (!shard) return GPUIR_E_NOT_FOUND;
+  info->documents = shard->documents;
+  info->tokens = shard->tokens;
+  info->first = shard->first;
+  info->shard = shard->number;
+  info->shards = shard->shards;
+  memcpy(info->identity, shard->identity, sizeof info->identity);
+  return GPUIR_OK;
+}
+
 /* Returns term number i of those whose df a query's weights come from: the members of its phrases, then its terms; NULL
  * behind the last. Where words are left out, choices stand behind these. */
 static gpuir__query_term *gpuir__query_counted(gpuir_query *q, size_t i) {
@@ -1216,7 +1231,7 @@ GPUIR_API int gpuir_query_parse(const gpuir_index *ix, const gpuir_query_desc *d
   int status;
   if (query) *query = NULL;
   if (!ix || !query || (!text && len)) return gpuir__refuse(err, "gpuir_query_parse: NULL argument");
-  status = gpuir__pool_take(ix->analysis.pool, &analyzer, err);
+  status = gpuir__analyzers_take(ix->analysis.pool, &analyzer, err);
   if (status) return status;
   size = sizeof *q + ix->nleaves * GPUIR__IDS * sizeof *q->ids;
   q = (gpuir_query *)gpuir__alloc(&ix->a, size);
@@ -1232,8 +1247,44 @@ GPUIR_API int gpuir_query_parse(const gpuir_index *ix, const gpuir_query_desc *d
   } else {
     status = gpuir__fail_nomem(err);
   }
-  gpuir__pool_give(ix->analysis.pool, analyzer);
+  gpuir__analyzers_give(ix->analysis.pool, analyzer);
   if (status) gpuir_query_destroy(q);
   else *query = gpuir__query_fit(q);
   return status;
+}
+
+/* ---- the terms of a text, as documents and queries are read */
+
+GPUIR_API int gpuir_analyze_places(const gpuir_index *ix, const char *text, size_t len, int query, gpuir_place_fn emit,
+    void *sink, gpuir_error *err) {
+  gpuir__analyzer *analyzer;
+  int status;
+  if (!ix || (!text && len) || !emit) return gpuir__refuse(err, "gpuir_analyze: NULL argument");
+  status = gpuir__analyzers_take(ix->analysis.pool, &analyzer, err);
+  if (status) return status;
+  status = query ? gpuir__analyze_query(analyzer, text, len, emit, sink)
+                 : gpuir__analyze(analyzer, text, len, emit, sink, NULL);
+  if (status) (void)gpuir__fail(err, status, 0, "%s", analyzer->why ? analyzer->why : gpuir_strerror(status));
+  gpuir__analyzers_give(ix->analysis.pool, analyzer);
+  return status;
+}
+
+/* Where gpuir_analyze hands its tokens on to. */
+typedef struct gpuir__counted_tokens {
+  gpuir_token_fn emit;
+  void *sink;
+} gpuir__counted_tokens;
+
+/* Hands a token on that a document's length counts. */
+static int gpuir__counted_token(void *to, const char *token, size_t len, unsigned advance) {
+  const gpuir__counted_tokens *t = (const gpuir__counted_tokens *)to;
+  return advance ? t->emit(t->sink, token, len) : GPUIR_OK;
+}
+
+GPUIR_API int gpuir_analyze(const gpuir_index *ix, const char *text, size_t len, gpuir_token_fn emit, void *sink,
+    gpuir_error *err) {
+  gpuir__counted_tokens to;
+  to.emit = emit;
+  to.sink = sink;
+  return gpuir_analyze_places(ix, text, len, 0, emit ? gpuir__counted_token : NULL, &to, err);
 }

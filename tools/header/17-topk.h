@@ -1,38 +1,13 @@
 
 /* ========
- * [17-topk]  bounds at query time; the best k
+ * [17-topk]  the best k hits
  *
- * Two things that every evaluator needs: what a block or a list can contribute at most, from its stored
- * (tf, length) pairs under the query's k1 and b; and the heap of the best k hits, whose worst entry is the
- * threshold that a document has to exceed.
+ * A heap of the best k hits. The worst of them is the threshold, which a document has to exceed to be a hit.
  *
- * Uses      [09-postings], [12-writer], [13b-snapshot].
- * Start at  gpuir__bound, gpuir__topk_push, gpuir__topk_threshold.
+ * Uses      [12-layout], [13b-snapshot].
+ * Start at  gpuir__topk_push, gpuir__topk_threshold.
  * Tests     tests/unit/17_topk.c
  * ======*/
-
-/* ---- bounds of a block at query time */
-
-/* Bounds the contribution, q included, of any posting of a term whose saturation is at most s. */
-static inline uint32_t gpuir__bound(float weight, float s, uint32_t q) {
-  return q * gpuir__slacken(gpuir__round_even(weight * s));
-}
-
-/* Returns the greater saturation of a block's two bound pairs. */
-static inline float gpuir__block_saturation(const gpuir__saturation *t, uint32_t pairs) {
-  float a = t->of[pairs & 0xffff], b = t->of[pairs >> 16];
-  return a > b ? a : b;
-}
-
-/* Returns the greatest saturation of a list's bound pairs; 1 for a list that has none. */
-static float gpuir__list_saturation(const gpuir__saturation *t, const gpuir__list *l) {
-  float best = 0;
-  unsigned i;
-  if (!l->extent) return 1; /* c never exceeds W by more than a rounding */
-  for (i = 0; i < GPUIR__LIST_PAIRS; i++)
-    if (t->of[l->extent->pairs[i]] > best) best = t->of[l->extent->pairs[i]];
-  return best;
-}
 
 /* ---- the best k, as a min-heap of keys (score << 32 | ~docID) */
 

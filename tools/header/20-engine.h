@@ -9,8 +9,8 @@
  *     [23-exhaustive]  docID tiles and cursors: every posting, no bound; the reference that the others must equal
  *     count of OR      windows of bits and cursors, in [23-exhaustive]
  *
- * Uses      [03-codecs], [09-postings], [12-writer], [13-reader], [13b-snapshot], [16-query], [17-topk],
- *           [18-lookup], [19-methods].
+ * Uses      [03-codecs], [09-postings], [09d-bounds], [12-layout], [13-reader], [13b-snapshot], [16-query],
+ *           [17-topk], [18-lookup], [19-methods].
  * Start at  gpuir__engine, gpuir__engine_open; gpuir__search_of_level (kernels); gpuir__tile.
  * Tests     tests/unit/20_engine.c
  * ======*/
@@ -259,47 +259,23 @@ typedef struct gpuir__limits {
   uint32_t *threshold; /* of the query, see gpuir_batch_desc.thresholds; NULL: none */
 } gpuir__limits;
 
-/* A query that several engines evaluate together, each with cursors and a top-k of its own: the one that was asked, its
- * owner, and those that help. Each takes parts of a leaf that nobody has taken, in ascending order: blocks of the
- * driver, or tiles. What was found is put together behind each part, which gives the threshold of all. A helper may
- * come late and leave early. */
-typedef struct gpuir__share {
-  gpuir__atomic64 at; /* leaf << 32 | its first part that nobody has taken */
-  gpuir__atomic64 threshold; /* the greatest threshold_key that an engine had */
-  int open, dry; /* read and written atomically. Engines may join; nothing is left that they could take */
-  const gpuir__atomic64 *backlog; /* more than `patience`, and helpers take nothing more */
-  uint64_t patience; /* read and written atomically; 0: the search is not heavy */
-  uint64_t ripe; /* when the owner calls `ripened`, as gpuir__now tells time; 0: never */
-  unsigned helpers, most; /* engines that help now; at most */
-  int status; /* what stopped a helper within a part; 0: nothing */
-  uint64_t helped; /* ns that helpers have worked */
-  const gpuir_query *query;
-  size_t k;
-  int mode; /* GPUIR_AND or GPUIR_OR */
-  uint64_t deadline;
-  gpuir__limits limits; /* of the owner's search, as the deadline */
-  gpuir__topk found; /* by all, but for what each has found in the part that it has in hand */
-  pthread_mutex_t lock; /* of all but what is atomic */
-  pthread_cond_t left; /* no engine helps any more */
-  void (*opened)(struct gpuir__share *share); /* tells those who could help */
-  void (*ripened)(struct gpuir__share *share); /* it runs for long */
-  void *user;
-} gpuir__share;
+typedef struct gpuir__share gpuir__share; /* see [20b-share] */
 
-/* What an engine needs of some queries only. */
-typedef struct gpuir__engine_rare {
-  gpuir__share *share; /* NULL: it evaluates alone */
-  uint32_t taken, leaf_number; /* the end of the parts that it has taken, and their leaf */
-  int helps, left; /* it is not the owner; it takes nothing more */
-  int counts; /* it counts: neither frequencies nor bounds are read */
-  unsigned optional; /* open cursors of optional terms, which are the last of the positive ones */
-  size_t next; /* the leaf that it turns to behind this one */
-  gpuir__saturation *saturation; /* of other k1 and b than the index's; NULL: none was needed */
-  gpuir__buf *made; /* [term of the query] memory of a list made of others; NULL: none was needed */
-  gpuir__buf sums, places; /* scratch memory, see [21b-phrases] */
-  uint32_t chunks; /* of positions, since the last look at the deadline */
+/* The leaf that an engine evaluates, and how far it is. */
+typedef struct gpuir__turn {
+  size_t next; /* the leaf behind this one; its lists are prefetched meanwhile */
+  uint32_t leaf_number;
+  uint32_t taken; /* of a shared search: the end of the parts that the engine has taken */
+  unsigned noptional; /* open cursors of optional terms, which are the last of the positive ones */
   unsigned cursor_of[GPUIR_MAX_TERMS]; /* [term of the query] its cursor; GPUIR__NO_TERM: none in this leaf */
-} gpuir__engine_rare;
+} gpuir__turn;
+
+/* Lists that phrases and prefixes make of others, see [21b-phrases]: the memory stays for the next query. */
+typedef struct gpuir__made_lists {
+  gpuir__buf *lists; /* [term of the query]; NULL: none was needed */
+  gpuir__buf sums, places; /* scratch memory */
+  uint32_t chunks; /* of positions that were read since the last look at the deadline */
+} gpuir__made_lists;
 
 /* What one thread needs to evaluate queries: scratch memory, which grows, and what stops it. */
 typedef struct gpuir__engine {
@@ -322,7 +298,13 @@ typedef struct gpuir__engine {
   gpuir_searcher_info info;
   gpuir_error error;
   const gpuir__saturation *saturation; /* of the query's k1 and b */
-  gpuir__engine_rare rare;
+  gpuir__saturation *own_saturation; /* of other k1 and b than the index's; NULL: none was needed */
+  gpuir__turn turn;
+  gpuir__made_lists made;
+  gpuir__share *share; /* the search that it owns or helps with; NULL: it evaluates alone */
+  int helps, called_away; /* of a shared search: it is not the owner; it takes nothing more */
+  int counts_only; /* it counts: neither frequencies nor bounds are read */
+  int phrases_required; /* of the running search, see gpuir__phrases_are_required */
   gpuir__cursor *cursors; /* ncursors of the query's known terms, positive ones first */
   gpuir__operand *operands; /* one a cursor, for look-ups */
   unsigned ncursors, cap; /* opened; allocated */
@@ -360,11 +342,11 @@ static void gpuir__engine_free_cursors(gpuir__engine *e) {
 GPUIR__COLD static void gpuir__engine_free(gpuir__engine *e) {
   unsigned i;
   gpuir__engine_free_cursors(e);
-  gpuir__free(&e->a, e->rare.saturation, sizeof *e->rare.saturation);
-  for (i = 0; e->rare.made && i < GPUIR_MAX_TERMS; i++) gpuir__buf_free(&e->a, &e->rare.made[i]);
-  gpuir__free(&e->a, e->rare.made, GPUIR_MAX_TERMS * sizeof *e->rare.made);
-  gpuir__buf_free(&e->a, &e->rare.sums);
-  gpuir__buf_free(&e->a, &e->rare.places);
+  gpuir__free(&e->a, e->own_saturation, sizeof *e->own_saturation);
+  for (i = 0; e->made.lists && i < GPUIR_MAX_TERMS; i++) gpuir__buf_free(&e->a, &e->made.lists[i]);
+  gpuir__free(&e->a, e->made.lists, GPUIR_MAX_TERMS * sizeof *e->made.lists);
+  gpuir__buf_free(&e->a, &e->made.sums);
+  gpuir__buf_free(&e->a, &e->made.places);
   if (e->top.heap) (void)e->a.resize(e->a.user, e->top.heap, e->top.cap * 8, 0);
   gpuir__buf_free(&e->a, &e->scratch);
 }
@@ -414,67 +396,6 @@ static inline int gpuir__engine_worked(gpuir__engine *e, uint64_t blocks) {
   e->worked = 0;
   return gpuir__engine_look(e);
 }
-
-/* Hands over what an engine has found. The lock is held. */
-static void gpuir__share_give(gpuir__engine *e, gpuir__share *s) {
-  size_t i;
-  for (i = 0; i < e->top.n; i++) gpuir__topk_push(&s->found, e->top.heap[i]);
-  e->top.n = 0;
-}
-
-/* Hands over what was found, so that the threshold is that of all engines' best k, and learns this threshold. */
-static void gpuir__share_threshold(gpuir__engine *e, gpuir__share *s) {
-  uint64_t own = e->top.threshold_key, greatest = gpuir__peek(&s->threshold);
-  if (e->top.n) {
-    gpuir__lock(&s->lock);
-    gpuir__share_give(e, s);
-    own = gpuir__max64(own, s->found.threshold_key);
-    gpuir__unlock(&s->lock);
-  }
-  while (own > greatest &&
-      !__atomic_compare_exchange_n(&s->threshold, &greatest, own, 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}
-  e->top.threshold_key = gpuir__max64(own, greatest);
-}
-
-/* Takes up to `most` parts of the n that the leaf has, few at first, when others' finds raise the threshold most;
- * returns the first, or n if there is none for this engine. */
-static uint32_t gpuir__share_take(gpuir__engine *e, uint32_t n, uint32_t most) {
-  gpuir__share *s = e->rare.share;
-  uint64_t at = __atomic_load_n(&s->at, __ATOMIC_ACQUIRE), end;
-  uint32_t first, size = gpuir__min32(n / 32 + 1, most);
-  if (!e->rare.helps && s->ripe && gpuir__now() >= s->ripe) {
-    s->ripe = 0;
-    s->ripened(s);
-  }
-  if (e->rare.helps &&
-      (e->rare.left || gpuir__peek(s->backlog) > gpuir__peek(&s->patience) || !gpuir__peek(&s->open))) {
-    e->rare.left = 1;
-    return n;
-  }
-  gpuir__share_threshold(e, s);
-  do { /* an engine turns to a leaf only when all of those before are taken */
-    if (at >> 32 > e->rare.leaf_number) return n;
-    first = at >> 32 < e->rare.leaf_number ? 0 : (uint32_t)at;
-    if (first >= n) return n;
-    end = gpuir__min64((uint64_t)first + gpuir__min32(size, first / 4 + 1), n);
-  } while (!__atomic_compare_exchange_n(&s->at, &at, (uint64_t)e->rare.leaf_number << 32 | end, 0, __ATOMIC_ACQ_REL,
-      __ATOMIC_ACQUIRE));
-  e->rare.taken = (uint32_t)end;
-  return first;
-}
-
-/* Returns the first part of the leaf's n, from `next` on, that this engine is to evaluate: alone it is the next one; n
- * if there is none. Parts are taken up to `most` at a time. */
-static inline uint32_t gpuir__engine_part(gpuir__engine *e, uint32_t next, uint32_t n, uint32_t most) {
-  if (GPUIR__LIKELY(!e->rare.share)) return next;
-  if (next >= e->rare.taken) return gpuir__share_take(e, n, most);
-  gpuir__share_threshold(e, e->rare.share);
-  return next;
-}
-
-/* Blocks, and tiles, that are taken at a time at most: they take some tenths of a millisecond. */
-#define GPUIR__TAKEN_BLOCKS 64u
-#define GPUIR__TAKEN_TILES 8u
 
 /* Looks up candidates as gpuir__lookup does, and counts the blocks that were decoded for it. */
 static uint32_t gpuir__engine_lookup(gpuir__engine *e, gpuir__operand *o, const gpuir__pass *p) {
@@ -548,7 +469,7 @@ static void gpuir__engine_add(gpuir__engine *e, const gpuir_query *q, const gpui
   c->scorer.q = t->q;
   c->scorer.score = e->score;
   c->bound =
-      t->negated || e->rare.counts ? 0 : gpuir__bound(t->weight, gpuir__list_saturation(e->saturation, &c->list), t->q);
+      t->negated || e->counts_only ? 0 : gpuir__bound(t->weight, gpuir__list_saturation(e->saturation, &c->list), t->q);
   gpuir__cursor_reset(c);
 }
 
@@ -557,7 +478,7 @@ static int gpuir__engine_saturate(gpuir__engine *e, const gpuir_query *q) {
   if (q->stored_bm25) {
     e->saturation = gpuir__index_saturation(e->ix);
   } else {
-    gpuir__saturation **own = &e->rare.saturation;
+    gpuir__saturation **own = &e->own_saturation;
     if (!*own) {
       *own = (gpuir__saturation *)gpuir__alloc(&e->a, sizeof **own);
       if (*own) (*own)->valid = 0;
@@ -575,7 +496,7 @@ GPUIR__INLINE void gpuir__engine_prefetch(const gpuir__engine *e, const gpuir_qu
   if (leaf >= e->ix->nleaves) return;
   seg = e->ix->leaves[leaf].seg;
   for (i = 0; i < q->nrecords; i++) {
-    if (start) gpuir__list_prefetch_start(seg, &q->records[leaf * q->nrecords + i], e->rare.counts);
+    if (start) gpuir__list_prefetch_start(seg, &q->records[leaf * q->nrecords + i], e->counts_only);
     else gpuir__list_prefetch(seg, &q->records[leaf * q->nrecords + i]);
   }
 }
@@ -594,7 +515,7 @@ static int gpuir__engine_turn(gpuir__engine *e, const gpuir_query *q, size_t lea
   int status;
   gpuir__engine_reset(e);
   e->leaf = e->ix->leaves[leaf];
-  gpuir__engine_prefetch(e, q, e->rare.next, 1); /* it arrives while this leaf is evaluated */
+  gpuir__engine_prefetch(e, q, e->turn.next, 1); /* it arrives while this leaf is evaluated */
   status = e->cap < n ? gpuir__engine_grow(e, n) : GPUIR_OK;
   return status ? status : gpuir__engine_saturate(e, q);
 }
@@ -604,16 +525,16 @@ static int gpuir__engine_turn(gpuir__engine *e, const gpuir_query *q, size_t lea
 static int gpuir__engine_open_words(gpuir__engine *e, const gpuir_query *q, size_t leaf, unsigned *npositive) {
   unsigned i;
   int status = GPUIR_OK;
-  *npositive = e->rare.optional = 0;
+  *npositive = e->turn.noptional = 0;
   for (i = 0; i < q->n && !status; i++) {
     const int held = gpuir__query_record(q, leaf, i)->df > 0;
-    e->rare.cursor_of[i] = held ? e->ncursors : GPUIR__NO_TERM;
+    e->turn.cursor_of[i] = held ? e->ncursors : GPUIR__NO_TERM;
     if (!held) continue;
     status = gpuir__engine_open_list(e, q, leaf, GPUIR__ID_TERMS + i, &q->terms[i]);
     if (status) break;
     gpuir__engine_add(e, q, &q->terms[i]);
     *npositive += !q->terms[i].negated;
-    e->rare.optional += q->terms[i].optional;
+    e->turn.noptional += q->terms[i].optional;
   }
   return status;
 }

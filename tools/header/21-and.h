@@ -10,8 +10,8 @@
  * It works on decoded blocks and indices in lists, not posting by posting: a match's frequency is fetched, and its
  * length looked up, only while its score may still reach the threshold.
  *
- * Uses      [03-codecs], [09-postings], [12-writer], [13b-snapshot], [17-topk], [18-lookup], [19-methods] (another
- *           method that was asked for), [20-engine].
+ * Uses      [03-codecs], [09-postings], [12-layout], [13b-snapshot], [17-topk], [18-lookup], [19-methods] (another
+ *           method that was asked for), [20-engine], [20b-share].
  * Start at  gpuir__eval_and, the last function: from there upwards.
  * Tests     tests/unit/21_and.c
  * ======*/
@@ -444,7 +444,7 @@ static int gpuir__and_is_wanted(const gpuir__engine *e, gpuir__and *x, uint32_t 
 static int gpuir__eval_and(gpuir__engine *e, unsigned npositive, uint64_t *count) {
   gpuir__and x;
   uint32_t block, nblocks, threshold = 0, n;
-  int status = gpuir__and_prepare(e, &x, npositive - e->rare.optional, e->rare.optional, count == NULL);
+  int status = gpuir__and_prepare(e, &x, npositive - e->turn.noptional, e->turn.noptional, count == NULL);
   if (status) return status;
   nblocks = e->cursors[x.order[0]].list.nblocks;
   for (block = 0;; block++) {

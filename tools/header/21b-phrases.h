@@ -11,8 +11,8 @@
  * A document's score for a phrase is bounded by what any member of the phrase would contribute with the phrase's
  * weight, since the phrase is at most as frequent there as each of its terms; of these bounds the least is taken.
  *
- * Uses      [03-codecs], [08-codings], [09-postings], [09b-positions], [13-reader], [16-query], [17-topk],
- *           [18-lookup], [20-engine], [21-and].
+ * Uses      [03-codecs], [08-codings], [09-postings], [09b-positions], [09d-bounds], [13-reader], [16-query],
+ *           [17-topk], [18-lookup], [20-engine], [20b-share], [21-and].
  * Start at  gpuir__terms_open, gpuir__eval_phrases, gpuir__phrase_frequencies.
  * Tests     tests/unit/21b_phrases.c
  * ======*/
@@ -45,8 +45,8 @@ typedef struct gpuir__made {
 static int gpuir__made_open(gpuir__engine *e, unsigned term, uint64_t most, gpuir__made *m) {
   const uint64_t blocks = most / GPUIR__BLOCK + 1, size = sizeof *m->extent + (2 * most + 2 * blocks) * 4;
   uint8_t *at;
-  if (!e->rare.made) e->rare.made = (gpuir__buf *)gpuir__alloc_zero(&e->a, GPUIR_MAX_TERMS * sizeof *e->rare.made);
-  at = e->rare.made && size < SIZE_MAX / 4 ? gpuir__buf_room(&e->a, &e->rare.made[term], (size_t)size) : NULL;
+  if (!e->made.lists) e->made.lists = (gpuir__buf *)gpuir__alloc_zero(&e->a, GPUIR_MAX_TERMS * sizeof *e->made.lists);
+  at = e->made.lists && size < SIZE_MAX / 4 ? gpuir__buf_room(&e->a, &e->made.lists[term], (size_t)size) : NULL;
   if (!at) return gpuir__engine_fail(e, GPUIR_E_NOMEM, "out of memory");
   m->extent = (gpuir__long *)(void *)at;
   m->docs = (uint32_t *)(void *)(at + sizeof *m->extent);
@@ -123,7 +123,7 @@ typedef struct gpuir__union {
 static int gpuir__union_open(gpuir__engine *e, gpuir__union *u, uint64_t lists, uint64_t postings) {
   const uint64_t documents = e->leaf.seg->stat.documents;
   uint64_t most = (uint64_t)1 << GPUIR__UNION_SHIFT;
-  gpuir__buf *buf = &e->rare.sums;
+  gpuir__buf *buf = &e->made.sums;
   size_t need;
   if (lists * (documents / most + 1) > GPUIR__UNION_OPENED) most = gpuir__max64(most, 2 * postings);
   u->size = (uint32_t)((gpuir__min64(documents, most) + 63) & ~(uint64_t)63);
@@ -211,7 +211,7 @@ static int gpuir__prefix_make(gpuir__engine *e, const gpuir_query *q, size_t lea
     if (!status && !low) status = gpuir__made_open(e, term, gpuir__min64(u.postings, documents), m);
     if (!status) gpuir__union_take(&u, m);
   }
-  if (status) gpuir__buf_free(&e->a, &e->rare.sums); /* it is not zeros any more */
+  if (status) gpuir__buf_free(&e->a, &e->made.sums); /* it is not zeros any more */
   return status;
 }
 
@@ -250,8 +250,8 @@ typedef struct gpuir__token_walk {
 
 /* Counts a chunk of gaps, or as many widths, and looks after some whether the search has to stop. */
 static inline int gpuir__engine_chunk(gpuir__engine *e) {
-  if (GPUIR__LIKELY(++e->rare.chunks < GPUIR__SKIP_CHUNKS / GPUIR__CHUNK)) return GPUIR_OK;
-  e->rare.chunks = 0;
+  if (GPUIR__LIKELY(++e->made.chunks < GPUIR__SKIP_CHUNKS / GPUIR__CHUNK)) return GPUIR_OK;
+  e->made.chunks = 0;
   return gpuir__engine_look(e);
 }
 
@@ -816,8 +816,8 @@ static int gpuir__phrases_prepare(gpuir__phrases *p) {
   unsigned i;
   int status = gpuir__and_prepare(e, &p->and_, p->nlists, 0, 1);
   if (status) return status;
-  e->rare.places.len = 0;
-  p->places = (gpuir__place *)(void *)gpuir__buf_room(&e->a, &e->rare.places,
+  e->made.places.len = 0;
+  p->places = (gpuir__place *)(void *)gpuir__buf_room(&e->a, &e->made.places,
       p->nlists * (sizeof *p->places + GPUIR__BLOCK_ROOM * 4) + (GPUIR__QUICK_CHUNKS * GPUIR__CHUNK + 8) * 4);
   if (!p->places) return gpuir__engine_fail(e, GPUIR_E_NOMEM, "out of memory");
   p->met = (uint32_t *)(void *)(p->places + p->nlists);
@@ -965,7 +965,7 @@ static int gpuir__term_open(gpuir__engine *e, const gpuir_query *q, size_t leaf,
   const uint32_t id = together ? 0 : gpuir__query_id(q, leaf, term);
   gpuir__made m;
   int status;
-  e->rare.cursor_of[term] = GPUIR__NO_TERM;
+  e->turn.cursor_of[term] = GPUIR__NO_TERM;
   if (!t->df || id == GPUIR__NO_TERM) return GPUIR_OK;
   if (t->kind == GPUIR__WORD ||
       (t->kind == GPUIR__PREFIX && gpuir__query_end(q, leaf, term) == id + 1 &&
@@ -977,7 +977,7 @@ static int gpuir__term_open(gpuir__engine *e, const gpuir_query *q, size_t leaf,
     if (!status) status = gpuir__made_close(e, &m, &e->cursors[e->ncursors].list);
   }
   if (status) return status;
-  e->rare.cursor_of[term] = e->ncursors;
+  e->turn.cursor_of[term] = e->ncursors;
   gpuir__engine_add(e, q, t);
   return GPUIR_OK;
 }
@@ -994,18 +994,18 @@ static int gpuir__terms_open(gpuir__engine *e, const gpuir_query *q, size_t leaf
   int status;
   if (!q->nphrases && !q->nprefixes) return gpuir__engine_open(e, q, leaf, npositive);
   status = gpuir__phrases_turn(e, q, leaf);
-  *npositive = e->rare.optional = 0;
+  *npositive = e->turn.noptional = 0;
   for (i = 0; i < q->n && !status; i++) {
     const unsigned before = e->ncursors;
     status = gpuir__term_open(e, q, leaf, i);
     *npositive += e->ncursors > before && !q->terms[i].negated;
-    e->rare.optional += e->ncursors > before && q->terms[i].optional;
+    e->turn.noptional += e->ncursors > before && q->terms[i].optional;
   }
   return status;
 }
 
 /* Lets phrases use the list of a word that is one of their terms: there are never more lists than distinct terms. */
-static void gpuir__phrases_share(const gpuir_query *q, size_t leaf, unsigned term, unsigned list,
+static void gpuir__phrases_reuse_list(const gpuir_query *q, size_t leaf, unsigned term, unsigned list,
     uint8_t *member_list) {
   unsigned i;
   for (i = 0; i < q->phrases->nmembers; i++)
@@ -1025,7 +1025,7 @@ static int gpuir__phrases_open(gpuir__phrases *p, gpuir__engine *e, const gpuir_
     if (q->terms[i].kind == GPUIR__PHRASE) continue;
     status = gpuir__term_open(e, q, leaf, i);
     *missing = e->ncursors == p->nlists;
-    if (q->terms[i].kind == GPUIR__WORD) gpuir__phrases_share(q, leaf, i, p->nlists, member_list);
+    if (q->terms[i].kind == GPUIR__WORD) gpuir__phrases_reuse_list(q, leaf, i, p->nlists, member_list);
     gpuir__clause_make(p, q, &q->terms[i], p->nlists++);
   }
   for (i = 0; i < q->npositive && !status && !*missing; i++)

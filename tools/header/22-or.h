@@ -12,7 +12,8 @@
  *
  * It works on blocks: a block is decoded when a tile wants it, and its postings are added or filtered together.
  *
- * Uses      [03-codecs], [09-postings], [12-writer], [13-reader], [16-query], [17-topk], [18-lookup], [20-engine].
+ * Uses      [03-codecs], [09-postings], [09d-bounds], [12-layout], [13-reader], [16-query], [17-topk], [18-lookup],
+ *           [20-engine], [20b-share].
  * Start at  gpuir__eval_or, the last function: from there upwards; gpuir__or_tile scores one tile.
  * Tests     tests/unit/22_or.c
  * ======*/
@@ -396,7 +397,7 @@ static void gpuir__or_note(gpuir__or_leaf *l, const gpuir__engine *e, const gpui
   l->ncursors = e->ncursors - l->first;
   l->deleted = e->leaf.deleted;
   for (i = 0; i < q->npositive; i++) {
-    const unsigned cursor = e->rare.cursor_of[i];
+    const unsigned cursor = e->turn.cursor_of[i];
     l->term_of[i] = cursor == GPUIR__NO_TERM ? UINT8_MAX : (uint8_t)(cursor - l->first);
   }
 }
@@ -454,14 +455,14 @@ static uint32_t gpuir__or_shift(uint64_t documents) {
 static uint32_t gpuir__or_step(const gpuir__or *o, const uint32_t *best, unsigned n, uint32_t i) {
   unsigned j;
   if (i < n) return best[i];
-  for (j = 0; o->e->rare.share && j < n; j++) o->bound[best[j]] = 0;
+  for (j = 0; o->e->share && j < n; j++) o->bound[best[j]] = 0;
   return i - n;
 }
 
 /* Starts the top-k with a seed. */
 static int gpuir__or_start(gpuir__engine *e, const gpuir_query *q, const gpuir__or_leaf *leaves, size_t n, size_t k) {
-  const int known = (e->limits.threshold && gpuir__peek(e->limits.threshold)) ||
-      (e->rare.share && gpuir__peek(&e->rare.share->threshold));
+  const int known =
+      (e->limits.threshold && gpuir__peek(e->limits.threshold)) || (e->share && gpuir__peek(&e->share->threshold));
   const uint32_t seed = known ? 0 : gpuir__or_seed(e, q, leaves, n, k); /* that of other parts is better */
   return gpuir__engine_top(e, k, seed) ? gpuir__engine_fail(e, GPUIR_E_NOMEM, "out of memory") : e->stopped;
 }
@@ -580,7 +581,7 @@ static int gpuir__or_leaves_lay(gpuir__engine *e, gpuir__or_leaf *leaves, size_t
 
 /* Evaluates OR in all leaves at once. */
 static int gpuir__eval_or_leaves(gpuir__engine *e, const gpuir_query *q, size_t k) {
-  gpuir__buf *buf = &e->rare.places;
+  gpuir__buf *buf = &e->made.places;
   gpuir__or_leaf *leaves;
   size_t n = 0;
   int status;
@@ -607,6 +608,6 @@ static int gpuir__or_is_joint(const gpuir__engine *e, const gpuir_query *q) {
 #ifndef GPUIR_NO_LAB
   if (e->prepared) return 0;
 #endif
-  return e->ix->nleaves > 1 && !e->rare.share && e->evaluator != GPUIR_EVAL_EXHAUSTIVE && !q->nphrases &&
-      !q->nprefixes && q->nknown > 1 && e->ix->nleaves <= GPUIR__JOINT_LISTS / q->n;
+  return e->ix->nleaves > 1 && !e->share && e->evaluator != GPUIR_EVAL_EXHAUSTIVE && !q->nphrases && !q->nprefixes &&
+      q->nknown > 1 && e->ix->nleaves <= GPUIR__JOINT_LISTS / q->n;
 }

@@ -10,7 +10,7 @@
  *
  * Both work on cursors, block by block.
  *
- * Uses      [09-postings], [09c-dense], [12-writer], [17-topk], [20-engine].
+ * Uses      [09-postings], [09c-dense], [12-layout], [17-topk], [20-engine].
  * Start at  gpuir__eval_exhaustive, gpuir__count_windows: each the last of its functions.
  * Tests     tests/unit/23_exhaustive.c
  * ======*/
@@ -166,7 +166,7 @@ static int gpuir__exhaustive_prepare(gpuir__exhaustive *x, gpuir__engine *e, uns
   if (status) return status;
   x->e = e;
   x->n = npositive;
-  x->required = npositive - e->rare.optional;
+  x->required = npositive - e->turn.noptional;
   x->matched = all ? (uint8_t *)(void *)gpuir__carve(e, size / 4) : NULL;
   if (x->matched) memset(x->matched, 0, size);
   for (i = 0; i < npositive; i++) postings += e->cursors[i].list.df;

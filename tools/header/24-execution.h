@@ -5,9 +5,9 @@
  * The public functions that search: which evaluator serves which mode, a batch's queries shared out to threads, or
  * handed to a backend such as gpuir_cuda.cu; explanations of one document's score; the cursor that users step.
  *
- * Uses      [03-codecs], [09-postings], [09b-positions], [10-encoder], [11c-analyzers], [12-writer], [13-reader],
- *           [13b-snapshot], [14-inversion], [15-merge], [15b-builder], [16-query], [17-topk], [18-lookup],
- *           [19-methods], [20-engine], [21-and], [21b-phrases], [22-or], [23-exhaustive].
+ * Uses      [03-codecs], [09-postings], [09b-positions], [10-encoder], [11c-analyzers], [12-layout], [12b-writer],
+ *           [13-reader], [13b-snapshot], [14-inversion], [15-merge], [15b-builder], [16-query], [17-topk],
+ *           [18-lookup], [19-methods], [20-engine], [20b-share], [21-and], [21b-phrases], [22-or], [23-exhaustive].
  * Start at  gpuir_search, gpuir_search_batch; gpuir__engine_mode (which evaluator serves which mode).
  * Tests     tests/unit/24_execution.c
  * ======*/
@@ -39,7 +39,7 @@ static int gpuir__leaf_lacks(const gpuir__engine *e, const gpuir_query *q, size_
 static int gpuir__leaf_begin(gpuir__engine *e, const gpuir_query *q, size_t leaf, int mode) {
   if (gpuir__leaf_lacks(e, q, leaf, mode)) return 0;
   for (leaf++; leaf < e->ix->nleaves && gpuir__leaf_lacks(e, q, leaf, mode); leaf++) {}
-  e->rare.next = leaf;
+  e->turn.next = leaf;
   return 1;
 }
 
@@ -47,87 +47,19 @@ static int gpuir__leaf_begin(gpuir__engine *e, const gpuir_query *q, size_t leaf
 static int gpuir__engine_leaf(gpuir__engine *e, const gpuir_query *q, size_t leaf, int mode, size_t k) {
   unsigned npositive;
   int status;
-  e->rare.taken = 0;
-  e->rare.leaf_number = (uint32_t)leaf;
+  e->turn.taken = 0;
+  e->turn.leaf_number = (uint32_t)leaf;
   if (!gpuir__leaf_begin(e, q, leaf, mode)) return GPUIR_OK;
-  if (gpuir__phrases_are_required(e, q, mode)) return gpuir__eval_phrases(e, q, leaf, NULL);
+  if (e->phrases_required) return gpuir__eval_phrases(e, q, leaf, NULL);
   status = gpuir__terms_open(e, q, leaf, &npositive);
-  if (status || !npositive || (mode == GPUIR_AND && npositive - e->rare.optional < q->nrequired)) return status;
+  if (status || !npositive || (mode == GPUIR_AND && npositive - e->turn.noptional < q->nrequired)) return status;
 #ifndef GPUIR_NO_LAB
   if (e->evaluator == GPUIR_EVAL_EXHAUSTIVE) return gpuir__eval_exhaustive(e, npositive, mode == GPUIR_AND);
 #endif
   if (e->ncursors == 1 && !e->top.n) (void)gpuir__engine_top(e, k, gpuir__stored_seed(&e->cursors[0], q, k));
-  if (mode == GPUIR_OR) e->rare.optional = 0;
+  if (mode == GPUIR_OR) e->turn.noptional = 0;
   if (mode == GPUIR_AND || npositive == 1) return gpuir__eval_and(e, npositive, NULL);
   return gpuir__eval_or(e, q, npositive, k);
-}
-
-/* Lets other engines help with the search that begins. Without memory for what they find nobody is asked. */
-GPUIR__COLD static void gpuir__share_open(gpuir__engine *e, const gpuir_query *q, int mode, size_t k) {
-  gpuir__share *s = e->rare.share;
-  gpuir__lock(&s->lock);
-  s->query = q;
-  s->mode = mode;
-  s->k = k;
-  s->deadline = e->deadline;
-  s->limits = e->limits;
-  s->status = GPUIR_OK;
-  s->at = s->threshold = 0;
-  gpuir__poke(&s->dry, 0);
-  __atomic_store_n(&s->open, !gpuir__topk_start(&e->a, &s->found, k, 0), __ATOMIC_SEQ_CST);
-  gpuir__unlock(&s->lock);
-  if (gpuir__peek(&s->open)) s->opened(s);
-  else e->rare.share = NULL;
-}
-
-/* Waits for those who help, who stop within a part if the search has failed, and adds what they found. */
-GPUIR__COLD static int gpuir__share_close(gpuir__engine *e, int status) {
-  gpuir__share *s = e->rare.share;
-  size_t i;
-  gpuir__lock(&s->lock);
-  gpuir__poke(&s->open, 0);
-  while (s->helpers) (void)pthread_cond_wait(&s->left, &s->lock);
-  gpuir__unlock(&s->lock);
-  if (!status && s->status)
-    status = gpuir__engine_fail(e, s->status,
-        s->status == GPUIR_E_DEADLINE ? "the search exceeded its time limit" : "the search was cancelled");
-  e->top.threshold_key = e->top.n == e->top.k ? e->top.heap[0] : 0; /* forgets others' key: that hit follows */
-  for (i = 0; i < s->found.n; i++) gpuir__topk_push(&e->top, s->found.heap[i]);
-  s->found.n = 0;
-  return status;
-}
-
-/* Joins a search that is shared. 0 if it is over, or enough engines help. */
-static int gpuir__share_join(gpuir__engine *e, gpuir__share *s) {
-  int joined;
-  gpuir__lock(&s->lock);
-  joined = gpuir__peek(&s->open) && s->helpers < s->most;
-  s->helpers += joined != 0;
-  if (joined) {
-    e->deadline = s->deadline;
-    e->limits = s->limits;
-  }
-  gpuir__unlock(&s->lock);
-  e->rare.helps = joined;
-  e->rare.share = joined ? s : NULL;
-  e->rare.left = 0;
-  e->top.n = 0;
-  e->worked = 0;
-  e->stopped = GPUIR_OK;
-  return joined;
-}
-
-/* Leaves a search that is shared, and hands over what was found. */
-static void gpuir__share_leave(gpuir__engine *e, gpuir__share *s, uint64_t since) {
-  gpuir__lock(&s->lock);
-  s->helped += gpuir__now() - since;
-  gpuir__share_give(e, s);
-  if (e->stopped && !s->status) s->status = e->stopped;
-  if (!e->rare.left) gpuir__poke(&s->dry, 1);
-  if (!--s->helpers) (void)pthread_cond_signal(&s->left);
-  gpuir__unlock(&s->lock);
-  e->rare.share = NULL;
-  e->rare.helps = 0;
 }
 
 /* Helps with a search of another engine until nothing of it is left or the helper is called away; 0 if it could not.
@@ -138,9 +70,10 @@ static int gpuir__engine_help(gpuir__engine *e, gpuir__share *s) {
   size_t leaf;
   int status;
   if (!gpuir__share_join(e, s)) return 0;
+  e->phrases_required = gpuir__phrases_are_required(e, s->query, s->mode);
   status = gpuir__topk_start(&e->a, &e->top, s->k, 0);
   for (leaf = (size_t)(__atomic_load_n(&s->at, __ATOMIC_ACQUIRE) >> 32);
-       leaf < e->ix->nleaves && !status && !e->rare.left; leaf++)
+       leaf < e->ix->nleaves && !status && !e->called_away; leaf++)
     status = gpuir__engine_leaf(e, s->query, leaf, s->mode, s->k);
   gpuir__share_leave(e, s, since);
   gpuir__engine_reset(e);
@@ -150,13 +83,13 @@ static int gpuir__engine_help(gpuir__engine *e, gpuir__share *s) {
 
 /* Returns 1 if the terms' lists of a query are read where they lie: those of phrases and prefixes that rank beside
  * others are made first, by each engine again. */
-static int gpuir__engine_may_share(const gpuir__engine *e, const gpuir_query *q, int mode) {
-  return e->rare.share && !q->nprefixes && (!q->nphrases || gpuir__phrases_are_required(e, q, mode));
+static int gpuir__engine_may_share(const gpuir__engine *e, const gpuir_query *q) {
+  return e->share && !q->nprefixes && (!q->nphrases || e->phrases_required);
 }
 
 /* Ranks one query in mode AND or OR: all leaves share one top-k, and so its threshold. */
 static int gpuir__engine_mode(gpuir__engine *e, const gpuir_query *q, int mode, size_t k, gpuir_hit *hits, size_t *n) {
-  gpuir__share *const share = e->rare.share;
+  gpuir__share *const share = e->share;
   size_t leaf;
   int status;
   *n = 0;
@@ -164,13 +97,14 @@ static int gpuir__engine_mode(gpuir__engine *e, const gpuir_query *q, int mode, 
   gpuir__engine_announce(e, q);
   status = gpuir__engine_top(e, k, 0);
   if (status) return gpuir__engine_fail(e, status, "out of memory");
-  if (!gpuir__engine_may_share(e, q, mode)) e->rare.share = NULL;
-  if (e->rare.share) gpuir__share_open(e, q, mode, k);
+  e->phrases_required = gpuir__phrases_are_required(e, q, mode);
+  if (!gpuir__engine_may_share(e, q)) e->share = NULL;
+  if (e->share) gpuir__share_open(e, q, mode, k);
   if (mode == GPUIR_OR && gpuir__or_is_joint(e, q)) status = gpuir__eval_or_leaves(e, q, k);
   else
     for (leaf = 0; leaf < e->ix->nleaves && !status; leaf++) status = gpuir__engine_leaf(e, q, leaf, mode, k);
-  if (e->rare.share) status = gpuir__share_close(e, status);
-  e->rare.share = share;
+  if (e->share) status = gpuir__share_close(e, status);
+  e->share = share;
   if (!status && e->limits.threshold) gpuir__engine_threshold(e);
   if (!status) status = gpuir__engine_hits(e, hits, n);
   return status;
@@ -230,10 +164,10 @@ static int gpuir__engine_count_leaf(gpuir__engine *e, const gpuir_query *q, size
   if (gpuir__phrases_are_required(e, q, q->mode == GPUIR_OR ? GPUIR_OR : GPUIR_AND))
     return gpuir__eval_phrases(e, q, leaf, matches);
   status = gpuir__terms_open(e, q, leaf, &npositive);
-  if (status || !npositive || (q->mode != GPUIR_OR && npositive - e->rare.optional < q->nrequired)) return status;
-  if (q->mode == GPUIR_OR) e->rare.optional = 0;
+  if (status || !npositive || (q->mode != GPUIR_OR && npositive - e->turn.noptional < q->nrequired)) return status;
+  if (q->mode == GPUIR_OR) e->turn.noptional = 0;
   if (q->mode == GPUIR_OR && npositive > 1) return gpuir__count_windows(e, npositive, 0, matches);
-  if (!e->rare.optional && gpuir__count_is_dense(e, npositive)) return gpuir__count_windows(e, npositive, 1, matches);
+  if (!e->turn.noptional && gpuir__count_is_dense(e, npositive)) return gpuir__count_windows(e, npositive, 1, matches);
   return gpuir__eval_and(e, npositive, matches);
 }
 
@@ -246,9 +180,9 @@ GPUIR__NOINLINE int gpuir__engine_count(gpuir__engine *e, const gpuir_query *q, 
   status = gpuir__engine_look(e);
   if (status || (q->mode != GPUIR_OR && q->nunknown)) return status;
   gpuir__engine_announce(e, q);
-  e->rare.counts = 1;
+  e->counts_only = 1;
   for (leaf = 0; leaf < e->ix->nleaves && !status; leaf++) status = gpuir__engine_count_leaf(e, q, leaf, matches);
-  e->rare.counts = 0;
+  e->counts_only = 0;
   if (status) *matches = 0;
   gpuir__engine_reset(e);
   return status;
@@ -737,7 +671,7 @@ static void gpuir__explain_plan(const gpuir__engine *e, const gpuir_query *q, un
     size_t cap) {
   unsigned order[GPUIR_MAX_TERMS];
   const char *simd = gpuir_simd_name(e->ix->simd);
-  if (!npositive || (q->mode == GPUIR_AND && npositive - e->rare.optional < q->nrequired)) {
+  if (!npositive || (q->mode == GPUIR_AND && npositive - e->turn.noptional < q->nrequired)) {
     (void)snprintf(plan, cap, "nothing to do: %s",
         !q->nknown                                ? "no known term"
             : q->mode == GPUIR_AND && q->nunknown ? "AND with a term that no document holds"
@@ -762,7 +696,7 @@ static int gpuir__explain_terms(gpuir__engine *e, const gpuir_query *q, uint32_t
   for (i = 0; i < q->n; i++) {
     const gpuir__query_term *t = &q->terms[i];
     gpuir_explain_term *o = &x->terms[i];
-    const unsigned c = e->rare.cursor_of[i];
+    const unsigned c = e->turn.cursor_of[i];
     gpuir__cursor *cursor;
     o->term = gpuir__query_term_name(q, t, &o->term_len);
     o->q = t->q;
@@ -921,7 +855,7 @@ struct gpuir__calls {
       gpuir_error *);
   void (*segment_close)(gpuir__segment *);
   int (*index_make)(const gpuir_allocator *, const char *, const gpuir_open_desc *, const gpuir__leaf *, size_t,
-      gpuir__pool *, gpuir_index **, gpuir_error *);
+      gpuir__analyzers *, gpuir_index **, gpuir_error *);
   void (*index_close)(gpuir_index *);
   int (*builder_create)(const gpuir_builder_desc *, gpuir_builder **, gpuir_error *);
   int (*builder_add_doc)(gpuir_builder *, const gpuir_doc_desc *, uint32_t, const char *, size_t, gpuir_error *);
@@ -945,7 +879,7 @@ struct gpuir__calls {
 
 /* Makes an index as gpuir__index_make does, which the CUDA backend may be given. */
 GPUIR__COLD static int gpuir__index_open(const gpuir_allocator *a, const char *path, const gpuir_open_desc *desc,
-    const gpuir__leaf *from, size_t n, gpuir__pool *pool, gpuir_index **index, gpuir_error *err) {
+    const gpuir__leaf *from, size_t n, gpuir__analyzers *pool, gpuir_index **index, gpuir_error *err) {
   const int status = gpuir__index_make(a, path, desc, from, n, pool, index, err);
 #ifndef GPUIR_NO_CUDA
   static const gpuir__calls calls = {GPUIR__CALLS_LAYOUT, gpuir__list_of, gpuir__term_find, gpuir__segment_open,

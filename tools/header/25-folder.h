@@ -18,7 +18,7 @@
  * A reader takes no lock: if a segment of the manifest has gone, or is another one, the writer has replaced the
  * manifest meanwhile.
  *
- * Uses      [03-codecs] (variable bytes), [11c-analyzers], [12-writer], [13-reader], [13b-snapshot], [24-execution].
+ * Uses      [03-codecs] (variable bytes), [11c-analyzers], [12-layout], [13-reader], [13b-snapshot], [24-execution].
  * Start at  gpuir__manifest_parse, gpuir__folder_open, gpuir_open.
  * Tests     tests/unit/25_folder.c
  * ======*/
@@ -239,7 +239,7 @@ static int gpuir__opening_share(gpuir__opening *o, const gpuir__entry *e, const 
     status = gpuir__log_extend(old->seg, log, e->deleted);
     if (!status) status = gpuir__deleted_make(old->seg, e->deleted, old->deleted, &leaf->deleted);
     if (status) return status == GPUIR_E_NOMEM ? status : 0;
-    leaf->seg = gpuir__segment_share(old->seg);
+    leaf->seg = gpuir__segment_retain(old->seg);
     return 1;
   }
   return 0;
@@ -315,7 +315,7 @@ static int gpuir__opening_read(gpuir__opening *o, int *found, gpuir_error *err) 
 }
 
 /* Says whether a pool of analyzers is what the desc and a segment ask for. */
-static int gpuir__pool_fits(const gpuir__pool *pool, const gpuir_open_desc *desc, const gpuir__segment *seg) {
+static int gpuir__analyzers_fit(const gpuir__analyzers *pool, const gpuir_open_desc *desc, const gpuir__segment *seg) {
   return !strcmp(pool->spec, seg->meta.analyzer) && !strcmp(pool->stop_words, seg->meta.stop_words) &&
       pool->own.tokenize == desc->tokenize && pool->own.places == desc->tokenize_places &&
       pool->own.user == desc->tokenize_user;
@@ -325,7 +325,7 @@ static int gpuir__pool_fits(const gpuir__pool *pool, const gpuir_open_desc *desc
 GPUIR__COLD static int gpuir__folder_open(const gpuir_allocator *a, int folder, const char *path,
     const gpuir_open_desc *desc, gpuir_index **index, gpuir_error *err) {
   gpuir__opening o;
-  gpuir__pool *pool;
+  gpuir__analyzers *pool;
   int found, status;
   memset(&o, 0, sizeof o);
   o.a = a;
@@ -339,7 +339,7 @@ GPUIR__COLD static int gpuir__folder_open(const gpuir_allocator *a, int folder, 
         gpuir__fail(err, GPUIR_E_FORMAT, 0, "%s: a folder without a manifest: not a live index", gpuir__tail(path));
   if (!status) {
     pool = desc && desc->share ? desc->share->analysis.pool : NULL;
-    if (pool && !gpuir__pool_fits(pool, desc, o.leaves[0].seg)) pool = NULL;
+    if (pool && !gpuir__analyzers_fit(pool, desc, o.leaves[0].seg)) pool = NULL;
     status = gpuir__index_open(a, path, desc, o.leaves, o.n, pool, index, err);
     o.n = 0; /* the index has them */
   }

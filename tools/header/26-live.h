@@ -8,7 +8,7 @@
  * One thread uses the handle, and a second one may merge: the mutex guards the list of segments, and is not held while
  * a segment is written or merged.
  *
- * Uses      [11-analysis], [12-writer], [13-reader], [13b-snapshot], [15-merge], [15b-builder], [24-execution],
+ * Uses      [11-analysis], [12-layout], [13-reader], [13b-snapshot], [15-merge], [15b-builder], [24-execution],
  *           [25-folder].
  * Start at  gpuir_live_refresh, gpuir_live_commit, gpuir_live_open.
  * Tests     tests/unit/26_live.c
@@ -642,8 +642,8 @@ static int gpuir__live_snapshot(gpuir_live *l, gpuir_index **index, gpuir_error 
   n = l->n;
   leaves = (gpuir__leaf *)gpuir__alloc_zero(&l->a, n * sizeof *leaves);
   for (i = 0; leaves && i < n; i++) {
-    leaves[i].seg = gpuir__segment_share(l->pieces[i].seg);
-    leaves[i].deleted = gpuir__deleted_share(l->pieces[i].deleted);
+    leaves[i].seg = gpuir__segment_retain(l->pieces[i].seg);
+    leaves[i].deleted = gpuir__deleted_retain(l->pieces[i].deleted);
   }
   gpuir__unlock(&l->mutex);
   if (!leaves) return gpuir__fail_nomem(err);
@@ -1026,13 +1026,13 @@ static int gpuir__live_list(gpuir_live *l, const gpuir_index *ix, gpuir_error *e
     if (gpuir__live_room(l)) return gpuir__fail_nomem(err);
     p = &l->pieces[l->n++];
     memset(p, 0, sizeof *p);
-    p->seg = gpuir__segment_share(ix->leaves[i].seg);
-    p->deleted = gpuir__deleted_share(ix->leaves[i].deleted);
+    p->seg = gpuir__segment_retain(ix->leaves[i].seg);
+    p->deleted = gpuir__deleted_retain(ix->leaves[i].deleted);
     p->synced = p->committed = 1;
   }
   l->generation = ix->generation;
   l->content = ix->content;
-  first.seg = gpuir__segment_share(l->pieces[0].seg);
+  first.seg = gpuir__segment_retain(l->pieces[0].seg);
   return gpuir__index_open(&l->a, l->path, &l->open, &first, 1, ix->analysis.pool, &l->like, err);
 }
 
@@ -1067,7 +1067,7 @@ static int gpuir__live_take_folder(gpuir_live *l, gpuir_error *err) {
 }
 
 /* Makes an index without documents, which has the settings, and commits it. */
-GPUIR__COLD static int gpuir__live_found(gpuir_live *l, const gpuir_live_desc *desc, gpuir_error *err) {
+GPUIR__COLD static int gpuir__live_initialise(gpuir_live *l, const gpuir_live_desc *desc, gpuir_error *err) {
   gpuir__leaf leaf = {NULL, NULL, 0};
   gpuir__identity file;
   gpuir_builder *b;
@@ -1116,7 +1116,7 @@ GPUIR__COLD static int gpuir__live_read(gpuir_live *l, const gpuir_live_desc *de
   if (!found && !desc->create)
     return gpuir__fail(err, GPUIR_E_FORMAT, 0, "%s: a folder without a manifest: not a live index",
         gpuir__tail(l->path));
-  if (!found) return gpuir__live_found(l, desc, err);
+  if (!found) return gpuir__live_initialise(l, desc, err);
   status = gpuir__live_example(l, err);
   if (status) return status;
   status = gpuir__folder_open(&l->a, l->folder, l->path, &l->open, &ix, err);

@@ -9,8 +9,8 @@
  *
  * The list is locked at the beginning and at the end only. What is deleted meanwhile is deleted from the result then.
  *
- * Uses      [03-codecs], [09-postings], [11b-dictionary], [12-writer], [13-reader], [13b-snapshot], [14-inversion],
- *           [15-merge], [15b-builder], [25-folder], [26-live].
+ * Uses      [03-codecs], [09-postings], [11b-dictionary], [12-layout], [13-reader], [13b-snapshot], [13c-verify],
+ *           [14-inversion], [15-merge], [15b-builder], [25-folder], [26-live].
  * Start at  gpuir_live_merge, gpuir__live_choose, gpuir__fusion_swap.
  * Tests     tests/unit/27_live_merge.c
  * ======*/
@@ -315,8 +315,8 @@ static int gpuir__fusion_begin(gpuir__fusion *f, int all, int *begun, gpuir_erro
     for (i = 0; i < f->n && !status; i++) {
       const gpuir__piece *p = &l->pieces[from + i];
       gpuir__source *s = &f->sources[i];
-      s->leaf.seg = gpuir__segment_share(p->seg);
-      s->leaf.deleted = gpuir__deleted_share(p->deleted);
+      s->leaf.seg = gpuir__segment_retain(p->seg);
+      s->leaf.deleted = gpuir__deleted_retain(p->deleted);
       s->n = p->deleted ? p->deleted->n : 0;
     }
     f->number = l->next++;

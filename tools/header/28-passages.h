@@ -606,10 +606,10 @@ GPUIR__COLD GPUIR_API int gpuir_passages(const gpuir_query *q, const gpuir_passa
   f.watch.err = err;
   if (d.timeout_ns) f.watch.deadline = gpuir__now() + gpuir__min64(d.timeout_ns, UINT64_MAX / 2);
   if (err) memset(err, 0, sizeof *err);
-  status = gpuir__pool_take(q->ix->analysis.pool, &f.an, err);
+  status = gpuir__analyzers_take(q->ix->analysis.pool, &f.an, err);
   if (status) return status;
   status = gpuir__passages_run(&f, &d, text, len, room);
-  gpuir__pool_give(q->ix->analysis.pool, f.an);
+  gpuir__analyzers_give(q->ix->analysis.pool, f.an);
   gpuir__buf_free(&f.a, &f.mentions);
   gpuir__buf_free(&f.a, &f.states);
   if (status) room->n = room->nmarks = 0;

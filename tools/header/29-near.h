@@ -7,7 +7,7 @@
  * of the table of distances is one character of such a term, and where all of a row is too large, terms that share the
  * characters so far are passed over. Where the first character differs, the few spellings are looked up.
  *
- * Uses      [11-analysis], [11b-dictionary], [12-writer], [13b-snapshot], [16-query].
+ * Uses      [11-analysis], [11b-dictionary], [12-layout], [13b-snapshot], [16-query].
  * Start at  gpuir_terms_near.
  * Tests     tests/unit/29_near.c
  * ======*/

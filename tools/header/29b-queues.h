@@ -3,11 +3,11 @@
  * [29b-queues]  what queries cost, and where tasks wait until a thread takes them
  *
  * A submitted task goes to an inbox, in which no lock is needed to put it; who holds the lock of a lane moves it there,
- * and takes what has the least key. Threads that find nothing listen to a bell. What several processors write lies
+ * and takes what has the least key. Threads that find nothing wait at an eventcount. What several processors write lies
  * apart, as a cache line that another one has written takes longer to come than a lock that is free.
  *
  * Uses      [16-query].
- * Start at  gpuir__cost_estimate, gpuir__lane_pop, gpuir__bell_ring, gpuir__inbox_put.
+ * Start at  gpuir__cost_estimate, gpuir__lane_pop, gpuir__eventcount_notify, gpuir__inbox_put.
  * Tests     tests/unit/29b_queues.c
  * ======*/
 
@@ -25,7 +25,8 @@ enum { GPUIR__COST_KINDS = 3, GPUIR__COST_WORDS = 7, GPUIR__COST_SIZES = 40 };
 
 /* What queries of a kind cost in ns, read and written atomically; 0: not measured. */
 typedef struct gpuir__cost {
-  uint32_t mean, high; /* high: one query of 17 costs more */
+  uint32_t mean; /* a running mean of the last queries */
+  uint32_t high; /* a running estimate of the 94th percentile: one query of 17 costs more */
 } gpuir__cost;
 
 /* By mode (AND, OR, phrases and prefixes), by the logarithms of the number of words and of the postings that are likely
@@ -58,8 +59,8 @@ static uint64_t gpuir__cost_estimate(gpuir__costs *c, const gpuir_query *q, uint
   return ns ? ns : 2000 + postings;
 }
 
-/* Notes what a query has cost: `high` falls by a 256th with one that costs less, and rises by a 16th with another. It
- * does no harm if another thread overwrites that. */
+/* Notes what a query has cost. A cost above `high` raises it by a 16th, one below lowers it by a 256th: it rests where
+ * one in 17 exceeds it. If another thread overwrites this note, one measurement of many is lost. */
 static void gpuir__cost_note(gpuir__costs *c, const gpuir_query *q, uint64_t ns) {
   uint64_t postings, high;
   gpuir__cost *cost = gpuir__cost_of(c, q, &postings);
@@ -120,78 +121,88 @@ static int gpuir__lane_raise(gpuir__lane *l, gpuir_task *task) {
   return 1;
 }
 
-/* ---- bells */
+/* ---- eventcounts */
 
-/* Wakes threads that have nothing to do. Who rings waits for nobody, and wakes a thread only if none looks: that takes
- * longer than many a query. While all have something to do it is read alone. Read and written atomically. */
-typedef struct gpuir__bell {
+/* Wakes threads that have found nothing to do; the literature calls it an eventcount. A thread goes this way:
+ *
+ *     busy -> listener -> looks for work once more -> spinner (up to 0.5 ms, 4 threads at most) -> sleeper (semaphore)
+ *
+ * Who notifies takes a spinner first and posts the semaphore only if there is none: waking a thread takes longer than
+ * many a query. While all threads are busy a notification reads one number and writes none. All of it is read and
+ * written atomically. */
+typedef struct gpuir__eventcount {
   gpuir__apart before;
-  gpuir__atomic64 rings; /* from 1 */
-  int listening; /* threads that found nothing to do */
-  int asleep, looking; /* of these, but for those that were chosen to go */
-  int calls; /* threads that looked, were chosen and have not noticed yet */
-  sem_t wakes;
+  gpuir__atomic64 epoch; /* the number of notifications, from 1 */
+  int listeners; /* threads that found nothing to do */
+  int sleepers, spinners; /* listeners that sleep, or spin, and were not claimed yet */
+  int called; /* spinners that were claimed and have not noticed it yet */
+  sem_t semaphore; /* of the sleepers */
   gpuir__apart behind;
-} gpuir__bell;
+} gpuir__eventcount;
 
-/* Threads that look at a time, and for how long, before they sleep. */
-#define GPUIR__LOOKERS 4
-#define GPUIR__LOOK_NS 500000u
+/* How many threads spin at a time, and for how long, before they sleep. */
+#define GPUIR__SPINNERS 4
+#define GPUIR__SPIN_NS 500000u
 
-static int gpuir__bell_rang(const gpuir__bell *b, uint64_t heard) { return gpuir__seq_load(&b->rings) != heard; }
+/* Returns 1 if there was a notification since `seen`. */
+static int gpuir__eventcount_advanced(const gpuir__eventcount *b, uint64_t seen) {
+  return gpuir__seq_load(&b->epoch) != seen;
+}
 
-/* Takes one from a number of threads; 0: there is none. */
-static int gpuir__bell_choose(int *threads) {
+/* Claims one of a number of threads; 0: there is none. */
+static int gpuir__eventcount_claim(int *threads) {
   int n = gpuir__seq_load(threads);
   while (n && !__atomic_compare_exchange_n(threads, &n, n - 1, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {}
   return n != 0;
 }
 
-/* Sees that n threads, if so many do nothing, know that something has come for them to do: by a sequentially consistent
- * store, or under a lock that they take to look. One that is called already comes for this too. */
-GPUIR__NOINLINE void gpuir__bell_ring(gpuir__bell *b, int n) {
-  if (!gpuir__seq_load(&b->listening)) return;
-  n -= gpuir__seq_load(&b->calls);
+/* Wakes up to n listeners. Call it after the work is visible: stored with sequential consistency, or under the lock that
+ * threads take when they look. Threads that were called and are not back yet count towards n: they see this work too. */
+GPUIR__NOINLINE void gpuir__eventcount_notify(gpuir__eventcount *b, int n) {
+  if (!gpuir__seq_load(&b->listeners)) return;
+  n -= gpuir__seq_load(&b->called);
   if (n <= 0) return;
-  (void)gpuir__seq_add(&b->rings, 1);
-  for (; n > 0 && gpuir__bell_choose(&b->looking); n--) (void)gpuir__seq_add(&b->calls, 1);
-  for (; n > 0 && gpuir__bell_choose(&b->asleep); n--) (void)sem_post(&b->wakes);
+  (void)gpuir__seq_add(&b->epoch, 1);
+  for (; n > 0 && gpuir__eventcount_claim(&b->spinners); n--) (void)gpuir__seq_add(&b->called, 1);
+  for (; n > 0 && gpuir__eventcount_claim(&b->sleepers); n--) (void)sem_post(&b->semaphore);
 }
 
-/* Looks for a while; 1 if the bell has rung since `heard`. */
-static int gpuir__bell_look(gpuir__bell *b, uint64_t heard) {
-  const uint64_t until = gpuir__now() + GPUIR__LOOK_NS;
-  if (gpuir__seq_add(&b->looking, 1) >= GPUIR__LOOKERS && gpuir__bell_choose(&b->looking)) return 0;
-  if (gpuir__bell_rang(b, heard) && gpuir__bell_choose(&b->looking)) return 1;
-  while (!gpuir__bell_choose(&b->calls)) {
-    if (gpuir__now() > until && gpuir__bell_choose(&b->looking)) return 0;
+/* Spins for a while; 1 if this thread was claimed, or there was a notification since `seen`. */
+static int gpuir__eventcount_spin(gpuir__eventcount *b, uint64_t seen) {
+  const uint64_t until = gpuir__now() + GPUIR__SPIN_NS;
+  if (gpuir__seq_add(&b->spinners, 1) >= GPUIR__SPINNERS && gpuir__eventcount_claim(&b->spinners)) return 0;
+  if (gpuir__eventcount_advanced(b, seen) && gpuir__eventcount_claim(&b->spinners)) return 1;
+  while (!gpuir__eventcount_claim(&b->called)) {
+    if (gpuir__now() > until && gpuir__eventcount_claim(&b->spinners)) return 0;
     (void)sched_yield();
   }
   return 1;
 }
 
-/* Returns when the bell has rung since `heard`; with `looks`, some look on before they sleep. */
-static void gpuir__bell_rest(gpuir__bell *b, uint64_t heard, int looks) {
-  if (looks && gpuir__bell_look(b, heard)) return;
-  (void)gpuir__seq_add(&b->asleep, 1);
-  if (gpuir__bell_rang(b, heard) && gpuir__bell_choose(&b->asleep)) return;
-  while (sem_wait(&b->wakes) && errno == EINTR) {}
+/* Returns after a notification since `seen`; with `spins`, some threads spin before they sleep. */
+static void gpuir__eventcount_block(gpuir__eventcount *b, uint64_t seen, int spins) {
+  if (spins && gpuir__eventcount_spin(b, seen)) return;
+  (void)gpuir__seq_add(&b->sleepers, 1);
+  if (gpuir__eventcount_advanced(b, seen) && gpuir__eventcount_claim(&b->sleepers)) return;
+  while (sem_wait(&b->semaphore) && errno == EINTR) {}
 }
 
-/* Lets a thread that has found something to do listen no more; *heard: 0 if it does not. */
-static void gpuir__bell_leave(gpuir__bell *b, uint64_t *heard) {
-  if (*heard) (void)gpuir__seq_add(&b->listening, -1);
-  *heard = 0;
+/* Ends that a thread listens: it has found something to do. *seen: 0 if it does not listen. */
+static void gpuir__eventcount_leave(gpuir__eventcount *b, uint64_t *seen) {
+  if (*seen) (void)gpuir__seq_add(&b->listeners, -1);
+  *seen = 0;
 }
 
-/* Called by a thread that found nothing to do: it listens and looks once more; the second time it rests. */
-static void gpuir__bell_wait(gpuir__bell *b, uint64_t *heard, int looks) {
-  if (*heard) {
-    gpuir__bell_rest(b, *heard, looks);
-    gpuir__bell_leave(b, heard);
+/* Call it when no work was found. The first call makes the thread a listener and returns, so that it looks once more:
+ * work that came between its first look and the registration would be missed otherwise. The second call in a row sleeps
+ * until there is a notification. *seen: 0 before the first call. */
+static void gpuir__eventcount_wait(gpuir__eventcount *b, uint64_t *seen, int spins) {
+  if (*seen) {
+    gpuir__eventcount_block(b, *seen, spins);
+    gpuir__eventcount_leave(b, seen);
   } else {
-    (void)gpuir__seq_add(&b->listening, 1);
-    *heard = gpuir__seq_load(&b->rings);
+    (void)gpuir__seq_add(&b->listeners, 1);
+    *seen = gpuir__seq_load(&b->epoch);
   }
 }
 
@@ -210,7 +221,7 @@ typedef struct gpuir__inbox {
 static void gpuir__inbox_put(gpuir__inbox *b, uint64_t at, uint64_t key, gpuir_task *task) {
   gpuir__lane_item *slot = &b->slots[at & b->mask];
   slot->key = key;
-  __atomic_store_n(&slot->task, task, __ATOMIC_SEQ_CST); /* a bell is read next */
+  __atomic_store_n(&slot->task, task, __ATOMIC_SEQ_CST); /* an eventcount is read next */
 }
 
 /* Takes the first task; NULL: there is none yet. */

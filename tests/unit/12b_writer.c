@@ -1,4 +1,4 @@
-/* 12_writer.c - what the writer does when files fail: full disks, limits, interruptions, the death of the process */
+/* 12b_writer.c - what the writer does when files fail: full disks, limits, interruptions, the death of the process */
 #define _POSIX_C_SOURCE 200809L
 #include <errno.h>
 #include <fcntl.h>
@@ -150,42 +150,12 @@ static void test_killed(void **state) {
   }
 }
 
-/* The table of sections: ids ascend, a section of offsets follows the one that it divides, each buffer and each field
- * has one row, and what a reader can do without has no field that would point nowhere, but the seeds, the
- * positions, the dense lists (whose number is 0 then) and what a shard knows of its collection. */
-static void test_section_table(void **state) {
-  unsigned i, j;
-  (void)state;
-  assert_int_equal(gpuir__section_rows[GPUIR__SECTION_ROWS - 1].id + 1, GPUIR__S_COUNT);
-  assert_int_equal(gpuir__section_rows[GPUIR__W_STEMS].id, GPUIR__S_STEMS);
-  for (i = 0; i < GPUIR__SECTION_ROWS; i++) {
-    const gpuir__section_row *row = &gpuir__section_rows[i];
-    assert_true(row->presence < GPUIR__P_COUNT && row->group < GPUIR__G_COUNT && row->item_size);
-    if (row->presence != GPUIR__P_ALWAYS && row->presence != GPUIR__P_POSITIONS && row->presence != GPUIR__P_SHARD &&
-        row->presence != GPUIR__P_DENSE)
-      assert_true(!row->field || row->id == GPUIR__S_SEEDS);
-    if (row->items == GPUIR__N_DOC_ENDS || row->items == GPUIR__N_SOURCE_ENDS) {
-      assert_true(i > 0);
-      assert_int_equal(row->item_size, 1);
-      assert_int_equal(row[-1].items, GPUIR__N_ANY);
-      assert_int_equal(row[-1].presence, row->presence);
-    }
-    for (j = 0; j < i; j++) {
-      const gpuir__section_row *other = &gpuir__section_rows[j];
-      assert_true(other->id < row->id);
-      assert_true(!row->batch || row->batch != other->batch);
-      assert_true(!row->field || row->field != other->field);
-    }
-  }
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_file_size_limit),
       cmocka_unit_test(test_interrupted),
       cmocka_unit_test(test_full_disk),
       cmocka_unit_test(test_killed),
-      cmocka_unit_test(test_section_table),
   };
-  return cmocka_run_group_tests_name("12_writer", tests, set_up, tear_down);
+  return cmocka_run_group_tests_name("12b_writer", tests, set_up, tear_down);
 }
