@@ -13,7 +13,7 @@
  * CONTENTS
  *   Search for a tag in brackets to get there. Each part uses only parts above it; within a part, what is called
  *   stands above what calls it, so read a part from its entry points, which stand last. All parts are tested by
- *   tests/gpu/test_cuda.c, part 4 also by tests/gpu/test_lab.c, part 15 also by tests/gpu/test_team.c.
+ *   tests/gpu/test_cuda.c, part 4 also by tests/gpu/test_lab.c, parts 15 to 15d also by tests/gpu/test_team.c.
  *
  *     [cuda-01-shared]      what host and kernels share               gc_term gc_job gc_view gc_batch
  *     [cuda-02-primitives]  scans, owner search, selection, sort      gc_scan gc_block_scan gc_select
@@ -34,8 +34,10 @@
  *     [cuda-12-open]        host: the index on the device             gc_open
  *     [cuda-13-plan]        host: queries become a launch             gc_plan_query gc_stage_plan
  *     [cuda-14-launch]      host: launches, some at a time, to hits   gc_begin gc_finish gc_attach
- *     [cuda-15-team]        host: several devices                     gt_open gt_begin gt_member_main
- *     [cuda-15b-live]       host: snapshots of several segments       gl_open
+ *     [cuda-15-partition]   host: several devices, each with a part   gt_open gt_part
+ *     [cuda-15b-members]    host: a member's tasks and its thread     gt_take_some gt_member_main
+ *     [cuda-15c-merge]      host: rounds of a batch, merged hits      gt_begin gt_advance gt_merge_query
+ *     [cuda-15d-live]       host: snapshots of several segments       gl_open
  *     [cuda-16-api]         the C interface                           gpuir_cuda_open gpuir_cuda_attach
  *
  * WHERE THE INDEX LIES. The sections of the index are uploaded as they lie in the file. If a list is in another codec
@@ -72,6 +74,7 @@
  * [cuda-01-shared]  what the host and the kernels share
  *
  * Start at  gc_batch: one launch; its jobs, their terms.
+ * Tests     tests/gpu/test_cuda.c
  * ======================*/
 
 static_assert(GPUIR__BLOCK == 4 * 32, "a lane of a warp has four values of a block");
@@ -79,67 +82,7 @@ static_assert(GPUIR__BLOCK_PAIRS * sizeof(gpuir__pair) % 4 == 0, "bounds are rea
 
 #define GC_NONE UINT32_MAX
 #define GC_WARP 0xffffffffu /* all lanes of a warp */
-#define GC_TILE_MOST 24576u /* documents a tile at most: two blocks of threads share 227 KB */
-#define GC_OR_WORKERS 256u /* threads that score expanded lists; one warp more looks ahead */
-#define GC_PACKED_WORKERS 384u /* threads that score lists in place: more of them, as each waits longer */
-#define GC_AHEAD 3u /* blocks that a warp has on their way at once */
-#define GC_OR_THREADS(EXPANDED) ((EXPANDED) ? GC_OR_WORKERS + 32u : GC_PACKED_WORKERS + 32u)
-#define GC_KEYS 1024u /* survivors of a tile that are selected among in shared memory */
-#define GC_AND_THREADS 256u
-#define GC_CHUNK 2048u /* blocks of a list whose bounds one block of threads spreads over tiles */
-#define GC_FINAL_THREADS 256u
-#define GC_K_MOST 10000u
-#define GC_RANKED 512u /* candidates at most whose order gc_final finds by counting */
-#define GC_K_SETTLED 2048u /* hits of a query at most that gc_and_guided itself writes */
-#define GC_TURNS 6u /* of a long AND's driver blocks, each of as many as those before it together */
-#define GC_TURNS_LEAST 32u /* groups of blocks of a driver that is taken in turns */
-#define GC_OPENED 1024u /* blocks of a driver at least, where the turns of few ANDs wait for the first one */
-#define GC_RAISED_BLOCKS 256u /* blocks of an AND's driver that is long enough for a floor to spare some of them */
-#define GC_SIFTED (2 * 32 * GC_SIDE) /* documents that a warp has waiting for an AND's look-ups */
-#define GC_PAD 1024u /* bytes of zeros behind each section: what a damaged block may read there */
-#define GC_BUCKETS 256u /* of tile bounds */
-#define GC_PEAK_BITS 4u
-#define GC_PEAK_MOST ((1u << GC_PEAK_BITS) - 1)
-#define GC_PEAKS 64u /* eighths of a peak that a posting has at most, with memory for that; half as many at least */
-#define GC_PEAK_LINE 64u /* peaks; a list begins with a line */
-#define GC_PEAK_BYTES (GC_PEAK_LINE * GC_PEAK_BITS / 8) /* of a line */
-#define GC_MARKS 8u /* bits of marks a posting at least */
-#define GC_CELLS 96u /* bits of a group of marks */
-#define GC_GUIDED_THREADS 256u /* of gc_and_guided and the kernels of MaxScore */
-#define GC_SIDE 2u /* documents that a lane follows side by side */
-#define GC_QUEUE (GPUIR__BLOCK + 32 * GC_SIDE) /* documents that a warp has waiting */
-#define GC_FIRST 16u /* blocks of the shortest list in a sample */
-#define GC_FIRST_ALONE 4u /* the same where floors are not raised */
-#define GC_LAYERS 3u /* lists that add blocks to a sample, half as many each further one */
-#define GC_LAYERS_ALONE 1u /* the same there, where a launch waits for each: three take 7 us more, alone */
-#define GC_SAMPLED_LISTS 8u /* lists of a sample at most: further ones make up for blocks that short ones lack */
-#define GC_SAMPLED ((GC_FIRST + GC_FIRST / 2 + GC_FIRST / 4) * GPUIR__BLOCK) /* documents of a sample at most */
-#define GC_SCORED 1024u /* of which are scored at most */
-#define GC_SCORED_LEAST 64u
-#define GC_DOUBT 9.0f /* see gc_maxs */
 #define GC_ROUNDS 4u /* of driver blocks of MaxScore: see gc_max_plan */
-#define GC_OPENING 8u /* one in so many groups of blocks of a long driver is taken before the rest */
-#define GC_OPENED_LEAST 128u /* blocks of such a driver at least */
-#define GC_SMALL 16u /* queries of a small launch at most: what counts are the gaps between its kernels */
-/* Queries at most of a launch that takes all blocks of a job at once: floors that are raised meanwhile come too late,
- * and what counts is the wait for the last block; with many hits to find they pay sooner. Measured on an H100, 25.2
- * million documents, two calls of n ORs in flight, in us a call, without raising and with it: k = 10, n = 4: 71 and 84,
- * n = 8: 97 and 107, n = 12: 122 and 119, n = 16: 145 and 138; k = 1,000, n = 2: 116 and 130, n = 4: 167 and 161,
- * n = 16: 374 and 278; one call of 16, of which one is costly: 476 and 201 (tools/results/bench_cuda-small.txt). */
-#define GC_UNRAISED(k) ((k) < 100 ? 8u : 3u)
-#define GC_BRIEF 2u /* queries at most whose plan is a kernel's parameter: see gc_letter */
-#define GC_LETTER 3072u /* bytes of a plan that a kernel takes as a parameter */
-#define GC_RAISE_LEAST 32u /* candidates by which a floor is raised at least */
-#define GC_RAISE_READ 512u /* the last ones, that are looked at then */
-#define GC_RAISE_MOST 1024u /* the same at most, times k */
-#define GC_GROUP 8 /* driver blocks that a warp takes at once: few, or the last ones to end keep all waiting */
-#define GC_GUIDED_BLOCKS 4 /* blocks of threads a multiprocessor at least, of gc_and_guided and gc_max_plan; 5 spill */
-#define GC_MAX_BLOCKS 6 /* the same of gc_max */
-#define GC_ALONE_BLOCKS 3 /* the same of gc_alone */
-/* What it costs to follow a block's postings through the other lists, in blocks added to tiles. */
-#define GC_PROBE_COST 1u
-#define GC_PROBE_ALONE 8u /* the same where floors are not raised, which waits for the last block, or by decoding */
-#define GC_TILE_COST 8u /* of a tile, in blocks added to it */
 
 /* Kinds of lists: one posting, in the term itself; one block, without a directory; blocks with a directory. */
 enum { GC_INLINE, GC_SHORT, GC_LONG };
@@ -322,6 +265,7 @@ typedef struct gc_batch {
  * [cuda-02-primitives]  what many kernels need of a warp or of a block of threads
  *
  * Start at  gc_scan, gc_claim (warps); gc_block_scan, gc_select, gc_sort (blocks of threads); gc_owner (a thread).
+ * Tests     tests/gpu/test_cuda.c
  * ======================*/
 
 /* ---- a warp ---- */
@@ -622,6 +566,7 @@ static __device__ __noinline__ uint32_t gc_kth_score(const gc_keys_cand keys, ui
  * decodes one value: gc_value.
  *
  * Start at  gc_decode_docs, gc_decode_freqs, gc_freq, gc_contribution.
+ * Tests     tests/gpu/test_cuda.c
  * ======================*/
 
 /* Returns what gpuir__packed_value does, of a value that begins less than 2^32 bits behind p: 2 words and a funnel
@@ -953,6 +898,7 @@ static __device__ __forceinline__ float gc_norm(const gc_view &v, const gc_job &
  * shared memory. The engine decodes other codecs only to recode them; the laboratory decodes all of them. The comments
  * predict warp instructions for a block of 128 and say what was counted, in the laboratory's kernels.
  *
+ * Uses      [cuda-03-bp128].
  * Start at  gc_decode (a block), gc_recode (a batch of lists).
  * Tests     tests/gpu/test_lab.c, and test_cuda.c on indexes in other codecs
  * ======================*/
@@ -1622,8 +1568,16 @@ static __global__ void __launch_bounds__(1024) gc_recode_offsets(const __grid_co
 /* ========================
  * [cuda-05-expand]  the long lists' guides and expanded form, under the stored k1 and b
  *
+ * Uses      [cuda-03-bp128].
  * Start at  gc_expand, gc_expanded_docs.
+ * Tests     tests/gpu/test_cuda.c
  * ======================*/
+
+#define GC_PEAK_BITS 4u
+#define GC_PEAK_MOST ((1u << GC_PEAK_BITS) - 1)
+#define GC_PEAK_LINE 64u /* peaks; a list begins with a line */
+#define GC_PEAK_BYTES (GC_PEAK_LINE * GC_PEAK_BITS / 8) /* of a line */
+#define GC_CELLS 96u /* bits of a group of marks */
 
 /* Raises a peak of a row to x. */
 static __device__ void gc_raise_peak(uint32_t *row, uint32_t peak, uint32_t x) {
@@ -1766,12 +1720,13 @@ static __device__ __forceinline__ uint32_t gc_doc_at(const gc_view &v, const gc_
  * numbered i modulo 4. They are dealt out such that these stand in different banks of shared memory, as far as the
  * slice allows: round r of a slice takes the r-th posting of each bank.
  *
+ * Uses      [cuda-05-expand].
  * Start at  gc_cut_lists.
+ * Tests     tests/gpu/test_cuda.c
  * ======================*/
 
 #define GC_STRIP 768u /* bytes */
 #define GC_CUT_MOST 16384u /* documents of a tile: their places are below 2^16 */
-#define GC_CUT_LEAST 64u /* postings a tile at least, of a list that is cut */
 #define GC_CUT_THREADS 128u
 
 /* Places of the postings of one slice. */
@@ -1888,8 +1843,18 @@ static __global__ void __launch_bounds__(GC_CUT_THREADS) gc_cut_lists(const __gr
  * contribute there; gc_order sorts a job's tiles by descending sum of bounds; gc_or scores tile after tile, until the
  * next one's bound is below the threshold.
  *
+ * Uses      [cuda-03-bp128], [cuda-05-expand].
  * Start at  gc_tiles, gc_order, gc_or.
+ * Tests     tests/gpu/test_cuda.c
  * ======================*/
+
+#define GC_OR_WORKERS 256u /* threads that score expanded lists; one warp more looks ahead */
+#define GC_PACKED_WORKERS 384u /* threads that score lists in place: more of them, as each waits longer */
+#define GC_OR_THREADS(EXPANDED) ((EXPANDED) ? GC_OR_WORKERS + 32u : GC_PACKED_WORKERS + 32u)
+#define GC_AHEAD 3u /* blocks that a warp has on their way at once */
+#define GC_KEYS 1024u /* survivors of a tile that are selected among in shared memory */
+#define GC_CHUNK 2048u /* blocks of a list whose bounds one block of threads spreads over tiles */
+#define GC_BUCKETS 256u /* of tile bounds */
 
 /* ---- which blocks of a list reach into a tile, and what they can contribute there ----
  * first[t] is twice the first block whose last docID is not below tile t, plus 1 if that block starts in an
@@ -2181,6 +2146,9 @@ typedef struct gc_notes {
   uint32_t *spots, *count; /* the noted documents, of the tile; how many they are */
 } gc_notes;
 #define GC_SPARE 32u /* sums of a lane's own, for what lies outside the tile */
+
+/* Returns the bytes of shared memory that a tile of so many documents takes. */
+static size_t gc_tile_bytes(uint64_t tile) { return (size_t)(tile + GC_SPARE) * 4; }
 
 static __device__ __forceinline__ void gc_note(const gc_notes &n, uint32_t local) {
   uint32_t at = atomicAdd(n.count, 1);
@@ -2698,10 +2666,12 @@ static __global__ void __launch_bounds__(GC_OR_THREADS(EXPANDED), 2)
  * [cuda-06b-sums]  OR without pruning: all slices of a tile are added up
  *
  * A query's lists are cut lists, whose slices are added strip by strip, and thin ones, whose few postings in a tile are
- * looked up. gc_places finds where a thin list's postings within each tile are. gc_sum takes the tiles one after
+ * looked up. gc_places finds where a thin list's postings within each tile are. gc_sum_tiles takes the tiles one after
  * another, and for each of them all queries, so that what the queries share comes from the L2 cache.
  *
- * Start at  gc_places, gc_sum.
+ * Uses      [cuda-03-bp128], [cuda-05-expand] to [cuda-06-or].
+ * Start at  gc_places, gc_sum_tiles.
+ * Tests     tests/gpu/test_cuda.c
  * ======================*/
 
 #define GC_SUM_WORKERS 6u /* warps that add strips; one more adds thin lists, and one looks ahead */
@@ -2709,7 +2679,6 @@ static __global__ void __launch_bounds__(GC_OR_THREADS(EXPANDED), 2)
 #define GC_SUM_SLOTS 4u /* strips that a warp has on their way at once */
 #define GC_SUM_THREADS (32u * (GC_SUM_WORKERS + 2u))
 #define GC_SUM_ROUND (GC_SUM_WORKERS * GC_SUM_SLOTS) /* strips of a round of all workers */
-#define GC_SUM_TERMS 32u /* terms of a query at most */
 #define GC_SUM_GRAB 4u /* tiles of queries that are taken at once */
 #define GC_SUM_PARTS 8u /* blocks of threads that share a list in gc_places */
 
@@ -3251,8 +3220,37 @@ static __global__ void __launch_bounds__(GC_SUM_THREADS, GC_SUM_BLOCKS)
  * gc_and_guided and gc_max, where there are: documents are followed by marks and peaks, and a list's block is decoded
  * only if it is not expanded.
  *
- * Start at  gc_and_decoding; gc_and_guided; gc_max_plan, gc_max.
+ * Uses      [cuda-03-bp128], [cuda-05-expand].
+ * Start at  gc_and_decoding; gc_and_all, which the kernel of [cuda-08-topk] calls; gc_max_plan, gc_max.
+ * Tests     tests/gpu/test_cuda.c
  * ======================*/
+
+#define GC_AND_THREADS 256u
+#define GC_GUIDED_THREADS 256u /* of gc_and_guided and the kernels of MaxScore */
+#define GC_FINAL_THREADS 256u
+#define GC_GUIDED_BLOCKS 4 /* blocks of threads a multiprocessor at least, of gc_and_guided and gc_max_plan; 5 spill */
+#define GC_MAX_BLOCKS 6 /* the same of gc_max */
+#define GC_SIDE 2u /* documents that a lane follows side by side */
+#define GC_QUEUE (GPUIR__BLOCK + 32 * GC_SIDE) /* documents that a warp has waiting */
+#define GC_SIFTED (2 * 32 * GC_SIDE) /* documents that a warp has waiting for an AND's look-ups */
+#define GC_RAISED_BLOCKS 256u /* blocks of an AND's driver that is long enough for a floor to spare some of them */
+#define GC_RAISE_LEAST 32u /* candidates by which a floor is raised at least */
+#define GC_RAISE_READ 512u /* the last ones, that are looked at then */
+#define GC_RAISE_MOST 1024u /* the same at most, times k */
+#define GC_FIRST 16u /* blocks of the shortest list in a sample */
+#define GC_FIRST_ALONE 4u /* the same where floors are not raised */
+#define GC_LAYERS 3u /* lists that add blocks to a sample, half as many each further one */
+#define GC_LAYERS_ALONE 1u /* the same there, where a launch waits for each: three take 7 us more, alone */
+#define GC_SAMPLED_LISTS 8u /* lists of a sample at most: further ones make up for blocks that short ones lack */
+#define GC_SAMPLED ((GC_FIRST + GC_FIRST / 2 + GC_FIRST / 4) * GPUIR__BLOCK) /* documents of a sample at most */
+#define GC_SCORED 1024u /* of which are scored at most */
+#define GC_SCORED_LEAST 64u
+#define GC_OPENING 8u /* one in so many groups of blocks of a long driver is taken before the rest */
+#define GC_OPENED_LEAST 128u /* blocks of such a driver at least */
+/* What it costs to follow a block's postings through the other lists, in blocks added to tiles. */
+#define GC_PROBE_COST 1u
+#define GC_PROBE_ALONE 8u /* the same where floors are not raised, which waits for the last block, or by decoding */
+#define GC_TILE_COST 8u /* of a tile, in blocks added to it */
 
 /* ---- candidates ---- */
 
@@ -4363,7 +4361,9 @@ static __global__ void __launch_bounds__(GC_GUIDED_THREADS, GC_MAX_BLOCKS)
  * No walk goes behind the bytes of its block, which end where the next block's begin, whatever the file says: so all
  * walks of a list together read its bytes at most once for each posting of a block.
  *
+ * Uses      [cuda-03-bp128], [cuda-07-and].
  * Start at  gc_phrase_all; gc_phrase_tfs (a phrase in 32 documents), gc_phrase_tf (in one of them by the warp).
+ * Tests     tests/gpu/test_cuda.c
  * ======================*/
 
 #define GC_PHRASE_THREADS 128u
@@ -4831,8 +4831,13 @@ static __global__ void __launch_bounds__(GC_PHRASE_THREADS, GC_PHRASE_BLOCKS)
 /* ========================
  * [cuda-08-topk]  the hits of a query out of its candidates
  *
+ * Uses      [cuda-07-and].
  * Start at  gc_final.
+ * Tests     tests/gpu/test_cuda.c
  * ======================*/
+
+#define GC_RANKED 512u /* candidates at most whose order gc_final finds by counting */
+#define GC_K_SETTLED 2048u /* hits of a query at most that gc_and_guided itself writes */
 
 /* Returns the job whose candidates are a query's hits, of the two of AND+OR: AND's if it found k, otherwise OR's, and
  * then *other is AND's. GC_NONE: the query is done. */
@@ -5046,8 +5051,13 @@ static __global__ void __launch_bounds__(GC_GUIDED_THREADS, GC_GUIDED_BLOCKS)
  * all take those blocks of the driving lists whose bounds reach the floor. The block of threads that ends last writes
  * the hits and rings a bell in the host's memory.
  *
+ * Uses      [cuda-03-bp128], [cuda-07-and], [cuda-08-topk].
  * Start at  gc_alone; gc_receive (the plans of other small launches).
+ * Tests     tests/gpu/test_cuda.c
  * ======================*/
+
+#define GC_LETTER 3072u /* bytes of a plan that a kernel takes as a parameter */
+#define GC_ALONE_BLOCKS 3 /* the same of gc_alone */
 
 /* The plan of a small launch, as a kernel's parameter: it needs no transfer. */
 typedef struct gc_letter {
@@ -5452,7 +5462,9 @@ static __global__ void __launch_bounds__(256)
  * them; and each line that the host gets says itself that it has come. So no memory of the device is written, and the
  * loads in turn are: the driver's documents; marks; documents and contributions, as one.
  *
+ * Uses      [cuda-03-bp128], [cuda-05-expand], [cuda-07-and], [cuda-08b-alone].
  * Start at  gc_prompt.
+ * Tests     tests/gpu/test_cuda.c
  * ======================*/
 
 #define GC_PROMPT_WARPS 16u /* that look documents up */
@@ -5462,7 +5474,6 @@ static __global__ void __launch_bounds__(256)
 #define GC_PROMPT_TERMS 8u
 #define GC_PROMPT_ROOM 2048u /* candidates; if there are more, gc_alone answers */
 #define GC_PROMPT_K 128u
-#define GC_LINES (1 + GC_PROMPT_K)
 #define GC_PAIRS (32 * GC_SIDE) /* documents of a warp */
 /* Documents of a block of threads at most. */
 #define GC_PROMPT_OWN \
@@ -5793,8 +5804,12 @@ static __global__ void __launch_bounds__(GC_PROMPT_THREADS, 1)
 /* ========================
  * [cuda-09-memory]  host: the backend's structure, device memory within the bound, sending bytes
  *
+ * Uses      [cuda-07b-phrases].
  * Start at  gpuir_cuda; gc_take, gc_upload, gc_describe; gc_pipe_put.
+ * Tests     tests/gpu/test_cuda.c
  * ======================*/
+
+#define GC_PAD 1024u /* bytes of zeros behind each section: what a damaged block may read there */
 
 /* Where a long list's guides are; see gc_term. */
 typedef struct gc_aid {
@@ -5818,8 +5833,6 @@ typedef struct gc_known {
 
 typedef struct gc_cache gc_cache;
 typedef struct gt_team gt_team;
-
-#define GC_BATCH 1024u /* queries a launch at most, unless the program says otherwise */
 
 /* The launch shapes of the kernels that fill the device: blocks of threads. */
 typedef struct gc_grids {
@@ -5869,23 +5882,9 @@ static int gc_fail(gpuir_error *err, cudaError_t e, const char *what) {
 /* Tests count CUDA calls, and let one of them fail without being made. */
 #ifdef GPUIR_CUDA_SEAM
 long gpuir_cuda_seam_calls, gpuir_cuda_seam_fail;
-long gpuir_cuda_seam_prompts; /* launches of gc_prompt */
-int gpuir_cuda_seam_looks; /* launches are looked at when they have ended: */
-uint64_t gpuir_cuda_seam_left; /* candidates that they have left in their buffers */
 int gpuir_cuda_seam_error;
-int gpuir_cuda_seam_uncut; /* no list is cut into slices */
-int gpuir_cuda_seam_unweighed; /* no list is weighed by a snapshot */
-float gpuir_cuda_seam_doubt[2] = {GC_DOUBT, GC_DOUBT};
-#define GC_UNCUT gpuir_cuda_seam_uncut
-#define GC_UNWEIGHED gpuir_cuda_seam_unweighed
-#define GC_DOUBT_NOW(i) gpuir_cuda_seam_doubt[i]
-#define GC_COUNT_PROMPT() ((void)++gpuir_cuda_seam_prompts)
 #define GC_CALL(call) (++gpuir_cuda_seam_calls == gpuir_cuda_seam_fail ? (cudaError_t)gpuir_cuda_seam_error : (call))
 #else
-#define GC_UNCUT 0
-#define GC_UNWEIGHED 0
-#define GC_DOUBT_NOW(i) GC_DOUBT
-#define GC_COUNT_PROMPT() ((void)0)
 #define GC_CALL(call) (call)
 #endif
 
@@ -6114,7 +6113,9 @@ static int gc_pipe_put(gc_pipe *p, const void *to, const void *from, uint64_t n,
  * Lists in other codecs are sent as they are to an area of the device, as many at once as it holds, and written from
  * there as bp128 by gc_recode. The exceptions of a pfd-list, which only its beginning leads to, are decoded by the CPU.
  *
+ * Uses      [cuda-04-codecs], [cuda-09-memory].
  * Start at  gc_recode_all (an index), gc_recoder_add, _measure, _write (some lists).
+ * Tests     tests/gpu/test_cuda.c
  * ======================*/
 
 #define GC_AREA (64u << 20) /* bytes, or one list */
@@ -6446,7 +6447,9 @@ static int gc_recode_all(gpuir_cuda *c, gpuir_error *err) {
  * that fills or reads it is in that stream. A list in another codec is sent to units that it leaves again when it has
  * been recoded; only the first time its size has to be waited for.
  *
+ * Uses      [cuda-04-codecs], [cuda-09-memory], [cuda-10-recoder].
  * Start at  gc_cache_open, gc_cache_hold_all, gc_cache_await, gc_cache_release.
+ * Tests     tests/gpu/test_cuda.c
  * ======================*/
 
 #define GC_UNIT 32u /* bytes of streams a unit at least, and their granularity */
@@ -7006,8 +7009,16 @@ static void gc_carrier_close(const gpuir_cuda *c, gc_carrier *by) {
 /* ========================
  * [cuda-12-open]  host: the index on the device
  *
+ * Uses      [cuda-05-expand] to [cuda-11-cache].
  * Start at  gc_open: gc_open_whole, or gc_open_cached where the index does not fit.
+ * Tests     tests/gpu/test_cuda.c
  * ======================*/
+
+#define GC_TILE_MOST 24576u /* documents a tile at most: two blocks of threads share 227 KB */
+#define GC_MARKS 8u /* bits of marks a posting at least */
+#define GC_PEAKS 64u /* eighths of a peak that a posting has at most, with memory for that; half as many at least */
+#define GC_TURNS 6u /* of a long AND's driver blocks, each of as many as those before it together */
+#define GC_K_MOST 10000u
 
 /* ---- the sections ---- */
 
@@ -7293,9 +7304,6 @@ static int gc_look(int device, cudaDeviceProp *p, gpuir_cuda_info *info, gpuir_e
 
 typedef void (*gc_or_kernel)(gc_view, gc_batch);
 
-/* Returns the bytes of shared memory that a tile of so many documents takes. */
-static size_t gc_tile_bytes(uint64_t tile) { return (size_t)(tile + GC_SPARE) * 4; }
-
 /* Chooses the size of tiles, such that two blocks of threads share a multiprocessor. */
 static int gc_shape_or(gpuir_cuda *c, int expanded, gpuir_error *err) {
   const gc_or_kernel kernel = expanded ? gc_or<true> : gc_or<false>;
@@ -7416,6 +7424,8 @@ static uint64_t gc_left(const gpuir_cuda *c) {
 
 /* ---- slices ---- */
 
+#define GC_CUT_LEAST 64u /* postings a tile at least, of a list that is cut */
+
 /* Chooses the tiles of slices and the lists to be cut: those with GC_CUT_LEAST postings a tile. Returns how many. */
 static uint32_t gc_choose_cut(gpuir_cuda *c, uint32_t *cut) {
   gc_slices *to = &c->slices;
@@ -7490,6 +7500,13 @@ static int gc_cut_chosen(gpuir_cuda *c, const uint32_t *chosen, uint32_t ncut, u
   c->slices.starts = (const uint32_t *)starts;
   return gc_fill_slices(c, (const uint32_t *)cut, ncut, (uint8_t *)strips, err);
 }
+
+#ifdef GPUIR_CUDA_SEAM
+int gpuir_cuda_seam_uncut; /* 1: no list is cut into slices */
+#define GC_UNCUT gpuir_cuda_seam_uncut
+#else
+#define GC_UNCUT 0
+#endif
 
 /* Cuts long lists into slices, if all of them are expanded and what the bound leaves holds the slices too. */
 static int gc_cut_all(gpuir_cuda *c, gpuir_error *err) {
@@ -7638,8 +7655,22 @@ GPUIR__COLD static int gc_open(gpuir_cuda *c, const gpuir_cuda_desc *desc, gpuir
  * each into a draft of its own, and launches take sheets in order. On 25.2 million documents (8 planners of an Intel
  * Xeon beside an H200) planning a query of 3.6 terms keeps the caller's thread 0.06 to 0.09 us, alone 0.4 to 0.5.
  *
+ * Uses      [cuda-05-expand], [cuda-06-or] to [cuda-07b-phrases], [cuda-08b-alone] to [cuda-09-memory],
+ *           [cuda-11-cache], [cuda-12-open].
  * Start at  gc_plan_query (a query), gc_plan_some (a draft), gc_fill_by_crew, gc_stage_plan (all of a launch).
+ * Tests     tests/gpu/test_cuda.c
  * ======================*/
+
+#define GC_SMALL 16u /* queries of a small launch at most: what counts are the gaps between its kernels */
+/* Queries at most of a launch that takes all blocks of a job at once: floors that are raised meanwhile come too late,
+ * and what counts is the wait for the last block; with many hits to find they pay sooner. Measured on an H100, 25.2
+ * million documents, two calls of n ORs in flight, in us a call, without raising and with it: k = 10, n = 4: 71 and 84,
+ * n = 8: 97 and 107, n = 12: 122 and 119, n = 16: 145 and 138; k = 1,000, n = 2: 116 and 130, n = 4: 167 and 161,
+ * n = 16: 374 and 278; one call of 16, of which one is costly: 476 and 201 (tools/results/bench_cuda-small.txt). */
+#define GC_UNRAISED(k) ((k) < 100 ? 8u : 3u)
+#define GC_GROUP 8 /* driver blocks that a warp takes at once: few, or the last ones to end keep all waiting */
+#define GC_TURNS_LEAST 32u /* groups of blocks of a driver that is taken in turns */
+#define GC_OPENED 1024u /* blocks of a driver at least, where the turns of few ANDs wait for the first one */
 
 /* The arrays of a plan, on the host; gc_batch has the same on the device. */
 typedef struct gc_draft {
@@ -7906,6 +7937,8 @@ static void gc_plan_and(gc_planner *x, gc_plan *p, const gc_job *job) {
   p->nand_blocks += driver->nblocks;
   d->jobs[p->njobs++] = *job;
 }
+
+#define GC_SUM_TERMS 32u /* terms of a query at most */
 
 /* Appends an OR job to those that gc_sum_tiles answers, if it is one of them. One alone takes 197 us there at the
  * median, by gc_or 148: tile after tile for all queries keeps the device busy only with many of them. */
@@ -8333,11 +8366,9 @@ static void gc_settle(const gc_planner *x, gc_run *r) {
 /* ---- several threads: sheets of a batch's queries are planned ahead, and taken by launches in order ---- */
 
 #define GC_CREW 8u /* threads at most, the caller's among them */
-#define GC_SHEET 64u /* queries of a sheet at most, */
-#define GC_SHEET_LEAST 16u /* and at least, */
-#define GC_SHEETS 96u /* of which so many are planned ahead at most */
-#define GC_FIRST_SHEETS 4u /* a batch's first launch has no more than these, for which the device waits: */
-#define GC_FIRST_QUERIES (GC_FIRST_SHEETS * GC_SHEET) /* so many queries */
+#define GC_SHEET 64u /* queries of a sheet at most */
+#define GC_SHEETS 96u /* so many sheets are planned ahead at most */
+#define GC_FIRST_SHEETS 4u /* a batch's first launch has no more than these, for which the device waits */
 #define GC_ROUSED_NS 1500000u /* so long planners look for the next batch's sheets before they sleep */
 
 /* A searcher's threads that plan. They sleep while there is nothing to plan, but for a moment at the end of a batch:
@@ -8717,6 +8748,14 @@ static void gc_stage_phrases(gc_track *x, const gc_plan *p, size_t *at) {
   b->lists = p->lists;
 }
 
+#define GC_DOUBT 9.0f /* see gc_maxs */
+#ifdef GPUIR_CUDA_SEAM
+float gpuir_cuda_seam_doubt[2] = {GC_DOUBT, GC_DOUBT};
+#define GC_DOUBT_NOW(i) gpuir_cuda_seam_doubt[i]
+#else
+#define GC_DOUBT_NOW(i) GC_DOUBT
+#endif
+
 /* Stages the plan and the states that jobs begin with, and makes x->batch describe it. Returns the bytes to be
  * sent. */
 static size_t gc_stage_plan(gc_track *x, const gc_plan *p, uint32_t k) {
@@ -8769,9 +8808,13 @@ static size_t gc_stage_plan(gc_track *x, const gc_plan *p, uint32_t k) {
  * whole device: the kernels around it go ahead of another launch's, so that of three launches one is prepared when it
  * ends. Batches are served in the order in which they began. Only gc_finish waits.
  *
+ * Uses      [cuda-06-or] to [cuda-09-memory], [cuda-11-cache] to [cuda-13-plan].
  * Start at  gc_begin, gc_poll, gc_finish; gc_fly (fills free tracks), gc_land (hands out hits); gc_attach.
+ * Tests     tests/gpu/test_cuda.c
  * ======================*/
 
+#define GC_BRIEF 2u /* queries at most whose plan is a kernel's parameter: see gc_letter */
+#define GC_BATCH 1024u /* queries a launch at most, unless the program says otherwise */
 #define GC_TRACKS 3u /* launches of a searcher in flight at most; */
 #define GC_TRACKS_FEW 2u /* of a team's member, as what it takes later is levelled better, and of one beside a cache */
 
@@ -8988,6 +9031,13 @@ static void gc_start_prompt(const gc_track *x) {
   (void)cudaLaunchKernelEx(&how, job->expanded ? gc_prompt<false> : gc_prompt<true>, x->cuda->view, request);
 }
 
+#ifdef GPUIR_CUDA_SEAM
+long gpuir_cuda_seam_prompts; /* launches of gc_prompt */
+#define GC_COUNT_PROMPT() ((void)++gpuir_cuda_seam_prompts)
+#else
+#define GC_COUNT_PROMPT() ((void)0)
+#endif
+
 static int gc_launch_prompt(gc_track *x, gpuir_error *err) {
   x->rings = 1;
   x->alone = x->chained = 0;
@@ -9093,6 +9143,8 @@ static int gc_track_take(gc_track *x, size_t n, void **p, gpuir_error *err) {
   return status;
 }
 
+#define GC_LINES (1 + GC_PROMPT_K)
+
 /* Gives a track its stream and memory, for launches of at most these sizes. What fails is freed by gc_track_close. */
 GPUIR__COLD static int gc_track_open(gc_track *x, const gc_sizes *most, gpuir_error *err) {
   gc_batch *b = &x->batch;
@@ -9154,6 +9206,9 @@ static int gc_add_track(gc_context *x) {
 /* ---- landing a launch ---- */
 
 #ifdef GPUIR_CUDA_SEAM
+int gpuir_cuda_seam_looks; /* 1: launches are looked at when they have ended */
+uint64_t gpuir_cuda_seam_left; /* candidates that they have left in their buffers */
+
 /* Counts the candidates that a launch has left in its buffer, if a test wants to know. */
 static void gc_look_for_left(const gc_track *x) {
   const size_t n = x->most.ncand;
@@ -9189,6 +9244,8 @@ static void gc_end(gc_track *x, int status, const gpuir_error *err) {
 }
 
 /* ---- taking off ---- */
+
+#define GC_FIRST_QUERIES (GC_FIRST_SHEETS * GC_SHEET) /* of a batch's first launch, for which the device waits */
 
 /* Returns how many of such queries fill the device, of ANDs fewer than of others, by a look at some of them. */
 static size_t gc_piece_most(const gpuir_query *const *queries, size_t n) {
@@ -9464,6 +9521,8 @@ static void gc_land(gc_track *x, int wait) {
   (void)gc_spent(&x->cuda->info.deliver_ns, start);
 }
 
+#define GC_SHEET_LEAST 16u /* queries of a sheet at least */
+
 /* Lets several threads plan a batch of which they will have to plan much at once. */
 static void gc_hire(gc_context *x, gc_run *r) {
   const gc_track *first = &x->tracks[0];
@@ -9662,39 +9721,22 @@ GPUIR__COLD static int gc_attach_device(gpuir_searcher *s, gpuir_cuda *cuda, uns
 }
 
 /* ========================
- * [cuda-15-team]  host: several devices of one host
+ * [cuda-15-partition]  host: several devices of one host: the index is cut into parts and opened
  *
  * A team answers one searcher's batches by several devices, its members. Either each of them holds the whole index and
- * every query is answered by one: members have shares of a batch, two by two with a border between them, and take from
- * them half of what is left at a time, in launches that fill a device, since smaller ones take longer. The border is
- * where both will end at once, by what their queries cost and how far each of them is. One that has nothing left takes
- * from the others, also what a device that fails leaves. Or each holds a part, the documents of a range as an index
- * of its own, and every query is answered by all; their hits are merged by score and docID. A part weighs its terms by
- * the whole's N, df and average length, as a shard does, and has the whole's seeds, thresholds that all parts share.
- * So its scores are the whole's, bit for bit, and a hit that it leaves out has k better ones in the whole.
+ * every query is answered by one: see [cuda-15b-members]. Or each holds a part, the documents of a range as an index of
+ * its own, and every query is answered by all: see [cuda-15c-merge]. A part weighs its terms by the whole's N, df and
+ * average length, as a shard does, and has the whole's seeds, thresholds that all parts share. So its scores are the
+ * whole's, bit for bit, and a hit that it leaves out has k better ones in the whole.
  *
- * Attached, a member is a thread with a searcher: the thread plans and waits, so that devices do not wait for each
- * other's planning, and has two tasks in flight, as a searcher may have batches. A batch takes rounds: the first asks
- * for all queries; another, where it is needed, asks other members for what a lost one left, or, of parts, for OR of
- * those ANDOR queries whose AND has fewer than k hits in all.
- *
- * Start at  gt_open (gt_part: the index of a range), gt_begin, gt_advance (rounds), gt_member_main (a member's thread).
+ * Uses      [cuda-09-memory], [cuda-14-launch].
+ * Start at  gt_open (gt_part: the index of a range).
  * Tests     tests/gpu/test_team.c, which needs no device
  * ======================*/
 
-#define GT_LEAST 64u /* queries of a share at least */
-#define GT_AND_COST 322000u /* see gt_cost */
-#define GT_OR_COST 473000u
-#define GT_OR_DRIVING 20u
-#define GT_LOOK_NS 500000u /* so long a member looks for work before it sleeps: to be woken can take 200 us; */
-#define GT_WATCH_NS 20000000u /* and so long who waits for a batch looks, as it does with one device */
 #define GT_MEMBERS ((unsigned)GPUIR_MAX_DEVICES)
-#define GT_PIECES 8u /* tasks that a batch of parts becomes for each member at most, */
-#define GT_PIECE 1024u /* of so many queries at least: while the device answers some, the next are translated; */
-#define GT_FIRST_PIECE 256u /* but the first of several has so many, for which the device waits */
-#define GT_TASKS (GT_PIECES * GT_MEMBERS) /* of a round at most */
 
-/* A segment on a device: see [cuda-15b-live]. */
+/* A segment on a device: see [cuda-15d-live]. */
 typedef struct gl_resident {
   uint64_t refs; /* snapshots that have it, counted atomically */
   uint64_t hash, size; /* of its file: the header's checksum */
@@ -9725,7 +9767,7 @@ struct gt_team {
   gpuir_allocator a;
   const gpuir_index *ix;
   unsigned n, parts; /* parts: n, or 0 if each member has the whole index */
-  int live; /* 1: the parts are segments of a snapshot, see [cuda-15b-live] */
+  int live; /* 1: the parts are segments of a snapshot, see [cuda-15d-live] */
   uint32_t lost; /* members that failed, of any searcher */
   gt_device devices[GT_MEMBERS];
 };
@@ -10198,6 +10240,30 @@ static void gt_info(const gt_team *t, gpuir_cuda_info *sum) {
   sum->devices = t->live ? 1 : t->n;
   sum->lost = __atomic_load_n(&t->lost, __ATOMIC_RELAXED);
 }
+
+/* ========================
+ * [cuda-15b-members]  host: a batch becomes tasks of a team's members, and their threads answer these
+ *
+ * Attached, a member is a thread with a searcher: the thread plans and waits, so that devices do not wait for each
+ * other's planning, and has two tasks in flight, as a searcher may have batches.
+ *
+ * Where each member has the whole index, members have shares of a batch, two by two with a border between them, and
+ * take from them half of what is left at a time, in launches that fill a device, since smaller ones take longer. The
+ * border is where both will end at once, by what their queries cost and how far each of them is. One that has nothing
+ * left takes from the others, also what a device that fails leaves.
+ *
+ * Uses      [cuda-09-memory], [cuda-14-launch], [cuda-15-partition].
+ * Start at  gt_member_main (a member's thread), gt_take_some (a task of its share), gt_translate (a query for a part).
+ * Tests     tests/gpu/test_team.c, which needs no device
+ * ======================*/
+
+#define GT_LEAST 64u /* queries of a share at least */
+#define GT_AND_COST 322000u /* see gt_cost */
+#define GT_OR_COST 473000u
+#define GT_OR_DRIVING 20u
+#define GT_LOOK_NS 500000u /* so long a member looks for work before it sleeps: to be woken can take 200 us; */
+#define GT_PIECES 8u /* tasks that a batch of parts becomes for each member at most, */
+#define GT_TASKS (GT_PIECES * GT_MEMBERS) /* of a round at most */
 
 /* ---- what a searcher asks of a team ---- */
 
@@ -10799,6 +10865,22 @@ static void *gt_member_main(void *argument) {
   return NULL;
 }
 
+/* ========================
+ * [cuda-15c-merge]  host: rounds of a batch, whose hits are merged; the team as a backend
+ *
+ * A batch takes rounds: the first asks for all queries; another, where it is needed, asks other members for what a lost
+ * one left, or, of parts, for OR of those ANDOR queries whose AND has fewer than k hits in all. The hits that parts
+ * have of a query are merged by score and docID.
+ *
+ * Uses      [cuda-09-memory], [cuda-14-launch] to [cuda-15b-members].
+ * Start at  gt_begin, gt_poll, gt_finish; gt_advance (rounds), gt_merge_query (hits); gt_attach_searcher.
+ * Tests     tests/gpu/test_team.c, which needs no device
+ * ======================*/
+
+#define GT_PIECE 1024u /* of so many queries at least: while the device answers some, the next are translated; */
+#define GT_FIRST_PIECE 256u /* but the first of several has so many, for which the device waits */
+#define GT_WATCH_NS 20000000u /* and so long who waits for a batch looks, as it does with one device */
+
 /* ---- rounds ---- */
 
 /* Asks all members for all queries of a round; each has a part. */
@@ -11147,7 +11229,7 @@ static int gt_attach_searcher(gpuir_searcher *s, gt_team *team, int fallback, gp
 #pragma nv_diag_default 1675
 
 /* ========================
- * [cuda-15b-live]  host: snapshots of several segments, or with deletions, on one device
+ * [cuda-15d-live]  host: snapshots of several segments, or with deletions, on one device
  *
  * What lies on the device of a segment does not depend on a snapshot: it is made once, and a later snapshot that has
  * the same segment takes it over, so that only new segments are uploaded. A snapshot is answered as the parts of a team
@@ -11157,6 +11239,7 @@ static int gt_attach_searcher(gpuir_searcher *s, gt_team *team, int fallback, gp
  * segment's seeds are never looked at. Deleted documents are a bitmap of the snapshot's; where a segment has one, its
  * lists are decoded in place, and a document's bit is looked at before it is scored.
  *
+ * Uses      [cuda-05-expand], [cuda-09-memory], [cuda-12-open], [cuda-14-launch], [cuda-15-partition].
  * Start at  gl_open.
  * Tests     tests/gpu/test_team.c (without a device), tests/gpu/test_cuda.c
  * ======================*/
@@ -11241,6 +11324,13 @@ static int gl_upload(const gpuir_index *ix, const gpuir__leaf *leaf, const gpuir
 
 #define GL_LOOKUPS ((uint64_t)4 << 20) /* of terms in other segments, at most; */
 #define GL_COUNTED ((uint64_t)64 << 20) /* postings that are decoded, to count those of deleted documents */
+
+#ifdef GPUIR_CUDA_SEAM
+int gpuir_cuda_seam_unweighed; /* 1: no list is weighed by a snapshot */
+#define GC_UNWEIGHED gpuir_cuda_seam_unweighed
+#else
+#define GC_UNWEIGHED 0
+#endif
 
 /* Returns whether weighing all long lists of a segment by the snapshot is worth its time; otherwise their postings'
  * contributions are computed for each query. */
@@ -11504,6 +11594,10 @@ static int gl_open(const gpuir_index *ix, const gpuir_cuda_desc *desc, gt_team *
 
 /* ========================
  * [cuda-16-api]  the C interface, declared in [api-backends] of gpuir.h
+ *
+ * Uses      [cuda-09-memory], [cuda-12-open], [cuda-14-launch], [cuda-15-partition], [cuda-15c-merge], [cuda-15d-live].
+ * Start at  gpuir_cuda_open, gpuir_cuda_attach.
+ * Tests     tests/gpu/test_cuda.c
  * ======================*/
 
 extern "C" {

@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
 """house.py ROOT CHECK - the layout of gpuir.h and of the CUDA units: prints what is wrong, and exits with 1 if anything is.
 
+banners, ladder and uses look at the rooms of gpuir.h and at those of gpuir_cuda.cu.
+
     contents   each tag of the contents has one banner, its entry points are defined in that part, its test exists
     banners    each part says what it uses, where to start and what tests it; parts stand in order
+    sizes      a room over 60 KB says why in its banner, under "Size"
     functions  no function has over 70 lines
     ladder     no private function is declared ahead of its definition, and no room uses a later one
     uses       what a banner says under "Uses" is what the room uses; what stands under "Start at" is defined there
@@ -13,6 +16,10 @@ import re
 import sys
 
 MOST_FUNCTION = 70
+MOST_ROOM = 60 * 1024
+TAG = r"(?:cuda-)?\d\d[a-z]?-[a-z0-9-]+"  # of a room: [22-or] of gpuir.h, [cuda-06-or] of gpuir_cuda.cu
+NAME = r"(?:gpuir|g[ctl])_\w+"
+MACRO = r"(?:GPUIR|G[CTL])_\w+"
 # Names that a room announces and a later one defines.
 ANNOUNCED = {
     "gpuir__bp128_view",  # [03-codecs] has an open list's state in one union
@@ -20,7 +27,7 @@ ANNOUNCED = {
     "gpuir_builder",  # an inversion's workers know the builder that they work for
     "gpuir__prepared",  # an operand carries what a method prepared
 }
-GROUND = ("01-base", "02-vectors")  # all use them: no banner has to say so
+GROUND = ("01-base", "02-vectors", "cuda-01-shared", "cuda-02-primitives")  # all use them: no banner has to say so
 UNITS = ("gpuir.h", "gpuir_cuda.cu", "tools/lab/gpuir_lab.cu")
 
 
@@ -39,7 +46,7 @@ def contents(text):
 
 def banners(text):
     """{tag: (first line, line behind the last, text of the banner, text of the part)}; a tag twice is None."""
-    starts = [(m.group(1), m.start()) for m in re.finditer(r"^/\* =+\n \* \[(\d\d[a-z]?-[a-z0-9-]+)\]  ", text, re.M)]
+    starts = [(m.group(1), m.start()) for m in re.finditer(rf"^/\* =+\n \* \[({TAG})\]  ", text, re.M)]
     end = text.index("#endif /* GPUIR_IMPLEMENTATION */") if "#endif /* GPUIR_IMPLEMENTATION */" in text else len(text)
     parts = {}
     for i, (tag, at) in enumerate(starts):
@@ -75,16 +82,24 @@ def check_contents(root, text):
     return wrong
 
 
-def check_banners(_, text):
+def tests_named(tag, banner):
+    """Files that the banner has to name under "Tests", or what it names there: the CUDA rooms share their tests."""
+    found = re.search(r"^ \* Tests(.*)", banner, re.M | re.S)
+    return re.findall(r"tests/\w+/\w+\.c\b", found.group(1) if found else "") or [f"tests/unit/{tag.replace('-', '_')}.c"]
+
+
+def check_banners(root, text):
     parts, wrong = banners(text), []
     for tag, part in parts.items():
         for word in ("Start at", "Tests"):
             if part and not re.search(rf"^ \* {word}  ", part[2], re.M):
                 wrong.append(f"[{tag}]: the banner lacks '{word}'")
         test = f"tests/unit/{tag.replace('-', '_')}.c"
-        if part and test not in part[2]:
+        if part and test not in part[2] and not tag.startswith("cuda-"):
             wrong.append(f"[{tag}]: the banner does not name {test}")
-    numbers = [tag[: tag.index("-")] for tag in parts]  # a part between 10 and 11 is 10b, the one behind it 10c
+        wrong += [f"[{tag}]: {name} is missing" for name in tests_named(tag, part[2] if part else "")
+                  if tag.startswith("cuda-") and not os.path.exists(os.path.join(root, name))]
+    numbers = [re.sub(r"^cuda-", "", tag).split("-")[0] for tag in parts]  # a part between 10 and 11 is 10b, the one behind it 10c
     if numbers != sorted(numbers) or sorted({int(n[:2]) for n in numbers}) != list(range(1, int(numbers[-1][:2]) + 1)):
         wrong.append(f"parts stand in the order {numbers}")
     return wrong
@@ -132,21 +147,23 @@ def check_functions(root, _):
 
 def defined(code):
     """The names that a room's code defines."""
-    names = set(re.findall(r"#\s*define (GPUIR_\w+)", code)) | set(re.findall(r"\}\s*(gpuir_\w+);", code))
-    names |= set(re.findall(r"struct (gpuir_\w+) \{", code))
-    names |= set(re.findall(r"^typedef [^;{]*?\b(gpuir__\w+)[;\[]", code, re.M))
-    names |= set(re.findall(r"^typedef [^;{]*?\(\*(gpuir__\w+)\)", code, re.M))
+    code = re.sub(r"__launch_bounds__\((?:[^()]|\([^()]*\))*\)\s*", "", code)  # a kernel's name stands behind it
+    names = set(re.findall(rf"#\s*define ({MACRO})", code)) | set(re.findall(rf"\}}\s*({NAME});", code))
+    names |= set(re.findall(rf"struct (?:alignas\(\d+\) )?({NAME}) (?:: \w+ )?\{{", code))
+    names |= set(re.findall(r"^typedef [^;{]*?\b(gpuir__\w+|g[ctl]_\w+)[;\[]", code, re.M))
+    names |= set(re.findall(r"^typedef [^;{]*?\(\*(gpuir__\w+|g[ctl]_\w+)\)", code, re.M))
     for constants in re.findall(r"^enum[^{]*\{(.*?)\}", code, re.M | re.S):
-        names |= set(re.findall(r"\b(GPUIR__\w+)\b", constants))
+        names |= set(re.findall(r"\b(GPUIR__\w+|G[CTL]_\w+)\b", constants))
     for line in re.findall(r"^(?![ #}])(?!typedef)[^\n]*", code, re.M):
-        for pattern in (r"\b(gpuir_\w+)\s*[(\[]", r"GPUIR__(?:DE|EN)CODES\((\w+)\)", r"static const [\w ]+?\**\b(gpuir__\w+)"):
+        for pattern in (rf"\b({NAME})\s*[(\[]", r"GPUIR__(?:DE|EN)CODES\((\w+)\)", r"static const [\w ]+?\**\b(gpuir__\w+)"):
             names |= set(re.findall(pattern, line)[:1])
     return names
 
 
 def rooms(text):
-    """{tag: (banner, code)} of the implementation's rooms, in order."""
-    return {tag: (part[2], without_comments(part[3])) for tag, part in banners(text).items() if part}
+    """{tag: (banner, code without comments and words)} of the implementation's rooms, in order."""
+    bare = lambda part: re.sub(r'"(?:[^"\\\n]|\\.)*"', '""', without_comments(part))
+    return {tag: (part[2], bare(part[3])) for tag, part in banners(text).items() if part}
 
 
 def measured(text):
@@ -157,7 +174,7 @@ def measured(text):
             owner.setdefault(name, tag)
     for tag, (_, code) in rooms(text).items():
         uses[tag] = {}
-        for name in sorted(set(re.findall(r"\b(?:gpuir_|GPUIR_)\w+", code))):
+        for name in sorted(set(re.findall(rf"\b(?:{NAME}|{MACRO})", code))):
             if owner.get(name, tag) != tag:
                 uses[tag].setdefault(owner[name], []).append(name)
     return uses
@@ -167,8 +184,8 @@ def said(banner, tags):
     """The rooms that a banner names under "Uses"; "[a] to [b]" names those between them too."""
     found = re.search(r"^ \* Uses(.*?)^ \* (?:Start at|Tests)", banner, re.M | re.S)
     listed = found.group(1) if found else ""
-    names = set(re.findall(r"\[(\d\d[a-z]?-[\w-]+)\]", listed))
-    for a, b in re.findall(r"\[(\d\d[a-z]?-[\w-]+)\] to\s[\s*]*\[(\d\d[a-z]?-[\w-]+)\]", listed):
+    names = set(re.findall(rf"\[({TAG})\]", listed))
+    for a, b in re.findall(rf"\[({TAG})\] to\s[\s*]*\[({TAG})\]", listed):
         names |= set(tags[tags.index(a) : tags.index(b) + 1]) if a in tags and b in tags else set()
     return names
 
@@ -184,7 +201,7 @@ def check_uses(_, text):
         wrong += [f"[{tag}]: the banner says that it uses [{other}], and it does not" for other in sorted(names - used)]
         found = re.search(r"^ \* Start at(.*?)^ \* Tests", banner, re.M | re.S)
         wrong += [f"[{tag}]: start at {name}, which is not defined there"
-                  for name in re.findall(r"gpuir_\w+", found.group(1) if found else "") if name not in defined(code)]
+                  for name in re.findall(NAME, found.group(1) if found else "") if name not in defined(code)]
     return wrong
 
 
@@ -199,6 +216,34 @@ def check_ladder(_, text):
     return ahead + [f"[{tag}] uses {name} of [{other}], which stands behind it"
                     for tag in tags for other in uses[tag] if tags.index(other) > tags.index(tag)
                     for name in uses[tag][other] if name not in ANNOUNCED]
+
+
+def check_sizes(root, _):
+    wrong = []
+    for folder in ("tools/header", "tools/cuda"):
+        for name in sorted(os.listdir(os.path.join(root, folder))):
+            with open(os.path.join(root, folder, name), encoding="utf-8") as f:
+                room = f.read()
+            if len(room.encode()) > MOST_ROOM and not re.search(r"^ \* Size  ", room, re.M):
+                wrong.append(f"{folder}/{name} has {len(room.encode())} bytes, and its banner does not say why under 'Size'")
+    return wrong
+
+
+def cuda_selftest(root):
+    """Breaks gpuir_cuda.cu in ways that the checks must find."""
+    with open(os.path.join(root, "gpuir_cuda.cu"), encoding="utf-8") as f:
+        text = f.read()
+    wrong = []
+    for check, find, put in (
+        (check_uses, " * Start at  gc_final", " * Start at  gc_finale"),
+        (check_uses, " * Start at  gc_final", " * Uses      [cuda-04-codecs].\n * Start at  gc_final"),
+        (check_ladder, "static __device__ __forceinline__ uint32_t gc_lane(", "#define GC_EARLY gc_final\nstatic __device__ uint32_t gc_lane("),
+        (check_banners, " * Tests     tests/gpu/test_cuda.c\n", ""),
+        (check_banners, " * Tests     tests/gpu/test_cuda.c\n", " * Tests     tests/gpu/test_none.c\n"),
+    ):
+        if find not in text or len(check(root, text.replace(find, put, 1))) <= len(check(root, text)):
+            wrong.append(f"gpuir_cuda.cu: {put!r} is not found")
+    return wrong
 
 
 def selftest(root, text):
@@ -229,17 +274,19 @@ def selftest(root, text):
                       (" * Start at  gpuir__eval_or", " * Uses      [30d-pool].\n * Start at  gpuir__eval_or")):
         if find not in text or len(check_uses(root, text.replace(find, put))) <= len(check_uses(root, text)):
             wrong.append(f"uses: {put!r} is not found")
-    return wrong
+    return wrong + cuda_selftest(root)
 
 
 def main():
     if len(sys.argv) != 3:
         sys.exit(__doc__)
     root, check = sys.argv[1:]
-    checks = {"contents": check_contents, "banners": check_banners, "functions": check_functions,
+    checks = {"contents": check_contents, "banners": check_banners, "sizes": check_sizes, "functions": check_functions,
               "ladder": check_ladder, "uses": check_uses, "selftest": selftest}
-    with open(os.path.join(root, "gpuir.h"), encoding="utf-8") as f:
-        wrong = checks[check](root, f.read())
+    wrong = []
+    for unit in ("gpuir.h", "gpuir_cuda.cu") if check in ("banners", "ladder", "uses") else ("gpuir.h",):
+        with open(os.path.join(root, unit), encoding="utf-8") as f:
+            wrong += checks[check](root, f.read())
     for what in wrong:
         print(what)
     sys.exit(1 if wrong else 0)

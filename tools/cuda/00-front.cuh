@@ -13,7 +13,7 @@
  * CONTENTS
  *   Search for a tag in brackets to get there. Each part uses only parts above it; within a part, what is called
  *   stands above what calls it, so read a part from its entry points, which stand last. All parts are tested by
- *   tests/gpu/test_cuda.c, part 4 also by tests/gpu/test_lab.c, part 15 also by tests/gpu/test_team.c.
+ *   tests/gpu/test_cuda.c, part 4 also by tests/gpu/test_lab.c, parts 15 to 15d also by tests/gpu/test_team.c.
  *
  *     [cuda-01-shared]      what host and kernels share               gc_term gc_job gc_view gc_batch
  *     [cuda-02-primitives]  scans, owner search, selection, sort      gc_scan gc_block_scan gc_select
@@ -34,8 +34,10 @@
  *     [cuda-12-open]        host: the index on the device             gc_open
  *     [cuda-13-plan]        host: queries become a launch             gc_plan_query gc_stage_plan
  *     [cuda-14-launch]      host: launches, some at a time, to hits   gc_begin gc_finish gc_attach
- *     [cuda-15-team]        host: several devices                     gt_open gt_begin gt_member_main
- *     [cuda-15b-live]       host: snapshots of several segments       gl_open
+ *     [cuda-15-partition]   host: several devices, each with a part   gt_open gt_part
+ *     [cuda-15b-members]    host: a member's tasks and its thread     gt_take_some gt_member_main
+ *     [cuda-15c-merge]      host: rounds of a batch, merged hits      gt_begin gt_advance gt_merge_query
+ *     [cuda-15d-live]       host: snapshots of several segments       gl_open
  *     [cuda-16-api]         the C interface                           gpuir_cuda_open gpuir_cuda_attach
  *
  * WHERE THE INDEX LIES. The sections of the index are uploaded as they lie in the file. If a list is in another codec

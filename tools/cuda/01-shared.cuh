@@ -3,6 +3,7 @@
  * [cuda-01-shared]  what the host and the kernels share
  *
  * Start at  gc_batch: one launch; its jobs, their terms.
+ * Tests     tests/gpu/test_cuda.c
  * ======================*/
 
 static_assert(GPUIR__BLOCK == 4 * 32, "a lane of a warp has four values of a block");
@@ -10,67 +11,7 @@ static_assert(GPUIR__BLOCK_PAIRS * sizeof(gpuir__pair) % 4 == 0, "bounds are rea
 
 #define GC_NONE UINT32_MAX
 #define GC_WARP 0xffffffffu /* all lanes of a warp */
-#define GC_TILE_MOST 24576u /* documents a tile at most: two blocks of threads share 227 KB */
-#define GC_OR_WORKERS 256u /* threads that score expanded lists; one warp more looks ahead */
-#define GC_PACKED_WORKERS 384u /* threads that score lists in place: more of them, as each waits longer */
-#define GC_AHEAD 3u /* blocks that a warp has on their way at once */
-#define GC_OR_THREADS(EXPANDED) ((EXPANDED) ? GC_OR_WORKERS + 32u : GC_PACKED_WORKERS + 32u)
-#define GC_KEYS 1024u /* survivors of a tile that are selected among in shared memory */
-#define GC_AND_THREADS 256u
-#define GC_CHUNK 2048u /* blocks of a list whose bounds one block of threads spreads over tiles */
-#define GC_FINAL_THREADS 256u
-#define GC_K_MOST 10000u
-#define GC_RANKED 512u /* candidates at most whose order gc_final finds by counting */
-#define GC_K_SETTLED 2048u /* hits of a query at most that gc_and_guided itself writes */
-#define GC_TURNS 6u /* of a long AND's driver blocks, each of as many as those before it together */
-#define GC_TURNS_LEAST 32u /* groups of blocks of a driver that is taken in turns */
-#define GC_OPENED 1024u /* blocks of a driver at least, where the turns of few ANDs wait for the first one */
-#define GC_RAISED_BLOCKS 256u /* blocks of an AND's driver that is long enough for a floor to spare some of them */
-#define GC_SIFTED (2 * 32 * GC_SIDE) /* documents that a warp has waiting for an AND's look-ups */
-#define GC_PAD 1024u /* bytes of zeros behind each section: what a damaged block may read there */
-#define GC_BUCKETS 256u /* of tile bounds */
-#define GC_PEAK_BITS 4u
-#define GC_PEAK_MOST ((1u << GC_PEAK_BITS) - 1)
-#define GC_PEAKS 64u /* eighths of a peak that a posting has at most, with memory for that; half as many at least */
-#define GC_PEAK_LINE 64u /* peaks; a list begins with a line */
-#define GC_PEAK_BYTES (GC_PEAK_LINE * GC_PEAK_BITS / 8) /* of a line */
-#define GC_MARKS 8u /* bits of marks a posting at least */
-#define GC_CELLS 96u /* bits of a group of marks */
-#define GC_GUIDED_THREADS 256u /* of gc_and_guided and the kernels of MaxScore */
-#define GC_SIDE 2u /* documents that a lane follows side by side */
-#define GC_QUEUE (GPUIR__BLOCK + 32 * GC_SIDE) /* documents that a warp has waiting */
-#define GC_FIRST 16u /* blocks of the shortest list in a sample */
-#define GC_FIRST_ALONE 4u /* the same where floors are not raised */
-#define GC_LAYERS 3u /* lists that add blocks to a sample, half as many each further one */
-#define GC_LAYERS_ALONE 1u /* the same there, where a launch waits for each: three take 7 us more, alone */
-#define GC_SAMPLED_LISTS 8u /* lists of a sample at most: further ones make up for blocks that short ones lack */
-#define GC_SAMPLED ((GC_FIRST + GC_FIRST / 2 + GC_FIRST / 4) * GPUIR__BLOCK) /* documents of a sample at most */
-#define GC_SCORED 1024u /* of which are scored at most */
-#define GC_SCORED_LEAST 64u
-#define GC_DOUBT 9.0f /* see gc_maxs */
 #define GC_ROUNDS 4u /* of driver blocks of MaxScore: see gc_max_plan */
-#define GC_OPENING 8u /* one in so many groups of blocks of a long driver is taken before the rest */
-#define GC_OPENED_LEAST 128u /* blocks of such a driver at least */
-#define GC_SMALL 16u /* queries of a small launch at most: what counts are the gaps between its kernels */
-/* Queries at most of a launch that takes all blocks of a job at once: floors that are raised meanwhile come too late,
- * and what counts is the wait for the last block; with many hits to find they pay sooner. Measured on an H100, 25.2
- * million documents, two calls of n ORs in flight, in us a call, without raising and with it: k = 10, n = 4: 71 and 84,
- * n = 8: 97 and 107, n = 12: 122 and 119, n = 16: 145 and 138; k = 1,000, n = 2: 116 and 130, n = 4: 167 and 161,
- * n = 16: 374 and 278; one call of 16, of which one is costly: 476 and 201 (tools/results/bench_cuda-small.txt). */
-#define GC_UNRAISED(k) ((k) < 100 ? 8u : 3u)
-#define GC_BRIEF 2u /* queries at most whose plan is a kernel's parameter: see gc_letter */
-#define GC_LETTER 3072u /* bytes of a plan that a kernel takes as a parameter */
-#define GC_RAISE_LEAST 32u /* candidates by which a floor is raised at least */
-#define GC_RAISE_READ 512u /* the last ones, that are looked at then */
-#define GC_RAISE_MOST 1024u /* the same at most, times k */
-#define GC_GROUP 8 /* driver blocks that a warp takes at once: few, or the last ones to end keep all waiting */
-#define GC_GUIDED_BLOCKS 4 /* blocks of threads a multiprocessor at least, of gc_and_guided and gc_max_plan; 5 spill */
-#define GC_MAX_BLOCKS 6 /* the same of gc_max */
-#define GC_ALONE_BLOCKS 3 /* the same of gc_alone */
-/* What it costs to follow a block's postings through the other lists, in blocks added to tiles. */
-#define GC_PROBE_COST 1u
-#define GC_PROBE_ALONE 8u /* the same where floors are not raised, which waits for the last block, or by decoding */
-#define GC_TILE_COST 8u /* of a tile, in blocks added to it */
 
 /* Kinds of lists: one posting, in the term itself; one block, without a directory; blocks with a directory. */
 enum { GC_INLINE, GC_SHORT, GC_LONG };

@@ -3,6 +3,7 @@
  * [cuda-02-primitives]  what many kernels need of a warp or of a block of threads
  *
  * Start at  gc_scan, gc_claim (warps); gc_block_scan, gc_select, gc_sort (blocks of threads); gc_owner (a thread).
+ * Tests     tests/gpu/test_cuda.c
  * ======================*/
 
 /* ---- a warp ---- */

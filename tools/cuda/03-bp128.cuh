@@ -8,6 +8,7 @@
  * decodes one value: gc_value.
  *
  * Start at  gc_decode_docs, gc_decode_freqs, gc_freq, gc_contribution.
+ * Tests     tests/gpu/test_cuda.c
  * ======================*/
 
 /* Returns what gpuir__packed_value does, of a value that begins less than 2^32 bits behind p: 2 words and a funnel

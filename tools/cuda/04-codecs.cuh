@@ -7,6 +7,7 @@
  * shared memory. The engine decodes other codecs only to recode them; the laboratory decodes all of them. The comments
  * predict warp instructions for a block of 128 and say what was counted, in the laboratory's kernels.
  *
+ * Uses      [cuda-03-bp128].
  * Start at  gc_decode (a block), gc_recode (a batch of lists).
  * Tests     tests/gpu/test_lab.c, and test_cuda.c on indexes in other codecs
  * ======================*/

@@ -2,8 +2,16 @@
 /* ========================
  * [cuda-05-expand]  the long lists' guides and expanded form, under the stored k1 and b
  *
+ * Uses      [cuda-03-bp128].
  * Start at  gc_expand, gc_expanded_docs.
+ * Tests     tests/gpu/test_cuda.c
  * ======================*/
+
+#define GC_PEAK_BITS 4u
+#define GC_PEAK_MOST ((1u << GC_PEAK_BITS) - 1)
+#define GC_PEAK_LINE 64u /* peaks; a list begins with a line */
+#define GC_PEAK_BYTES (GC_PEAK_LINE * GC_PEAK_BITS / 8) /* of a line */
+#define GC_CELLS 96u /* bits of a group of marks */
 
 /* Raises a peak of a row to x. */
 static __device__ void gc_raise_peak(uint32_t *row, uint32_t peak, uint32_t x) {

@@ -13,12 +13,13 @@
  * numbered i modulo 4. They are dealt out such that these stand in different banks of shared memory, as far as the
  * slice allows: round r of a slice takes the r-th posting of each bank.
  *
+ * Uses      [cuda-05-expand].
  * Start at  gc_cut_lists.
+ * Tests     tests/gpu/test_cuda.c
  * ======================*/
 
 #define GC_STRIP 768u /* bytes */
 #define GC_CUT_MOST 16384u /* documents of a tile: their places are below 2^16 */
-#define GC_CUT_LEAST 64u /* postings a tile at least, of a list that is cut */
 #define GC_CUT_THREADS 128u
 
 /* Places of the postings of one slice. */

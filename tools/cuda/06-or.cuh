@@ -6,8 +6,18 @@
  * contribute there; gc_order sorts a job's tiles by descending sum of bounds; gc_or scores tile after tile, until the
  * next one's bound is below the threshold.
  *
+ * Uses      [cuda-03-bp128], [cuda-05-expand].
  * Start at  gc_tiles, gc_order, gc_or.
+ * Tests     tests/gpu/test_cuda.c
  * ======================*/
+
+#define GC_OR_WORKERS 256u /* threads that score expanded lists; one warp more looks ahead */
+#define GC_PACKED_WORKERS 384u /* threads that score lists in place: more of them, as each waits longer */
+#define GC_OR_THREADS(EXPANDED) ((EXPANDED) ? GC_OR_WORKERS + 32u : GC_PACKED_WORKERS + 32u)
+#define GC_AHEAD 3u /* blocks that a warp has on their way at once */
+#define GC_KEYS 1024u /* survivors of a tile that are selected among in shared memory */
+#define GC_CHUNK 2048u /* blocks of a list whose bounds one block of threads spreads over tiles */
+#define GC_BUCKETS 256u /* of tile bounds */
 
 /* ---- which blocks of a list reach into a tile, and what they can contribute there ----
  * first[t] is twice the first block whose last docID is not below tile t, plus 1 if that block starts in an
@@ -299,6 +309,9 @@ typedef struct gc_notes {
   uint32_t *spots, *count; /* the noted documents, of the tile; how many they are */
 } gc_notes;
 #define GC_SPARE 32u /* sums of a lane's own, for what lies outside the tile */
+
+/* Returns the bytes of shared memory that a tile of so many documents takes. */
+static size_t gc_tile_bytes(uint64_t tile) { return (size_t)(tile + GC_SPARE) * 4; }
 
 static __device__ __forceinline__ void gc_note(const gc_notes &n, uint32_t local) {
   uint32_t at = atomicAdd(n.count, 1);

@@ -3,10 +3,12 @@
  * [cuda-06b-sums]  OR without pruning: all slices of a tile are added up
  *
  * A query's lists are cut lists, whose slices are added strip by strip, and thin ones, whose few postings in a tile are
- * looked up. gc_places finds where a thin list's postings within each tile are. gc_sum takes the tiles one after
+ * looked up. gc_places finds where a thin list's postings within each tile are. gc_sum_tiles takes the tiles one after
  * another, and for each of them all queries, so that what the queries share comes from the L2 cache.
  *
- * Start at  gc_places, gc_sum.
+ * Uses      [cuda-03-bp128], [cuda-05-expand] to [cuda-06-or].
+ * Start at  gc_places, gc_sum_tiles.
+ * Tests     tests/gpu/test_cuda.c
  * ======================*/
 
 #define GC_SUM_WORKERS 6u /* warps that add strips; one more adds thin lists, and one looks ahead */
@@ -14,7 +16,6 @@
 #define GC_SUM_SLOTS 4u /* strips that a warp has on their way at once */
 #define GC_SUM_THREADS (32u * (GC_SUM_WORKERS + 2u))
 #define GC_SUM_ROUND (GC_SUM_WORKERS * GC_SUM_SLOTS) /* strips of a round of all workers */
-#define GC_SUM_TERMS 32u /* terms of a query at most */
 #define GC_SUM_GRAB 4u /* tiles of queries that are taken at once */
 #define GC_SUM_PARTS 8u /* blocks of threads that share a list in gc_places */
 

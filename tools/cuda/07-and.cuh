@@ -7,8 +7,37 @@
  * gc_and_guided and gc_max, where there are: documents are followed by marks and peaks, and a list's block is decoded
  * only if it is not expanded.
  *
- * Start at  gc_and_decoding; gc_and_guided; gc_max_plan, gc_max.
+ * Uses      [cuda-03-bp128], [cuda-05-expand].
+ * Start at  gc_and_decoding; gc_and_all, which the kernel of [cuda-08-topk] calls; gc_max_plan, gc_max.
+ * Tests     tests/gpu/test_cuda.c
  * ======================*/
+
+#define GC_AND_THREADS 256u
+#define GC_GUIDED_THREADS 256u /* of gc_and_guided and the kernels of MaxScore */
+#define GC_FINAL_THREADS 256u
+#define GC_GUIDED_BLOCKS 4 /* blocks of threads a multiprocessor at least, of gc_and_guided and gc_max_plan; 5 spill */
+#define GC_MAX_BLOCKS 6 /* the same of gc_max */
+#define GC_SIDE 2u /* documents that a lane follows side by side */
+#define GC_QUEUE (GPUIR__BLOCK + 32 * GC_SIDE) /* documents that a warp has waiting */
+#define GC_SIFTED (2 * 32 * GC_SIDE) /* documents that a warp has waiting for an AND's look-ups */
+#define GC_RAISED_BLOCKS 256u /* blocks of an AND's driver that is long enough for a floor to spare some of them */
+#define GC_RAISE_LEAST 32u /* candidates by which a floor is raised at least */
+#define GC_RAISE_READ 512u /* the last ones, that are looked at then */
+#define GC_RAISE_MOST 1024u /* the same at most, times k */
+#define GC_FIRST 16u /* blocks of the shortest list in a sample */
+#define GC_FIRST_ALONE 4u /* the same where floors are not raised */
+#define GC_LAYERS 3u /* lists that add blocks to a sample, half as many each further one */
+#define GC_LAYERS_ALONE 1u /* the same there, where a launch waits for each: three take 7 us more, alone */
+#define GC_SAMPLED_LISTS 8u /* lists of a sample at most: further ones make up for blocks that short ones lack */
+#define GC_SAMPLED ((GC_FIRST + GC_FIRST / 2 + GC_FIRST / 4) * GPUIR__BLOCK) /* documents of a sample at most */
+#define GC_SCORED 1024u /* of which are scored at most */
+#define GC_SCORED_LEAST 64u
+#define GC_OPENING 8u /* one in so many groups of blocks of a long driver is taken before the rest */
+#define GC_OPENED_LEAST 128u /* blocks of such a driver at least */
+/* What it costs to follow a block's postings through the other lists, in blocks added to tiles. */
+#define GC_PROBE_COST 1u
+#define GC_PROBE_ALONE 8u /* the same where floors are not raised, which waits for the last block, or by decoding */
+#define GC_TILE_COST 8u /* of a tile, in blocks added to it */
 
 /* ---- candidates ---- */
 

@@ -13,7 +13,9 @@
  * No walk goes behind the bytes of its block, which end where the next block's begin, whatever the file says: so all
  * walks of a list together read its bytes at most once for each posting of a block.
  *
+ * Uses      [cuda-03-bp128], [cuda-07-and].
  * Start at  gc_phrase_all; gc_phrase_tfs (a phrase in 32 documents), gc_phrase_tf (in one of them by the warp).
+ * Tests     tests/gpu/test_cuda.c
  * ======================*/
 
 #define GC_PHRASE_THREADS 128u

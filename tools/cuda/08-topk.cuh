@@ -2,8 +2,13 @@
 /* ========================
  * [cuda-08-topk]  the hits of a query out of its candidates
  *
+ * Uses      [cuda-07-and].
  * Start at  gc_final.
+ * Tests     tests/gpu/test_cuda.c
  * ======================*/
+
+#define GC_RANKED 512u /* candidates at most whose order gc_final finds by counting */
+#define GC_K_SETTLED 2048u /* hits of a query at most that gc_and_guided itself writes */
 
 /* Returns the job whose candidates are a query's hits, of the two of AND+OR: AND's if it found k, otherwise OR's, and
  * then *other is AND's. GC_NONE: the query is done. */

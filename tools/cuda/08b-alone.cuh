@@ -8,8 +8,13 @@
  * all take those blocks of the driving lists whose bounds reach the floor. The block of threads that ends last writes
  * the hits and rings a bell in the host's memory.
  *
+ * Uses      [cuda-03-bp128], [cuda-07-and], [cuda-08-topk].
  * Start at  gc_alone; gc_receive (the plans of other small launches).
+ * Tests     tests/gpu/test_cuda.c
  * ======================*/
+
+#define GC_LETTER 3072u /* bytes of a plan that a kernel takes as a parameter */
+#define GC_ALONE_BLOCKS 3 /* the same of gc_alone */
 
 /* The plan of a small launch, as a kernel's parameter: it needs no transfer. */
 typedef struct gc_letter {

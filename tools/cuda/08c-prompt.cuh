@@ -8,7 +8,9 @@
  * them; and each line that the host gets says itself that it has come. So no memory of the device is written, and the
  * loads in turn are: the driver's documents; marks; documents and contributions, as one.
  *
+ * Uses      [cuda-03-bp128], [cuda-05-expand], [cuda-07-and], [cuda-08b-alone].
  * Start at  gc_prompt.
+ * Tests     tests/gpu/test_cuda.c
  * ======================*/
 
 #define GC_PROMPT_WARPS 16u /* that look documents up */
@@ -18,7 +20,6 @@
 #define GC_PROMPT_TERMS 8u
 #define GC_PROMPT_ROOM 2048u /* candidates; if there are more, gc_alone answers */
 #define GC_PROMPT_K 128u
-#define GC_LINES (1 + GC_PROMPT_K)
 #define GC_PAIRS (32 * GC_SIDE) /* documents of a warp */
 /* Documents of a block of threads at most. */
 #define GC_PROMPT_OWN \

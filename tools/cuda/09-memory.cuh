@@ -2,8 +2,12 @@
 /* ========================
  * [cuda-09-memory]  host: the backend's structure, device memory within the bound, sending bytes
  *
+ * Uses      [cuda-07b-phrases].
  * Start at  gpuir_cuda; gc_take, gc_upload, gc_describe; gc_pipe_put.
+ * Tests     tests/gpu/test_cuda.c
  * ======================*/
+
+#define GC_PAD 1024u /* bytes of zeros behind each section: what a damaged block may read there */
 
 /* Where a long list's guides are; see gc_term. */
 typedef struct gc_aid {
@@ -27,8 +31,6 @@ typedef struct gc_known {
 
 typedef struct gc_cache gc_cache;
 typedef struct gt_team gt_team;
-
-#define GC_BATCH 1024u /* queries a launch at most, unless the program says otherwise */
 
 /* The launch shapes of the kernels that fill the device: blocks of threads. */
 typedef struct gc_grids {
@@ -78,23 +80,9 @@ static int gc_fail(gpuir_error *err, cudaError_t e, const char *what) {
 /* Tests count CUDA calls, and let one of them fail without being made. */
 #ifdef GPUIR_CUDA_SEAM
 long gpuir_cuda_seam_calls, gpuir_cuda_seam_fail;
-long gpuir_cuda_seam_prompts; /* launches of gc_prompt */
-int gpuir_cuda_seam_looks; /* launches are looked at when they have ended: */
-uint64_t gpuir_cuda_seam_left; /* candidates that they have left in their buffers */
 int gpuir_cuda_seam_error;
-int gpuir_cuda_seam_uncut; /* no list is cut into slices */
-int gpuir_cuda_seam_unweighed; /* no list is weighed by a snapshot */
-float gpuir_cuda_seam_doubt[2] = {GC_DOUBT, GC_DOUBT};
-#define GC_UNCUT gpuir_cuda_seam_uncut
-#define GC_UNWEIGHED gpuir_cuda_seam_unweighed
-#define GC_DOUBT_NOW(i) gpuir_cuda_seam_doubt[i]
-#define GC_COUNT_PROMPT() ((void)++gpuir_cuda_seam_prompts)
 #define GC_CALL(call) (++gpuir_cuda_seam_calls == gpuir_cuda_seam_fail ? (cudaError_t)gpuir_cuda_seam_error : (call))
 #else
-#define GC_UNCUT 0
-#define GC_UNWEIGHED 0
-#define GC_DOUBT_NOW(i) GC_DOUBT
-#define GC_COUNT_PROMPT() ((void)0)
 #define GC_CALL(call) (call)
 #endif
 

@@ -5,7 +5,9 @@
  * Lists in other codecs are sent as they are to an area of the device, as many at once as it holds, and written from
  * there as bp128 by gc_recode. The exceptions of a pfd-list, which only its beginning leads to, are decoded by the CPU.
  *
+ * Uses      [cuda-04-codecs], [cuda-09-memory].
  * Start at  gc_recode_all (an index), gc_recoder_add, _measure, _write (some lists).
+ * Tests     tests/gpu/test_cuda.c
  * ======================*/
 
 #define GC_AREA (64u << 20) /* bytes, or one list */

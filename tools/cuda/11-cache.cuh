@@ -15,7 +15,9 @@
  * that fills or reads it is in that stream. A list in another codec is sent to units that it leaves again when it has
  * been recoded; only the first time its size has to be waited for.
  *
+ * Uses      [cuda-04-codecs], [cuda-09-memory], [cuda-10-recoder].
  * Start at  gc_cache_open, gc_cache_hold_all, gc_cache_await, gc_cache_release.
+ * Tests     tests/gpu/test_cuda.c
  * ======================*/
 
 #define GC_UNIT 32u /* bytes of streams a unit at least, and their granularity */

@@ -2,8 +2,16 @@
 /* ========================
  * [cuda-12-open]  host: the index on the device
  *
+ * Uses      [cuda-05-expand] to [cuda-11-cache].
  * Start at  gc_open: gc_open_whole, or gc_open_cached where the index does not fit.
+ * Tests     tests/gpu/test_cuda.c
  * ======================*/
+
+#define GC_TILE_MOST 24576u /* documents a tile at most: two blocks of threads share 227 KB */
+#define GC_MARKS 8u /* bits of marks a posting at least */
+#define GC_PEAKS 64u /* eighths of a peak that a posting has at most, with memory for that; half as many at least */
+#define GC_TURNS 6u /* of a long AND's driver blocks, each of as many as those before it together */
+#define GC_K_MOST 10000u
 
 /* ---- the sections ---- */
 
@@ -289,9 +297,6 @@ static int gc_look(int device, cudaDeviceProp *p, gpuir_cuda_info *info, gpuir_e
 
 typedef void (*gc_or_kernel)(gc_view, gc_batch);
 
-/* Returns the bytes of shared memory that a tile of so many documents takes. */
-static size_t gc_tile_bytes(uint64_t tile) { return (size_t)(tile + GC_SPARE) * 4; }
-
 /* Chooses the size of tiles, such that two blocks of threads share a multiprocessor. */
 static int gc_shape_or(gpuir_cuda *c, int expanded, gpuir_error *err) {
   const gc_or_kernel kernel = expanded ? gc_or<true> : gc_or<false>;
@@ -412,6 +417,8 @@ static uint64_t gc_left(const gpuir_cuda *c) {
 
 /* ---- slices ---- */
 
+#define GC_CUT_LEAST 64u /* postings a tile at least, of a list that is cut */
+
 /* Chooses the tiles of slices and the lists to be cut: those with GC_CUT_LEAST postings a tile. Returns how many. */
 static uint32_t gc_choose_cut(gpuir_cuda *c, uint32_t *cut) {
   gc_slices *to = &c->slices;
@@ -486,6 +493,13 @@ static int gc_cut_chosen(gpuir_cuda *c, const uint32_t *chosen, uint32_t ncut, u
   c->slices.starts = (const uint32_t *)starts;
   return gc_fill_slices(c, (const uint32_t *)cut, ncut, (uint8_t *)strips, err);
 }
+
+#ifdef GPUIR_CUDA_SEAM
+int gpuir_cuda_seam_uncut; /* 1: no list is cut into slices */
+#define GC_UNCUT gpuir_cuda_seam_uncut
+#else
+#define GC_UNCUT 0
+#endif
 
 /* Cuts long lists into slices, if all of them are expanded and what the bound leaves holds the slices too. */
 static int gc_cut_all(gpuir_cuda *c, gpuir_error *err) {

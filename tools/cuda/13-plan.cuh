@@ -7,8 +7,22 @@
  * each into a draft of its own, and launches take sheets in order. On 25.2 million documents (8 planners of an Intel
  * Xeon beside an H200) planning a query of 3.6 terms keeps the caller's thread 0.06 to 0.09 us, alone 0.4 to 0.5.
  *
+ * Uses      [cuda-05-expand], [cuda-06-or] to [cuda-07b-phrases], [cuda-08b-alone] to [cuda-09-memory],
+ *           [cuda-11-cache], [cuda-12-open].
  * Start at  gc_plan_query (a query), gc_plan_some (a draft), gc_fill_by_crew, gc_stage_plan (all of a launch).
+ * Tests     tests/gpu/test_cuda.c
  * ======================*/
+
+#define GC_SMALL 16u /* queries of a small launch at most: what counts are the gaps between its kernels */
+/* Queries at most of a launch that takes all blocks of a job at once: floors that are raised meanwhile come too late,
+ * and what counts is the wait for the last block; with many hits to find they pay sooner. Measured on an H100, 25.2
+ * million documents, two calls of n ORs in flight, in us a call, without raising and with it: k = 10, n = 4: 71 and 84,
+ * n = 8: 97 and 107, n = 12: 122 and 119, n = 16: 145 and 138; k = 1,000, n = 2: 116 and 130, n = 4: 167 and 161,
+ * n = 16: 374 and 278; one call of 16, of which one is costly: 476 and 201 (tools/results/bench_cuda-small.txt). */
+#define GC_UNRAISED(k) ((k) < 100 ? 8u : 3u)
+#define GC_GROUP 8 /* driver blocks that a warp takes at once: few, or the last ones to end keep all waiting */
+#define GC_TURNS_LEAST 32u /* groups of blocks of a driver that is taken in turns */
+#define GC_OPENED 1024u /* blocks of a driver at least, where the turns of few ANDs wait for the first one */
 
 /* The arrays of a plan, on the host; gc_batch has the same on the device. */
 typedef struct gc_draft {
@@ -275,6 +289,8 @@ static void gc_plan_and(gc_planner *x, gc_plan *p, const gc_job *job) {
   p->nand_blocks += driver->nblocks;
   d->jobs[p->njobs++] = *job;
 }
+
+#define GC_SUM_TERMS 32u /* terms of a query at most */
 
 /* Appends an OR job to those that gc_sum_tiles answers, if it is one of them. One alone takes 197 us there at the
  * median, by gc_or 148: tile after tile for all queries keeps the device busy only with many of them. */
@@ -702,11 +718,9 @@ static void gc_settle(const gc_planner *x, gc_run *r) {
 /* ---- several threads: sheets of a batch's queries are planned ahead, and taken by launches in order ---- */
 
 #define GC_CREW 8u /* threads at most, the caller's among them */
-#define GC_SHEET 64u /* queries of a sheet at most, */
-#define GC_SHEET_LEAST 16u /* and at least, */
-#define GC_SHEETS 96u /* of which so many are planned ahead at most */
-#define GC_FIRST_SHEETS 4u /* a batch's first launch has no more than these, for which the device waits: */
-#define GC_FIRST_QUERIES (GC_FIRST_SHEETS * GC_SHEET) /* so many queries */
+#define GC_SHEET 64u /* queries of a sheet at most */
+#define GC_SHEETS 96u /* so many sheets are planned ahead at most */
+#define GC_FIRST_SHEETS 4u /* a batch's first launch has no more than these, for which the device waits */
 #define GC_ROUSED_NS 1500000u /* so long planners look for the next batch's sheets before they sleep */
 
 /* A searcher's threads that plan. They sleep while there is nothing to plan, but for a moment at the end of a batch:
@@ -1085,6 +1099,14 @@ static void gc_stage_phrases(gc_track *x, const gc_plan *p, size_t *at) {
   b->n = (uint32_t)p->nsought;
   b->lists = p->lists;
 }
+
+#define GC_DOUBT 9.0f /* see gc_maxs */
+#ifdef GPUIR_CUDA_SEAM
+float gpuir_cuda_seam_doubt[2] = {GC_DOUBT, GC_DOUBT};
+#define GC_DOUBT_NOW(i) gpuir_cuda_seam_doubt[i]
+#else
+#define GC_DOUBT_NOW(i) GC_DOUBT
+#endif
 
 /* Stages the plan and the states that jobs begin with, and makes x->batch describe it. Returns the bytes to be
  * sent. */

@@ -8,9 +8,13 @@
  * whole device: the kernels around it go ahead of another launch's, so that of three launches one is prepared when it
  * ends. Batches are served in the order in which they began. Only gc_finish waits.
  *
+ * Uses      [cuda-06-or] to [cuda-09-memory], [cuda-11-cache] to [cuda-13-plan].
  * Start at  gc_begin, gc_poll, gc_finish; gc_fly (fills free tracks), gc_land (hands out hits); gc_attach.
+ * Tests     tests/gpu/test_cuda.c
  * ======================*/
 
+#define GC_BRIEF 2u /* queries at most whose plan is a kernel's parameter: see gc_letter */
+#define GC_BATCH 1024u /* queries a launch at most, unless the program says otherwise */
 #define GC_TRACKS 3u /* launches of a searcher in flight at most; */
 #define GC_TRACKS_FEW 2u /* of a team's member, as what it takes later is levelled better, and of one beside a cache */
 
@@ -227,6 +231,13 @@ static void gc_start_prompt(const gc_track *x) {
   (void)cudaLaunchKernelEx(&how, job->expanded ? gc_prompt<false> : gc_prompt<true>, x->cuda->view, request);
 }
 
+#ifdef GPUIR_CUDA_SEAM
+long gpuir_cuda_seam_prompts; /* launches of gc_prompt */
+#define GC_COUNT_PROMPT() ((void)++gpuir_cuda_seam_prompts)
+#else
+#define GC_COUNT_PROMPT() ((void)0)
+#endif
+
 static int gc_launch_prompt(gc_track *x, gpuir_error *err) {
   x->rings = 1;
   x->alone = x->chained = 0;
@@ -332,6 +343,8 @@ static int gc_track_take(gc_track *x, size_t n, void **p, gpuir_error *err) {
   return status;
 }
 
+#define GC_LINES (1 + GC_PROMPT_K)
+
 /* Gives a track its stream and memory, for launches of at most these sizes. What fails is freed by gc_track_close. */
 GPUIR__COLD static int gc_track_open(gc_track *x, const gc_sizes *most, gpuir_error *err) {
   gc_batch *b = &x->batch;
@@ -393,6 +406,9 @@ static int gc_add_track(gc_context *x) {
 /* ---- landing a launch ---- */
 
 #ifdef GPUIR_CUDA_SEAM
+int gpuir_cuda_seam_looks; /* 1: launches are looked at when they have ended */
+uint64_t gpuir_cuda_seam_left; /* candidates that they have left in their buffers */
+
 /* Counts the candidates that a launch has left in its buffer, if a test wants to know. */
 static void gc_look_for_left(const gc_track *x) {
   const size_t n = x->most.ncand;
@@ -428,6 +444,8 @@ static void gc_end(gc_track *x, int status, const gpuir_error *err) {
 }
 
 /* ---- taking off ---- */
+
+#define GC_FIRST_QUERIES (GC_FIRST_SHEETS * GC_SHEET) /* of a batch's first launch, for which the device waits */
 
 /* Returns how many of such queries fill the device, of ANDs fewer than of others, by a look at some of them. */
 static size_t gc_piece_most(const gpuir_query *const *queries, size_t n) {
@@ -702,6 +720,8 @@ static void gc_land(gc_track *x, int wait) {
   gc_end(x, status, &error);
   (void)gc_spent(&x->cuda->info.deliver_ns, start);
 }
+
+#define GC_SHEET_LEAST 16u /* queries of a sheet at least */
 
 /* Lets several threads plan a batch of which they will have to plan much at once. */
 static void gc_hire(gc_context *x, gc_run *r) {

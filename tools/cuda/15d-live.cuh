@@ -1,6 +1,6 @@
 
 /* ========================
- * [cuda-15b-live]  host: snapshots of several segments, or with deletions, on one device
+ * [cuda-15d-live]  host: snapshots of several segments, or with deletions, on one device
  *
  * What lies on the device of a segment does not depend on a snapshot: it is made once, and a later snapshot that has
  * the same segment takes it over, so that only new segments are uploaded. A snapshot is answered as the parts of a team
@@ -10,6 +10,7 @@
  * segment's seeds are never looked at. Deleted documents are a bitmap of the snapshot's; where a segment has one, its
  * lists are decoded in place, and a document's bit is looked at before it is scored.
  *
+ * Uses      [cuda-05-expand], [cuda-09-memory], [cuda-12-open], [cuda-14-launch], [cuda-15-partition].
  * Start at  gl_open.
  * Tests     tests/gpu/test_team.c (without a device), tests/gpu/test_cuda.c
  * ======================*/
@@ -94,6 +95,13 @@ static int gl_upload(const gpuir_index *ix, const gpuir__leaf *leaf, const gpuir
 
 #define GL_LOOKUPS ((uint64_t)4 << 20) /* of terms in other segments, at most; */
 #define GL_COUNTED ((uint64_t)64 << 20) /* postings that are decoded, to count those of deleted documents */
+
+#ifdef GPUIR_CUDA_SEAM
+int gpuir_cuda_seam_unweighed; /* 1: no list is weighed by a snapshot */
+#define GC_UNWEIGHED gpuir_cuda_seam_unweighed
+#else
+#define GC_UNWEIGHED 0
+#endif
 
 /* Returns whether weighing all long lists of a segment by the snapshot is worth its time; otherwise their postings'
  * contributions are computed for each query. */
