@@ -23,11 +23,11 @@ setup() {
 # Builds i.gpuir of the files in d.
 build() { gpuir index -q --analyzer text --positions -o i.gpuir "$@" d; }
 
-names() { gpuir query --tsv "$@" | cut -f 4 | sort | xargs -r -n 1 basename | paste -sd ' '; }
+names() { gpuir query --tsv "$@" | cut -f 4 | xargs -r -n 1 basename | sort | paste -sd ' '; }
 
 @test "terms and exports leave out what the analyzer makes beside words" {
   echo "O'Reilly café" >d/a
-  build
+  build --no-names
   [ "$(gpuir terms --tsv i.gpuir | cut -f 1 | paste -sd ' ')" = "cafe o oreilly reilly" ]
   [ "$(gpuir terms --all --tsv i.gpuir | wc -l)" -eq 6 ]
   [ "$(gpuir terms --prefix $'\xff' --tsv i.gpuir | wc -l)" -eq 2 ]
@@ -64,4 +64,52 @@ names() { gpuir query --tsv "$@" | cut -f 4 | sort | xargs -r -n 1 basename | pa
   run ! grep -q $'\xff' said
   gpuir query -m or i.gpuir "$(echo w{1..61} kept-pair lost-Pair e-mail)" >said 2>&1
   run ! grep -q $'\xff' said
+}
+
+@test "words of the path below the operand are searched behind the text, not over the gap, and never of records" {
+  mkdir -p d/sub_dir/deep
+  echo "plain words" >d/sub_dir/deep/invoice_2024.txt
+  echo "an invoice" >d/other.txt
+  build
+  [ "$(names i.gpuir invoice)" = "invoice_2024.txt other.txt" ]
+  [ "$(names i.gpuir sub_dir)" = invoice_2024.txt ]
+  [ "$(names i.gpuir '"deep invoice"')" = invoice_2024.txt ]
+  run -1 gpuir query i.gpuir '"words sub"'
+  run -1 gpuir query i.gpuir d # the operand is not below itself
+  [ "$(gpuir query --passages i.gpuir plain | head -n 1)" = d/sub_dir/deep/invoice_2024.txt:1-1 ]
+  gpuir query --passages i.gpuir deep | grep -q '^d/sub_dir/deep/invoice_2024.txt (found by its name)$'
+  gpuir query --passages --json i.gpuir deep | grep -q '"missing":"found by its name"'
+  build --no-names
+  [ "$(names i.gpuir invoice)" = other.txt ]
+  gpuir index -q -o u.gpuir d
+  [ "$(names u.gpuir invoice)" = other.txt ]
+  gpuir index -q --analyzer text --lines d -o r.gpuir
+  run -1 gpuir query r.gpuir deep
+  gpuir index -q --analyzer text --chunk-lines 1 d/other.txt -o one.gpuir
+  [ "$(names one.gpuir other)" = other.txt:1-1 ]
+}
+
+@test "update, watch's and add's files have their names, also where paths change; not where none are wanted" {
+  echo "plain words" >d/first.txt
+  gpuir index -q --live --analyzer text -o L d
+  [ "$(names L first)" = first.txt ]
+  mv d/first.txt d/second.txt
+  gpuir update -q -o L d
+  run -1 gpuir query L first
+  [ "$(names L second)" = second.txt ]
+  echo more >third.txt
+  gpuir add -q -o L third.txt
+  [ "$(names L third)" = third.txt ]
+  gpuir add -q --no-names -o L --replace third.txt
+  run -1 gpuir query L third
+  gpuir add -q --name fourth -o L third.txt
+  run -1 gpuir query L third
+  gpuir merge -q --all L
+  [ "$(names L second)" = second.txt ]
+  gpuir index -q --live --analyzer text --no-names -o M d
+  echo more >d/third.txt
+  gpuir update -q -o M d
+  gpuir add -q -o M third.txt
+  run -1 gpuir query M third
+  run -1 gpuir query M second
 }

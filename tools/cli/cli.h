@@ -307,6 +307,7 @@ typedef struct cli_input {
   decode_format format;
   uint64_t chunk_lines;
   int hidden, follow, no_ignore, skip_errors;
+  int no_names; /* paths of files are not to be searched */
   int verbose; /* each file that is left out or cannot be read is named, not the first few alone */
   /* Takes a document; not 0 ends the reading with that value. */
   int (*add)(void *user, const gpuir_doc_desc *doc, const char *text, size_t len);
@@ -327,6 +328,8 @@ typedef struct cli_input {
   uint64_t odev[4], oino[4]; /* what is left out: the index, its temporary file, standard output and error */
   int onum;
   char *cwd, *home;
+  int paths; /* those of files are searched, behind their texts */
+  const char *operand; /* that is being read */
   int code; /* that ended the walk */
   record_reader *records; /* NULL: none was read */
 } cli_input;
@@ -343,13 +346,14 @@ enum {
   CLI_IN_NO_IGNORE,
   CLI_IN_SKIP,
   CLI_IN_FILTER,
-  CLI_IN_VERBOSE
+  CLI_IN_VERBOSE,
+  CLI_IN_NO_NAMES
 };
 #define CLI_INPUT_OPTIONS \
   {CLI_IN_CHUNK, "chunk-lines", 0, 1}, {CLI_IN_LINES, "lines", 0, 0}, {CLI_IN_TSV, "tsv", 0, 0}, \
       {CLI_IN_JSONL, "jsonl", 0, 0}, {CLI_IN_TREC, "trec", 0, 0}, {CLI_IN_HIDDEN, "hidden", 0, 0}, \
       {CLI_IN_FOLLOW, "follow", 0, 0}, {CLI_IN_NO_IGNORE, "no-ignore", 0, 0}, {CLI_IN_FILTER, "filter", 0, 1}, \
-      {CLI_IN_VERBOSE, "verbose", 'v', 0}, { \
+      {CLI_IN_VERBOSE, "verbose", 'v', 0}, {CLI_IN_NO_NAMES, "no-names", 0, 0}, { \
     CLI_IN_SKIP, "skip-errors", 0, 0 \
   }
 /* Takes the current option. Not 0 after a message, and for an id that is none of these. */
@@ -365,6 +369,9 @@ void cli_skip_entry(const cli_input *in, uint64_t *count, const char *path, cons
 int cli_input_members(const cli_args *args, int role, cli_input *in);
 /* Says which members of JSON were read, and that others were not kept. */
 void cli_input_tell_members(const cli_input *in);
+/* Says by which analyzer, given by its name or specification, terms are made: with `text` paths below the operands are
+ * searched, unless that is not wanted. */
+void cli_input_names(cli_input *in, const char *analyzer);
 /* Says of which index documents are made: paths of files below its folder are stored from there on. */
 void cli_input_home(cli_input *in, const char *index);
 /* Returns the path of a file as it stands in documents; to be freed. */
@@ -444,6 +451,7 @@ typedef struct cli_files {
   decode_format format;
   uint64_t chunk_lines;
   int hidden, follow, no_ignore;
+  int no_names; /* paths are not searched */
 } cli_files;
 
 /* Returns whether a file of an open folder is such a table, or, with `begun`, the beginning of one. */

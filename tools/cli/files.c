@@ -24,7 +24,7 @@
 typedef struct table_head {
   char magic[8];
   uint32_t format, input;
-  uint32_t hidden; /* 1: hidden files are read; 2: .gitignore is not */
+  uint32_t hidden; /* 1: hidden files are read; 2: .gitignore is not; 4: paths are not searched */
   uint32_t follow;
   uint64_t chunk_lines, content, rows;
 } table_head;
@@ -94,6 +94,7 @@ static const char *parse(cli_files *f, const char *bytes, size_t n) {
   f->format = (decode_format)head.input;
   f->hidden = (head.hidden & 1) != 0;
   f->no_ignore = (head.hidden & 2) != 0;
+  f->no_names = (head.hidden & 4) != 0;
   f->follow = head.follow != 0;
   f->chunk_lines = head.chunk_lines;
   f->content = head.content;
@@ -179,7 +180,7 @@ static void lay_out(cli_files *f, cli_buf *out) {
   memcpy(head.magic, magic, sizeof magic);
   head.format = TABLE_FORMAT;
   head.input = (uint32_t)f->format;
-  head.hidden = (f->hidden ? 1u : 0u) | (f->no_ignore ? 2u : 0u);
+  head.hidden = (f->hidden ? 1u : 0u) | (f->no_ignore ? 2u : 0u) | (f->no_names ? 4u : 0u);
   head.follow = f->follow != 0;
   head.chunk_lines = f->chunk_lines;
   head.content = f->content;

@@ -273,6 +273,7 @@ static int index_file(build *b, cli_build *common, const cli_args *a, int json) 
     return CLI_FAIL;
   }
   b->in.names_max = slots;
+  cli_input_names(&b->in, common->desc.analyzer.analyzer);
   b->in.add = on_document;
   b->in.user = b;
   common->desc.memory = common->memory - common->memory / 16;

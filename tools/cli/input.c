@@ -89,6 +89,7 @@ typedef struct file {
   const char *name;
   const cli_filter *filter; /* that makes a text of it; NULL: it is one */
   char *source;
+  char *below; /* the words of its path below the operand; NULL: they are not searched, as of records */
   int checked; /* its name was compared with others */
   text_reader r;
 } file;
@@ -112,6 +113,10 @@ static int on_document(void *user, const decode_document *doc) {
   d.source_bytes = doc->bytes;
   d.hash = doc->hash;
   d.form = doc->form;
+  if (f->below) {
+    d.also = f->below;
+    d.also_len = strlen(f->below);
+  }
   f->in->documents++;
   return f->in->add(f->in->user, &d, doc->text, doc->len);
 }
@@ -208,6 +213,10 @@ char *cli_input_path(cli_input *in, const char *path) {
   return out.p;
 }
 
+void cli_input_names(cli_input *in, const char *analyzer) {
+  in->paths = !in->no_names && !strncmp(analyzer, "text", 4) && (!analyzer[4] || analyzer[4] == ' ');
+}
+
 void cli_input_home(cli_input *in, const char *index) {
   free(in->home);
   in->home = source_home(index);
@@ -299,6 +308,19 @@ uint64_t cli_hash_file(int fd) {
   return hash;
 }
 
+/* Returns a path as words, to be freed: what lies below the operand, or the name of a file that was named. */
+static char *path_words(const cli_input *in, const char *path, int named) {
+  const char *slash = strrchr(path, '/');
+  size_t n = strlen(in->operand);
+  while (n && in->operand[n - 1] == '/') n--;
+  if (named) path = slash ? slash + 1 : path;
+  else if (n && !strncmp(path, in->operand, n) && path[n] == '/') path += n + 1;
+  char *words = cli_copy(path, strlen(path));
+  for (char *p = words; *p; p++)
+    if (*p == '/') *p = ' '; /* a connector would make one word of all folders */
+  return words;
+}
+
 /* Reads a file that is open; of one that is followed *st tells the state. One that was named must have documents,
  * unless it has no bytes at all: an empty file among others loses nothing. */
 static int read_open_file(cli_input *in, int fd, const char *name, const char *path, const struct stat *st, int named) {
@@ -309,6 +331,7 @@ static int read_open_file(cli_input *in, int fd, const char *name, const char *p
   f.in = in;
   f.name = name;
   f.source = path ? cli_input_source(in, path) : NULL;
+  f.below = path && in->paths && in->format <= DECODE_CHUNKS ? path_words(in, path, named) : NULL;
   f.filter = path ? cli_filters_find(in->filters, name, strlen(name), 0) : NULL;
   cli_reader_open(&f.r, fd, DECODE_MOST);
   r = in->follower && path ? read_followed(&f, st, named) : read_text(&f, named);
@@ -318,6 +341,7 @@ static int read_open_file(cli_input *in, int fd, const char *name, const char *p
   }
   reader_close(&f.r);
   free(f.source);
+  free(f.below);
   return r;
 }
 
@@ -399,6 +423,7 @@ int cli_input_format(const cli_args *a, int id, cli_input *in) {
   if (id == CLI_IN_NO_IGNORE) return in->no_ignore = 1, 0;
   if (id == CLI_IN_VERBOSE) return in->verbose = 1, 0;
   if (id == CLI_IN_SKIP) return in->skip_errors = 1, 0;
+  if (id == CLI_IN_NO_NAMES) return in->no_names = 1, 0;
   if (id == CLI_IN_FILTER) return cli_filters_add(a, in->filters);
   if (id < CLI_IN_CHUNK || id > CLI_IN_TREC) return 1;
   const decode_format format = formats[id - CLI_IN_CHUNK];
@@ -498,6 +523,7 @@ int cli_input_read(cli_input *in, const char *operand) {
   how.skipped = on_skipped;
   how.user = in;
   in->code = CLI_OK;
+  in->operand = operand;
   const int status = gpuir_walk(operand, &how, &err);
   if (status != GPUIR_E_NOT_FOUND) in->missing = 0;
   else if (!in->follower && !in->follow) cli_error("%s: %s", operand, strerror(in->missing));

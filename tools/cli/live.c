@@ -224,6 +224,16 @@ static int add_document(void *user, const gpuir_doc_desc *doc, const char *text,
   return cli_live_add(&a->live, &named, text, len);
 }
 
+/* Lets paths be searched as those of the index's other files are. */
+static int take_names(adding *a, const char *analyzer, int code) {
+  cli_files settings;
+  if (code || cli_files_read(&settings, a->live.path)) return CLI_FAIL;
+  a->in.no_names |= settings.no_names;
+  cli_files_free(&settings);
+  cli_input_names(&a->in, analyzer);
+  return CLI_OK;
+}
+
 /* Lets documents be made as those that the index has, and checks that files among the operands can be. */
 static int take_settings(adding *a, const cli_args *args) {
   gpuir_index *index;
@@ -238,6 +248,7 @@ static int take_settings(adding *a, const cli_args *args) {
   if (r) code = cli_fail(a->live.path, r, NULL);
   else if (files) code = cli_filters_agree(&a->filters, a->live.path, info.filters);
   if (!r && *info.reading) cli_buf_add(&a->in.reading, info.reading, strlen(info.reading) + 1);
+  if (!r && files && !a->name) code = take_names(a, info.analyzer, code);
   gpuir_close(index);
   return code;
 }

@@ -269,11 +269,14 @@ static int take_table(scan *s) {
   memset(&err, 0, sizeof err);
   const int r = gpuir_live_refresh(s->live->live, &index, &err);
   if (r) return cli_fail(s->live->path, r, &err);
-  if (gpuir_index_get_info(index, &info)) info.content = CLI_NO_CONTENT, info.filters = info.reading = "";
+  if (gpuir_index_get_info(index, &info))
+    info.content = CLI_NO_CONTENT, info.filters = info.reading = info.analyzer = "";
   code = cli_filters_agree(&s->u->filters, s->live->path, info.filters);
   if (!code && (s->files.content == CLI_NO_CONTENT || s->files.content != info.content))
     code = take_sources(s, index, info.docids);
   if (*info.reading) cli_buf_add(&s->in.reading, info.reading, strlen(info.reading) + 1);
+  s->in.no_names = s->files.no_names;
+  cli_input_names(&s->in, info.analyzer);
   gpuir_close(index);
   if (!code) code = cli_update_settings(s->u, &s->files);
   s->in.format = s->files.format;
@@ -571,6 +574,7 @@ int cli_live_found(cli_build *b, const cli_input *in, char **operands, int n) {
   f.settings.hidden = in->hidden;
   f.settings.follow = in->follow;
   f.settings.no_ignore = in->no_ignore;
+  f.settings.no_names = in->no_names;
   f.settings.content = CLI_NO_CONTENT;
   memset(&u, 0, sizeof u);
   u.live.path = b->output;

@@ -274,6 +274,7 @@ static const char *why_not(int error) {
   case ENODATA: return "its text is not in the index";
   case ENOTSUP: return "its text was made by a version of gpuir that knows more";
   case PASSAGES_WITHOUT: return "no word of the query is found in its text as it is read now";
+  case PASSAGES_BY_NAME: return "found by its name";
   default: return strerror(error);
   }
 }
@@ -404,9 +405,17 @@ static int find_passages(passages *p, const gpuir_query *query, const hit_text *
   return gpuir_passages(query, &d, h->source.text, h->source.len, &p->room, err);
 }
 
+/* Returns why a text that was found has no word of the query: in an index in which paths are searched, its path has
+ * them. */
+static int without(const gpuir_index *index) {
+  uint32_t df;
+  return gpuir_term_count(index, "\xffn", 2, &df, NULL) ? PASSAGES_WITHOUT : PASSAGES_BY_NAME;
+}
+
 /* Finds the passages of a hit, and writes them. As `grep`, it is the lines with words of the passages that --passages
  * shows; where these cost too much, of the best windows alone. */
-static int show_passages(passages *p, const gpuir_query *query, hit_text *h, size_t hits_left, gpuir_error *err) {
+static int show_passages(passages *p, const gpuir_index *index, const gpuir_query *query, hit_text *h, size_t hits_left,
+    gpuir_error *err) {
   const uint64_t mine = share(p, hits_left);
   const size_t bytes = p->left == UINT64_MAX ? 0 : (size_t)(mine - heading(p));
   uint64_t cost = 0;
@@ -419,7 +428,7 @@ static int show_passages(passages *p, const gpuir_query *query, hit_text *h, siz
   }
   if (rc) return rc;
   if (!p->room.n && bytes && bytes < SHARE_LEAST && bytes < h->source.len) p->cut = 1; /* no word fits */
-  else if (!p->room.n) h->error = PASSAGES_WITHOUT;
+  else if (!p->room.n) h->error = without(index);
   if (n < p->room.n) p->cut = 1;
   if (n) p->shown = 1;
   p->left -= cost;
@@ -452,7 +461,7 @@ int passages_hit(passages *p, const gpuir_index *index, const gpuir_query *query
   }
   take_text(p, index, &h, docid, absolute);
   if (h.error) put_missing(p, &h);
-  else rc = show_passages(p, query, &h, hits_left, err);
+  else rc = show_passages(p, index, query, &h, hits_left, err);
   decoded_free(&h.source);
   return rc;
 }

@@ -16,8 +16,8 @@
 #define PASSAGES_TOKENS 800 /* the budget of an answer that names none */
 
 /* Why a text is not shown, beside errno values: a filter made it, and none is given; it was said already; it has no word
- * of the query, though the document was found. */
-enum { PASSAGES_FILTERED = -1, PASSAGES_TOLD = -2, PASSAGES_WITHOUT = -3 };
+ * of the query, though the document was found; or its path alone has them. */
+enum { PASSAGES_FILTERED = -1, PASSAGES_TOLD = -2, PASSAGES_WITHOUT = -3, PASSAGES_BY_NAME = -4 };
 
 /* Reads the text of a document from its source at an absolute path; `reading` is what gpuir_index_info says. Returns 0,
  * an errno value, ESTALE where the source has changed, or one of the above. */

@@ -86,6 +86,12 @@ typedef struct gpuir_doc_desc {
   /* How the text was made of the bytes of the source, in numbers of the caller's, never interpreted; 0: they are the
    * text, or nobody can make it again. It counts only with a source. */
   uint32_t form;
+  /* With the analyzer "text", of a document that gpuir_builder_add_text or gpuir_live_add takes: what is searched behind
+   * its text, such as words of its path, of which the last 32 count, and no phrase goes over the gap before them; and
+   * names that it defines, parted by white space, each of which becomes a term FF d NAME if it is a word of one segment.
+   * Both are not stored, and have at most 2^24 bytes. */
+  const char *also, *defines;
+  size_t also_len, defines_len;
 } gpuir_doc_desc;
 
 typedef struct gpuir_term_freq {

@@ -720,10 +720,16 @@ static int gpuir__worker_emit(void *sink, const char *token, size_t len, unsigne
   return GPUIR__LIKELY(advance) ? gpuir__worker_token(w, token, len, 1) : gpuir__worker_share(w, token, len);
 }
 
+/* What a packet has of a document, one behind the other. */
+typedef struct gpuir__packet_doc {
+  uint64_t size; /* bytes of its text, GPUIR__COUNTED if they are counted terms */
+  uint32_t also, defines; /* bytes: see gpuir_doc_desc */
+} gpuir__packet_doc;
+
 /* Documents on their way to a worker. */
 typedef struct gpuir__packet {
   gpuir__buf text; /* of all documents, one behind the other */
-  gpuir__buf sizes; /* a uint64_t a document: bytes of text, GPUIR__COUNTED if they are counted terms */
+  gpuir__buf sizes; /* gpuir__packet_doc */
   gpuir__buf lengths; /* a uint32_t a document, filled by the worker */
   const char *external; /* the caller's text in place of `text`, for one huge document */
   uint64_t docs, first;
@@ -731,53 +737,147 @@ typedef struct gpuir__packet {
 
 #define GPUIR__COUNTED ((uint64_t)1 << 63) /* each term: length (1 byte), bytes, tf (4 bytes) */
 
+/* ---- what is searched behind a text */
+
+#define GPUIR__ALSO_WORDS 32u /* of what is searched behind a text, the last ones: a deep path must not outweigh it */
+
+/* Where the words go that are searched behind a text. */
+typedef struct gpuir__also {
+  gpuir__worker *w;
+  uint64_t words, left_out; /* so far; of them */
+} gpuir__also;
+
+static int gpuir__also_count(void *sink, const char *token, size_t len, unsigned advance) {
+  (void)token, (void)len;
+  ((gpuir__also *)sink)->words += advance;
+  return GPUIR_OK;
+}
+
+static int gpuir__also_emit(void *sink, const char *token, size_t len, unsigned advance) {
+  gpuir__also *a = (gpuir__also *)sink;
+  a->words += advance;
+  return a->words > a->left_out ? gpuir__worker_emit(a->w, token, len, advance) : GPUIR_OK;
+}
+
+/* Takes the gap behind a text, over which no phrase goes. */
+static int gpuir__worker_gap(gpuir__worker *w) { return gpuir__worker_token(w, "\xffn", 2, 1); }
+
+/* Takes the words that are searched behind a text. They make at least two bytes each, but for a byte of the last. */
+static int gpuir__worker_also(gpuir__worker *w, const char *text, size_t len) {
+  gpuir__also a;
+  int status = gpuir__worker_gap(w);
+  a.w = w;
+  a.words = a.left_out = 0;
+  if (!status && len > 2 * GPUIR__ALSO_WORDS) {
+    status = gpuir__analyze(w->analyzer, text, len, gpuir__also_count, &a, NULL);
+    a.left_out = a.words > GPUIR__ALSO_WORDS ? a.words - GPUIR__ALSO_WORDS : 0;
+    a.words = 0;
+  }
+  return status ? status : gpuir__analyze(w->analyzer, text, len, gpuir__also_emit, &a, NULL);
+}
+
+/* A name that is defined: its term, if it has one segment. */
+typedef struct gpuir__defined {
+  unsigned words;
+  size_t len;
+  char term[GPUIR_MAX_TERM + 2];
+} gpuir__defined;
+
+static int gpuir__defined_take(void *sink, const char *token, size_t len, unsigned advance) {
+  gpuir__defined *d = (gpuir__defined *)sink;
+  if (!advance) return GPUIR_OK;
+  d->words++;
+  d->len = len + 2;
+  memcpy(d->term + 2, token, len);
+  return GPUIR_OK;
+}
+
+/* Takes the names that a document defines, parted by white space: FF d and the term of each, at the last position, or
+ * at the next one where that is full. */
+static int gpuir__worker_defines(gpuir__worker *w, const char *text, size_t len) {
+  gpuir__defined d;
+  size_t i = 0, start;
+  int status = w->length ? GPUIR_OK : gpuir__worker_gap(w);
+  memcpy(d.term, "\xff\x64", 2);
+  while (!status) {
+    while (i < len && gpuir__is_space(text[i])) i++;
+    if (i == len) break;
+    for (start = i; i < len && !gpuir__is_space(text[i]); i++) {}
+    d.words = 0;
+    status = gpuir__analyze(w->analyzer, text + start, i - start, gpuir__defined_take, &d, NULL);
+    if (status || d.words != 1) continue;
+    status =
+        w->shared == GPUIR_MAX_PLACE ? gpuir__worker_token(w, d.term, d.len, 1) : gpuir__worker_share(w, d.term, d.len);
+  }
+  return status;
+}
+
+/* ---- inverting */
+
+/* Takes counted terms. */
+static int gpuir__worker_counted(gpuir__worker *w, const char *text, const char *end) {
+  int status = GPUIR_OK;
+  while (text < end && !status) {
+    size_t len = (uint8_t)*text;
+    status = gpuir__worker_token(w, text + 1, len, gpuir__load32(text + 1 + len));
+    text += len + 5;
+  }
+  return status;
+}
+
+/* Inverts a document, whose text is at `text` and what is searched behind it at `more`. */
+static int gpuir__worker_document(gpuir__worker *w, const gpuir__packet_doc *doc, const char *text, const char *more) {
+  int status = GPUIR_OK;
+  if (doc->size & GPUIR__COUNTED) return gpuir__worker_counted(w, text, text + (doc->size & ~GPUIR__COUNTED));
+  if (doc->size) status = gpuir__analyze(w->analyzer, text, (size_t)doc->size, gpuir__worker_emit, w, &w->dropped);
+  if (doc->also && !status) status = gpuir__worker_also(w, more, doc->also);
+  if (doc->defines && !status) status = gpuir__worker_defines(w, more + doc->also, doc->defines);
+  return status;
+}
+
+/* Says why a document cannot be inverted, if gpuir__worker_token has not: a tokenizer's own answer is no code of
+ * ours. */
+static int gpuir__worker_explain(gpuir__worker *w, int status) {
+  if (!w->status && status) {
+    w->status = status;
+    if (w->analyzer->why) {
+      (void)gpuir__fail(&w->err, status, 0, "document %lu: %s", (unsigned long)w->doc, w->analyzer->why);
+    } else if (status != GPUIR_E_NOMEM) {
+      w->status = GPUIR_E_CANCELLED;
+      (void)gpuir__fail(&w->err, w->status, 0, "document %lu: the tokenizer answered %d", (unsigned long)w->doc,
+          status);
+    }
+  }
+  if (w->status == GPUIR_E_LIMIT && !w->err.code)
+    (void)gpuir__fail(&w->err, w->status, 0, "document %lu has more than %lu tokens", (unsigned long)w->doc,
+        (unsigned long)UINT32_MAX);
+  return w->status;
+}
+
 /* Inverts a packet's documents and notes their lengths. */
 static int gpuir__worker_packet(gpuir__worker *w, gpuir__packet *packet) {
   const char *text = packet->external ? packet->external : (const char *)packet->text.data;
-  uint64_t i, size, before;
+  uint64_t i, before;
   if (!w->table.arena) {
     int status = gpuir__worker_make_room(w);
     if (status) return gpuir__worker_fail(w, status);
   }
   for (i = 0; i < packet->docs; i++) {
+    gpuir__packet_doc doc;
+    const char *more;
     uint32_t length;
-    int status = GPUIR_OK;
-    memcpy(&size, packet->sizes.data + 8 * i, 8);
+    int status;
+    memcpy(&doc, packet->sizes.data + sizeof doc * i, sizeof doc);
+    more = packet->external ? (const char *)packet->text.data : text + (doc.size & ~GPUIR__COUNTED);
     w->doc = (uint32_t)(packet->first + i);
     w->length = 0;
     before = w->dropped;
-    if (size & GPUIR__COUNTED) {
-      const char *end = text + (size & ~GPUIR__COUNTED);
-      while (text < end && !status) {
-        size_t len = (uint8_t)*text;
-        status = gpuir__worker_token(w, text + 1, len, gpuir__load32(text + 1 + len));
-        text += len + 5;
-      }
-    } else {
-      if (size) status = gpuir__analyze(w->analyzer, text, (size_t)size, gpuir__worker_emit, w, &w->dropped);
-      if (!packet->external) text += size;
-    }
-    if (!w->status && status) { /* not by gpuir__worker_token: a tokenizer's own answer is no code of ours */
-      if (w->analyzer->why) {
-        w->status = status;
-        (void)gpuir__fail(&w->err, status, 0, "document %lu: %s", (unsigned long)w->doc, w->analyzer->why);
-      } else if (status == GPUIR_E_NOMEM) {
-        w->status = status;
-      } else {
-        w->status = GPUIR_E_CANCELLED;
-        (void)gpuir__fail(&w->err, w->status, 0, "document %lu: the tokenizer answered %d", (unsigned long)w->doc,
-            status);
-      }
-    }
-    if (w->status) {
-      if (w->status == GPUIR_E_LIMIT && !w->err.code)
-        (void)gpuir__fail(&w->err, w->status, 0, "document %lu has more than %lu tokens", (unsigned long)w->doc,
-            (unsigned long)UINT32_MAX);
-      return w->status;
-    }
+    status = gpuir__worker_document(w, &doc, text, more);
+    if (status || w->status) return gpuir__worker_explain(w, status);
     w->lost += !w->length && w->dropped > before;
     length = (uint32_t)w->length;
     memcpy(packet->lengths.data + 4 * i, &length, 4);
+    text = more + doc.also + doc.defines;
   }
   return gpuir__worker_drain(w);
 }

@@ -334,7 +334,7 @@ GPUIR__NOINLINE int gpuir__builder_seal(gpuir_builder *b, int last, gpuir_error 
 static int gpuir__builder_packet(gpuir_builder *b, size_t n, gpuir_error *err) {
   gpuir__packet *p = b->add.open;
   int status;
-  if (p && p->text.len + 12 * p->docs + n > b->tasks.size) {
+  if (p && p->text.len + (sizeof(gpuir__packet_doc) + 4) * p->docs + n > b->tasks.size) {
     status = gpuir__builder_seal(b, 0, err);
     if (status) return status;
     p = NULL;
@@ -348,7 +348,7 @@ static int gpuir__builder_packet(gpuir_builder *b, size_t n, gpuir_error *err) {
       return gpuir__fail_nomem(err);
     b->add.open = p;
   }
-  if ((n && !gpuir__buf_room(&b->a, &p->text, n)) || !gpuir__buf_room(&b->a, &p->sizes, 8) ||
+  if ((n && !gpuir__buf_room(&b->a, &p->text, n)) || !gpuir__buf_room(&b->a, &p->sizes, sizeof(gpuir__packet_doc)) ||
       !gpuir__buf_room(&b->a, &p->lengths, 4))
     return gpuir__fail_nomem(err);
   return GPUIR_OK;
@@ -402,21 +402,36 @@ static int gpuir__builder_tell_added(gpuir_builder *b, gpuir_error *err) {
   return gpuir__builder_tell(b, err);
 }
 
+/* Appends what is searched behind a document's text to the open packet, which has room for it. */
+static void gpuir__builder_more(gpuir_builder *b, const gpuir_doc_desc *doc) {
+  gpuir__packet *p = b->add.open;
+  if (doc->also_len) memcpy(p->text.data + p->text.len, doc->also, doc->also_len);
+  if (doc->defines_len) memcpy(p->text.data + p->text.len + doc->also_len, doc->defines, doc->defines_len);
+  p->text.len += doc->also_len + doc->defines_len;
+}
+
 /* Appends a document to the open packet, which holds its bytes or refers to the caller's. */
 static int gpuir__builder_document(gpuir_builder *b, const gpuir_doc_desc *doc, const char *text, size_t text_len,
     size_t size, int counted, gpuir_error *err) {
   gpuir__packet *p = b->add.open;
   gpuir_doc_desc none;
-  uint64_t entry = (uint64_t)size | (counted ? GPUIR__COUNTED : 0);
+  gpuir__packet_doc entry;
   const uint32_t zero = 0;
   int status;
   memset(&none, 0, sizeof none);
   status = gpuir__writer_put_doc(b->writer, doc ? doc : &none, text, text_len, err);
   if (status) return status;
   if (!p->external) p->text.len += size;
-  memcpy(p->sizes.data + p->sizes.len, &entry, 8);
+  memset(&entry, 0, sizeof entry);
+  entry.size = (uint64_t)size | (counted ? GPUIR__COUNTED : 0);
+  if (doc && !counted) {
+    gpuir__builder_more(b, doc);
+    entry.also = (uint32_t)doc->also_len;
+    entry.defines = (uint32_t)doc->defines_len;
+  }
+  memcpy(p->sizes.data + p->sizes.len, &entry, sizeof entry);
   memcpy(p->lengths.data + p->lengths.len, &zero, 4);
-  p->sizes.len += 8;
+  p->sizes.len += sizeof entry;
   p->lengths.len += 4;
   p->docs++;
   b->told.done.documents++;
@@ -427,6 +442,21 @@ static int gpuir__builder_document(gpuir_builder *b, const gpuir_doc_desc *doc, 
     if (status) return status;
   }
   return gpuir__builder_tell_added(b, err);
+}
+
+#define GPUIR__MORE_MAX ((size_t)1 << 24) /* bytes of what is searched behind a text, and of names that it defines */
+
+/* Checks what is searched behind a text. */
+static int gpuir__builder_check_more(const gpuir_builder *b, const gpuir_doc_desc *doc, gpuir_error *err) {
+  if (!doc || (!doc->also_len && !doc->defines_len)) return GPUIR_OK;
+  if ((!doc->also && doc->also_len) || (!doc->defines && doc->defines_len))
+    return gpuir__refuse(err, "a document's `also` or `defines` is NULL, but its length is not 0");
+  if (!gpuir__spec_is_text(b->set.spec))
+    return gpuir__refuse(err, "a document's `also` and `defines` need the analyzer \"text\"");
+  if (doc->also_len > GPUIR__MORE_MAX || doc->defines_len > GPUIR__MORE_MAX)
+    return gpuir__refuse(err, "a document's `also` or `defines` has more than %lu bytes",
+        (unsigned long)GPUIR__MORE_MAX);
+  return GPUIR_OK;
 }
 
 static int gpuir__builder_check_doc(const gpuir_doc_desc *doc, gpuir_error *err) {
@@ -449,14 +479,15 @@ GPUIR_API int gpuir_builder_add_text(gpuir_builder *builder, const gpuir_doc_des
     gpuir_error *err) {
   gpuir_builder *b = builder;
   gpuir_error local = {0, 0, ""};
+  const size_t more = doc ? doc->also_len + doc->defines_len : 0;
   int in_place, status = gpuir__builder_ready_text(b, err);
-  if (status) return status;
-  status = gpuir__builder_check_doc(doc, err);
+  if (!status) status = gpuir__builder_check_doc(doc, err);
+  if (!status) status = gpuir__builder_check_more(b, doc, err);
   if (status) return status;
   if (!text && len) return gpuir__refuse(err, "the text is NULL, but its length is not 0");
   in_place = b->threads.nworkers == 1 || len > b->tasks.in_flight_most / 2;
   if (in_place && b->add.open) status = gpuir__builder_seal(b, 0, &local);
-  if (!status) status = gpuir__builder_packet(b, in_place ? 0 : len, &local);
+  if (!status) status = gpuir__builder_packet(b, more + (in_place ? 0 : len), &local);
   if (!status) {
     if (in_place) b->add.open->external = text ? text : "";
     else if (len) memcpy(b->add.open->text.data + b->add.open->text.len, text, len);

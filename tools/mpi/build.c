@@ -89,6 +89,7 @@ static int read_inputs(build *b, const cli_args *a, int (*add)(void *, const gpu
     uint64_t names, uint64_t *documents) {
   cli_input in = b->in;
   int r = CLI_OK;
+  cli_input_names(&in, b->common.desc.analyzer.analyzer);
   in.add = add;
   in.user = b;
   in.names_max = names;
