@@ -122,7 +122,7 @@ SHARED  = $(patsubst -g,-g1,$(patsubst -O3,-O2,$(CFLAGS)))
 # ---- targets -----------------------------------------------------------------------------------------------------
 
 .PHONY: header join split dev help all commands demo check test test-long test-programs unit-tests fuzzers \
-        compile-cuda bench install install-strip uninstall format lint sanitize fuzz coverage clean synth figures \
+        compile-cuda bench install install-strip uninstall format commit-check hooks lint sanitize fuzz coverage clean synth figures \
         report gpu test-gpu sanitize-gpu bench-gpu mpi FORCE
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := all
@@ -143,6 +143,7 @@ help:
 	@echo 'make header     gpuir.h from tools/header, gpuir_cuda.cu from tools/cuda, as each make does first;'
 	@echo '                join: whatever they hold; split: what was edited in them goes to the rooms'
 	@echo 'make format     lay out the sources with clang-format'
+	@echo 'make commit-check what is staged: layout, shell, rooms; hooks: before each commit, with its message'
 	@echo 'make lint       clang-format, clang-tidy, shellcheck and mandoc find nothing'
 	@echo 'make sanitize   the tests under ASan + UBSan and under TSan, some under valgrind'
 	@echo 'make fuzz       each fuzzer for FUZZ_SECONDS (60)'
@@ -532,6 +533,12 @@ report: $(B)/gpuir
 format:
 	$(Q)clang-format -i $(C_SOURCES)
 	$(Q)tools/scripts/rooms.sh header $(ROOMS_STAMP)
+
+commit-check:
+	$(Q)tools/scripts/commit_check.sh
+
+hooks:
+	$(Q)tools/scripts/commit_check.sh install
 
 lint: $(B)/libgpuir.c
 	$(Q)tools/scripts/setup.sh dev
