@@ -66,7 +66,7 @@ DEFINES = $(if $(HAVE_UTF8PROC),-DGPUIR_WITH_UTF8PROC=1) $(if $(HAVE_STEMMER),-D
 DEFINES += $(if $(HAVE_ZLIB),-DGPUIR_WITH_ZLIB=1)
 GPU_DEFINE = $(if $(WITH_GPU),-DGPUIR_WITH_CUDA=1)
 LIBS    = $(if $(HAVE_UTF8PROC),-lutf8proc) $(if $(HAVE_STEMMER),-lstemmer) -lm -pthread
-TOOL_LIBS = $(if $(HAVE_ZLIB),-lz) $(LIBS)
+TOOL_LIBS = $(if $(HAVE_ZLIB),-lz) $(LIBS) -ldl
 
 # ---- files -------------------------------------------------------------------------------------------------------
 
@@ -378,7 +378,7 @@ $(B)/obj/tools/mpi/%.o: tools/mpi/%.c $(B)/flags $(B)/gpu
 $(B)/gpuirfs: $(FUSE_OBJECTS) $(GPU_ENGINE) $(NEEDS_LIBRARY)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LINK_LIBRARY) $(FUSE_LIBS) \
-	  $(if $(WITH_GPU),$(CUDA_LIBS)) $(LIBS)
+	  $(if $(WITH_GPU),$(CUDA_LIBS)) $(LIBS) -ldl
 
 # gpuirfs with a device that a processor stands for.
 $(B)/tests/gpuirfs_standin: $(wildcard fuse/*.[ch]) tests/support/standin.c \

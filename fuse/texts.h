@@ -38,7 +38,7 @@ int texts_paths(lookup *l, const gpuir_hit *hits, size_t n, buf *b);
 int texts_sizes(lookup *l, hit_link *links, size_t n);
 
 /* Reads the text of an entry of files/<q>/, which is in its source: *text, to be freed. ESTALE where it is not what
- * stood there when it was indexed; ENODATA; EACCES; EINTR; as source_text. Called without the lock. */
+ * stood there when it was indexed; ENODATA; EACCES; EINTR; as decode_source. Called without the lock. */
 int texts_read(fuse_req_t req, fs *f, generation *g, const hit_link *link, char **text);
 
 #endif

@@ -27,10 +27,12 @@ GPUIR, FAULTS, MODE = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 LIMIT = int(sys.argv[4]) if len(sys.argv) > 4 else 0
 KINDS = ['open', 'read', 'write', 'truncate', 'fsync', 'rename', 'unlink', 'stat', 'lock', 'mmap', 'malloc']
 SECONDS = 60
+PACKED = ['new.' + tool for tool in ('gzip', 'bzip2', 'xz', 'zstd') if shutil.which(tool)]
 COMMANDS = {
     'index': (['index', '-q', '--threads', '1', '--lines', 'new.txt', '-o', 't/out'], 'old.gpuir'),
     'index-spilled': (['index', '-q', '--threads', '2', '--memory', '1', '--store', '--lines', 'big.txt', '-o', 't/out'],
                       'old.gpuir'),
+    'index-packed': (['index', '-q', '--threads', '1', *PACKED, '-o', 't/out'], 'old.gpuir'),
     'reorder': (['reorder', '-q', '--threads', '1', '--order', 'name', 'new.gpuir', 't/out'], 'old.gpuir'),
     'import': (['import', '-q', '--threads', '1', 'new.ciff', '-o', 't/out'], 'old.gpuir'),
     'export': (['export', '--format', 'ciff', 'new.gpuir', 't/out'], 'old.ciff'),
@@ -59,6 +61,9 @@ def prepare():
     text('old.txt', 100, 1)
     text('new.txt', 600, 2)
     text('big.txt', 12000, 3)
+    for name in PACKED:
+        with open(name, 'wb') as out:
+            subprocess.run([name.partition('.')[2], '-c', 'new.txt'], stdout=out, check=True)
     run(['index', '-q', '--threads', '1', '--lines', 'old.txt', '-o', 'old.gpuir'])
     run(['index', '-q', '--threads', '1', '--lines', 'new.txt', '-o', 'new.gpuir'])
     run(['export', '--format', 'ciff', 'new.gpuir', 'new.ciff'])

@@ -275,11 +275,12 @@ names() { gpuir query --tsv "$@" | cut -f 4 | paste -sd ' '; }
 
 @test "what is left out is said, by kinds, with the option that would read it" {
   mkdir d
-  for i in 1 2; do echo 'alpha beta' | gzip >d/x$i.gz; done
+  for i in 1 2; do echo 'alpha beta' | gzip | gzip >d/x$i.gz; done
+  printf '%%PDF-1.4\n' >d/a.pdf
   printf 'PK\003\004\000\000' >d/a.docx
   printf '\000\001' >d/b
   echo alpha >d/.h
-  fails 1 "skipped: 1 binary, 2 gzip, 1 zip, 1 hidden; options that read more: --filter 'gz=zcat', --hidden" gpuir index -q d -o x.gpuir
+  fails 1 "skipped: 1 binary, 1 PDF, 2 gzip, 1 zip, 1 hidden; options that read more: --filter 'pdf=pdftotext - -', --hidden" gpuir index -q d -o x.gpuir
   [[ $stderr == *'nothing to index was found'* ]]
   echo alpha >d/text
   gpuir index -v d -o x.gpuir 2>err
@@ -288,6 +289,6 @@ names() { gpuir query --tsv "$@" | cut -f 4 | paste -sd ' '; }
   done
   gpuir index -q --live d/text -o live
   gpuir update d -o live 2>err
-  grep -q 'skipped: 1 binary, 2 gzip, 1 zip, 1 hidden' err
-  fails 1 "d/x1.gz: a gzip file, of which --filter 'gz=zcat' makes a text" gpuir index -q d/x1.gz -o y.gpuir
+  grep -q 'skipped: 1 binary, 1 PDF, 2 gzip, 1 zip, 1 hidden' err
+  fails 1 "d/a.pdf: a PDF file, of which --filter 'pdf=pdftotext - -' makes a text" gpuir index -q d/a.pdf -o y.gpuir
 }

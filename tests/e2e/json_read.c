@@ -16,6 +16,11 @@
 #include "tools/common/records.c"
 #include "tools/common/source.c"
 #include "tools/common/text.c"
+#include "tools/common/unpack.c"
+#include "tools/common/unpack_bzip2.c"
+#include "tools/common/unpack_lzma.c"
+#include "tools/common/unpack_zlib.c"
+#include "tools/common/unpack_zstd.c"
 
 static void print_hex(const char *s, size_t n) {
   size_t i;

@@ -50,6 +50,7 @@ static const char *text_of(const measure *m, uint32_t docid, char **own, size_t 
   char path[PATH_MAX];
   struct stat st;
   gpuir_doc doc;
+  int fd, failed;
   *own = NULL;
   memset(&limits, 0, sizeof limits);
   limits.most = SIZE_MAX;
@@ -57,7 +58,10 @@ static const char *text_of(const measure *m, uint32_t docid, char **own, size_t 
   *len = doc.text_len;
   if (doc.text) return doc.text;
   if (source_path(m->base, "", doc.source, doc.source_len, path, sizeof path)) return NULL;
-  return source_text(path, &doc, &limits, own, len, &st) ? NULL : *own;
+  if (source_open(path, 0, &fd, &st)) return NULL;
+  failed = source_read_text(fd, &st, &doc, &limits, own, len);
+  close(fd);
+  return failed ? NULL : *own;
 }
 
 /* Measures the passages of one text within the tokens of a hit, the second time that they are made. */

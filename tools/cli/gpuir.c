@@ -34,9 +34,22 @@ void cli_print_build(FILE *f) {
   fprintf(f, "backends: %s\n", cli_backends());
 }
 
+/* What packed files are read, and why others are not. */
+static void print_packed(void) {
+  static const char *const kinds[UNPACK_KINDS] = {NULL, "gzip", "bzip2", "xz", "zstd"};
+  printf("packed files:");
+  for (int i = UNPACK_GZIP; i < UNPACK_KINDS; i++) {
+    const char *missing = unpack_missing((unpack_kind)i);
+    printf("%s %s", i > UNPACK_GZIP ? "," : "", kinds[i]);
+    if (missing) printf(" (off: %s: %s)", unpack_name((unpack_kind)i), missing);
+  }
+  printf("\n");
+}
+
 static int print_version(void) {
   printf("gpuir %s\n", gpuir_version());
   cli_print_build(stdout);
+  print_packed();
   return cli_finish(CLI_OK);
 }
 

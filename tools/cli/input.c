@@ -143,8 +143,9 @@ static int lost(file *f, uint64_t line) {
     cli_error("%s: a document or line is larger than %zu MiB", f->name, f->r.most >> 20);
     return 0;
   }
-  if (line > 1) cli_error("%s:%llu: %s", f->name, (unsigned long long)line, strerror(errno));
-  else cli_error("%s: %s", f->name, strerror(errno));
+  const char *why = errno == EBADMSG && f->r.why ? f->r.why : strerror(errno);
+  if (line > 1) cli_error("%s:%llu: %s", f->name, (unsigned long long)line, why);
+  else cli_error("%s: %s", f->name, why);
   return 0;
 }
 
@@ -174,6 +175,7 @@ static int read_documents(file *f) {
   d.chunk_lines = f->in->chunk_lines;
   d.name = f->name;
   d.records = f->in->records;
+  if (f->r.packing && f->source && !(d.file_hash = cli_hash_file(f->r.fd))) return lost(f, 0);
   d.document = on_document;
   d.malformed = on_malformed;
   d.user = f;
@@ -253,7 +255,7 @@ static int filter_file(file *f) {
   f->r.cap = text.cap;
   f->r.end = r ? 0 : text.n;
   f->r.any = f->r.end > 0;
-  f->r.eof = 1;
+  f->r.eof = f->r.as_it_is = 1;
   return r;
 }
 
@@ -302,6 +304,7 @@ uint64_t cli_hash_file(int fd) {
       (void)XXH3_64bits_update(state, room, (size_t)n);
       at += n;
     }
+  if (!state) errno = ENOMEM;
   if (!n) hash = XXH3_64bits_digest(state);
   (void)XXH3_freeState(state);
   free(room);

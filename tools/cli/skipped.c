@@ -11,13 +11,20 @@ static const struct {
     {"gzip", "--filter 'gz=zcat'"}, {"bzip2", "--filter 'bz2=bzcat'"}, {"xz", "--filter 'xz=xzcat'"},
     {"zstd", "--filter 'zst=zstdcat'"}, {"zip", NULL}};
 
+/* Returns the option that would make a text of a file of the kind; NULL: none would. What is packed is read by itself where
+ * its library is there, but for what is packed twice. */
+static const char *option_of(size_t kind) {
+  const int packed = kind >= READER_GZIP && kind <= READER_ZSTD;
+  return packed && !unpack_missing((unpack_kind)(UNPACK_GZIP + (kind - READER_GZIP))) ? NULL : kinds[kind].option;
+}
+
 int cli_skip_file(cli_input *in, reader_kind kind, const char *name, int named) {
   in->binaries++;
   in->kinds[kind]++;
   if (named && kind == READER_BINARY)
     cli_error("%s: a binary file: its first bytes are no text in UTF-8, UTF-16 or Windows-1252", name);
-  else if (named && kinds[kind].option)
-    cli_error("%s: a %s file, of which %s makes a text", name, kinds[kind].name, kinds[kind].option);
+  else if (named && option_of(kind))
+    cli_error("%s: a %s file, of which %s makes a text", name, kinds[kind].name, option_of(kind));
   else if (named || in->verbose) cli_error("%s: skipped: %s", name, kinds[kind].name);
   return named ? CLI_FAIL : 0;
 }
@@ -45,7 +52,7 @@ void cli_input_tell_skipped(const cli_input *in) {
   cli_buf b = {NULL, 0, 0}, options = {NULL, 0, 0};
   for (size_t i = READER_BINARY; i < READER_KINDS; i++) {
     put_count(&b, in->kinds[i], kinds[i].name, kinds[i].name);
-    put_option(&options, in->kinds[i], kinds[i].option);
+    put_option(&options, in->kinds[i], option_of(i));
   }
   put_count(&b, in->hidden_skipped, "hidden", "hidden");
   put_option(&options, in->hidden_skipped, "--hidden");

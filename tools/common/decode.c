@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <strings.h>
+#include <unistd.h>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -35,10 +36,11 @@ static uint64_t offset_of(const decode_run *d, const piece *p, size_t at) {
 /* Sets what a document in piece[at, at + n) has in common with others. */
 static void set_place(const decode_run *d, const piece *p, size_t at, size_t n, uint32_t as, decode_document *to) {
   memset(to, 0, sizeof *to);
-  to->form = as + DECODE_ENCODING * (uint32_t)d->r->form;
+  to->form = as + DECODE_ENCODING * (uint32_t)d->r->form + DECODE_PACKING * (uint32_t)d->r->packing;
   to->offset = offset_of(d, p, at);
   to->bytes = encoding_size(d->r->form, p->text + at, n);
-  if (to->form) to->hash = XXH3_64bits(p->text + at, n);
+  if (d->r->packing) to->hash = d->file_hash;
+  else if (to->form) to->hash = XXH3_64bits(p->text + at, n);
 }
 
 static uint64_t count_lines(const char *p, const char *end) {
@@ -402,6 +404,10 @@ int decode_file(decode_run *d, text_reader *r) {
 
 /* ---- texts, made again ------------------------------------------------------------------------- */
 
+static text_encoding encoding_of(const gpuir_doc *doc) { return (text_encoding)(doc->form / DECODE_ENCODING % 16); }
+
+static unpack_kind packing_of(const gpuir_doc *doc) { return (unpack_kind)(doc->form / DECODE_PACKING); }
+
 /* Turns what was read into UTF-8. 0 or an errno value. */
 static int to_utf8(text_encoding form, decoded *d) {
   byte_buf text;
@@ -450,17 +456,89 @@ static int begin_text(const gpuir_doc *doc, gpuir_doc *place, decoded *out) {
   memset(out, 0, sizeof *out);
   out->first_line = out->line = doc->first_line ? doc->first_line : 1;
   *place = *doc;
-  if (doc->form / DECODE_ENCODING != ENCODING_UTF8) place->hash = 0; /* it is that of the text */
-  return (doc->form & DECODE_AS) > DECODE_AS_TREC ? ENOTSUP : 0;
+  if (encoding_of(doc) != ENCODING_UTF8) place->hash = 0; /* it is that of the text */
+  return (doc->form & DECODE_AS) > DECODE_AS_TREC || packing_of(doc) >= UNPACK_KINDS ? ENOTSUP : 0;
 }
 
 /* Makes the text of the bytes that were read. */
 static int end_text(const gpuir_doc *doc, const char *reading, decoded *out) {
   const uint32_t as = doc->form & DECODE_AS;
-  const text_encoding form = (text_encoding)(doc->form / DECODE_ENCODING);
+  const text_encoding form = encoding_of(doc);
+  const int is_hashed = form != ENCODING_UTF8 && !packing_of(doc) && doc->hash;
   int rc = to_utf8(form, out);
-  if (!rc && form != ENCODING_UTF8 && doc->hash && XXH3_64bits(out->text, out->len) != doc->hash) rc = ESTALE;
+  if (!rc && is_hashed && XXH3_64bits(out->text, out->len) != doc->hash) rc = ESTALE;
   if (!rc && as != DECODE_AS_TEXT) rc = make_record(as, reading, out);
+  return rc;
+}
+
+/* What is read of a file that is packed. */
+typedef struct packed_file {
+  int fd;
+  const source_limits *limits;
+  XXH3_state_t hash; /* of its bytes */
+  off_t at;
+} packed_file;
+
+static ssize_t read_packed(void *file, char *to, size_t n) {
+  packed_file *p = (packed_file *)file;
+  const int why = source_must_end(p->limits);
+  ssize_t got = -1;
+  errno = why;
+  if (why) return -1;
+  do got = pread(p->fd, to, n, p->at);
+  while (got < 0 && errno == EINTR);
+  if (got <= 0) return got;
+  (void)XXH3_64bits_update(&p->hash, to, (size_t)got);
+  p->at += got;
+  return got;
+}
+
+/* Appends what of the n bytes at `from` of the unpacked ones lies in the document's place. 0 or an errno value. */
+static int take_part(const gpuir_doc *doc, uint64_t from, const char *bytes, size_t n, size_t most, byte_buf *out) {
+  const uint64_t begin = doc->source_offset, end = begin + doc->source_bytes;
+  const uint64_t first = from > begin ? from : begin, last = from + n < end ? from + n : end;
+  if (first >= last) return 0;
+  if (out->n + (size_t)(last - first) > most) return EFBIG;
+  bytes_add(out, bytes + (first - from), (size_t)(last - first));
+  return out->failed ? ENOMEM : 0;
+}
+
+/* Unpacks all of the file, of which the document's place is kept. 0 or an errno value. */
+static int unpack_place(packed_file *p, const gpuir_doc *doc, byte_buf *out) {
+  char room[1 << 16];
+  unpacker u;
+  uint64_t at = 0;
+  ssize_t got;
+  int rc = 0;
+  if (unpack_open(&u, packing_of(doc), read_packed, p, "", 0)) return errno;
+  while (!rc && (got = unpack_read(&u, room, sizeof room)) != 0) {
+    if (got < 0) rc = errno;
+    else rc = take_part(doc, at, room, (size_t)got, p->limits->most, out);
+    at += got > 0 ? (uint64_t)got : 0;
+  }
+  unpack_close(&u);
+  if (!rc && (out->n != doc->source_bytes || (source_is_whole(doc) && at != doc->source_offset + doc->source_bytes)))
+    rc = ESTALE;
+  return rc == EBADMSG ? ESTALE : rc; /* it was whole when it was indexed */
+}
+
+/* Reads the text of a document in a packed file. 0 or an errno value. */
+static int read_packed_text(int fd, const gpuir_doc *doc, const source_limits *limits, decoded *out) {
+  packed_file p;
+  byte_buf text;
+  const char *missing = unpack_missing(packing_of(doc));
+  int rc = missing ? (missing == unpack_no_memory ? ENOMEM : ENOPKG) : 0;
+  memset(&text, 0, sizeof text);
+  p.fd = fd;
+  p.limits = limits;
+  p.at = 0;
+  XXH3_INITSTATE(&p.hash);
+  (void)XXH3_64bits_reset(&p.hash);
+  if (!rc && !bytes_room(&text, 1)) rc = ENOMEM;
+  if (!rc) rc = unpack_place(&p, doc, &text);
+  if (!rc && doc->hash && XXH3_64bits_digest(&p.hash) != doc->hash) rc = ESTALE;
+  out->text = text.p;
+  out->len = text.n;
   return rc;
 }
 
@@ -468,7 +546,8 @@ int decode_open_source(int fd, const struct stat *st, const gpuir_doc *doc, cons
     const source_limits *limits, decoded *out) {
   gpuir_doc place;
   int rc = begin_text(doc, &place, out);
-  if (!rc) rc = source_read_text(fd, st, &place, limits, &out->text, &out->len);
+  if (!rc && packing_of(doc)) rc = read_packed_text(fd, doc, limits, out);
+  else if (!rc) rc = source_read_text(fd, st, &place, limits, &out->text, &out->len);
   if (!rc) rc = end_text(doc, reading, out);
   if (rc) decoded_free(out);
   return rc;
@@ -476,12 +555,13 @@ int decode_open_source(int fd, const struct stat *st, const gpuir_doc *doc, cons
 
 int decode_source(const char *path, const gpuir_doc *doc, const char *reading, const source_limits *limits,
     decoded *out, struct stat *st) {
-  gpuir_doc place;
-  int rc = begin_text(doc, &place, out);
+  int fd, rc;
+  memset(out, 0, sizeof *out);
   memset(st, 0, sizeof *st);
-  if (!rc) rc = source_text(path, &place, limits, &out->text, &out->len, st);
-  if (!rc) rc = end_text(doc, reading, out);
-  if (rc) decoded_free(out);
+  rc = source_open(path, limits->mount, &fd, st);
+  if (rc) return rc;
+  rc = decode_open_source(fd, st, doc, reading, limits, out);
+  close(fd);
   return rc;
 }
 

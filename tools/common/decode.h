@@ -28,8 +28,16 @@ typedef enum decode_format {
   DECODE_TREC /* an element <DOC> */
 } decode_format;
 
-/* gpuir_doc.form: what the bytes at a document's place are, and in which encoding. */
-enum { DECODE_AS_TEXT, DECODE_AS_JSON, DECODE_AS_TREC, DECODE_AS = 15, DECODE_ENCODING = 16 /* times the encoding */ };
+/* gpuir_doc.form: what the bytes at a document's place are, in which encoding, and how they are packed: then the place is
+ * one in what was packed, and the hash is that of the file. */
+enum {
+  DECODE_AS_TEXT,
+  DECODE_AS_JSON,
+  DECODE_AS_TREC,
+  DECODE_AS = 15,
+  DECODE_ENCODING = 16, /* times the encoding */
+  DECODE_PACKING = 256 /* times the packing */
+};
 
 typedef struct decode_document {
   const char *name; /* what it is called */
@@ -38,8 +46,8 @@ typedef struct decode_document {
   const char *text;
   size_t len;
   uint64_t first, last; /* lines; 0: the whole file */
-  uint64_t offset, bytes; /* its place in the file */
-  uint64_t hash; /* XXH3-64 of these as UTF-8, where they are not the text */
+  uint64_t offset, bytes; /* its place in the file, or in what is packed there */
+  uint64_t hash; /* XXH3-64 of these as UTF-8, where they are not the text; of a packed file, of its bytes */
   uint32_t form;
 } decode_document;
 
@@ -49,6 +57,7 @@ typedef struct decode_run {
   uint64_t chunk_lines;
   const char *name; /* of the file */
   record_reader *records; /* opened, for DECODE_JSON and DECODE_TREC */
+  uint64_t file_hash; /* XXH3-64 of the bytes of a packed file; 0: not known */
   /* Both end the reading with what they return, if it is not 0. */
   int (*document)(void *user, const decode_document *document);
   /* A record is not what its format says: at which line and, if it is not 0, byte of the line. */
@@ -79,7 +88,9 @@ typedef struct decoded {
   uint32_t line;
 } decoded;
 
-/* Reads the text of a document from its source at an absolute path. Errors as source_text. `reading`: of the index. */
+/* Reads the text of a document from its source at an absolute path. `reading`: of the index.
+ * Errors: as source_open and source_read_text; ENOTSUP: made by a later version; ENOPKG: the library lacks that unpacks
+ * it. */
 int decode_source(const char *path, const gpuir_doc *doc, const char *reading, const source_limits *limits,
     decoded *out, struct stat *st);
 /* The same of a source that is open; st: its attributes. */

@@ -23,6 +23,7 @@ void reader_open(text_reader *r, int fd, size_t most) {
 void reader_close(text_reader *r) {
   free(r->buf);
   free(r->raw);
+  unpack_close(&r->packed);
   r->buf = r->raw = NULL;
 }
 
@@ -37,8 +38,9 @@ static int wait_to_read(const text_reader *r) {
   return -1;
 }
 
-/* Reads what is there, at most n bytes, which is not 0. Returns their number; 0 at the end; -1: errno. */
-static ssize_t read_bytes(text_reader *r, char *to, size_t n) {
+/* Reads what is there of the file, at most n bytes, which is not 0. Returns their number; 0 at the end; -1: errno. */
+static ssize_t read_fd(void *reader, char *to, size_t n) {
+  text_reader *r = (text_reader *)reader;
   for (;;) {
     const int stopped = r->stop && *r->stop;
     const ssize_t got = stopped || (r->wake && wait_to_read(r)) ? -1 : read(r->fd, to, n);
@@ -49,9 +51,16 @@ static ssize_t read_bytes(text_reader *r, char *to, size_t n) {
     if (got < 0 && errno == EINTR) continue;
     if (got > 0 && r->hash) (void)XXH3_64bits_update((XXH3_state_t *)r->hash, to, (size_t)got);
     if (got > 0) r->any = 1;
-    if (got > 0) r->taken += (uint64_t)got;
     return got;
   }
+}
+
+/* The same of what is packed in it, if it is. */
+static ssize_t read_bytes(text_reader *r, char *to, size_t n) {
+  const ssize_t got = r->packing ? unpack_read(&r->packed, to, n) : read_fd(r, to, n);
+  if (got > 0) r->taken += (uint64_t)got;
+  if (got < 0) r->why = r->packed.why;
+  return got;
 }
 
 /* ---- the text in memory ------------------------------------------------------------------------ */
@@ -215,33 +224,53 @@ static int decode_from(text_reader *r, text_encoding form) {
 
 /* Returns what the file is whose first bytes are s[0..n), if it is no text by these. */
 static reader_kind kind_of(const char *s, size_t n) {
-  static const struct {
-    const char *magic;
-    size_t n;
-    reader_kind kind;
-  } kinds[] = {{"%PDF-", 5, READER_PDF}, {"\x1f\x8b\x08", 3, READER_GZIP}, {"BZh", 3, READER_BZIP2},
-      {"\xfd"
-       "7zXZ",
-          5, READER_XZ},
-      {"\x28\xb5\x2f\xfd", 4, READER_ZSTD}, {"PK\x03\x04", 4, READER_ZIP}};
-  size_t i;
-  for (i = 0; i < sizeof kinds / sizeof *kinds; i++)
-    if (n >= kinds[i].n && !memcmp(s, kinds[i].magic, kinds[i].n)) return kinds[i].kind;
+  const unpack_kind packed = unpack_kind_of(s, n);
+  if (packed) return (reader_kind)(READER_GZIP + (packed - UNPACK_GZIP));
+  if (n >= 5 && !memcmp(s, "%PDF-", 5)) return READER_PDF;
+  if (n >= 4 && !memcmp(s, "PK\x03\x04", 4)) return READER_ZIP;
   return READER_BINARY;
+}
+
+/* Reads enough to tell what the file is. 0; -1: errno. */
+static int read_first(text_reader *r) {
+  while (r->end - r->begin < GUESS_BYTES) {
+    const int got = fill(r);
+    if (got <= 0) return got;
+  }
+  return 0;
+}
+
+/* Reads on what is packed in the bytes that were read, and in those that follow. 0; -1: errno. */
+static int unpack(text_reader *r, unpack_kind kind) {
+  if (unpack_open(&r->packed, kind, read_fd, r, r->buf + r->begin, r->end - r->begin)) return -1;
+  r->packing = kind;
+  r->begin = r->end = 0;
+  r->taken = 0;
+  r->eof = 0;
+  return read_first(r);
+}
+
+/* Says what was read, and which encoding it has; -1: it is no text. */
+static int guess(const text_reader *r, reader_kind *what, size_t *mark) {
+  const char *first = r->buf ? r->buf + r->begin : "";
+  *what = kind_of(first, r->end - r->begin);
+  return encoding_guess(first, r->end - r->begin, mark);
 }
 
 int reader_begin(text_reader *r, reader_kind *what) {
   size_t mark;
   int form;
-  *what = READER_BINARY;
-  while (r->end - r->begin < GUESS_BYTES) {
-    const int got = fill(r);
-    if (got < 0) return -1;
-    if (!got) break;
+  if (read_first(r)) return -1;
+  form = guess(r, what, &mark);
+  if (*what >= READER_GZIP && *what <= READER_ZSTD) {
+    const unpack_kind kind = (unpack_kind)(UNPACK_GZIP + (*what - READER_GZIP));
+    const char *missing = r->as_it_is ? "" : unpack_missing(kind);
+    if (missing == unpack_no_memory) errno = ENOMEM;
+    if (missing) return missing == unpack_no_memory ? -1 : 0;
+    if (unpack(r, kind)) return -1;
+    form = guess(r, what, &mark);
   }
-  if (r->buf) *what = kind_of(r->buf + r->begin, r->end - r->begin);
-  form = encoding_guess(r->buf ? r->buf + r->begin : "", r->end - r->begin, &mark);
-  if (form < 0 || *what == READER_PDF) return 0;
+  if (form < 0 || *what != READER_BINARY) return 0;
   *what = READER_TEXT;
   r->begin += mark;
   r->passed += mark;

@@ -1,11 +1,13 @@
-/* reader.h - reads an open file in pieces, as UTF-8, whatever its encoding is.
+/* reader.h - reads an open file in pieces, as UTF-8, whatever its encoding is, and unpacked.
  *
- * Memory is that of one piece. Positions are those of the file's own bytes.
+ * Memory is that of one piece. Positions are those of the file's own bytes or, where it is packed, of the bytes that are
+ * packed in it.
  */
 #ifndef GPUIR_READER_H
 #define GPUIR_READER_H
 
 #include "encoding.h"
+#include "unpack.h"
 
 #include <signal.h>
 #include <stddef.h>
@@ -18,10 +20,14 @@ typedef struct text_reader {
   int eof;
   int any; /* a byte was read */
   size_t most; /* bytes of one piece */
-  uint64_t passed; /* bytes of the file before the piece that comes next */
-  uint64_t taken; /* bytes of the file that were read */
+  uint64_t passed; /* bytes before the piece that comes next */
+  uint64_t taken; /* bytes that were read */
   text_encoding form; /* of the file */
-  void *hash; /* an XXH3_state_t that gets all bytes, or NULL */
+  void *hash; /* an XXH3_state_t that gets all bytes of the file, or NULL */
+  int as_it_is; /* nothing is unpacked */
+  unpack_kind packing; /* what is unpacked */
+  unpacker packed;
+  const char *why; /* reading has failed with EBADMSG: what is wrong with the file */
   int wake; /* a descriptor: reading ends with ECANCELED when there is something to read in it; 0: none */
   const volatile sig_atomic_t *stop; /* reading ends with EINTR where it is not 0; NULL: nobody asks for that */
   char *raw; /* bytes that are not UTF-8 yet */
@@ -33,7 +39,7 @@ typedef enum reader_kind {
   READER_TEXT,
   READER_BINARY,
   READER_PDF,
-  READER_GZIP,
+  READER_GZIP, /* as unpack_kind has them */
   READER_BZIP2,
   READER_XZ,
   READER_ZSTD,
@@ -54,7 +60,8 @@ int reader_more(text_reader *r, uint64_t n, char **text, size_t *len);
 /* Hands the last n bytes of the piece out again. */
 void reader_back(text_reader *r, size_t n);
 /* Looks at the first bytes of the file, says what it is, and reads it as that from then on: nothing may have been read
- * yet. A byte order mark is passed over. *what gets the outcome. 0; -1: errno. */
+ * yet. What is packed is unpacked, once, if its library is there. A byte order mark is passed over. *what gets the
+ * outcome. 0; -1: errno. */
 int reader_begin(text_reader *r, reader_kind *what);
 
 #endif

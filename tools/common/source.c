@@ -334,6 +334,15 @@ static int must_end(const source_range *range) {
   return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec >= range->deadline ? ETIMEDOUT : 0;
 }
 
+int source_must_end(const source_limits *limits) {
+  source_range range;
+  memset(&range, 0, sizeof range);
+  range.deadline = limits->deadline;
+  range.stopped = limits->stopped;
+  range.stopped_arg = limits->stopped_arg;
+  return must_end(&range);
+}
+
 /* Reads the range in blocks, which go to `put` and into the hash. [source-range] */
 int source_read(int fd, const source_range *range, source_put put, void *sink) {
   char block[READ_BLOCK];
@@ -445,22 +454,5 @@ int source_read_text(int fd, const struct stat *st, const gpuir_doc *doc, const 
   if (rc || placed) return rc;
   rc = find_lines(doc, *text, *len, &at, len);
   if (at) memmove(*text, *text + at, *len);
-  return rc;
-}
-
-int source_text(const char *path, const gpuir_doc *doc, const source_limits *limits, char **text, size_t *len,
-    struct stat *st) {
-  int fd, rc;
-  *text = NULL;
-  *len = 0;
-  memset(st, 0, sizeof *st);
-  rc = source_open(path, limits->mount, &fd, st);
-  if (rc) return rc;
-  rc = source_read_text(fd, st, doc, limits, text, len);
-  close(fd);
-  if (!rc) return 0;
-  free(*text);
-  *text = NULL;
-  *len = 0;
   return rc;
 }

@@ -78,14 +78,13 @@ typedef struct source_limits {
   void *stopped_arg;
 } source_limits;
 
-/* Reads a document's text from its source at the absolute `path`: the bytes that the index names, or its lines, or the
- * whole file. *text, to be freed, gets its *len bytes; *st describes the file, all 0 where it could not be opened.
- * Errors: ESTALE when the source has changed since it was indexed, so that its text is not the document's any more;
- * EFBIG beyond `most` bytes; ENOMEM; as source_open and source_read. */
-int source_text(const char *path, const gpuir_doc *doc, const source_limits *limits, char **text, size_t *len,
-    struct stat *st);
+/* Returns why reading has to end before the next block, EINTR or ETIMEDOUT, or 0. */
+int source_must_end(const source_limits *limits);
 
-/* The same of a file that is open; *text may be set where it fails. */
+/* Reads a document's text from its open source: the bytes that the index names, or its lines, or the whole file. *text, to
+ * be freed, gets its *len bytes, and may be set where that fails; *st describes the file. Errors: ESTALE when the source
+ * has changed since it was indexed, so that its text is not the document's any more; EFBIG beyond `most` bytes; ENOMEM;
+ * as source_read. */
 int source_read_text(int fd, const struct stat *st, const gpuir_doc *doc, const source_limits *limits, char **text,
     size_t *len);
 
