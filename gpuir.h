@@ -58,7 +58,9 @@
  *     [15-merge]       builder: adding documents; runs to lists     gpuir_builder_add_text gpuir__builder_merge
  *     [15b-builder]    builder: lists that are given; the index     gpuir_builder_create gpuir_builder_write
  *     [15c-walk]       files and folders, read safely               gpuir_walk gpuir_builder_add_folder
- *     [16-query]       words to weighted terms                      gpuir_query_parse
+ *     [15d-near]       terms that are written nearly as a word      gpuir_terms_near gpuir__near_walk
+ *     [16-query]       words to weighted terms                      gpuir__query_words gpuir_query_weigh
+ *     [16b-parse]      near terms in place of unknown words         gpuir_query_parse gpuir__query_spell
  *     [17-topk]        the best k hits                               gpuir__topk_push
  *     [18-lookup]      candidates looked up in a list               gpuir__lookup
  *     [19-methods]     lab: intersection methods; their table       gpuir__methods
@@ -73,7 +75,6 @@
  *     [26-live]        live indexes: adding, deleting, committing   gpuir_live_refresh gpuir_live_commit
  *     [27-live-merge]  live indexes: merging                        gpuir_live_merge gpuir__live_choose
  *     [28-passages]    the places of a text that answer a query     gpuir_passages gpuir__windows_from
- *     [29-near]        terms that are written nearly as a word      gpuir_terms_near gpuir__near_walk
  *     [29b-queues]     costs of queries, lanes, eventcounts, inboxes gpuir__lane_pop gpuir__eventcount_notify
  *     [30-tasks]       a pool and its tasks                          gpuir_pool_complete
  *     [30b-crew]       threads that answer: inter and auto           gpuir__crew_choose gpuir__crew_thread
@@ -786,12 +787,18 @@ enum {
   GPUIR_ANDOR = 2 /* AND; exactly OR's answer when fewer than k documents match AND */
 };
 
+enum { GPUIR_EXACT = -1, GPUIR_SPELL = 1 };
+
 typedef struct gpuir_query_desc {
   int mode; /* GPUIR_AND, GPUIR_OR or GPUIR_ANDOR */
   int custom_bm25; /* not 0: k1 and b below instead of the index's */
   float k1, b; /* k1 in [0, 1000], b in [0, 1] */
   int no_operators; /* '-', '"' and '*' have no meaning (TREC topics) */
   int keep_rarest; /* of more than GPUIR_MAX_TERMS terms keep some, but with AND: see gpuir_query_left_out */
+  /* What is searched in place of a positive word that no live document has: 0: the word, but where it ends with '~' the
+   * term nearest to it, one letter away; GPUIR_SPELL: that also, with OR and ANDOR, of words of at least four letters
+   * without digits; GPUIR_EXACT: always the word. Never in phrases, prefixes and shards, nor where words are left out. */
+  int spell;
   uint64_t prefix_postings; /* that the prefixes' terms may have together; 0: GPUIR_MAX_QUERY_POSTINGS. A search takes
                              * some 10 bytes of memory for each */
 } gpuir_query_desc;
@@ -805,8 +812,9 @@ typedef struct gpuir_query gpuir_query;
  *
  * Only at the start of a word '"' or '-"' opens a phrase, which the next '"' closes; what follows begins a new word.
  * Only a last '*' behind a character of the word's last token makes a prefix of it, which is neither stopped nor
- * stemmed: it stands for all terms that begin with it and, where terms are stems, for its own stem as well. All else is
- * literal: ( ) ~ : + AND OR NOT have no meaning. A phrase of one token is that word; one with an unknown term is
+ * stemmed: it stands for all terms that begin with it and, where terms are stems, for its own stem as well. A last '~'
+ * asks for what is near the word, if no document has it: see gpuir_query_desc.spell. All else is literal: ( ) : + AND OR
+ * NOT have no meaning. A phrase of one token is that word; one with an unknown term is
  * unknown.
  *
  * What is counted up to GPUIR_MAX_TERMS: the distinct terms and prefixes, those of phrases included; and the query's
@@ -859,11 +867,16 @@ GPUIR_API int gpuir_query_weigh(gpuir_query *query, const uint32_t *dfs, size_t 
 typedef struct gpuir_near_term {
   char term[GPUIR_MAX_TERM + 1]; /* its bytes, and a NUL behind them */
   size_t len;
+  /* Likewise what people may write for it: the term, but of stems the spelling one letter away whose stem it is. */
+  char word[GPUIR_MAX_TERM + 1];
+  size_t word_len;
   uint32_t df;
   uint32_t distance; /* characters that are inserted, left out, replaced, or swapped with the next one: 1 or 2 */
 } gpuir_near_term;
 
-/* Finds the terms of live documents that are most like a word, which is taken as it is. A term may be one error away,
+/* Finds the terms of live documents that are most like a word, which is taken as it is, in small letters. Where terms
+ * are stems these are first the stems of all words of up to 25 characters that are one error away; if there are none, or
+ * else, it is as follows, but for the word's own stem in place of the word. A term may be one error away,
  * or two from a word of six characters or more, if both begin with the same character. Of the terms that begin with
  * another one it finds those in which a letter of a to z or a digit stands for the word's first character or before it,
  * or in which that is left out or swapped with the second; no second error may follow then, and of a word of one
@@ -872,6 +885,14 @@ typedef struct gpuir_near_term {
  * Errors: ARGUMENT, FORMAT, NOMEM, UNSUPPORTED (see gpuir_term_count). */
 GPUIR_API int gpuir_terms_near(const gpuir_index *index, const char *term, size_t len, gpuir_near_term *found,
     size_t cap, size_t *n);
+
+/* Finds the terms near the word that gpuir_query_unknown tells at i, as it was typed; of several words that are one, the
+ * terms near those that no document has. None for a prefix. Errors: as of gpuir_terms_near; NOT_FOUND behind the last. */
+GPUIR_API int gpuir_query_near(const gpuir_query *query, size_t i, gpuir_near_term *found, size_t cap, size_t *n);
+/* Tells which words a query has other terms in place of: the i-th, as it was typed, and what is searched instead, as
+ * people write it. They live as long as the query. Errors: ARGUMENT; NOT_FOUND behind the last. Thread-safe. */
+GPUIR_API int gpuir_query_spelled(const gpuir_query *query, size_t i, const char **word, size_t *len,
+    const char **instead, size_t *instead_len);
 
 typedef struct gpuir_hit {
   uint32_t docid;
@@ -10193,6 +10214,16 @@ GPUIR__COLD static int gpuir__analyzer_create(const gpuir_allocator *allocator, 
   return GPUIR_OK;
 }
 
+/* Says whether terms are stems. */
+static int gpuir__analyzer_stems(const gpuir__analyzer *an) {
+#ifdef GPUIR_WITH_STEMMER
+  return an->stemmer != NULL;
+#else
+  (void)an;
+  return 0;
+#endif
+}
+
 /* Emits the term of a folded word, where terms are stems. */
 static int gpuir__analyzer_stem(gpuir__analyzer *an, const char *word, size_t len, gpuir_place_fn emit, void *sink) {
 #ifdef GPUIR_WITH_STEMMER
@@ -16401,6 +16432,352 @@ GPUIR_API int gpuir_builder_add_file(gpuir_builder *builder, const char *path, g
 #endif /* GPUIR_NO_FOLDER */
 
 /* ========
+ * [15d-near]  terms that are written nearly as a word
+ *
+ * The distance is that of optimal string alignment: how many characters are inserted, left out or replaced, or swapped
+ * with their neighbour. Terms that begin with the word's first character stand together, and are walked in order; a row
+ * of the table of distances is one character of such a term, and where all of a row is too large, terms that share the
+ * characters so far are passed over. Where the first character differs, the few spellings are looked up.
+ *
+ * Where terms are stems, two spellings one letter apart may have stems that are far from each other: "registraton" and
+ * "registration", which is "registr". There all spellings one letter away are stemmed, and the stems looked up; only
+ * where none is found are stems compared with the stem.
+ *
+ * Uses      [11-analysis], [11b-dictionary], [11c-analyzers], [12-layout], [13-reader], [13b-snapshot].
+ * Start at  gpuir_terms_near.
+ * Tests     tests/unit/15d_near.c
+ * ======*/
+
+#define GPUIR__NEAR_LONG 6u /* characters of the shortest word that may have two errors */
+#define GPUIR__NEAR_EDITED 24u /* characters of the longest word of which all spellings are stemmed */
+#define GPUIR__NEAR_LETTERS 96u /* that may stand in place of one */
+
+typedef struct gpuir__near {
+  const gpuir_index *ix;
+  uint32_t word[GPUIR_MAX_TERM]; /* its characters; a byte that is not UTF-8 is one of its own */
+  uint8_t bytes[GPUIR_MAX_TERM + 1]; /* and its bytes, `first` of which are the first character */
+  size_t n, len, first;
+  char term[GPUIR_MAX_TERM]; /* of the word itself, which is not near; len 0: it is the word */
+  size_t term_len;
+  unsigned limit;
+  gpuir_near_term *found;
+  size_t cap, nfound;
+  gpuir__analyzer *an; /* while spellings are stemmed */
+  char spelling[GPUIR_MAX_TERM]; /* the one that is stemmed */
+  size_t spelling_len;
+  uint32_t letters[GPUIR__NEAR_LETTERS];
+  size_t nletters;
+  uint8_t rows[3][GPUIR_MAX_TERM + 2]; /* row i % 3 */
+} gpuir__near;
+
+/* Reads a character of p[0..n), n >= 1; returns its bytes. */
+static inline size_t gpuir__near_char(const uint8_t *p, size_t n, uint32_t *c) {
+  const size_t k = gpuir__utf8_get(p, n, c);
+  if (k) return k;
+  *c = 0x110000u + p[0];
+  return 1;
+}
+
+/* Compares two terms that were found: the nearer, the more frequent and the lesser comes first. */
+static int gpuir__near_compare(const gpuir_near_term *a, const gpuir_near_term *b) {
+  if (a->distance != b->distance) return a->distance < b->distance ? -1 : 1;
+  if (a->df != b->df) return a->df > b->df ? -1 : 1;
+  return gpuir__compare_bytes(a->term, a->len, b->term, b->len);
+}
+
+/* Keeps a term, if it is live and among the best; word: how a text may have it. */
+static int gpuir__near_keep(gpuir__near *x, const uint8_t *term, size_t len, unsigned distance, const void *word,
+    size_t word_len) {
+  gpuir_near_term t;
+  size_t i;
+  int status;
+  for (i = 0; i < x->nfound; i++)
+    if (x->found[i].len == len && !memcmp(x->found[i].term, term, len)) return GPUIR_OK; /* of another segment */
+  memset(&t, 0, sizeof t);
+  memcpy(t.term, term, len);
+  t.len = len;
+  t.distance = distance;
+  memcpy(t.word, word, word_len);
+  t.word_len = word_len;
+  status = gpuir_term_count(x->ix, t.term, len, &t.df, NULL);
+  if (status) return status == GPUIR_E_NOT_FOUND ? GPUIR_OK : status;
+  for (i = x->nfound; i && gpuir__near_compare(&t, &x->found[i - 1]) < 0; i--)
+    if (i < x->cap) x->found[i] = x->found[i - 1];
+  if (i < x->cap) x->found[i] = t;
+  if (x->nfound < x->cap) x->nfound++;
+  return GPUIR_OK;
+}
+
+/* Keeps a term that stands for itself. */
+static int gpuir__near_put(gpuir__near *x, const uint8_t *term, size_t len, unsigned distance) {
+  return gpuir__near_keep(x, term, len, distance, term, len);
+}
+
+/* Fills row i of the table of distances, for the term's character number i, c, which follows `before`: row[j] becomes
+ * the distance between the term's first i characters and the word's first j. Returns the least of the row. */
+static unsigned gpuir__near_row(gpuir__near *x, size_t i, uint32_t c, uint32_t before) {
+  const uint8_t *up = x->rows[(i - 1) % 3], *upper = x->rows[(i + 1) % 3];
+  uint8_t *row = x->rows[i % 3];
+  const size_t from = i > x->limit ? i - x->limit : 1, to = (size_t)gpuir__min64(x->n, i + x->limit);
+  unsigned least = 255;
+  size_t j;
+  row[from - 1] = (uint8_t)(from == 1 ? gpuir__min64(i, 254) : 254);
+  if (from == 1) least = row[0];
+  for (j = from; j <= to; j++) {
+    unsigned d = up[j - 1] + (x->word[j - 1] != c ? 1u : 0u);
+    if (up[j] + 1u < d) d = up[j] + 1u;
+    if (row[j - 1] + 1u < d) d = row[j - 1] + 1u;
+    if (i > 1 && j > 1 && x->word[j - 1] == before && x->word[j - 2] == c && upper[j - 2] + 1u < d)
+      d = upper[j - 2] + 1u;
+    row[j] = (uint8_t)(d < 254 ? d : 254);
+    if (d < least) least = d;
+  }
+  if (to < x->n) row[to + 1] = 254;
+  return least;
+}
+
+/* Returns how far a term is from the word, or 255 if that is too far. *dead becomes the bytes after which it is clear
+ * that every term which begins with them is too far; 256 if there are none. */
+static unsigned gpuir__near_distance(gpuir__near *x, const uint8_t *term, size_t len, size_t *dead) {
+  uint32_t c = 0, before = 0;
+  size_t at = 0, i = 0, j;
+  *dead = 256;
+  for (j = 0; j <= x->n; j++) x->rows[0][j] = (uint8_t)gpuir__min64(j, 254);
+  while (at < len) {
+    at += gpuir__near_char(term + at, len - at, &c);
+    if (++i > x->n + x->limit || gpuir__near_row(x, i, c, before) > x->limit) {
+      *dead = at;
+      return 255;
+    }
+    before = c;
+  }
+  if (i + x->limit < x->n || x->rows[i % 3][x->n] > x->limit) return 255;
+  return x->rows[i % 3][x->n];
+}
+
+/* Walks the terms [id, end) of a segment, which begin as the word does. */
+static int gpuir__near_walk(gpuir__near *x, const gpuir__segment *seg, uint64_t id, uint64_t end) {
+  uint8_t term[GPUIR_MAX_TERM + 1];
+  gpuir__dict_block b;
+  gpuir__dict_step s = {0, 0, 0};
+  size_t len = 0, dead = 256;
+  int status = GPUIR_OK;
+  uint64_t block;
+  for (block = id / GPUIR__DICT_BLOCK; block * GPUIR__DICT_BLOCK < end && !status; block++) {
+    unsigned i;
+    if (!gpuir__dict_open(&seg->terms, block, &b)) return GPUIR_E_FORMAT;
+    for (i = 0; i < b.n && block * GPUIR__DICT_BLOCK + i < end && !status; i++) {
+      unsigned distance;
+      if (!i) {
+        s = gpuir__dict_first(&b);
+        len = s.rest;
+        memcpy(term, b.text, len);
+        dead = 256;
+      } else {
+        len = gpuir__dict_next(&b, i, &s) ? gpuir__dict_spell(&b, i, &s, term, len) : 0;
+      }
+      if (!len) return GPUIR_E_FORMAT;
+      if (i && s.shared >= dead) continue;
+      dead = 256;
+      if (block * GPUIR__DICT_BLOCK + i < id) continue;
+      distance = gpuir__near_distance(x, term, len, &dead);
+      if (distance && distance <= x->limit) status = gpuir__near_put(x, term, len, distance);
+    }
+  }
+  return status;
+}
+
+/* Looks up the terms one error away whose first character is another one. */
+static int gpuir__near_first(gpuir__near *x) {
+  static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789";
+  uint8_t term[GPUIR_MAX_TERM + 1];
+  uint32_t c;
+  size_t second, i;
+  int status = GPUIR_OK;
+  for (i = 0; letters[i] && !status; i++) {
+    if (x->first == 1 && x->bytes[0] == (uint8_t)letters[i]) continue;
+    term[0] = (uint8_t)letters[i];
+    memcpy(term + 1, x->bytes + x->first, x->len - x->first);
+    status = gpuir__near_put(x, term, x->len - x->first + 1, 1);
+    if (status || x->len == GPUIR_MAX_TERM) continue;
+    memcpy(term + 1, x->bytes, x->len);
+    status = gpuir__near_put(x, term, x->len + 1, 1);
+  }
+  if (status) return status;
+  second = gpuir__near_char(x->bytes + x->first, x->len - x->first, &c);
+  if (second == x->first && !memcmp(x->bytes, x->bytes + x->first, second)) return GPUIR_OK; /* not another one */
+  memcpy(term, x->bytes + x->first, second);
+  memcpy(term + second, x->bytes, x->first);
+  memcpy(term + second + x->first, x->bytes + x->first + second, x->len - x->first - second);
+  status = gpuir__near_put(x, term, x->len, 1);
+  return status ? status : gpuir__near_put(x, x->bytes + x->first, x->len - x->first, 1);
+}
+
+/* Finds the numbers [*from, *to) of a segment's terms that begin as the word does. */
+static void gpuir__near_range(const gpuir__near *x, const gpuir__segment *seg, uint64_t *from, uint64_t *to) {
+  char behind[4];
+  size_t n = x->first;
+  memcpy(behind, x->bytes, n);
+  while (n && (uint8_t)behind[n - 1] == 255) n--;
+  if (n) behind[n - 1] = (char)((uint8_t)behind[n - 1] + 1);
+  *from = gpuir__term_lower_bound(seg, (const char *)x->bytes, x->first);
+  *to = n ? gpuir__term_lower_bound(seg, behind, n) : seg->stat.terms;
+}
+
+/* ---- spellings that are stemmed */
+
+/* Takes the stem of a spelling. */
+static int gpuir__near_stem(void *near, const char *stem, size_t len, unsigned advance) {
+  gpuir__near *x = (gpuir__near *)near;
+  (void)advance;
+  if (len == x->term_len && !memcmp(stem, x->term, len)) return GPUIR_OK;
+  return gpuir__near_keep(x, (const uint8_t *)stem, len, 1, x->spelling, x->spelling_len);
+}
+
+/* Takes the word's own stem. */
+static int gpuir__near_own(void *near, const char *stem, size_t len, unsigned advance) {
+  gpuir__near *x = (gpuir__near *)near;
+  (void)advance;
+  memcpy(x->term, stem, len);
+  x->term_len = len;
+  return GPUIR_OK;
+}
+
+/* Writes a character below 0x110000 to p[0..4); returns its bytes. */
+static size_t gpuir__near_spell(uint32_t c, char *p) {
+  static const uint8_t lead[5] = {0, 0, 0xc0, 0xe0, 0xf0};
+  const size_t n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+  size_t i;
+  for (i = n; i-- > 1; c >>= 6) p[i] = (char)(0x80 | (c & 0x3f));
+  p[0] = (char)(lead[n] | c);
+  return n;
+}
+
+/* Looks up the stem of the spelling that has n characters in place of the word's [at, end). */
+static int gpuir__near_try(gpuir__near *x, size_t at, size_t end, const uint32_t *chars, size_t n) {
+  size_t i, len = 0;
+  for (i = 0; i < at; i++) len += gpuir__near_spell(x->word[i], x->spelling + len);
+  for (i = 0; i < n; i++) len += gpuir__near_spell(chars[i], x->spelling + len);
+  for (i = end; i < x->n; i++) len += gpuir__near_spell(x->word[i], x->spelling + len);
+  x->spelling_len = len;
+  return len ? gpuir__analyzer_stem(x->an, x->spelling, len, gpuir__near_stem, x) : GPUIR_OK;
+}
+
+/* Adds letters [from, to] that may stand in a word. */
+static void gpuir__near_letters_add(gpuir__near *x, uint32_t from, uint32_t to) {
+  size_t i;
+  for (; from <= to && x->nletters < GPUIR__NEAR_LETTERS; from++) {
+    for (i = 0; i < x->nletters && x->letters[i] != from; i++) {}
+    if (i == x->nletters) x->letters[x->nletters++] = from;
+  }
+}
+
+/* Collects the letters that may stand in the word: those of its alphabet, and its own. */
+static void gpuir__near_letters(gpuir__near *x) {
+  size_t i;
+  x->nletters = 0;
+  for (i = 0; i < x->n; i++) {
+    const uint32_t c = x->word[i];
+    if (c >= 0x3b1 && c <= 0x3c9) gpuir__near_letters_add(x, 0x3b1, 0x3c9);
+    else if (c >= 0x430 && c <= 0x44f) gpuir__near_letters_add(x, 0x430, 0x44f);
+    else if (c < 0x250) gpuir__near_letters_add(x, 'a', 'z');
+    gpuir__near_letters_add(x, c, c);
+  }
+}
+
+/* Looks up the stems of all spellings one letter away: with two neighbours swapped, one more, another one, one less. Of
+ * several that have one stem the first is told. */
+static int gpuir__near_edits(gpuir__near *x) {
+  uint32_t two[2];
+  size_t i, j;
+  int status = GPUIR_OK;
+  for (i = 0; i < x->n; i++)
+    if (x->word[i] >= 0x110000u) return GPUIR_OK; /* a byte that is not UTF-8 */
+  gpuir__near_letters(x);
+  for (i = 0; i + 1 < x->n && !status; i++) {
+    two[0] = x->word[i + 1];
+    two[1] = x->word[i];
+    if (two[0] != two[1]) status = gpuir__near_try(x, i, i + 2, two, 2);
+  }
+  for (i = 0; i <= x->n; i++)
+    for (j = 0; j < x->nletters && !status; j++) status = gpuir__near_try(x, i, i, &x->letters[j], 1);
+  for (i = 0; i < x->n; i++)
+    for (j = 0; j < x->nletters && !status; j++)
+      if (x->letters[j] != x->word[i]) status = gpuir__near_try(x, i, i + 1, &x->letters[j], 1);
+  for (i = 0; i < x->n && !status; i++) status = gpuir__near_try(x, i, i + 1, NULL, 0);
+  return status;
+}
+
+/* ---- one word */
+
+/* Makes text[0..len), 1 to 255 bytes, the word. */
+static void gpuir__near_take(gpuir__near *x, const char *text, size_t len) {
+  size_t at;
+  x->len = len;
+  x->n = 0;
+  memcpy(x->bytes, text, len);
+  for (at = 0; at < len; x->n++) {
+    at += gpuir__near_char(x->bytes + at, len - at, &x->word[x->n]);
+    if (!x->n) x->first = at;
+  }
+  x->limit = x->n < GPUIR__NEAR_LONG ? 1 : 2;
+}
+
+/* Compares the word with the terms. */
+static int gpuir__near_terms(gpuir__near *x) {
+  int status = gpuir__near_first(x);
+  size_t i;
+  for (i = 0; i < x->ix->nleaves && !status; i++) {
+    uint64_t from, to;
+    gpuir__near_range(x, x->ix->leaves[i].seg, &from, &to);
+    status = gpuir__near_walk(x, x->ix->leaves[i].seg, from, to);
+  }
+  return status;
+}
+
+/* Begins to look for the best `cap` near terms of an index. */
+static void gpuir__near_begin(gpuir__near *x, const gpuir_index *ix, gpuir__analyzer *an, gpuir_near_term *found,
+    size_t cap) {
+  memset(x, 0, sizeof *x);
+  x->ix = ix;
+  x->an = an;
+  x->found = found;
+  x->cap = cap;
+}
+
+/* Adds the near terms of a folded word, as texts have it. */
+static int gpuir__near_word(gpuir__near *x, const char *word, size_t len) {
+  const size_t before = x->nfound;
+  int status;
+  if (!len || len > GPUIR_MAX_TERM || !x->cap) return GPUIR_OK;
+  gpuir__near_take(x, word, len);
+  if (x->n < 2) return GPUIR_OK;
+  if (!gpuir__analyzer_stems(x->an)) return gpuir__near_terms(x);
+  x->term_len = 0;
+  status = gpuir__analyzer_stem(x->an, word, len, gpuir__near_own, x);
+  if (!status && x->n <= GPUIR__NEAR_EDITED) status = gpuir__near_edits(x);
+  if (status || x->nfound > before || !x->term_len) return status;
+  gpuir__near_take(x, x->term, x->term_len);
+  return x->n < 2 ? GPUIR_OK : gpuir__near_terms(x);
+}
+
+GPUIR_API int gpuir_terms_near(const gpuir_index *ix, const char *term, size_t len, gpuir_near_term *found, size_t cap,
+    size_t *n) {
+  gpuir__near x;
+  gpuir__analyzer *an;
+  int status;
+  if (n) *n = 0;
+  if (!ix || !n || (!term && len) || (!found && cap)) return GPUIR_E_ARGUMENT;
+  status = gpuir__analyzers_take(ix->analysis.pool, &an, NULL);
+  if (status) return status;
+  gpuir__near_begin(&x, ix, an, found, cap);
+  status = gpuir__near_word(&x, term, len);
+  gpuir__analyzers_give(ix->analysis.pool, an);
+  if (!status) *n = x.nfound;
+  return status;
+}
+
+/* ========
  * [16-query]  query: from text to weighted terms
  *
  * A query's text is words, phrases and prefixes, each of which becomes one term or more. What is scored as one is
@@ -16408,7 +16785,7 @@ GPUIR_API int gpuir_builder_add_file(gpuir_builder *builder, const char *path, g
  *
  * Uses      [09-postings] (weights), [11-analysis], [11b-dictionary], [11c-analyzers], [12-layout], [13-reader],
  *           [13b-snapshot].
- * Start at  gpuir_query_parse.
+ * Start at  gpuir__query_words, gpuir_query_weigh.
  * Tests     tests/unit/16_query.c
  * ======*/
 
@@ -16434,6 +16811,10 @@ typedef struct gpuir__query_term {
   uint32_t members, postings; /* of a prefix: the terms that it stands for, and the postings of this index's */
   uint32_t name, name_len; /* of what is not a word's term: how it is written, in gpuir_query.names */
   uint32_t stem; /* where the stem stands there */
+  /* How a word was typed: bytes of the query's text, then of gpuir_query.names, where no document has it; typed_len 0:
+   * that is not known. And what is searched in its place; spelled_len 0: it is. */
+  uint32_t typed, typed_len, spelled, spelled_len;
+  uint8_t near_asked; /* word~: what is near is searched, if no document has it */
   char text[GPUIR_MAX_TERM];
 } gpuir__query_term;
 
@@ -16475,7 +16856,7 @@ typedef struct gpuir__choices {
 struct gpuir_query {
   const gpuir_index *ix;
   gpuir_allocator a;
-  int mode, no_operators;
+  int mode, no_operators, spell;
   float k1, b;
   int stored_bm25; /* k1 and b are the index's */
   gpuir__norm norm;
@@ -16526,6 +16907,8 @@ typedef struct gpuir__word {
   gpuir_query *query;
   gpuir__analyzer *analyzer;
   const char *written; /* the text that is analysed */
+  size_t written_at; /* where it stands in the query's text */
+  int near_asked; /* it ends with '~' */
   int negated;
   unsigned tokens; /* so far */
   uint64_t dropped; /* by the analyzer, when the last token came */
@@ -16608,6 +16991,11 @@ static int gpuir__query_add(const gpuir__word *word, int kind, int optional, con
   t = &q->terms[q->n++];
   gpuir__query_term_make(t, kind, word->negated, token, len);
   t->optional = (uint8_t)optional;
+  t->near_asked = (uint8_t)word->near_asked;
+  if (word->written_at + word->end <= UINT32_MAX) {
+    t->typed = (uint32_t)(word->written_at + word->at);
+    t->typed_len = (uint32_t)(word->end - word->at);
+  }
   status = gpuir__word_name(word, token, kind == GPUIR__PREFIX ? "*" : "", &t->name, &t->name_len);
   q->nprefixes += kind == GPUIR__PREFIX;
   if (status) return status;
@@ -16956,6 +17344,8 @@ static int gpuir__query_words(gpuir_query *q, gpuir__analyzer *analyzer, const c
     } else {
       size_t start = i;
       while (i < len && !gpuir__is_space(text[i])) i++;
+      word.written_at = start;
+      word.near_asked = !q->no_operators && i > start + 1 && text[i - 1] == '~';
       status = gpuir__query_word(&word, text + start, i - start, err);
     }
   }
@@ -17395,53 +17785,6 @@ static int gpuir__query_weigh(gpuir_query *q, gpuir_error *err) {
   return GPUIR_OK;
 }
 
-static int gpuir__token_count(void *sink, const char *token, size_t len, unsigned advance) {
-  (void)token, (void)len, (void)advance;
-  ++*(unsigned *)sink;
-  return GPUIR_OK;
-}
-
-/* Says why a query's text names nothing to look for. */
-static int gpuir__query_nothing(const gpuir_query *q, gpuir__analyzer *an, const char *text, size_t len,
-    gpuir_error *err) {
-  const int filtered = an->filtered;
-  unsigned words = 0;
-  uint64_t dropped = 0;
-  int n;
-  while (len && gpuir__is_space(text[0])) text++, len--;
-  while (len && gpuir__is_space(text[len - 1])) len--;
-  if (!len) return gpuir__fail(err, GPUIR_E_QUERY, 0, "the query is empty: it needs a word to look for");
-  for (n = (int)gpuir__min64(len, 60); n && (size_t)n < len && ((uint8_t)text[n] & 0xc0) == 0x80;) n--;
-  if (q->n)
-    return gpuir__fail(err, GPUIR_E_QUERY, 0, "'%.*s' only says what is not to be there: add a word that is", n, text);
-  an->filtered = 0;
-  (void)gpuir__analyze(an, text, len, gpuir__token_count, &words, &dropped);
-  an->filtered = filtered;
-  if (words)
-    return gpuir__fail(err, GPUIR_E_QUERY, 0, "'%.*s' has only stop words, which the index leaves out", n, text);
-  if (dropped)
-    return gpuir__fail(err, GPUIR_E_QUERY, 0, "'%.*s' has only words of more than %d bytes", n, text, GPUIR_MAX_TERM);
-  return gpuir__fail(err, GPUIR_E_QUERY, 0, "'%.*s' holds no word: no letter, no digit", n, text);
-}
-
-/* Looks the terms up and weighs them. */
-static int gpuir__query_resolve(gpuir_query *q, gpuir__analyzer *an, const char *text, size_t len, gpuir_error *err) {
-  int status = GPUIR_OK;
-  if (q->choices) {
-    q->choices->fixed = q->n;
-    q->choices->distinct = q->distinct;
-    status = gpuir__choices_count(q, err);
-    if (!status) status = gpuir__choices_keep(q, err);
-  }
-  if (status) return status;
-  gpuir__query_part(q);
-  if (q->choices && !q->nrequired) return gpuir__query_crowded(err);
-  if (!q->nrequired) return gpuir__query_nothing(q, an, text, len, err);
-  if (gpuir__query_name(q)) return gpuir__fail_nomem(err);
-  status = gpuir__query_look_all_up(q, err);
-  return status ? status : gpuir__query_weigh(q, err);
-}
-
 /* ---- what a shard is told of terms */
 
 GPUIR_API int gpuir_shard_get_info(const gpuir_index *ix, gpuir_shard_info *info) {
@@ -17569,6 +17912,316 @@ GPUIR_API void gpuir_query_destroy(gpuir_query *query) {
   }
 }
 
+/* ---- the terms of a text, as documents and queries are read */
+
+GPUIR_API int gpuir_analyze_places(const gpuir_index *ix, const char *text, size_t len, int query, gpuir_place_fn emit,
+    void *sink, gpuir_error *err) {
+  gpuir__analyzer *analyzer;
+  int status;
+  if (!ix || (!text && len) || !emit) return gpuir__refuse(err, "gpuir_analyze: NULL argument");
+  status = gpuir__analyzers_take(ix->analysis.pool, &analyzer, err);
+  if (status) return status;
+  status = query ? gpuir__analyze_query(analyzer, text, len, emit, sink)
+                 : gpuir__analyze(analyzer, text, len, emit, sink, NULL);
+  if (status) (void)gpuir__fail(err, status, 0, "%s", analyzer->why ? analyzer->why : gpuir_strerror(status));
+  gpuir__analyzers_give(ix->analysis.pool, analyzer);
+  return status;
+}
+
+/* Where gpuir_analyze hands its tokens on to. */
+typedef struct gpuir__counted_tokens {
+  gpuir_token_fn emit;
+  void *sink;
+} gpuir__counted_tokens;
+
+/* Hands a token on that a document's length counts. */
+static int gpuir__counted_token(void *to, const char *token, size_t len, unsigned advance) {
+  const gpuir__counted_tokens *t = (const gpuir__counted_tokens *)to;
+  return advance ? t->emit(t->sink, token, len) : GPUIR_OK;
+}
+
+GPUIR_API int gpuir_analyze(const gpuir_index *ix, const char *text, size_t len, gpuir_token_fn emit, void *sink,
+    gpuir_error *err) {
+  gpuir__counted_tokens to;
+  to.emit = emit;
+  to.sink = sink;
+  return gpuir_analyze_places(ix, text, len, 0, emit ? gpuir__counted_token : NULL, &to, err);
+}
+
+/* ========
+ * [16b-parse]  query: words that no document has, near terms in their place, and parsing
+ *
+ * A word of a query that no document has may be a typing error. Where any word is enough, or all else would find nothing,
+ * the term nearest to it is searched in its place, one letter away, and gpuir_query_spelled tells of it. What stands
+ * between quotes, short words and those with digits are searched as they are.
+ *
+ * Uses      [09-postings], [11-analysis], [11c-analyzers], [12-layout], [13b-snapshot], [15d-near], [16-query].
+ * Start at  gpuir_query_parse.
+ * Tests     tests/unit/16b_parse.c
+ * ======*/
+
+/* ---- words as they were typed */
+
+/* The words of one that was typed, folded and neither stopped nor stemmed: a word, or the two neighbours of a pair. */
+typedef struct gpuir__surfaces {
+  gpuir__analyzer *an;
+  size_t n, at[2], end[2], len[2]; /* n: up to 3, of which there are two */
+  char word[2][GPUIR_MAX_TERM];
+} gpuir__surfaces;
+
+static int gpuir__surface_take(void *surfaces, const char *token, size_t len, unsigned advance) {
+  gpuir__surfaces *s = (gpuir__surfaces *)surfaces;
+  if (!advance || s->n > 2) return GPUIR_OK;
+  if (s->n < 2) {
+    memcpy(s->word[s->n], token, len);
+    s->len[s->n] = len;
+    s->at[s->n] = s->an->at;
+    s->end[s->n] = s->an->end;
+  }
+  s->n++;
+  return GPUIR_OK;
+}
+
+/* Finds the words of text[0..len). */
+static int gpuir__surfaces_find(gpuir__surfaces *s, gpuir__analyzer *an, const char *text, size_t len) {
+  const int filtered = an->filtered;
+  int status;
+  s->an = an;
+  s->n = 0;
+  an->filtered = 0;
+  status = gpuir__analyze(an, text, len, gpuir__surface_take, s, NULL);
+  an->filtered = filtered;
+  return status;
+}
+
+/* Where a term goes. */
+typedef struct gpuir__term_bytes {
+  size_t len; /* 0: there is none */
+  char bytes[GPUIR_MAX_TERM];
+} gpuir__term_bytes;
+
+static int gpuir__term_take(void *term, const char *bytes, size_t len, unsigned advance) {
+  gpuir__term_bytes *t = (gpuir__term_bytes *)term;
+  (void)advance;
+  memcpy(t->bytes, bytes, len);
+  t->len = len;
+  return GPUIR_OK;
+}
+
+/* Makes the term of one of the words. */
+static int gpuir__surface_term(const gpuir__surfaces *s, size_t i, gpuir__term_bytes *to) {
+  to->len = 0;
+  if (gpuir__analyzer_stems(s->an)) return gpuir__analyzer_stem(s->an, s->word[i], s->len[i], gpuir__term_take, to);
+  return gpuir__term_take(to, s->word[i], s->len[i], 1);
+}
+
+/* Says whether a live document has a term. */
+static int gpuir__is_known(const gpuir_index *ix, const char *term, size_t len, int *known) {
+  const int status = gpuir_term_count(ix, term, len, NULL, NULL);
+  *known = !status;
+  return status == GPUIR_E_NOT_FOUND || status == GPUIR_E_ARGUMENT ? GPUIR_OK : status;
+}
+
+/* ---- near terms in place of words */
+
+#define GPUIR__SPELL_LEAST 4u /* letters of the shortest word that is taken for a typing error */
+
+/* Says whether a word is long enough to be a typing error, and has no digit. */
+static int gpuir__is_misspelt(const char *word, size_t len) {
+  size_t i, letters = 0;
+  for (i = 0; i < len; i++) {
+    if (word[i] >= '0' && word[i] <= '9') return 0;
+    letters += ((uint8_t)word[i] & 0xc0) != 0x80;
+  }
+  return letters >= GPUIR__SPELL_LEAST;
+}
+
+/* Writes what is searched in place of word i, which may stay: its term, and how it is written. *changed counts. */
+static int gpuir__spell_word(const gpuir_query *q, const gpuir__surfaces *s, size_t i, int asked,
+    gpuir__term_bytes *term, gpuir__term_bytes *word, unsigned *changed) {
+  gpuir_near_term near_;
+  gpuir__near x;
+  int known, status = gpuir__surface_term(s, i, term);
+  (void)gpuir__term_take(word, s->word[i], s->len[i], 1);
+  if (!status) status = gpuir__is_known(q->ix, term->bytes, term->len, &known);
+  if (status || known) return status;
+  term->len = 0;
+  if (!asked && !gpuir__is_misspelt(s->word[i], s->len[i])) return GPUIR_OK;
+  gpuir__near_begin(&x, q->ix, s->an, &near_, 1);
+  status = gpuir__near_word(&x, s->word[i], s->len[i]);
+  if (status || !x.nfound || near_.distance > 1) return status;
+  ++*changed;
+  (void)gpuir__term_take(term, near_.term, near_.len, 1);
+  return gpuir__term_take(word, near_.word, near_.word_len, 1);
+}
+
+/* Makes the pair of two terms, as gpuir__text_pair does; len 0: it is named by a hash. */
+static void gpuir__pair_of(const gpuir__term_bytes *a, const gpuir__term_bytes *b, gpuir__term_bytes *to) {
+  to->len = 0;
+  if (3 + a->len + b->len > GPUIR_MAX_TERM) return;
+  memcpy(to->bytes, "\xffp", 2);
+  memcpy(to->bytes + 2, a->bytes, a->len);
+  to->bytes[2 + a->len] = '\xff';
+  memcpy(to->bytes + 3 + a->len, b->bytes, b->len);
+  to->len = 3 + a->len + b->len;
+}
+
+/* Finds what is searched in place of a term that was typed as typed[0..len); to->len 0: nothing else is. name: how it is
+ * written. */
+static int gpuir__spell_find(gpuir_query *q, gpuir__analyzer *an, const gpuir__query_term *t, const char *typed,
+    gpuir__term_bytes *to, gpuir__buf *name) {
+  const int pair = (uint8_t)t->text[0] == 0xff;
+  gpuir__surfaces s;
+  gpuir__term_bytes terms[2], words[2];
+  unsigned changed = 0;
+  size_t i;
+  int known, status = gpuir__surfaces_find(&s, an, typed, t->typed_len);
+  to->len = 0;
+  if (status || s.n != (pair ? 2u : 1u)) return status;
+  for (i = 0; i < s.n; i++) {
+    status = gpuir__spell_word(q, &s, i, t->near_asked, &terms[i], &words[i], &changed);
+    if (status || !terms[i].len) return status;
+  }
+  if (!changed) return GPUIR_OK;
+  if (!pair) *to = terms[0];
+  else gpuir__pair_of(&terms[0], &terms[1], to);
+  if (pair && to->len) {
+    status = gpuir__is_known(q->ix, to->bytes, to->len, &known);
+    if (!known) to->len = 0;
+  }
+  if (status || !to->len) return status;
+  name->len = 0;
+  if (gpuir__buf_put(&q->a, name, words[0].bytes, words[0].len)) return GPUIR_E_NOMEM;
+  if (!pair) return GPUIR_OK;
+  return gpuir__buf_put(&q->a, name, typed + s.end[0], s.at[1] - s.end[0]) ||
+          gpuir__buf_put(&q->a, name, words[1].bytes, words[1].len)
+      ? GPUIR_E_NOMEM
+      : GPUIR_OK;
+}
+
+/* Puts a term in place of term i. One that the query has already counts once more, and is required. */
+static void gpuir__spell_put(gpuir_query *q, unsigned i, const gpuir__term_bytes *to) {
+  gpuir__query_term *t = &q->terms[i];
+  unsigned j;
+  for (j = 0; j < q->npositive; j++) {
+    gpuir__query_term *other = &q->terms[j];
+    if (j == i || !other->q || other->kind != GPUIR__WORD || !gpuir__token_is(other, to->bytes, to->len)) continue;
+    t->q = (uint32_t)gpuir__min64((uint64_t)t->q + other->q, UINT32_MAX);
+    other->q = 0; /* it goes */
+  }
+  t->len = (uint8_t)to->len;
+  memcpy(t->text, to->bytes, to->len);
+}
+
+/* Takes out the terms that others stand for. */
+static void gpuir__spell_tidy(gpuir_query *q) {
+  unsigned i, n = 0;
+  for (i = 0; i < q->n; i++)
+    if (q->terms[i].q) q->terms[n++] = q->terms[i];
+  q->n = n;
+  gpuir__query_part(q);
+}
+
+/* Searches the nearest term in place of each word that no document has, if that is wanted. A shard does not know the
+ * words of the others. *changed: whether any was. */
+static int gpuir__query_spell(gpuir_query *q, gpuir__analyzer *an, int *changed) {
+  gpuir__buf name = {NULL, 0, 0};
+  gpuir__term_bytes to;
+  unsigned i;
+  int status = GPUIR_OK;
+  *changed = 0;
+  if (q->choices || q->spell < 0 || an->kind == GPUIR__CUSTOM || q->ix->leaves[0].seg->shard) return GPUIR_OK;
+  for (i = 0; i < q->nrequired && !status; i++) {
+    gpuir__query_term *t = &q->terms[i];
+    if (t->df || !t->q || !t->typed_len || t->kind != GPUIR__WORD) continue;
+    if (!t->near_asked && (!q->spell || q->mode == GPUIR_AND)) continue;
+    status = gpuir__spell_find(q, an, t, (const char *)q->names.data + t->typed, &to, &name);
+    if (status || !to.len) continue;
+    t->spelled = (uint32_t)q->names.len;
+    t->spelled_len = (uint32_t)name.len;
+    if (gpuir__buf_put(&q->a, &q->names, name.data, name.len)) status = GPUIR_E_NOMEM;
+    if ((uint8_t)t->text[0] == 0xff) {
+      t->name = t->spelled;
+      t->name_len = t->spelled_len;
+    }
+    gpuir__spell_put(q, i, &to);
+    *changed = 1;
+  }
+  gpuir__buf_free(&q->a, &name);
+  if (*changed) gpuir__spell_tidy(q);
+  return status;
+}
+
+/* Keeps of the words that no document has how they were typed: bytes of text[0..len). Of others that is not asked for. */
+static int gpuir__query_keep_typed(gpuir_query *q, const char *text, size_t len) {
+  unsigned i;
+  for (i = 0; i < q->n; i++) {
+    gpuir__query_term *t = &q->terms[i];
+    const uint32_t at = t->typed;
+    if (t->df || i >= q->nrequired || t->typed_len > len || at > len - t->typed_len) t->typed_len = 0;
+    t->typed = (uint32_t)q->names.len;
+    if (t->typed_len && gpuir__buf_put(&q->a, &q->names, text + at, t->typed_len)) return GPUIR_E_NOMEM;
+  }
+  return GPUIR_OK;
+}
+
+/* ---- a query without words */
+
+static int gpuir__token_count(void *sink, const char *token, size_t len, unsigned advance) {
+  (void)token, (void)len, (void)advance;
+  ++*(unsigned *)sink;
+  return GPUIR_OK;
+}
+
+/* Says why a query's text names nothing to look for. */
+static int gpuir__query_nothing(const gpuir_query *q, gpuir__analyzer *an, const char *text, size_t len,
+    gpuir_error *err) {
+  const int filtered = an->filtered;
+  unsigned words = 0;
+  uint64_t dropped = 0;
+  int n;
+  while (len && gpuir__is_space(text[0])) text++, len--;
+  while (len && gpuir__is_space(text[len - 1])) len--;
+  if (!len) return gpuir__fail(err, GPUIR_E_QUERY, 0, "the query is empty: it needs a word to look for");
+  for (n = (int)gpuir__min64(len, 60); n && (size_t)n < len && ((uint8_t)text[n] & 0xc0) == 0x80;) n--;
+  if (q->n)
+    return gpuir__fail(err, GPUIR_E_QUERY, 0, "'%.*s' only says what is not to be there: add a word that is", n, text);
+  an->filtered = 0;
+  (void)gpuir__analyze(an, text, len, gpuir__token_count, &words, &dropped);
+  an->filtered = filtered;
+  if (words)
+    return gpuir__fail(err, GPUIR_E_QUERY, 0, "'%.*s' has only stop words, which the index leaves out", n, text);
+  if (dropped)
+    return gpuir__fail(err, GPUIR_E_QUERY, 0, "'%.*s' has only words of more than %d bytes", n, text, GPUIR_MAX_TERM);
+  return gpuir__fail(err, GPUIR_E_QUERY, 0, "'%.*s' holds no word: no letter, no digit", n, text);
+}
+
+/* Looks the terms up and weighs them. */
+static int gpuir__query_resolve(gpuir_query *q, gpuir__analyzer *an, const char *text, size_t len, gpuir_error *err) {
+  int status = GPUIR_OK, spelled;
+  if (q->choices) {
+    q->choices->fixed = q->n;
+    q->choices->distinct = q->distinct;
+    status = gpuir__choices_count(q, err);
+    if (!status) status = gpuir__choices_keep(q, err);
+  }
+  if (status) return status;
+  gpuir__query_part(q);
+  if (q->choices && !q->nrequired) return gpuir__query_crowded(err);
+  if (!q->nrequired) return gpuir__query_nothing(q, an, text, len, err);
+  if (gpuir__query_name(q)) return gpuir__fail_nomem(err);
+  status = gpuir__query_look_all_up(q, err);
+  if (!status && q->nrequired && !q->choices) {
+    status = gpuir__query_keep_typed(q, text, len);
+    if (!status) status = gpuir__query_spell(q, an, &spelled);
+    if (status)
+      return gpuir__fail(err, status, 0, "the words that no document has cannot be compared: %s",
+          gpuir_strerror(status));
+    if (spelled) status = gpuir__query_look_all_up(q, err);
+  }
+  return status ? status : gpuir__query_weigh(q, err);
+}
+
 static int gpuir__query_describe(gpuir_query *q, const gpuir_query_desc *desc, gpuir_error *err) {
   const gpuir__stat *stored = &q->ix->leaves[0].seg->stat;
   q->k1 = stored->k1;
@@ -17579,6 +18232,7 @@ static int gpuir__query_describe(gpuir_query *q, const gpuir_query_desc *desc, g
       return gpuir__refuse(err, "unknown query mode %d", desc->mode);
     q->mode = desc->mode;
     q->no_operators = desc->no_operators;
+    q->spell = desc->spell;
     if (desc->custom_bm25) {
       q->k1 = desc->k1;
       q->b = desc->b;
@@ -17654,40 +18308,93 @@ GPUIR_API int gpuir_query_parse(const gpuir_index *ix, const gpuir_query_desc *d
   return status;
 }
 
-/* ---- the terms of a text, as documents and queries are read */
+/* ---- words that no document has */
 
-GPUIR_API int gpuir_analyze_places(const gpuir_index *ix, const char *text, size_t len, int query, gpuir_place_fn emit,
-    void *sink, gpuir_error *err) {
-  gpuir__analyzer *analyzer;
-  int status;
-  if (!ix || (!text && len) || !emit) return gpuir__refuse(err, "gpuir_analyze: NULL argument");
-  status = gpuir__analyzers_take(ix->analysis.pool, &analyzer, err);
-  if (status) return status;
-  status = query ? gpuir__analyze_query(analyzer, text, len, emit, sink)
-                 : gpuir__analyze(analyzer, text, len, emit, sink, NULL);
-  if (status) (void)gpuir__fail(err, status, 0, "%s", analyzer->why ? analyzer->why : gpuir_strerror(status));
-  gpuir__analyzers_give(ix->analysis.pool, analyzer);
+/* Says whether a member of phrases is told as unknown: no live document has it, a phrase that is not negated needs it,
+ * and no word before tells of it. */
+static int gpuir__member_unknown(const gpuir_query *q, unsigned member) {
+  const gpuir__query_phrases *p = q->phrases;
+  const gpuir__query_term *m = &p->members[member];
+  int needed = 0;
+  unsigned t;
+  if (m->df) return 0;
+  for (t = 0; t < q->npositive; t++) {
+    const gpuir__query_term *term = &q->terms[t];
+    if (term->kind == GPUIR__WORD && gpuir__token_is(term, m->text, m->len)) return 0;
+    needed |= term->kind == GPUIR__PHRASE && memchr(p->tokens + term->first, (int)member, term->tokens) != NULL;
+  }
+  return needed;
+}
+
+/* Finds the i-th word of a query that no live document has: a term, or a member of its phrases. NULL: there is none. */
+static const gpuir__query_term *gpuir__query_unknown(const gpuir_query *q, size_t i) {
+  unsigned t, m;
+  for (t = 0; t < q->nrequired; t++)
+    if (!q->terms[t].df && q->terms[t].kind != GPUIR__PHRASE && !i--) return &q->terms[t];
+  for (m = 0; q->phrases && m < q->phrases->nmembers; m++)
+    if (gpuir__member_unknown(q, m) && !i--) return &q->phrases->members[m];
+  return NULL;
+}
+
+GPUIR_API int gpuir_query_unknown(const gpuir_query *q, size_t i, const char **term, size_t *len) {
+  const gpuir__query_term *t;
+  if (!q || !term || !len) return GPUIR_E_ARGUMENT;
+  t = gpuir__query_unknown(q, i);
+  if (!t) return GPUIR_E_NOT_FOUND;
+  *term = gpuir__query_term_name(q, t, len);
+  return GPUIR_OK;
+}
+
+/* Adds the terms near the words of a term that was typed so; those of a pair that documents have are none. */
+static int gpuir__near_typed(gpuir__near *x, const char *typed, size_t len) {
+  gpuir__surfaces s;
+  gpuir__term_bytes term;
+  size_t i;
+  int status = gpuir__surfaces_find(&s, x->an, typed, len);
+  for (i = 0; i < s.n && i < 2 && !status; i++) {
+    int known = 0;
+    if (s.n > 1) status = gpuir__surface_term(&s, i, &term);
+    if (!status && s.n > 1) status = gpuir__is_known(x->ix, term.bytes, term.len, &known);
+    if (!status && !known) status = gpuir__near_word(x, s.word[i], s.len[i]);
+  }
   return status;
 }
 
-/* Where gpuir_analyze hands its tokens on to. */
-typedef struct gpuir__counted_tokens {
-  gpuir_token_fn emit;
-  void *sink;
-} gpuir__counted_tokens;
-
-/* Hands a token on that a document's length counts. */
-static int gpuir__counted_token(void *to, const char *token, size_t len, unsigned advance) {
-  const gpuir__counted_tokens *t = (const gpuir__counted_tokens *)to;
-  return advance ? t->emit(t->sink, token, len) : GPUIR_OK;
+GPUIR_API int gpuir_query_near(const gpuir_query *q, size_t i, gpuir_near_term *found, size_t cap, size_t *n) {
+  const gpuir__query_term *t;
+  gpuir__analyzer *an;
+  gpuir__near x;
+  int status;
+  if (n) *n = 0;
+  if (!q || !n || (!found && cap)) return GPUIR_E_ARGUMENT;
+  t = gpuir__query_unknown(q, i);
+  if (!t) return GPUIR_E_NOT_FOUND;
+  if (t->kind == GPUIR__PREFIX) return GPUIR_OK;
+  status = gpuir__analyzers_take(q->ix->analysis.pool, &an, NULL);
+  if (status) return status;
+  gpuir__near_begin(&x, q->ix, an, found, cap);
+  if (t->typed_len && an->kind != GPUIR__CUSTOM)
+    status = gpuir__near_typed(&x, (const char *)q->names.data + t->typed, t->typed_len);
+  else status = gpuir__near_word(&x, t->text, t->len);
+  gpuir__analyzers_give(q->ix->analysis.pool, an);
+  if (!status) *n = x.nfound;
+  return status;
 }
 
-GPUIR_API int gpuir_analyze(const gpuir_index *ix, const char *text, size_t len, gpuir_token_fn emit, void *sink,
-    gpuir_error *err) {
-  gpuir__counted_tokens to;
-  to.emit = emit;
-  to.sink = sink;
-  return gpuir_analyze_places(ix, text, len, 0, emit ? gpuir__counted_token : NULL, &to, err);
+GPUIR_API int gpuir_query_spelled(const gpuir_query *q, size_t i, const char **word, size_t *len, const char **instead,
+    size_t *instead_len) {
+  unsigned t;
+  if (!q || !word || !len || !instead || !instead_len) return GPUIR_E_ARGUMENT;
+  for (t = 0; t < q->nrequired; t++) {
+    const gpuir__query_term *x = &q->terms[t];
+    if (!x->spelled_len || i--) continue;
+    *word = (const char *)q->names.data + x->typed;
+    *len = x->typed_len;
+    *instead = (const char *)q->names.data + x->spelled;
+    *instead_len = x->spelled_len;
+    return GPUIR_OK;
+  }
+  return GPUIR_E_NOT_FOUND;
 }
 
 /* ========
@@ -26043,232 +26750,6 @@ GPUIR__COLD GPUIR_API int gpuir_snippet(const gpuir_query *q, const gpuir_snippe
   status = gpuir_passages(q, &how, text, len, &room, err);
   if (!status) gpuir__snippet_write(&s, &d, text, len, &room);
   return status;
-}
-
-/* ========
- * [29-near]  terms that are written nearly as a word
- *
- * The distance is that of optimal string alignment: how many characters are inserted, left out or replaced, or swapped
- * with their neighbour. Terms that begin with the word's first character stand together, and are walked in order; a row
- * of the table of distances is one character of such a term, and where all of a row is too large, terms that share the
- * characters so far are passed over. Where the first character differs, the few spellings are looked up.
- *
- * Uses      [11-analysis], [11b-dictionary], [12-layout], [13b-snapshot], [16-query].
- * Start at  gpuir_terms_near.
- * Tests     tests/unit/29_near.c
- * ======*/
-
-#define GPUIR__NEAR_LONG 6u /* characters of the shortest word that may have two errors */
-
-typedef struct gpuir__near {
-  const gpuir_index *ix;
-  uint32_t word[GPUIR_MAX_TERM]; /* its characters; a byte that is not UTF-8 is one of its own */
-  uint8_t bytes[GPUIR_MAX_TERM + 1]; /* and its bytes, `first` of which are the first character */
-  size_t n, len, first;
-  unsigned limit;
-  gpuir_near_term *found;
-  size_t cap, nfound;
-  uint8_t rows[3][GPUIR_MAX_TERM + 2]; /* row i % 3 */
-} gpuir__near;
-
-/* Reads a character of p[0..n), n >= 1; returns its bytes. */
-static inline size_t gpuir__near_char(const uint8_t *p, size_t n, uint32_t *c) {
-  const size_t k = gpuir__utf8_get(p, n, c);
-  if (k) return k;
-  *c = 0x110000u + p[0];
-  return 1;
-}
-
-/* Compares two terms that were found: the nearer, the more frequent and the lesser comes first. */
-static int gpuir__near_compare(const gpuir_near_term *a, const gpuir_near_term *b) {
-  if (a->distance != b->distance) return a->distance < b->distance ? -1 : 1;
-  if (a->df != b->df) return a->df > b->df ? -1 : 1;
-  return gpuir__compare_bytes(a->term, a->len, b->term, b->len);
-}
-
-/* Keeps a term, if it is live and among the best. */
-static int gpuir__near_put(gpuir__near *x, const uint8_t *term, size_t len, unsigned distance) {
-  gpuir_near_term t;
-  size_t i;
-  int status;
-  for (i = 0; i < x->nfound; i++)
-    if (x->found[i].len == len && !memcmp(x->found[i].term, term, len)) return GPUIR_OK; /* of another segment */
-  memset(&t, 0, sizeof t);
-  memcpy(t.term, term, len);
-  t.len = len;
-  t.distance = distance;
-  status = gpuir_term_count(x->ix, t.term, len, &t.df, NULL);
-  if (status) return status == GPUIR_E_NOT_FOUND ? GPUIR_OK : status;
-  for (i = x->nfound; i && gpuir__near_compare(&t, &x->found[i - 1]) < 0; i--)
-    if (i < x->cap) x->found[i] = x->found[i - 1];
-  if (i < x->cap) x->found[i] = t;
-  if (x->nfound < x->cap) x->nfound++;
-  return GPUIR_OK;
-}
-
-/* Fills row i of the table of distances, for the term's character number i, c, which follows `before`: row[j] becomes
- * the distance between the term's first i characters and the word's first j. Returns the least of the row. */
-static unsigned gpuir__near_row(gpuir__near *x, size_t i, uint32_t c, uint32_t before) {
-  const uint8_t *up = x->rows[(i - 1) % 3], *upper = x->rows[(i + 1) % 3];
-  uint8_t *row = x->rows[i % 3];
-  const size_t from = i > x->limit ? i - x->limit : 1, to = (size_t)gpuir__min64(x->n, i + x->limit);
-  unsigned least = 255;
-  size_t j;
-  row[from - 1] = (uint8_t)(from == 1 ? gpuir__min64(i, 254) : 254);
-  if (from == 1) least = row[0];
-  for (j = from; j <= to; j++) {
-    unsigned d = up[j - 1] + (x->word[j - 1] != c ? 1u : 0u);
-    if (up[j] + 1u < d) d = up[j] + 1u;
-    if (row[j - 1] + 1u < d) d = row[j - 1] + 1u;
-    if (i > 1 && j > 1 && x->word[j - 1] == before && x->word[j - 2] == c && upper[j - 2] + 1u < d)
-      d = upper[j - 2] + 1u;
-    row[j] = (uint8_t)(d < 254 ? d : 254);
-    if (d < least) least = d;
-  }
-  if (to < x->n) row[to + 1] = 254;
-  return least;
-}
-
-/* Returns how far a term is from the word, or 255 if that is too far. *dead becomes the bytes after which it is clear
- * that every term which begins with them is too far; 256 if there are none. */
-static unsigned gpuir__near_distance(gpuir__near *x, const uint8_t *term, size_t len, size_t *dead) {
-  uint32_t c = 0, before = 0;
-  size_t at = 0, i = 0, j;
-  *dead = 256;
-  for (j = 0; j <= x->n; j++) x->rows[0][j] = (uint8_t)gpuir__min64(j, 254);
-  while (at < len) {
-    at += gpuir__near_char(term + at, len - at, &c);
-    if (++i > x->n + x->limit || gpuir__near_row(x, i, c, before) > x->limit) {
-      *dead = at;
-      return 255;
-    }
-    before = c;
-  }
-  if (i + x->limit < x->n || x->rows[i % 3][x->n] > x->limit) return 255;
-  return x->rows[i % 3][x->n];
-}
-
-/* Walks the terms [id, end) of a segment, which begin as the word does. */
-static int gpuir__near_walk(gpuir__near *x, const gpuir__segment *seg, uint64_t id, uint64_t end) {
-  uint8_t term[GPUIR_MAX_TERM + 1];
-  gpuir__dict_block b;
-  gpuir__dict_step s = {0, 0, 0};
-  size_t len = 0, dead = 256;
-  int status = GPUIR_OK;
-  uint64_t block;
-  for (block = id / GPUIR__DICT_BLOCK; block * GPUIR__DICT_BLOCK < end && !status; block++) {
-    unsigned i;
-    if (!gpuir__dict_open(&seg->terms, block, &b)) return GPUIR_E_FORMAT;
-    for (i = 0; i < b.n && block * GPUIR__DICT_BLOCK + i < end && !status; i++) {
-      unsigned distance;
-      if (!i) {
-        s = gpuir__dict_first(&b);
-        len = s.rest;
-        memcpy(term, b.text, len);
-        dead = 256;
-      } else {
-        len = gpuir__dict_next(&b, i, &s) ? gpuir__dict_spell(&b, i, &s, term, len) : 0;
-      }
-      if (!len) return GPUIR_E_FORMAT;
-      if (i && s.shared >= dead) continue;
-      dead = 256;
-      if (block * GPUIR__DICT_BLOCK + i < id) continue;
-      distance = gpuir__near_distance(x, term, len, &dead);
-      if (distance && distance <= x->limit) status = gpuir__near_put(x, term, len, distance);
-    }
-  }
-  return status;
-}
-
-/* Looks up the terms one error away whose first character is another one. */
-static int gpuir__near_first(gpuir__near *x) {
-  static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789";
-  uint8_t term[GPUIR_MAX_TERM + 1];
-  uint32_t c;
-  size_t second, i;
-  int status = GPUIR_OK;
-  for (i = 0; letters[i] && !status; i++) {
-    if (x->first == 1 && x->bytes[0] == (uint8_t)letters[i]) continue;
-    term[0] = (uint8_t)letters[i];
-    memcpy(term + 1, x->bytes + x->first, x->len - x->first);
-    status = gpuir__near_put(x, term, x->len - x->first + 1, 1);
-    if (status || x->len == GPUIR_MAX_TERM) continue;
-    memcpy(term + 1, x->bytes, x->len);
-    status = gpuir__near_put(x, term, x->len + 1, 1);
-  }
-  if (status) return status;
-  second = gpuir__near_char(x->bytes + x->first, x->len - x->first, &c);
-  if (second == x->first && !memcmp(x->bytes, x->bytes + x->first, second)) return GPUIR_OK; /* not another one */
-  memcpy(term, x->bytes + x->first, second);
-  memcpy(term + second, x->bytes, x->first);
-  memcpy(term + second + x->first, x->bytes + x->first + second, x->len - x->first - second);
-  status = gpuir__near_put(x, term, x->len, 1);
-  return status ? status : gpuir__near_put(x, x->bytes + x->first, x->len - x->first, 1);
-}
-
-GPUIR_API int gpuir_terms_near(const gpuir_index *ix, const char *term, size_t len, gpuir_near_term *found, size_t cap,
-    size_t *n) {
-  gpuir__near x;
-  gpuir__query_term first;
-  size_t at, i;
-  int status;
-  if (n) *n = 0;
-  if (!ix || !n || (!term && len) || (!found && cap)) return GPUIR_E_ARGUMENT;
-  if (!len || len > GPUIR_MAX_TERM || !cap) return GPUIR_OK;
-  memset(&x, 0, sizeof x);
-  x.ix = ix;
-  x.found = found;
-  x.cap = cap;
-  x.len = len;
-  memcpy(x.bytes, term, len);
-  for (at = 0; at < len; x.n++) {
-    at += gpuir__near_char(x.bytes + at, len - at, &x.word[x.n]);
-    if (!x.n) x.first = at;
-  }
-  if (x.n < 2) return GPUIR_OK;
-  x.limit = x.n < GPUIR__NEAR_LONG ? 1 : 2;
-  status = gpuir__near_first(&x);
-  gpuir__query_term_make(&first, GPUIR__PREFIX, 0, term, x.first);
-  for (i = 0; i < ix->nleaves && !status; i++) {
-    uint32_t from, to;
-    gpuir__prefix_range(ix->leaves[i].seg, &first, &from, &to);
-    status = gpuir__near_walk(&x, ix->leaves[i].seg, from, to);
-  }
-  if (!status) *n = x.nfound;
-  return status;
-}
-
-/* Says whether a member of phrases is told as unknown: no live document has it, a phrase that is not negated needs it,
- * and no word before tells of it. */
-static int gpuir__member_unknown(const gpuir_query *q, unsigned member) {
-  const gpuir__query_phrases *p = q->phrases;
-  const gpuir__query_term *m = &p->members[member];
-  int needed = 0;
-  unsigned t;
-  if (m->df) return 0;
-  for (t = 0; t < q->npositive; t++) {
-    const gpuir__query_term *term = &q->terms[t];
-    if (term->kind == GPUIR__WORD && gpuir__token_is(term, m->text, m->len)) return 0;
-    needed |= term->kind == GPUIR__PHRASE && memchr(p->tokens + term->first, (int)member, term->tokens) != NULL;
-  }
-  return needed;
-}
-
-GPUIR_API int gpuir_query_unknown(const gpuir_query *q, size_t i, const char **term, size_t *len) {
-  unsigned t, m;
-  if (!q || !term || !len) return GPUIR_E_ARGUMENT;
-  for (t = 0; t < q->nrequired; t++) {
-    if (q->terms[t].df || q->terms[t].kind == GPUIR__PHRASE || i--) continue;
-    *term = gpuir__query_term_name(q, &q->terms[t], len);
-    return GPUIR_OK;
-  }
-  for (m = 0; q->phrases && m < q->phrases->nmembers; m++) {
-    if (!gpuir__member_unknown(q, m) || i--) continue;
-    *term = q->phrases->members[m].text;
-    *len = q->phrases->members[m].len;
-    return GPUIR_OK;
-  }
-  return GPUIR_E_NOT_FOUND;
 }
 
 /* ========

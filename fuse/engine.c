@@ -1,6 +1,8 @@
 /* engine.c - loaded indexes and their pools. */
 #include "engine.h"
 
+#include "../tools/common/advice.h"
+
 #include "backend.h"
 #include "guard.h"
 #include "path.h"
@@ -472,6 +474,12 @@ static size_t count_left_out(const gpuir_query *query) {
   return n;
 }
 
+/* Notes in place of which word another is searched. */
+static void note_spelled(void *arg, const char *line, size_t len) {
+  search_reply *reply = arg;
+  if (!reply->spelled[0]) snprintf(reply->spelled, sizeof reply->spelled, "%.*s", (int)len, line);
+}
+
 /* Parses and ranks. Returns a GPUIR_ status. */
 static int parse_and_rank(ticket *t, const search_request *request, search_reply *reply, gpuir_error *err) {
   generation *g = t->gen;
@@ -484,9 +492,11 @@ static int parse_and_rank(ticket *t, const search_request *request, search_reply
   memset(&desc, 0, sizeof desc);
   desc.mode = request->mode;
   desc.keep_rarest = 1;
+  desc.spell = request->spell ? GPUIR_SPELL : 0;
   rc = gpuir_query_parse(g->index, &desc, request->text, request->len, &query, err);
   if (rc != GPUIR_OK) return rc;
   reply->left_out = count_left_out(query);
+  (void)advice_spelled(query, note_spelled, reply);
   reply->hits = malloc((k ? k : 1) * sizeof *reply->hits);
   rc = reply->hits ? rank(t, query, request->backend, k, reply, err) : GPUIR_E_NOMEM;
   if (rc == GPUIR_OK && request->keep) reply->query = query;

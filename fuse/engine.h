@@ -93,6 +93,7 @@ typedef struct search_request {
   uint32_t k;
   int backend; /* BACKEND_ */
   int keep; /* the parsed query is wanted, too */
+  int spell; /* near terms are searched in place of words that no document has */
 } search_request;
 
 typedef struct search_reply {
@@ -100,6 +101,7 @@ typedef struct search_reply {
   size_t n;
   gpuir_query *query; /* if it is to be kept: to be destroyed, before the generation is let go of */
   size_t left_out; /* words of the query, which had too many */
+  char spelled[160]; /* in place of which word another is searched; "": of none */
   uint64_t fallbacks; /* a GPU was wanted and the CPU answered */
   char fallback[160]; /* why */
   char error[160]; /* why it failed, in words */

@@ -71,6 +71,7 @@ static int ask(lookup *l, const node_body *body, question *q) {
   q->request.k = o->k;
   q->request.backend = o->backend;
   q->request.keep = has_passages(q);
+  q->request.spell = is_for_sentences(q);
   make_key(l, o, q);
   return notice(l, q);
 }
@@ -104,6 +105,7 @@ static result *answer(lookup *l, const question *q, const name_options *options,
   memset(&made, 0, sizeof made);
   b.max = l->f->config.result_bytes;
   if (rc == 0) note_left_out(l, reply.left_out);
+  if (rc == 0 && !l->note[0]) snprintf(l->note, sizeof l->note, "%s", reply.spelled);
   if (rc == 0 && has_passages(q)) rc = texts_passages(l, options, q->tree == NODE_GREP_ROOT, &reply, &b, &made);
   else if (rc == 0) rc = write_answer(l, q, &reply, &b, &links);
   free(reply.hits);

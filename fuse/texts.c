@@ -167,8 +167,7 @@ int texts_passages(lookup *l, const name_options *options, int grep, const searc
   p.sink = b;
   p.read = read_source;
   p.arg = &w;
-  if (reply->n == 0 && options->k && !l->note[0] &&
-      advice_unknown(generation_index(l->g), reply->query, tell_unknown, l) == 0)
+  if (reply->n == 0 && options->k && !l->note[0] && advice_unknown(reply->query, tell_unknown, l) == 0)
     snprintf(l->note, sizeof l->note, "no document matches");
   if (l->note[0] && !grep) put_note(b, l->note);
   ticket_begin(l->req, l->f, l->g, &t);

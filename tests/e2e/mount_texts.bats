@@ -345,9 +345,14 @@ $T/notes/tea.txt" ]
   grep -q 'dreams of a fox' "$T/m/pass/fox+OR+dog"
   cat "$T/m/query/title:fox" >/dev/null
   stat_of last_note "$T/m" | grep -q "^title:fox: 'title:fox' is no operator"
-  holds "(no document has 'foxx'; it has fox)" "$T/m/pass/foxx"
-  [ ! -s "$T/m/grep/wolff" ]
-  stat_of last_note "$T/m" | grep -q "^wolff: no document has 'wolff'; it has wolf"
+  holds "(no document has 'fxo'; it has fox)" "$T/m/pass/fxo"
+  [ ! -s "$T/m/grep/wlf" ]
+  stat_of last_note "$T/m" | grep -q "^wlf: no document has 'wlf'; it has wolf"
+  [ "$(head -n 1 "$T/m/pass/foxx")" = "(no document has 'foxx'; 'fox' is searched in its place)" ]
+  grep -q 'dreams of a fox' "$T/m/pass/foxx"
+  cmp "$T/m/grep/fox" "$T/m/grep/foxx"
+  stat_of last_note "$T/m" | grep -q "^foxx: no document has 'foxx'; 'fox' is searched in its place"
+  [ ! -s "$T/m/query/foxx" ]
   [ ! -e "$T/m/pass/%22fox" ]
   stat_of last_error "$T/m" | grep -q 'quote at byte 0'
   [ ! -d "$T/m/query/@tokens=3" ]

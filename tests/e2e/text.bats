@@ -113,3 +113,27 @@ names() { gpuir query --tsv "$@" | cut -f 4 | xargs -r -n 1 basename | sort | pa
   run -1 gpuir query M third
   run -1 gpuir query M second
 }
+
+@test "a word that no document has is searched as the nearest one, where any word is enough; notes and JSON say so" {
+  echo "the registration of a blueprint" >d/a
+  echo "another blueprint" >d/b
+  gpuir index -q --stem english -o i.gpuir d
+  gpuir query --tsv -m or i.gpuir registraton >hits 2>said
+  [ "$(wc -l <hits)" -eq 1 ]
+  grep -q "note: no document has 'registraton'; 'registration' is searched in its place; --exact searches it" said
+  gpuir query --json -m andor i.gpuir 'blueprint registraton' 2>said |
+    grep -q '"spelled":\[{"word":"registraton","instead":"registration"}\]'
+  gpuir explain -m or i.gpuir 0 registraton 2>&1 >out | grep -q "'registration' is searched"
+  grep -q ' registr$' out
+  gpuir explain --exact -m or i.gpuir 0 registraton 2>&1 | grep -q ' registraton$'
+  run -1 gpuir query --exact -m or i.gpuir registraton
+  [[ $output == *"no document has 'registraton'; it has registration"* ]]
+  run -1 gpuir query -m and i.gpuir registraton
+  [ "$(gpuir query --tsv -m and i.gpuir registraton~ 2>&1 | wc -l)" -eq 2 ]
+  echo registraton >topics
+  [ -z "$(gpuir query --trec -m or i.gpuir --topics topics)" ]
+  [ -n "$(gpuir query --trec -m or --spell i.gpuir --topics topics)" ]
+  [ "$(gpuir count -m or i.gpuir registraton)" -eq 0 ]
+  run -2 gpuir query --spell --exact i.gpuir x
+  gpuir query --passages i.gpuir registraton 2>&1 | grep -q 'the registration'
+}

@@ -380,6 +380,26 @@ static size_t print_left_out(const gpuir_query *query) {
   return n;
 }
 
+/* Prints the words in whose place others are searched. */
+static void print_spelled(const gpuir_query *query) {
+  const char *word, *instead;
+  size_t len, instead_len, n = 0;
+  for (; !gpuir_query_spelled(query, n, &word, &len, &instead, &instead_len); n++) {
+    printf("%s", n ? ",{\"word\":" : ",\"spelled\":[{\"word\":");
+    cli_json_string(stdout, word, len);
+    printf(",\"instead\":");
+    cli_json_string(stdout, instead, instead_len);
+    putchar('}');
+  }
+  if (n) putchar(']');
+}
+
+/* Says which words others are searched in place of. */
+static void tell_spelled(void *arg, const char *line, size_t len) {
+  (void)arg;
+  cli_error("note: %.*s; --exact searches it", (int)len, line);
+}
+
 static void print_answer(search *s, const char *id, const gpuir_query *query, const char *text, size_t len,
     const gpuir_hit *hits, size_t n) {
   const char *word;
@@ -388,6 +408,7 @@ static void print_answer(search *s, const char *id, const gpuir_query *query, co
   s->shortened += (size_t)shortened;
   s->hits_total += n;
   s->answered++;
+  if (!s->many) (void)advice_spelled(query, tell_spelled, NULL);
   passages_begin(&s->passages.how);
   if (s->form == FORM_HUMAN && s->many && !s->passages.how.grep) cli_print_question(id, text, len);
   if (s->form == FORM_JSON) {
@@ -398,6 +419,7 @@ static void print_answer(search *s, const char *id, const gpuir_query *query, co
     cli_json_string(stdout, text, len);
     printf(",\"mode\":\"%s\"", modes[shortened ? GPUIR_OR : s->qd.mode]);
     (void)print_left_out(query);
+    print_spelled(query);
     printf(",\"k\":%llu,\"hits\":[", (unsigned long long)s->asked);
   }
   for (size_t i = 0; i < n; i++) print_hit(s, id, query, hits, i, n);
@@ -490,6 +512,8 @@ enum {
   O_IDS,
   O_NO_IDS,
   O_NO_OPERATORS,
+  O_SPELL,
+  O_EXACT,
   O_PREFIX_POSTINGS,
   O_EVALUATOR,
   O_INTERSECTION,
@@ -507,9 +531,10 @@ static const cli_option query_options[] = {{O_MODE, "mode", 'm', 1}, {O_K, "k", 
     {O_THREADS, "threads", 0, 1}, {O_TIMEOUT, "timeout", 0, 1}, {O_EVALUATOR, "evaluator", 0, 1},
     {O_INTERSECTION, "intersection", 0, 1}, {O_TREC, "trec", 0, 0}, {O_TSV, "tsv", 0, 0}, {O_JSON, "json", 0, 0},
     {O_TAG, "tag", 0, 1}, {O_TOPICS, "topics", 0, 1}, {O_IDS, "ids", 0, 0}, {O_NO_IDS, "no-ids", 0, 0},
-    {O_NO_OPERATORS, "no-operators", 0, 0}, {O_PREFIX_POSTINGS, "prefix-postings", 0, 1},
-    {O_PASSAGES, "passages", 0, 0}, {O_GREP, "grep", 0, 0}, {O_CONTEXT, "context", 0, 1}, {O_BYTES, "bytes", 0, 1},
-    {O_TOKENS, "tokens", 0, 1}, {O_BASE, "base", 0, 1}, {O_FILTER, "filter", 0, 1}, {0, NULL, 0, 0}};
+    {O_NO_OPERATORS, "no-operators", 0, 0}, {O_SPELL, "spell", 0, 0}, {O_EXACT, "exact", 0, 0},
+    {O_PREFIX_POSTINGS, "prefix-postings", 0, 1}, {O_PASSAGES, "passages", 0, 0}, {O_GREP, "grep", 0, 0},
+    {O_CONTEXT, "context", 0, 1}, {O_BYTES, "bytes", 0, 1}, {O_TOKENS, "tokens", 0, 1}, {O_BASE, "base", 0, 1},
+    {O_FILTER, "filter", 0, 1}, {0, NULL, 0, 0}};
 
 typedef struct query_flags {
   gpuir_query_desc qd;
@@ -577,6 +602,13 @@ static int forms_ready(query_flags *f) {
   return 0;
 }
 
+/* Takes what is searched in place of words that no document has. Not 0 after a message. */
+static int spell_flag(const cli_args *a, query_flags *f, int spell) {
+  if (f->qd.spell && f->qd.spell != spell) return cli_misuse(a->command, "--spell and --exact exclude each other");
+  f->qd.spell = spell;
+  return 0;
+}
+
 /* Options of query and count. 0; otherwise the command ends with that code - 1. */
 static int query_flags_read(cli_args *a, query_flags *f) {
   int opt, bad = 0;
@@ -605,6 +637,8 @@ static int query_flags_read(cli_args *a, query_flags *f) {
     case O_IDS: f->ids = CLI_IDS_YES; break;
     case O_NO_IDS: f->ids = CLI_IDS_NO; break;
     case O_NO_OPERATORS: f->qd.no_operators = 1; break;
+    case O_SPELL: bad = spell_flag(a, f, GPUIR_SPELL); break;
+    case O_EXACT: bad = spell_flag(a, f, GPUIR_EXACT); break;
     case O_PREFIX_POSTINGS: bad = cli_unsigned(a, 1, UINT64_MAX, &f->qd.prefix_postings); break;
     default: bad = opt == CLI_BAD || passages_flag(a, opt, f); break;
     }
@@ -684,7 +718,7 @@ static void tell_unknown(const search *s, const cli_buf *words) {
   gpuir_query *query = NULL;
   size_t n;
   if (s->failed || gpuir_query_parse(s->index, &s->qd, words->p, words->n, &query, NULL)) return;
-  n = advice_unknown(s->index, query, tell_word, NULL);
+  n = advice_unknown(query, tell_word, NULL);
   if (!n && any_would_do(s, words)) cli_error("no document has all of these words; --mode or takes any");
   else if (!n) cli_error("no document matches");
   gpuir_query_destroy(query);
@@ -724,6 +758,7 @@ int cli_query(int argc, char **argv) {
   s.asked = f.k;
   s.many = a.noperands == 1;
   if (f.topics || f.form == FORM_TREC) s.qd.no_operators = 1;
+  else if (!s.qd.spell) s.qd.spell = GPUIR_SPELL; /* people mistype; runs are to be what their topics say */
   s.qd.keep_rarest = 1;
   s.threads = f.threads ? (unsigned)f.threads : cli_processors();
   f.sd.threads = s.threads;

@@ -1,12 +1,13 @@
 /* show.c - gpuir stats, verify and explain: looking into an index. */
 #include "cli.h"
 
+#include "../common/advice.h"
 #include "../common/text.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { O_JSON = 2, O_MODE, O_K1, O_B, O_NO_OPERATORS, O_GPU, O_INTERSECTION };
+enum { O_JSON = 2, O_MODE, O_K1, O_B, O_NO_OPERATORS, O_EXACT, O_GPU, O_INTERSECTION };
 
 /* ---- stats ---------------------------------------------------------------------------------------- */
 
@@ -310,10 +311,16 @@ static void explain_json(const cli_buf *name, uint32_t docid, const gpuir_explan
   printf("]}\n");
 }
 
+static void explain_spelled(void *arg, const char *line, size_t len) {
+  (void)arg;
+  cli_error("note: %.*s", (int)len, line);
+}
+
 static int run_explain(const char *path, const gpuir_query_desc *desc, const gpuir_searcher_desc *sd, uint32_t docid,
     const cli_buf *words, int has_k1, int has_b, float k1, float b, int json) {
   gpuir_query_desc qd = *desc;
   qd.keep_rarest = 1; /* as gpuir query does */
+  if (!qd.spell) qd.spell = GPUIR_SPELL;
   gpuir_query *query = NULL;
   gpuir_searcher *searcher = NULL;
   gpuir_explanation *e = (gpuir_explanation *)cli_resize(NULL, 1, sizeof *e);
@@ -343,6 +350,7 @@ static int run_explain(const char *path, const gpuir_query_desc *desc, const gpu
       cli_fail(path, r, &err);
     } else {
       (void)cli_doc_name(&name, &doc);
+      (void)advice_spelled(query, explain_spelled, NULL);
       if (json) explain_json(&name, docid, e, qd.mode);
       else explain_text(&name, docid, e, qd.mode);
       cli_buf_free(&name);
@@ -358,8 +366,8 @@ static int run_explain(const char *path, const gpuir_query_desc *desc, const gpu
 
 int cli_explain(int argc, char **argv) {
   static const cli_option options[] = {{O_MODE, "mode", 'm', 1}, {O_K1, "k1", 0, 1}, {O_B, "b", 0, 1},
-      {O_NO_OPERATORS, "no-operators", 0, 0}, {O_JSON, "json", 0, 0}, {O_INTERSECTION, "intersection", 0, 1},
-      {0, NULL, 0, 0}};
+      {O_NO_OPERATORS, "no-operators", 0, 0}, {O_EXACT, "exact", 0, 0}, {O_JSON, "json", 0, 0},
+      {O_INTERSECTION, "intersection", 0, 1}, {0, NULL, 0, 0}};
   cli_args a;
   gpuir_query_desc qd;
   gpuir_searcher_desc sd;
@@ -378,6 +386,7 @@ int cli_explain(int argc, char **argv) {
     case O_K1: bad = cli_real(&a, 0, 1000, &k1), has_k1 = 1; break;
     case O_B: bad = cli_real(&a, 0, 1, &b), has_b = 1; break;
     case O_NO_OPERATORS: qd.no_operators = 1; break;
+    case O_EXACT: qd.spell = GPUIR_EXACT; break;
     case O_JSON: json = 1; break;
     case O_INTERSECTION: bad = cli_intersection(&a, &sd.intersection); break;
     default: bad = 1; break;

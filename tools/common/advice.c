@@ -17,12 +17,12 @@ static int is_field(const char *s, size_t n) {
   return i + 1 < n && s[i] == ':' && s[i + 1] != ':' && s[i + 1] != '/';
 }
 
-/* Returns whether a word ends as `word~`, `word~2` or `word^1.5` do. */
+/* Returns whether a word ends as `word~2` or `word^1.5` do. */
 static int has_suffix(const char *s, size_t n) {
   const size_t all = n;
   while (n && (is_digit(s[n - 1]) || s[n - 1] == '.')) n--;
   if (n < 2 || (s[n - 1] != '~' && s[n - 1] != '^')) return 0;
-  return is_letter(s[n - 2]) && (s[n - 1] == '~' || n < all);
+  return is_letter(s[n - 2]) && n < all;
 }
 
 int advice_is_word_operator(const char *word, size_t len) {
@@ -83,8 +83,8 @@ static void add(advice_line *line, const char *bytes, size_t n) {
 
 static void add_text(advice_line *line, const char *text) { add(line, text, strlen(text)); }
 
-/* Says of a word that no document has which ones are written nearly so. */
-static void tell(const gpuir_index *index, const char *term, size_t len, advice_put put, void *arg) {
+/* Says of word i of those that no document has which ones are written nearly so. */
+static void tell(const gpuir_query *query, size_t number, const char *term, size_t len, advice_put put, void *arg) {
   gpuir_near_term near[NEAR_MOST];
   advice_line line;
   size_t n = 0, i;
@@ -92,17 +92,33 @@ static void tell(const gpuir_index *index, const char *term, size_t len, advice_
   add_text(&line, "no document has '");
   add(&line, term, len);
   add_text(&line, "'");
-  if (len && term[len - 1] != '*' && gpuir_terms_near(index, term, len, near, NEAR_MOST, &n)) n = 0;
+  if (gpuir_query_near(query, number, near, NEAR_MOST, &n)) n = 0;
   for (i = 0; i < n && near[i].distance == near[0].distance; i++) {
     add_text(&line, i ? ", " : "; it has ");
-    add(&line, near[i].term, near[i].len);
+    add(&line, near[i].word, near[i].word_len);
   }
   put(arg, line.text, line.n);
 }
 
-size_t advice_unknown(const gpuir_index *index, const gpuir_query *query, advice_put put, void *arg) {
+size_t advice_unknown(const gpuir_query *query, advice_put put, void *arg) {
   const char *term;
   size_t len, n = 0;
-  for (; n < UNKNOWN_MOST && !gpuir_query_unknown(query, n, &term, &len); n++) tell(index, term, len, put, arg);
+  for (; n < UNKNOWN_MOST && !gpuir_query_unknown(query, n, &term, &len); n++) tell(query, n, term, len, put, arg);
+  return n;
+}
+
+size_t advice_spelled(const gpuir_query *query, advice_put put, void *arg) {
+  const char *word, *instead;
+  advice_line line;
+  size_t len, instead_len, n = 0;
+  for (; !gpuir_query_spelled(query, n, &word, &len, &instead, &instead_len); n++) {
+    line.n = 0;
+    add_text(&line, "no document has '");
+    add(&line, word, len);
+    add_text(&line, "'; '");
+    add(&line, instead, instead_len);
+    add_text(&line, "' is searched in its place");
+    put(arg, line.text, line.n);
+  }
   return n;
 }

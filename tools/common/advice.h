@@ -7,7 +7,7 @@
 #include "gpuir.h"
 
 /* Finds the first word of a query's text, outside of phrases, that is an operator in other engines: AND, OR, NOT, NEAR,
- * && and ||, +word, field:word, word~2, word^2. Returns it with its *word_len bytes, or NULL. */
+ * && and ||, +word, field:word, word~2, word^2; word~ is one here. Returns it with its *word_len bytes, or NULL. */
 const char *advice_operator(const char *text, size_t len, size_t *word_len);
 /* Returns whether it is one of the first six. */
 int advice_is_word_operator(const char *word, size_t len);
@@ -17,6 +17,9 @@ typedef void (*advice_put)(void *arg, const char *line, size_t len);
 
 /* Says of the query's words that no document has, the first five at most, which words are written nearly so. Returns
  * their number. */
-size_t advice_unknown(const gpuir_index *index, const gpuir_query *query, advice_put put, void *arg);
+size_t advice_unknown(const gpuir_query *query, advice_put put, void *arg);
+
+/* Says of the query's words in whose place others are searched which ones these are. Returns their number. */
+size_t advice_spelled(const gpuir_query *query, advice_put put, void *arg);
 
 #endif

@@ -58,7 +58,9 @@
  *     [15-merge]       builder: adding documents; runs to lists     gpuir_builder_add_text gpuir__builder_merge
  *     [15b-builder]    builder: lists that are given; the index     gpuir_builder_create gpuir_builder_write
  *     [15c-walk]       files and folders, read safely               gpuir_walk gpuir_builder_add_folder
- *     [16-query]       words to weighted terms                      gpuir_query_parse
+ *     [15d-near]       terms that are written nearly as a word      gpuir_terms_near gpuir__near_walk
+ *     [16-query]       words to weighted terms                      gpuir__query_words gpuir_query_weigh
+ *     [16b-parse]      near terms in place of unknown words         gpuir_query_parse gpuir__query_spell
  *     [17-topk]        the best k hits                               gpuir__topk_push
  *     [18-lookup]      candidates looked up in a list               gpuir__lookup
  *     [19-methods]     lab: intersection methods; their table       gpuir__methods
@@ -73,7 +75,6 @@
  *     [26-live]        live indexes: adding, deleting, committing   gpuir_live_refresh gpuir_live_commit
  *     [27-live-merge]  live indexes: merging                        gpuir_live_merge gpuir__live_choose
  *     [28-passages]    the places of a text that answer a query     gpuir_passages gpuir__windows_from
- *     [29-near]        terms that are written nearly as a word      gpuir_terms_near gpuir__near_walk
  *     [29b-queues]     costs of queries, lanes, eventcounts, inboxes gpuir__lane_pop gpuir__eventcount_notify
  *     [30-tasks]       a pool and its tasks                          gpuir_pool_complete
  *     [30b-crew]       threads that answer: inter and auto           gpuir__crew_choose gpuir__crew_thread

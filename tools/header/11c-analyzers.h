@@ -277,6 +277,16 @@ GPUIR__COLD static int gpuir__analyzer_create(const gpuir_allocator *allocator, 
   return GPUIR_OK;
 }
 
+/* Says whether terms are stems. */
+static int gpuir__analyzer_stems(const gpuir__analyzer *an) {
+#ifdef GPUIR_WITH_STEMMER
+  return an->stemmer != NULL;
+#else
+  (void)an;
+  return 0;
+#endif
+}
+
 /* Emits the term of a folded word, where terms are stems. */
 static int gpuir__analyzer_stem(gpuir__analyzer *an, const char *word, size_t len, gpuir_place_fn emit, void *sink) {
 #ifdef GPUIR_WITH_STEMMER

@@ -7,7 +7,7 @@
  *
  * Uses      [09-postings] (weights), [11-analysis], [11b-dictionary], [11c-analyzers], [12-layout], [13-reader],
  *           [13b-snapshot].
- * Start at  gpuir_query_parse.
+ * Start at  gpuir__query_words, gpuir_query_weigh.
  * Tests     tests/unit/16_query.c
  * ======*/
 
@@ -33,6 +33,10 @@ typedef struct gpuir__query_term {
   uint32_t members, postings; /* of a prefix: the terms that it stands for, and the postings of this index's */
   uint32_t name, name_len; /* of what is not a word's term: how it is written, in gpuir_query.names */
   uint32_t stem; /* where the stem stands there */
+  /* How a word was typed: bytes of the query's text, then of gpuir_query.names, where no document has it; typed_len 0:
+   * that is not known. And what is searched in its place; spelled_len 0: it is. */
+  uint32_t typed, typed_len, spelled, spelled_len;
+  uint8_t near_asked; /* word~: what is near is searched, if no document has it */
   char text[GPUIR_MAX_TERM];
 } gpuir__query_term;
 
@@ -74,7 +78,7 @@ typedef struct gpuir__choices {
 struct gpuir_query {
   const gpuir_index *ix;
   gpuir_allocator a;
-  int mode, no_operators;
+  int mode, no_operators, spell;
   float k1, b;
   int stored_bm25; /* k1 and b are the index's */
   gpuir__norm norm;
@@ -125,6 +129,8 @@ typedef struct gpuir__word {
   gpuir_query *query;
   gpuir__analyzer *analyzer;
   const char *written; /* the text that is analysed */
+  size_t written_at; /* where it stands in the query's text */
+  int near_asked; /* it ends with '~' */
   int negated;
   unsigned tokens; /* so far */
   uint64_t dropped; /* by the analyzer, when the last token came */
@@ -207,6 +213,11 @@ static int gpuir__query_add(const gpuir__word *word, int kind, int optional, con
   t = &q->terms[q->n++];
   gpuir__query_term_make(t, kind, word->negated, token, len);
   t->optional = (uint8_t)optional;
+  t->near_asked = (uint8_t)word->near_asked;
+  if (word->written_at + word->end <= UINT32_MAX) {
+    t->typed = (uint32_t)(word->written_at + word->at);
+    t->typed_len = (uint32_t)(word->end - word->at);
+  }
   status = gpuir__word_name(word, token, kind == GPUIR__PREFIX ? "*" : "", &t->name, &t->name_len);
   q->nprefixes += kind == GPUIR__PREFIX;
   if (status) return status;
@@ -555,6 +566,8 @@ static int gpuir__query_words(gpuir_query *q, gpuir__analyzer *analyzer, const c
     } else {
       size_t start = i;
       while (i < len && !gpuir__is_space(text[i])) i++;
+      word.written_at = start;
+      word.near_asked = !q->no_operators && i > start + 1 && text[i - 1] == '~';
       status = gpuir__query_word(&word, text + start, i - start, err);
     }
   }
@@ -994,53 +1007,6 @@ static int gpuir__query_weigh(gpuir_query *q, gpuir_error *err) {
   return GPUIR_OK;
 }
 
-static int gpuir__token_count(void *sink, const char *token, size_t len, unsigned advance) {
-  (void)token, (void)len, (void)advance;
-  ++*(unsigned *)sink;
-  return GPUIR_OK;
-}
-
-/* Says why a query's text names nothing to look for. */
-static int gpuir__query_nothing(const gpuir_query *q, gpuir__analyzer *an, const char *text, size_t len,
-    gpuir_error *err) {
-  const int filtered = an->filtered;
-  unsigned words = 0;
-  uint64_t dropped = 0;
-  int n;
-  while (len && gpuir__is_space(text[0])) text++, len--;
-  while (len && gpuir__is_space(text[len - 1])) len--;
-  if (!len) return gpuir__fail(err, GPUIR_E_QUERY, 0, "the query is empty: it needs a word to look for");
-  for (n = (int)gpuir__min64(len, 60); n && (size_t)n < len && ((uint8_t)text[n] & 0xc0) == 0x80;) n--;
-  if (q->n)
-    return gpuir__fail(err, GPUIR_E_QUERY, 0, "'%.*s' only says what is not to be there: add a word that is", n, text);
-  an->filtered = 0;
-  (void)gpuir__analyze(an, text, len, gpuir__token_count, &words, &dropped);
-  an->filtered = filtered;
-  if (words)
-    return gpuir__fail(err, GPUIR_E_QUERY, 0, "'%.*s' has only stop words, which the index leaves out", n, text);
-  if (dropped)
-    return gpuir__fail(err, GPUIR_E_QUERY, 0, "'%.*s' has only words of more than %d bytes", n, text, GPUIR_MAX_TERM);
-  return gpuir__fail(err, GPUIR_E_QUERY, 0, "'%.*s' holds no word: no letter, no digit", n, text);
-}
-
-/* Looks the terms up and weighs them. */
-static int gpuir__query_resolve(gpuir_query *q, gpuir__analyzer *an, const char *text, size_t len, gpuir_error *err) {
-  int status = GPUIR_OK;
-  if (q->choices) {
-    q->choices->fixed = q->n;
-    q->choices->distinct = q->distinct;
-    status = gpuir__choices_count(q, err);
-    if (!status) status = gpuir__choices_keep(q, err);
-  }
-  if (status) return status;
-  gpuir__query_part(q);
-  if (q->choices && !q->nrequired) return gpuir__query_crowded(err);
-  if (!q->nrequired) return gpuir__query_nothing(q, an, text, len, err);
-  if (gpuir__query_name(q)) return gpuir__fail_nomem(err);
-  status = gpuir__query_look_all_up(q, err);
-  return status ? status : gpuir__query_weigh(q, err);
-}
-
 /* ---- what a shard is told of terms */
 
 GPUIR_API int gpuir_shard_get_info(const gpuir_index *ix, gpuir_shard_info *info) {
@@ -1166,91 +1132,6 @@ GPUIR_API void gpuir_query_destroy(gpuir_query *query) {
     gpuir__free(&a, query->records, query->nrecords * query->ix->nleaves * sizeof *query->records);
     gpuir__free(&a, query, query->size);
   }
-}
-
-static int gpuir__query_describe(gpuir_query *q, const gpuir_query_desc *desc, gpuir_error *err) {
-  const gpuir__stat *stored = &q->ix->leaves[0].seg->stat;
-  q->k1 = stored->k1;
-  q->b = stored->b;
-  q->most_postings = desc && desc->prefix_postings ? desc->prefix_postings : GPUIR_MAX_QUERY_POSTINGS;
-  if (desc) {
-    if (desc->mode < GPUIR_AND || desc->mode > GPUIR_ANDOR)
-      return gpuir__refuse(err, "unknown query mode %d", desc->mode);
-    q->mode = desc->mode;
-    q->no_operators = desc->no_operators;
-    if (desc->custom_bm25) {
-      q->k1 = desc->k1;
-      q->b = desc->b;
-    }
-  }
-  if (!(q->k1 >= 0 && q->k1 <= 1000)) return gpuir__fail(err, GPUIR_E_RANGE, 0, "k1 lies outside [0, 1000]");
-  if (!(q->b >= 0 && q->b <= 1)) return gpuir__fail(err, GPUIR_E_RANGE, 0, "b lies outside [0, 1]");
-  q->stored_bm25 = q->k1 <= stored->k1 && q->k1 >= stored->k1 && q->b <= stored->b && q->b >= stored->b;
-  q->norm = gpuir__norm_make(q->k1, q->b, q->ix->average_length);
-  return GPUIR_OK;
-}
-
-/* Moves a query to memory for as many terms as it has, so that thousands of queries take few cache lines each; the
- * query stays where it is if there is no memory. */
-static gpuir_query *gpuir__query_fit(gpuir_query *q) {
-  const size_t head = (offsetof(gpuir_query, terms) + q->n * sizeof q->terms[0] + 7) & ~(size_t)7,
-               ids = q->size - sizeof *q;
-  gpuir_query *fit = q->choices ? NULL : (gpuir_query *)gpuir__alloc(&q->a, head + ids);
-  if (!fit) return q; /* of one with choices the number of terms may change */
-  memcpy((void *)fit, q, offsetof(gpuir_query, terms) + q->n * sizeof q->terms[0]);
-  fit->ids = (uint32_t *)(void *)((char *)fit + head);
-  fit->size = head + ids;
-  memcpy(fit->ids, q->ids, ids);
-  gpuir__free(&q->a, q, q->size);
-  return fit;
-}
-
-/* Makes terms of a query's text. One with too many words gets them as choices, if it may leave some out. */
-static int gpuir__query_read(gpuir_query *q, const gpuir_query_desc *desc, gpuir__analyzer *analyzer, const char *text,
-    size_t len, gpuir_error *err) {
-  gpuir_error why;
-  int status;
-  memset(&why, 0, sizeof why);
-  status = gpuir__query_words(q, analyzer, text, len, &why);
-  if (status == GPUIR_E_TERMS && desc && desc->keep_rarest && q->mode != GPUIR_AND) {
-    q->n = q->distinct = q->nphrases = q->nprefixes = 0;
-    q->names.len = 0;
-    if (q->phrases) q->phrases->nmembers = q->phrases->ntokens = 0;
-    q->choices = (gpuir__choices *)gpuir__alloc_zero(&q->a, sizeof *q->choices);
-    return q->choices ? gpuir__query_words(q, analyzer, text, len, err) : gpuir__fail_nomem(err);
-  }
-  if (status && err) *err = why;
-  return status;
-}
-
-GPUIR_API int gpuir_query_parse(const gpuir_index *ix, const gpuir_query_desc *desc, const char *text, size_t len,
-    gpuir_query **query, gpuir_error *err) {
-  gpuir__analyzer *analyzer;
-  gpuir_query *q;
-  size_t size;
-  int status;
-  if (query) *query = NULL;
-  if (!ix || !query || (!text && len)) return gpuir__refuse(err, "gpuir_query_parse: NULL argument");
-  status = gpuir__analyzers_take(ix->analysis.pool, &analyzer, err);
-  if (status) return status;
-  size = sizeof *q + ix->nleaves * GPUIR__IDS * sizeof *q->ids;
-  q = (gpuir_query *)gpuir__alloc(&ix->a, size);
-  if (q) {
-    memset(q, 0, offsetof(gpuir_query, terms));
-    q->ix = ix;
-    q->a = ix->a;
-    q->size = size;
-    q->ids = (uint32_t *)(void *)(q + 1);
-    status = gpuir__query_describe(q, desc, err);
-    if (!status) status = gpuir__query_read(q, desc, analyzer, text, len, err);
-    if (!status) status = gpuir__query_resolve(q, analyzer, text, len, err);
-  } else {
-    status = gpuir__fail_nomem(err);
-  }
-  gpuir__analyzers_give(ix->analysis.pool, analyzer);
-  if (status) gpuir_query_destroy(q);
-  else *query = gpuir__query_fit(q);
-  return status;
 }
 
 /* ---- the terms of a text, as documents and queries are read */
