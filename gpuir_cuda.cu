@@ -15,7 +15,7 @@
  *   stands above what calls it, so read a part from its entry points, which stand last. All parts are tested by
  *   tests/gpu/test_cuda.c, part 4 also by tests/gpu/test_lab.c, parts 15 to 15d also by tests/gpu/test_team.c.
  *
- *     [cuda-01-shared]      what host and kernels share               gc_term gc_job gc_view gc_batch
+ *     [cuda-01-shared]      what host and kernels share               gc_term gc_job gc_view gc_launch_view
  *     [cuda-02-primitives]  scans, owner search, selection, sort      gc_scan gc_block_scan gc_select
  *     [cuda-03-bp128]       a block by a warp; one value; its score   gc_decode_docs gc_freq gc_contribution
  *     [cuda-04-codecs]      blocks of other codecs; recoding          gc_decode gc_recode
@@ -23,35 +23,60 @@
  *     [cuda-05b-slices]     long lists cut at tiles of documents      gc_cut_lists
  *     [cuda-06-or]          OR: docID tiles in shared memory          gc_tiles gc_order gc_or
  *     [cuda-06b-sums]       OR without pruning: slices are added up   gc_places gc_sum_tiles
- *     [cuda-07-and]         AND; OR by MaxScore                       gc_and_decoding gc_and_guided gc_max
+ *     [cuda-07-and]         AND; OR by MaxScore                       gc_and_decoding gc_max_plan gc_max
  *     [cuda-07b-phrases]    phrases: where in documents terms stand   gc_phrase_all gc_phrase_tfs
- *     [cuda-08-topk]        hits out of candidates                    gc_final
+ *     [cuda-08-topk]        hits out of candidates                    gc_final gc_and_guided
  *     [cuda-08b-alone]      one query alone, in one kernel            gc_alone
  *     [cuda-08c-prompt]     an AND alone with a short driver          gc_prompt
- *     [cuda-09-memory]      host: device memory, sending bytes        gc_take gc_pipe_put
+ *     [cuda-09-memory]      host: device memory, sending bytes        gc_malloc gc_pipe_put
  *     [cuda-10-recoder]     host: recoding lists                      gc_recode_all gc_recoder_measure
  *     [cuda-11-cache]       host: lists of an index that is too big   gc_cache_hold_all gc_cache_open
  *     [cuda-12-open]        host: the index on the device             gc_open
  *     [cuda-13-plan]        host: queries become a launch             gc_plan_query gc_stage_plan
  *     [cuda-14-launch]      host: launches, some at a time, to hits   gc_begin gc_finish gc_attach
- *     [cuda-15-partition]   host: several devices, each with a part   gt_open gt_part
- *     [cuda-15b-members]    host: a member's tasks and its thread     gt_take_some gt_member_main
+ *     [cuda-15-partition]   host: several devices, each with a part   gt_open gt_make_part
+ *     [cuda-15b-members]    host: a member's tasks and its thread     gt_take_queries gt_member_main
  *     [cuda-15c-merge]      host: rounds of a batch, merged hits      gt_begin gt_advance gt_merge_query
  *     [cuda-15d-live]       host: snapshots of several segments       gl_open
  *     [cuda-16-api]         the C interface                           gpuir_cuda_open gpuir_cuda_attach
  *
+ * [cuda-glossary]  WORDS beside those of [glossary] in gpuir.h. In the code a block is 128 postings; CUDA's blocks are
+ * called "blocks of threads", its shared memory "shared memory".
+ *     batch        the queries of one call, as a program gives them: gc_batch, from begin to finish
+ *     launch       some queries of a batch that the device answers together, by kernels in turn: gc_launch
+ *     launch slot  a stream and the memory of one launch (gc_slot); a searcher has up to 3, so launches overlap
+ *     plan         the arrays that the kernels of a launch read, as the host makes them: gc_plan
+ *     job          one evaluation of a query, as AND or as OR
+ *     packet       a unit of work that one thread takes: up to 64 queries to plan, or terms to put into a part
+ *     planner      what plans queries: a launch slot's own, or those of the planner pool, which plan packets ahead
+ *     plan args    a small plan that is a kernel's parameter, so that it needs no transfer
+ *     enqueue      to put a kernel into a launch slot's stream
+ *     done flag    host memory that a small launch's last kernel sets: read at once, so that no call to CUDA has to
+ *     floor        a job's threshold as a key: score << 32 | ~docID; only greater keys are of interest
+ *     need         the least score above the floor
+ *     offer        to append a document's key to its job's buffer of candidates
+ *     ticket       a group of driver blocks, which a warp draws from a counter
+ *     turn, round  driver blocks that come before others, so that the floor they raise spares some of these
+ *     opening      the blocks of a long driver that come first; a floor is guessed from what they find
+ *     sample       blocks of a job's shortest lists, scored before all else for a floor
+ *     guides       marks and peaks of a long list. A mark is a bit: may the list hold this document? A peak is the
+ *                  greatest contribution within a span of documents, in 4 bits
+ *     expanded     a list that lies decoded on the device: docIDs in 16 bits, contributions under the stored k1 and b
+ *     slice, strip a list's postings within a tile, in strips of 128, for OR without pruning; lists without are sparse
+ *     resident     of a cached list: it is on the device. A launch holds its lists, so that none of them is evicted
+ *     transfer     how missing lists reach the device: pinned memory, or the locked file, and a stream
+ *     team, member several devices that answer as one; each is a member, and has all documents or a part of them
+ *     task         what a member is asked for: some queries of a batch, in one call of its searcher
+ *
  * WHERE THE INDEX LIES. The sections of the index are uploaded as they lie in the file. If a list is in another codec
- * than bp128, all lists are sent as they are and become bp128 on the device ([cuda-04-codecs]), the same bytes that
- * the builder would have made of them, so that no other kernel knows of codecs. From the long lists three further
- * structures are made once, when the device is opened, as far as the memory bound allows, in this order:
- *   guides: a list's marks, 1.4 to 2.8 bytes a posting (a bit for some documents: may the list hold one of these? and
- *     for each 96 bits, how many postings stand before them), and its peaks (for spans of documents, the greatest
- *     contribution there, in 4 bits). Spans are as short as the bound allows: 2 to 4 bytes a posting, where there is
- *     enough. AND passes over most postings by marks, MaxScore by peaks;
- *   expanded lists, 6.1 bytes a posting more: docIDs of 16 bits relative to their block, and contributions under the
- *     stored k1 and b. Adding a posting then takes about a third of the instructions that decoding it in place does.
- *   slices, 6 to 8 bytes a posting of the lists that are cut: the same postings once more, cut at tiles of 16,384
- *     documents and dealt out over the banks of shared memory, for OR without pruning.
+ * than bp128, all lists are sent as they are and become bp128 on the device ([cuda-04-codecs]): the same bytes that the
+ * builder would have made. So no other kernel knows of codecs. When the device is opened, three more structures are
+ * made of the long lists, as far as the memory bound allows, in this order:
+ *   guides: 1.4 to 2.8 bytes of marks a posting, and peaks whose spans are as short as the bound allows: 2 to 4 bytes
+ *     a posting where there is enough. AND skips most postings by marks, MaxScore by peaks;
+ *   expanded lists: 6.1 bytes a posting more. Adding a posting takes a third of the instructions then;
+ *   slices: 6 to 8 bytes a posting of the lists that are cut. They hold the same postings once more, cut at tiles of
+ *     16,384 documents and dealt out over the banks of shared memory.
  * An index that does not fit stays in its file, and lists are transferred when they are needed ([cuda-11-cache]).
  * Everything on the device counts against the bound, the memory of attached searchers too.
  *
@@ -73,7 +98,10 @@
 /* ========================
  * [cuda-01-shared]  what the host and the kernels share
  *
- * Start at  gc_batch: one launch; its jobs, their terms.
+ * Structures that the host fills and the kernels read. A launch is one call of kernels on the device: gc_launch_view
+ * describes it, gc_view the index that it searches.
+ *
+ * Start at  gc_launch_view: one launch; its jobs, their terms.
  * Tests     tests/gpu/test_cuda.c
  * ======================*/
 
@@ -82,80 +110,81 @@ static_assert(GPUIR__BLOCK_PAIRS * sizeof(gpuir__pair) % 4 == 0, "bounds are rea
 
 #define GC_NONE UINT32_MAX
 #define GC_WARP 0xffffffffu /* all lanes of a warp */
-#define GC_ROUNDS 4u /* of driver blocks of MaxScore: see gc_max_plan */
+#define GC_ROUNDS 4u /* rounds in which MaxScore takes driver blocks: see gc_add_drives */
 
-/* Kinds of lists: one posting, in the term itself; one block, without a directory; blocks with a directory. */
+/* Kinds of lists. GC_INLINE: its one posting stands in the term itself. GC_SHORT: one block, without a directory.
+ * GC_LONG: blocks with a directory. */
 enum { GC_INLINE, GC_SHORT, GC_LONG };
 
 /* A list, and how a query uses it. */
 typedef struct gc_term {
-  uint64_t docs, docs_len, freqs, freqs_len; /* bytes in the sections; GC_INLINE: docID and frequency */
-  uint64_t first_block; /* GC_LONG: index of its first block in the directory */
+  uint64_t docs, docs_len, freqs, freqs_len; /* bytes in the streams; GC_INLINE: docID and tf */
+  uint64_t first_block; /* GC_LONG: its first block's number in the directory */
   uint32_t df, nblocks, kind;
-  uint32_t q; /* occurrences in the query */
+  uint32_t q; /* how often the query has the term */
   float weight;
   uint32_t negated;
-  uint32_t slot; /* its row in the tile arrays of gc_ors */
-  uint32_t most; /* the most that a posting contributes, q times */
-  /* of a list with guides: */
-  uint32_t row, span; /* its first line of peaks; documents a peak, log2 */
-  uint32_t step; /* score a unit of its peaks, q times; 0: the peaks are not to be used */
-  uint32_t shift; /* documents a mark, log2 */
+  uint32_t tile_row; /* its row in the tile arrays; in gpuir_cuda.lists: its number among the index's long lists */
+  uint32_t most; /* the most that a posting contributes, times q */
+  /* the guides of a long list: */
+  uint32_t row, span; /* its first line of peaks; documents that a peak covers, log2 */
+  uint32_t step; /* the score that one unit of a peak stands for, times q; 0: peaks are not valid for this query */
+  uint32_t shift; /* documents that a mark covers, log2 */
   uint64_t marks; /* its first group of marks */
-  uint32_t cut; /* 1 and its number among the lists that are cut into slices; 0: it is not */
-  uint32_t wide; /* of an expanded list with all blocks in gc_view.wide: 1 + its first one's place there; or 0 */
+  uint32_t cut; /* 1 + its number among the lists that are cut into slices; 0: it is not cut */
+  uint32_t wide; /* if all its blocks have 32-bit docIDs: 1 + its first block's number in gc_view.wide; otherwise 0 */
 } gc_term;
 
-/* One evaluation of a query as AND or as OR. */
+/* A query, evaluated as AND or as OR. A query in mode ANDOR becomes two jobs. */
 typedef struct gc_job {
   double norm_a, norm_b;
-  uint32_t first_term, npositive, nterms; /* terms: positive ones by ascending df, then negated ones */
+  uint32_t first_term, npositive, nterms; /* positive terms by ascending df, then negated ones */
   uint32_t k;
-  uint32_t stored; /* 1: k1 and b are the index's */
-  uint32_t any; /* 1: OR */
-  uint32_t after; /* of an OR: the AND job that makes it needless by finding k; or GC_NONE */
-  uint32_t seed; /* a score that at least k documents reach, or 0 */
-  uint32_t prune; /* 0: exhaustive */
+  uint32_t stored; /* 1: the query has the index's own k1 and b */
+  uint32_t any; /* 1: OR; 0: AND */
+  uint32_t after; /* of an OR: the AND job whose k hits make this one needless; or GC_NONE */
+  uint32_t seed; /* a score that at least k documents are known to reach; or 0 */
+  uint32_t prune; /* 1: bounds may spare work; 0: all postings are scored */
   uint32_t follow; /* of an OR: 1 if MaxScore may answer it */
-  uint32_t fused; /* 1: norm_a + norm_b * length has no more than 53 bits, so that one rounding is left */
-  uint32_t expanded; /* 1: all of its lists are expanded, and stored is 1 */
+  uint32_t fused; /* 1: norm_a + norm_b * length is exact in 53 bits: see gc_fused */
+  uint32_t expanded; /* 1: all its lists are expanded, and `stored` is 1 */
   uint32_t count; /* 1: its documents are counted, not ranked */
-  uint32_t tickets; /* of an AND: groups of its driver's blocks */
-  uint32_t mixed; /* 1: its long lists are expanded, and stored is 1; but it has short ones */
+  uint32_t tickets; /* of an AND: the groups of its driver's blocks */
+  uint32_t mixed; /* 1: `stored` is 1 and its long lists are expanded, but it has short lists too */
 } gc_job;
 
-/* How far a running job has got. */
+/* The progress of a running job. */
 typedef struct gc_state {
-  unsigned long long floor; /* only keys above it are of interest */
-  uint32_t count; /* candidates that were pushed; those beyond the buffer's room are lost */
+  unsigned long long floor; /* the threshold as a key: only greater keys are of interest */
+  uint32_t count; /* candidates that were offered; the buffer has lost those beyond its room */
   uint32_t level; /* how often the floor was raised from the buffer */
-  uint32_t next, live; /* next position in the tile order; tiles that any term touches */
-  uint32_t greatest; /* tile bound */
+  uint32_t next, live; /* the next position in the tile order; tiles that have postings */
+  uint32_t greatest; /* the greatest bound of a tile */
   uint32_t done; /* 1: its hits are written */
-  uint32_t followed; /* 1: an OR that MaxScore answers, not tiles */
-  uint32_t opened; /* tickets of an AND's first turn or of an OR's opening that are done */
-  uint32_t safe; /* the floor is a guess: 1 + a score that at least k documents are known to reach, or 1; otherwise 0 */
-  uint32_t ended; /* tickets of an AND that are done, if the same kernel settles it */
+  uint32_t followed; /* 1: MaxScore answers this OR; the kernels of the tiles skip it */
+  uint32_t opened; /* finished tickets of an AND's first turn, or of an OR's opening */
+  uint32_t safe; /* 0: the floor is certain; otherwise it is a guess, and this is 1 + a certain score, or 1 */
+  uint32_t ended; /* finished tickets of an AND whose hits the same kernel writes */
 } gc_state;
 
-/* Some blocks of a job's list whose bounds are spread over tiles. */
-typedef struct gc_chunk {
-  uint32_t job, term, first, zero; /* term: index in the batch; first: block */
-} gc_chunk;
+/* A task of gc_tiles: up to GC_BOUND_BLOCKS blocks of a list, whose bounds it spreads over tiles. */
+typedef struct gc_bound_task {
+  uint32_t job, term, first, zero; /* term: its number in the launch; first: block */
+} gc_bound_task;
 
-/* Work counters of a launch. */
+/* Counters from which warps and blocks of threads draw their work. */
 typedef struct gc_control {
   uint32_t next_or, next_drive, next_and, ended, next_sum, next_phrase; /* ended: blocks of threads of gc_alone */
   uint32_t next_query, zero;
-  unsigned long long drives[GC_ROUNDS]; /* of each: entries of gc_maxs.drives << 40 | groups of blocks */
+  unsigned long long drives[GC_ROUNDS]; /* [round] entries of gc_maxs.drives << 40 | their groups of blocks */
 } gc_control;
 
 /* Blocks of a list whose postings drive a MaxScore evaluation. */
 typedef struct gc_drive {
-  uint32_t job, term; /* term: of the job */
-  uint32_t from, end; /* its blocks from .. end - 1 */
-  uint32_t group; /* of which a warp takes so many at once */
-  uint32_t part; /* which of the groups: GC_PART_ALL, GC_PART_OPENING, GC_PART_REST */
+  uint32_t job, term; /* term: its number in the job */
+  uint32_t from, end; /* blocks from .. end - 1 */
+  uint32_t group; /* blocks that a warp takes at once */
+  uint32_t part; /* which groups of them: GC_PART_ALL, GC_PART_OPENING or GC_PART_REST */
   uint32_t opening; /* tickets of the job's opening; 0: it has none */
 } gc_drive;
 
@@ -164,105 +193,108 @@ enum { GC_PART_ALL, GC_PART_OPENING, GC_PART_REST };
 /* The index on the device. */
 typedef struct gc_view {
   const uint32_t *docids, *freqs; /* the streams, as words; NULL: terms hold addresses */
-  const uint32_t *last, *docs_off, *freqs_off; /* the directory, an item a block */
+  const uint32_t *last, *docs_off, *freqs_off; /* the directory: an item a block */
   const uint8_t *docs_width, *freqs_width;
   const gpuir__pair *bounds; /* GPUIR__BLOCK_PAIRS a block */
-  const uint32_t *lengths; /* of the documents; NULL: */
-  const uint16_t *brief; /* the same, if all are below 65536 */
-  const uint32_t *deleted; /* a bit a document; NULL: none is deleted. Only kernels that decode in place look at it */
-  const uint2 *bases; /* of an expanded block: what its 16-bit docIDs are relative to; its place in wide + 1, or 0 */
-  const uint16_t *narrow; /* expanded docIDs */
-  const uint32_t *wide; /* docIDs of expanded blocks that 16 bits do not hold */
-  const uint32_t *impact; /* expanded contributions, under the stored k1 and b */
-  const uint32_t *most; /* guides: the greatest contribution of a block */
-  const uint4 *marks; /* guides: which documents a list may hold, in groups; see gc_find */
-  const uint32_t *peaks; /* guides: the greatest contribution within a span, in steps, GC_PEAK_BITS each */
-  uint32_t documents, tile, ntiles; /* tile: documents each */
+  const uint32_t *lengths; /* of the documents; NULL: they are in lengths16 */
+  const uint16_t *lengths16; /* of the documents, if all are below 65536; otherwise NULL */
+  const uint32_t *deleted; /* a bit a document; NULL: none is deleted. Only kernels that decode in place test it */
+  const uint2 *bases; /* of an expanded block: x is added to its 16-bit docIDs; y is 1 + its place in `wide`, or 0 */
+  const uint16_t *narrow; /* docIDs of expanded blocks, in 16 bits */
+  const uint32_t *wide; /* docIDs of those expanded blocks that span more than 65536 documents */
+  const uint32_t *impact; /* contributions of expanded blocks, under the stored k1 and b */
+  const uint32_t *most; /* the greatest contribution of a block */
+  const uint4 *marks; /* guides: bits for the documents that a list may hold, with ranks; see gc_find */
+  const uint32_t *peaks; /* guides: the greatest contribution within a span, in units of gc_term.step */
+  uint32_t documents, tile, ntiles; /* tile: documents of a tile */
 } gc_view;
 
-/* Groups of an AND's driver blocks that are taken one after another: first, first + step, and so on. */
+/* Some groups of an AND's driver blocks: numbers first, first + step, and so on. All turns of an AND cover its
+ * driver. */
 typedef struct gc_turn {
   uint32_t job, first, step;
-  uint32_t opening; /* tickets of the job's first turn, for which the others wait; 0: they do not */
-  uint32_t group; /* blocks a group */
+  uint32_t opening; /* tickets of the job's first turn, which the others wait for; 0: they do not wait */
+  uint32_t group; /* blocks of a group */
 } gc_turn;
 
-/* The ANDs of a batch: their driver blocks, in groups that a warp takes at once. */
+/* The ANDs of a launch. A ticket stands for one group of driver blocks, which a warp takes at once. */
 typedef struct gc_ands {
   const gc_turn *turns; /* n */
-  const uint32_t *start; /* first ticket of each, and one more */
-  uint32_t n, tickets; /* tickets: of all turns, one for each group */
+  const uint32_t *start; /* [n + 1] the first ticket of each turn; then the number of tickets */
+  uint32_t n, tickets; /* tickets: of all turns */
 } gc_ands;
 
-/* The ORs of a batch that tiles may answer. */
+/* The ORs of a launch that tiles may answer. */
 typedef struct gc_ors {
   const uint32_t *jobs; /* n job numbers */
-  const gc_chunk *chunks;
-  uint32_t *first, *bound; /* [slot][ntiles + 1]: see gc_tiles */
-  uint32_t *order, *total; /* [job][ntiles]: tiles by descending bound; the sum of a tile's bounds */
-  uint32_t n, nchunks, grab; /* grab: tiles that a warp takes from the order at once */
+  const gc_bound_task *bound_tasks;
+  uint32_t *first, *bound; /* [tile_row][ntiles + 1]: see gc_tiles */
+  uint32_t *order, *total; /* [job][ntiles] tiles by descending bound; the sum of a tile's bounds */
+  uint32_t n, nbound_tasks, grab; /* grab: positions of the tile order that a warp takes at once */
 } gc_ors;
 
-/* The ORs of a batch that MaxScore may answer. */
+/* The ORs of a launch that MaxScore may answer. */
 typedef struct gc_maxs {
   const uint32_t *jobs; /* n job numbers */
-  gc_drive *drives; /* what drives them, of round r from r * most on */
-  uint32_t *drive_start; /* first group of blocks of each, in its round */
-  uint32_t n, most, group, parts; /* most: drives of a round; parts: warps that share a block */
-  float doubt[2]; /* a guess, from the sample or the opening, fails with a probability of at most exp(-doubt) */
+  gc_drive *drives; /* [round][most] the blocks that drive */
+  uint32_t *drive_start; /* [round][most] the first group of each among those of its round */
+  uint32_t n, most, group, parts; /* most: entries of a round; parts: warps that share a block */
+  float doubt[2]; /* of samples, of openings: their guess is too high with a probability of at most exp(-doubt) */
 } gc_maxs;
 
-/* The lists that are cut into slices: see gc_cut_lists. */
+/* Lists that are cut into slices: see gc_cut_lists. */
 typedef struct gc_slices {
   const uint8_t *strips;
-  const uint32_t *starts; /* [list][ntiles + 1]: the first strip of each slice */
-  uint32_t tile, ntiles; /* documents of a tile, a power of two; 0: no list is cut */
+  const uint32_t *starts; /* [list][ntiles + 1] the first strip of each slice */
+  uint32_t tile, ntiles; /* tile: documents of a tile, a power of two; 0: no list is cut */
 } gc_slices;
 
-/* A list as gc_sum_tiles sees it. */
+/* A list as gc_sum_tiles reads it. */
 typedef struct gc_sum_list {
-  uint32_t at; /* of its row, in gc_slices.starts or in gc_sums.first */
-  uint32_t kind_q; /* 0: it is cut; 1: it is expanded; 2: short; << 30 how often the query has it */
-  uint32_t from; /* of an expanded list: its first posting; of a short one: the term */
-  uint32_t most; /* strips or postings of it within a tile at most */
+  uint32_t at; /* where its row begins in gc_slices.starts or in gc_sums.first */
+  uint32_t kind_q; /* occurrences in the query; << 30: 0: it is cut, 1: it is expanded, 2: it is short */
+  uint32_t from; /* an expanded list's first posting; a short list's term */
+  uint32_t most; /* its strips or postings within a tile at most */
 } gc_sum_list;
 
-/* A job of gc_sum_tiles: its lists are rows first .. first + n - 1. */
+/* A job of gc_sum_tiles, with lists first .. first + n - 1. */
 typedef struct gc_sum_job {
   uint32_t job, first, n, after; /* after: as in gc_job */
 } gc_sum_job;
 
-/* The ORs of a batch whose postings are all added up: see gc_sum_tiles. */
+/* The ORs of a launch whose postings are all added up: see gc_sum_tiles. */
 typedef struct gc_sums {
   const struct gc_sum_job *jobs; /* n of them */
-  const struct gc_sum_list *rows; /* of the jobs, and 32 of zeros */
-  const uint32_t *thin; /* nthin terms whose lists are not cut */
-  uint32_t *first; /* [slot][lists.ntiles + 1]: see gc_places */
-  uint32_t n, nthin;
+  const struct gc_sum_list *rows; /* of all jobs; then 32 of zeros, for jobs with fewer than 32 lists */
+  const uint32_t *sparse; /* nsparse terms whose lists are not cut */
+  uint32_t *first; /* [tile_row][lists.ntiles + 1]: see gc_places */
+  uint32_t n, nsparse;
   gc_slices lists;
 } gc_sums;
 
-/* A batch on the device. */
-typedef struct gc_batch {
+/* A launch on the device. */
+typedef struct gc_launch_view {
   const gc_term *terms;
   const gc_job *jobs;
   gc_state *states; /* of the jobs */
   gc_control *control;
-  unsigned long long *cand; /* [job][room]: keys of candidates; 0: none yet */
-  uint32_t room; /* candidates a job */
+  unsigned long long *cand; /* [job][room] keys of candidates; 0: not written yet */
+  uint32_t room; /* candidates that a job's buffer holds */
   uint32_t raised; /* 1: floors are raised while documents are followed; see GC_UNRAISED */
-  uint32_t alone; /* 1: a query of gc_alone, which has its floor beforehand */
-  uint32_t out_stride; /* words a query of `out` */
-  uint32_t *out; /* of each query its count, a gap, then its hits (docID, score) */
-  const uint2 *query_jobs; /* of each query its jobs, the second or GC_NONE */
+  uint32_t alone; /* 1: the query is gc_alone's, which sets the floor before it takes blocks */
+  uint32_t out_stride; /* words of a query in `out` */
+  uint32_t *out; /* of each query: hits, documents if they are counted, then pairs of docID and score */
+  const uint2 *query_jobs; /* of each query its jobs; the second may be GC_NONE */
   gc_ands ands;
   gc_ors ors;
   gc_maxs maxs;
   gc_sums sums;
-} gc_batch;
+} gc_launch_view;
 
 /* ========================
  * [cuda-02-primitives]  what many kernels need of a warp or of a block of threads
+ *
+ * Functions that many kernels call: on a warp, on a block of threads, on keys.
  *
  * Start at  gc_scan, gc_claim (warps); gc_block_scan, gc_select, gc_sort (blocks of threads); gc_owner (a thread).
  * Tests     tests/gpu/test_cuda.c
@@ -272,13 +304,13 @@ typedef struct gc_batch {
 
 static __device__ __forceinline__ uint32_t gc_lane(void) { return threadIdx.x & 31; }
 
-/* Returns the n lowest bits, set. */
+/* Returns n bits that are set, from the lowest on. */
 static __device__ __forceinline__ uint32_t gc_mask(uint32_t n) { return n < 32 ? (1u << n) - 1 : ~0u; }
 
-/* Returns how many of the lanes before this one have a bit in `vote`. */
+/* Returns how many lower lanes have a bit in `vote`: the lane's place among those that vote. */
 static __device__ __forceinline__ uint32_t gc_rank(uint32_t vote) { return __popc(vote & ((1u << gc_lane()) - 1)); }
 
-/* Returns the sum of x over the lanes up to this one. */
+/* Returns the sum of x over this lane and all lower ones. */
 static __device__ __forceinline__ uint32_t gc_scan(uint32_t x) {
   uint32_t lane = gc_lane(), i;
 #pragma unroll
@@ -289,15 +321,16 @@ static __device__ __forceinline__ uint32_t gc_scan(uint32_t x) {
   return x;
 }
 
-/* Takes room for the lanes of `vote`, which is not 0, at the end of an array of *count items; returns the lane's place
- * there. */
+/* Takes room for the lanes of `vote`, which is not 0, at the end of an array of *count items. Returns where the lane's
+ * item goes. */
 static __device__ __forceinline__ uint32_t gc_claim(uint32_t vote, uint32_t *count) {
   uint32_t at = 0;
   if (!gc_lane()) at = atomicAdd(count, __popc(vote));
   return __shfl_sync(GC_WARP, at, 0) + gc_rank(vote);
 }
 
-/* Returns the first of last[lo..hi) that is not below doc, or hi; looks at 32 at a time. */
+/* Returns the first index of last[lo..hi) whose value is not below doc, or hi. The warp compares 32 values at a
+ * time. */
 static __device__ __forceinline__ uint32_t gc_find_block(const uint32_t *last, uint32_t lo, uint32_t hi, uint32_t doc) {
   uint32_t lane = gc_lane();
   while (hi - lo > 32) {
@@ -309,7 +342,7 @@ static __device__ __forceinline__ uint32_t gc_find_block(const uint32_t *last, u
   return lo + __popc(__ballot_sync(GC_WARP, lo + lane < hi && __ldg(last + min(lo + lane, hi - 1)) < doc));
 }
 
-/* Turns 256 counts into how many stand before each, by a warp; returns their sum in the last lane. */
+/* Replaces each of 256 counts by the sum of those before it, by a warp. The last lane gets the sum of all. */
 static __device__ __forceinline__ uint32_t gc_scan_counts(uint32_t count[256]) {
   uint32_t own[8], sum = 0, scan, before, i;
   for (i = 0; i < 8; i++) {
@@ -325,25 +358,25 @@ static __device__ __forceinline__ uint32_t gc_scan_counts(uint32_t count[256]) {
   return scan;
 }
 
-/* Where a histogram's item of a given rank lies. */
-typedef struct gc_slot_found {
-  uint32_t slot, above, inside; /* items in slots above it, and in it */
-} gc_slot_found;
+/* The bin of a histogram that holds the item of some rank. */
+typedef struct gc_bin_found {
+  uint32_t bin, above, inside; /* items in the bins above it; items in it */
+} gc_bin_found;
 
-/* Finds, by a warp, the slot of the rank-th item from the highest slot down; rank is at least 1 and at most the sum of
+/* Finds the bin of the rank-th item, counted from the highest bin down, by a warp. rank must be from 1 to the sum of
  * the counts. One lane writes *found. */
-template <uint32_t SLOTS>
-static __device__ __forceinline__ void gc_find_slot(const uint32_t *count, uint32_t rank, gc_slot_found *found) {
-  uint32_t own[SLOTS / 32], sum = 0, above, i;
-  for (i = 0; i < SLOTS / 32; i++) { /* lane 0 has the highest slots */
-    own[i] = count[SLOTS - 1 - (gc_lane() * (SLOTS / 32) + i)];
+template <uint32_t BINS>
+static __device__ __forceinline__ void gc_find_bin(const uint32_t *count, uint32_t rank, gc_bin_found *found) {
+  uint32_t own[BINS / 32], sum = 0, above, i;
+  for (i = 0; i < BINS / 32; i++) { /* lane 0 has the highest bins */
+    own[i] = count[BINS - 1 - (gc_lane() * (BINS / 32) + i)];
     sum += own[i];
   }
   above = gc_scan(sum) - sum;
   if (above < rank && above + sum >= rank)
-    for (i = 0; i < SLOTS / 32; i++) {
+    for (i = 0; i < BINS / 32; i++) {
       if (above < rank && above + own[i] >= rank) {
-        found->slot = SLOTS - 1 - (gc_lane() * (SLOTS / 32) + i);
+        found->bin = BINS - 1 - (gc_lane() * (BINS / 32) + i);
         found->above = above;
         found->inside = own[i];
       }
@@ -351,25 +384,24 @@ static __device__ __forceinline__ void gc_find_slot(const uint32_t *count, uint3
     }
 }
 
-/* Returns to all lanes where the item of a rank lies, as gc_find_slot does; its slot is UINT32_MAX if there are fewer
- * items. */
-template <uint32_t SLOTS>
-static __device__ __forceinline__ gc_slot_found gc_slot_of(const uint32_t *count, uint32_t rank) {
-  gc_slot_found f = {UINT32_MAX, 0, 0};
+/* Does what gc_find_bin does, and returns the bin to all lanes: UINT32_MAX if there are fewer items than rank. */
+template <uint32_t BINS>
+static __device__ __forceinline__ gc_bin_found gc_bin_of(const uint32_t *count, uint32_t rank) {
+  gc_bin_found f = {UINT32_MAX, 0, 0};
   uint32_t who;
-  gc_find_slot<SLOTS>(count, rank, &f);
-  who = __ffs((int)__ballot_sync(GC_WARP, f.slot != UINT32_MAX));
+  gc_find_bin<BINS>(count, rank, &f);
+  who = __ffs((int)__ballot_sync(GC_WARP, f.bin != UINT32_MAX));
   who = who ? who - 1 : 0;
-  f.slot = __shfl_sync(GC_WARP, f.slot, who);
+  f.bin = __shfl_sync(GC_WARP, f.bin, who);
   f.above = __shfl_sync(GC_WARP, f.above, who);
   return f;
 }
 
 /* ---- a kernel ---- */
 
-/* Waits until the kernel before in the stream has ended, and lets the next one start meanwhile, which comes as far as
- * its own call of this. It matters in kernels that gc_start chains; in others it does nothing. A kernel calls it
- * before all else. */
+/* Lets the next kernel of the stream start, and waits until the kernel before has ended. Kernels that gc_enqueue chains
+ * overlap by this; without it one would read what the kernel before has not written yet. A kernel calls it before all
+ * else; in a kernel that is not chained it does nothing. */
 static __device__ __forceinline__ void gc_chained(void) {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;" : : : "memory");
@@ -379,7 +411,7 @@ static __device__ __forceinline__ void gc_chained(void) {
 
 /* ---- a thread ---- */
 
-/* Returns the last i < n whose start(i) is at most x; starts ascend, the first one is at most x. */
+/* Returns the last i < n whose start(i) is at most x. The starts ascend, and the first one is at most x. */
 template <typename Start>
 static __device__ __forceinline__ uint32_t gc_owner(const Start &start, uint32_t n, uint64_t x) {
   uint32_t lo = 0, hi = n;
@@ -391,7 +423,7 @@ static __device__ __forceinline__ uint32_t gc_owner(const Start &start, uint32_t
   return lo;
 }
 
-/* The numbers of an array that does not change while the kernel runs. */
+/* An array that does not change while the kernel runs. */
 struct gc_numbers {
   const uint32_t *p;
   __device__ __forceinline__ uint32_t operator()(uint32_t i) const { return __ldg(p + i); }
@@ -399,12 +431,12 @@ struct gc_numbers {
 
 /* ---- a block of threads: all of them call these ---- */
 
-/* Returns the sum of x over the threads up to this one; *all gets the sum over all. 3 barriers. */
+/* Returns the sum of x over this thread and all lower ones; *all gets the sum of all threads. It takes 3 barriers. */
 template <uint32_t THREADS>
 static __device__ __forceinline__ uint32_t gc_block_scan(uint32_t x, uint32_t *all) {
   __shared__ uint32_t sums[32];
   x = gc_scan(x);
-  __syncthreads(); /* the sums of the call before have been read */
+  __syncthreads(); /* the sums of the previous call have been read */
   if (gc_lane() == 31) sums[threadIdx.x / 32] = x;
   __syncthreads();
   if (threadIdx.x < 32) sums[threadIdx.x] = gc_scan(threadIdx.x < THREADS / 32 ? sums[threadIdx.x] : 0);
@@ -413,7 +445,7 @@ static __device__ __forceinline__ uint32_t gc_block_scan(uint32_t x, uint32_t *a
   return x + (threadIdx.x >= 32 ? sums[threadIdx.x / 32 - 1] : 0);
 }
 
-/* Returns what all of the n keys begin with, and in *width how many bits follow that. word: 4 words of shared
+/* Returns the bits with which all of the n keys begin; *width gets how many bits follow them. word: 4 words of shared
  * memory. */
 template <typename Keys>
 static __device__ __forceinline__ unsigned long long gc_common(const Keys &keys, uint32_t n, uint32_t *width,
@@ -422,7 +454,7 @@ static __device__ __forceinline__ unsigned long long gc_common(const Keys &keys,
   uint32_t i, u, low, high;
   __syncthreads();
   if (!threadIdx.x) {
-    first = keys(0); /* once: others may be about to write it */
+    first = keys(0); /* once: other threads may be about to write it */
     word[0] = word[1] = 0;
     word[2] = (uint32_t)first;
     word[3] = (uint32_t)(first >> 32);
@@ -444,22 +476,22 @@ static __device__ __forceinline__ unsigned long long gc_common(const Keys &keys,
   return *width < 64 ? first >> *width << *width : 0;
 }
 
-/* Returns a key such that at least k of the n keys are not below it: exactly k if limit is k and the keys differ,
- * otherwise at most `limit` of them where that is possible. n >= k >= 1. Passes over the keys nine times at most: once
- * for the bits in which they differ, then for 8 of these each from the highest on; so the counts of a pass are of many
- * values, and its additions do not wait for each other. hist: 256 words of shared memory. */
+/* Returns a key that at least k of the n keys reach, n >= k >= 1. If limit is k and the keys differ, exactly k reach
+ * it; otherwise at most `limit` do where that is possible. It is a radix select by 8 bits a pass. The first pass finds
+ * the bits in which the keys differ: so the counts of a pass spread over many bins, whose additions do not wait for
+ * each other. hist: 256 words of shared memory. */
 template <typename Keys>
 static __device__ unsigned long long gc_select(const Keys &keys, uint32_t n, uint32_t k, uint32_t limit,
     uint32_t *hist) {
-  __shared__ gc_slot_found digit;
-  uint32_t remain = k, above, shift, i; /* keys of interest begin with the prefix, down to bit `above` */
+  __shared__ gc_bin_found digit;
+  uint32_t remain = k, above, shift, i; /* keys of interest equal the prefix down to bit `above` */
   unsigned long long prefix = gc_common(keys, n, &above, hist);
   for (;; above = shift) {
     shift = above > 8 ? above - 8 : 0;
     for (i = threadIdx.x; i < 256; i += blockDim.x) hist[i] = 0;
-    if (!threadIdx.x) memset(&digit, 0, sizeof digit); /* keys that others just wrote may be wider, and not counted */
+    if (!threadIdx.x) memset(&digit, 0, sizeof digit); /* keys that other threads have just written may match no bin */
     __syncthreads();
-    for (i = threadIdx.x; i < n; i += 4 * blockDim.x) { /* four keys on their way at once */
+    for (i = threadIdx.x; i < n; i += 4 * blockDim.x) { /* four loads in flight */
       unsigned long long key[4];
       uint32_t u;
 #pragma unroll
@@ -470,19 +502,18 @@ static __device__ unsigned long long gc_select(const Keys &keys, uint32_t n, uin
           atomicAdd(&hist[key[u] >> shift & 255], 1);
     }
     __syncthreads();
-    if (threadIdx.x < 32) gc_find_slot<256>(hist, remain, &digit);
+    if (threadIdx.x < 32) gc_find_bin<256>(hist, remain, &digit);
     __syncthreads();
-    prefix |= (unsigned long long)digit.slot << shift;
+    prefix |= (unsigned long long)digit.bin << shift;
     remain -= digit.above;
-    i = k - remain + digit.inside; /* keys >= prefix */
+    i = k - remain + digit.inside; /* keys that reach the prefix */
     __syncthreads();
     if (i <= limit || !shift) return prefix;
   }
 }
 
-/* Sorts keys[0..size) in shared memory into descending order; size: a power of two. Bitonic. Pairs at most 32 apart
- * are the same warp's in every pass over them, so that only passes over wider ones end at a barrier: of 1,024 keys 11
- * of 55 do. */
+/* Sorts keys[0..size) in shared memory in descending order, by a bitonic network. size is a power of two. Pairs at most
+ * 32 apart belong to the same warp in each pass over them, so those passes need no barrier. */
 static __device__ __forceinline__ void gc_sort(unsigned long long *keys, uint32_t size) {
   uint32_t step, half, i;
   for (step = 2; step <= size; step *= 2)
@@ -503,7 +534,7 @@ static __device__ __forceinline__ void gc_sort(unsigned long long *keys, uint32_
 
 /* ---- keys: score << 32 | ~docID, so that their descending order is that of hits ---- */
 
-/* Returns the least score that can enter above a floor. */
+/* Returns the least score that is above a floor. */
 static __device__ __forceinline__ uint32_t gc_need(unsigned long long floor) {
   return max((uint32_t)((floor + 1) >> 32), 1u);
 }
@@ -518,13 +549,13 @@ struct gc_keys_cand {
   __device__ unsigned long long operator()(uint32_t i) const { return __ldcg(p + i); }
 };
 
-/* Returns a score that at least k of the n keys reach, by a warp, n being a multiple of 32: of the k-th best one its
- * highest 14 bits below those that are 0 in all scores. 3 passes over the keys. count: 128 words of shared memory. */
+/* Returns a score that at least k of the n keys reach, by a warp; n is a multiple of 32. It is the k-th best score, cut
+ * to its highest 14 bits. Keys are read 3 times. count: 128 words of shared memory. */
 static __device__ __noinline__ uint32_t gc_kth_score(const gc_keys_cand keys, uint32_t n, uint32_t k, uint32_t *count) {
-  uint32_t greatest = 0, slot = 0, shift = 0, pass, i, u;
-  for (pass = 0; pass < 3; pass++) { /* the greatest; slots of 2^shift scores each; those of one of them */
+  uint32_t greatest = 0, bin = 0, shift = 0, pass, i, u;
+  for (pass = 0; pass < 3; pass++) { /* find the greatest; the bin of 2^shift scores; the finer bin within it */
     const uint32_t fine = pass == 1 ? shift : shift > 7 ? shift - 7 : 0, mask = (1u << (shift - fine)) - 1;
-    gc_slot_found f;
+    gc_bin_found f;
     if (pass == 2 && !shift) break;
     __syncwarp();
     *(uint4 *)(count + 4 * gc_lane()) = make_uint4(0, 0, 0, 0);
@@ -537,8 +568,8 @@ static __device__ __noinline__ uint32_t gc_kth_score(const gc_keys_cand keys, ui
       for (u = 0; u < 8; u++) {
         if (!pass) greatest = max(greatest, score[u]);
         else if (pass == 1)
-          atomicAdd(count + min(score[u] >> fine, 127u), 1); /* others may just have written a greater one */
-        else if (score[u] >> shift == slot) atomicAdd(count + (score[u] >> fine & mask), 1);
+          atomicAdd(count + min(score[u] >> fine, 127u), 1); /* other warps may just have written a greater one */
+        else if (score[u] >> shift == bin) atomicAdd(count + (score[u] >> fine & mask), 1);
       }
     }
     __syncwarp();
@@ -547,29 +578,29 @@ static __device__ __noinline__ uint32_t gc_kth_score(const gc_keys_cand keys, ui
       if (greatest >> 7) shift = 25 - __clz((int)greatest);
       continue;
     }
-    f = gc_slot_of<128>(count, k);
-    if (f.slot == UINT32_MAX) break;
+    f = gc_bin_of<128>(count, k);
+    if (f.bin == UINT32_MAX) break;
     k -= f.above;
-    slot = slot << (shift - fine) | f.slot;
+    bin = bin << (shift - fine) | f.bin;
     shift = fine;
   }
   __syncwarp();
-  return slot << shift;
+  return bin << shift;
 }
 
 /* ========================
  * [cuda-03-bp128]  bp128 on the device; the postings of a term and their scores
  *
- * The format stands in [04-bp128] of gpuir.h, whose functions say here too where a block's parts are and which of them
- * are believed. There are two ways of decoding. A warp decodes a block, lane t its values 4t to 4t + 3: gc_unpack, of
- * a full block by gc_load_rows and gc_unpack_rows, between which a warp may have other loads on their way. A lane
- * decodes one value: gc_value.
+ * [04-bp128] of gpuir.h defines the format. Its functions also find a block's parts here, and check which of them can
+ * be believed. There are two ways to decode. A warp decodes a block: lane t gets values 4t to 4t + 3 (gc_unpack; of a
+ * full block gc_load_rows and gc_unpack_rows, between which a warp may start other loads). Or a lane decodes one value
+ * (gc_value).
  *
  * Start at  gc_decode_docs, gc_decode_freqs, gc_freq, gc_contribution.
  * Tests     tests/gpu/test_cuda.c
  * ======================*/
 
-/* Returns what gpuir__packed_value does, of a value that begins less than 2^32 bits behind p: 2 words and a funnel
+/* Returns what gpuir__packed_value does, of a value that begins less than 2^32 bits behind p, by 2 loads and a funnel
  * shift. */
 static __device__ __forceinline__ uint32_t gc_packed(const uint8_t *p, unsigned w, uint32_t i) {
   const uint32_t bit = ((uint32_t)(uintptr_t)p & 3) * 8 + i * w;
@@ -577,9 +608,8 @@ static __device__ __forceinline__ uint32_t gc_packed(const uint8_t *p, unsigned 
   return __funnelshift_r(words[0], words[1], bit) & gc_mask(w);
 }
 
-/* Returns values 4t to 4t + 3, t being the lane, of `count` values of w bits from value `from` on; those behind them
- * are 0. Four values of up to 14 bits are one load of 8 bytes: 3 words and 2 funnel shifts. `from` is a multiple of 8
- * if w is more. */
+/* Returns values 4t to 4t + 3 of lane t, out of `count` values of w bits from value `from` on; values behind them are
+ * 0. Four values of up to 14 bits take one load of 8 bytes. `from` is a multiple of 8 if w is more than 14. */
 static __device__ __forceinline__ void gc_packed4(const uint8_t *p, unsigned w, uint64_t from, uint32_t count,
     uint32_t v[4]) {
   const uint32_t first = 4 * gc_lane();
@@ -604,12 +634,12 @@ static __device__ __forceinline__ void gc_packed4(const uint8_t *p, unsigned w, 
 /* A block within its list's stream. */
 typedef struct gc_block {
   const uint8_t *low; /* its low parts, as gpuir__bp128_low finds them */
-  uint32_t bits, n; /* of a low part; values */
+  uint32_t bits, n; /* bits of a low part; values */
   uint32_t room; /* bytes of the stream that its high parts may take, 512 at most; 0: it has no exceptions */
 } gc_block;
 
-/* Returns the room for high parts, of `left` bytes behind the low parts of n values: the marks and the high parts'
- * width come first. */
+/* Returns the room for high parts, where `left` bytes follow the low parts of n values. The marks and the width of the
+ * high parts come first. */
 static __device__ __forceinline__ uint32_t gc_high_room(uint64_t left, uint32_t n) {
   const uint32_t before = (n + 7) / 8 + 1;
   return left > before ? (uint32_t)min(left - before, (uint64_t)512) : 0;
@@ -621,14 +651,14 @@ typedef struct gc_highs {
   uint32_t skip, bits, low_bits;
 } gc_highs;
 
-/* Returns high part number i, where it belongs in its value. */
+/* Returns high part number i, shifted to its place in the value. */
 static __device__ __forceinline__ uint32_t gc_high_part(const gc_highs &h, uint32_t i) {
   const uint32_t bit = h.skip + i * h.bits;
   const uint32_t *p = h.words + (bit >> 5);
   return (__funnelshift_r(__ldg(p), __ldg(p + 1), bit & 31) & gc_mask(h.bits)) << h.low_bits;
 }
 
-/* Adds the high parts from number `rank` on to those of the lane's values that are marked. */
+/* Adds high parts, from number `rank` on, to those of the lane's values that are marked. */
 static __device__ __forceinline__ void gc_add_highs(const gc_highs &h, uint32_t mine, uint32_t rank, uint32_t v[4]) {
   uint32_t l;
 #pragma unroll
@@ -636,7 +666,7 @@ static __device__ __forceinline__ void gc_add_highs(const gc_highs &h, uint32_t 
     if (mine >> l & 1) v[l] |= gc_high_part(h, rank++);
 }
 
-/* The words in which the low parts of a lane's four values lie: two rows of four lanes. */
+/* The words that hold the low parts of a lane's four values: two rows of four. */
 typedef struct gc_low {
   uint32_t word[8];
 } gc_low;
@@ -651,15 +681,15 @@ static __device__ __forceinline__ gc_low gc_load_low(const uint8_t *low, uint32_
   return r;
 }
 
-/* Returns the low parts of the lane's four values: 4 funnel shifts. */
+/* Returns the low parts of the lane's four values, by 4 funnel shifts. */
 static __device__ __forceinline__ void gc_low_parts(const gc_low &low, uint32_t bits, uint32_t v[4]) {
   uint32_t l;
 #pragma unroll
   for (l = 0; l < 4; l++) v[l] = __funnelshift_r(low.word[l], low.word[4 + l], gc_lane() * bits) & gc_mask(bits);
 }
 
-/* Adds a block's exceptions to the lane's values. If the high parts do not all lie in the stream, there are none, as
- * gpuir__bp128_open has it. */
+/* Adds a block's exceptions to the lane's values. If the high parts do not all lie in the stream, the block counts as
+ * one without exceptions, as in gpuir__bp128_open. */
 static __device__ __forceinline__ void gc_add_exceptions(const gc_block &p, uint32_t v[4]) {
   const uint8_t *marks = p.low + (p.n * p.bits + 7) / 8, *high = marks + (p.n + 7) / 8;
   const gc_highs h = {(const uint32_t *)((uintptr_t)high & ~(uintptr_t)3), 8 * ((uint32_t)(uintptr_t)high & 3) + 8,
@@ -677,8 +707,7 @@ static __device__ __forceinline__ void gc_add_exceptions(const gc_block &p, uint
   if (n * h.bits <= 8 * p.room) gc_add_highs(h, mine, rank, v);
 }
 
-/* Decodes a block by a warp: 8 loads of 4 bytes and about 40 instructions, 50 more with exceptions. Values behind p.n
- * are unspecified. */
+/* Decodes a block by a warp. Values behind p.n are unspecified. */
 static __device__ __forceinline__ void gc_unpack(const gc_block &p, uint32_t v[4]) {
   uint32_t i;
   if (p.n == GPUIR__BLOCK) {
@@ -693,7 +722,7 @@ static __device__ __forceinline__ void gc_unpack(const gc_block &p, uint32_t v[4
   if (p.room) gc_add_exceptions(p, v); /* the same for all lanes */
 }
 
-/* ---- a full block in two steps: its words are loaded, and are on their way while other work is done ---- */
+/* ---- a full block in two steps: a warp loads its words, does other work, and then decodes ---- */
 
 /* What a lane needs of a full block. */
 typedef struct gc_rows {
@@ -701,7 +730,7 @@ typedef struct gc_rows {
   uint32_t bits; /* of a low part */
   uint32_t high_bits; /* of a high part; 0: no exceptions */
   uint32_t room; /* as in gc_block */
-  uint32_t marks; /* the word of the marks in which its four stand */
+  uint32_t marks; /* the word that holds the marks of its four values */
   const uint32_t *high; /* the byte that says high_bits, then the high parts */
 } gc_rows;
 
@@ -720,8 +749,8 @@ static __device__ __forceinline__ gc_rows gc_load_rows(const uint8_t *low, uint3
   return r;
 }
 
-/* Decodes it: about 20 instructions, 60 more with exceptions. Up to 32 high parts are loaded by a lane each and handed
- * out by shuffles. */
+/* Decodes a block that gc_load_rows has loaded. If it has up to 32 exceptions, each lane loads one high part, and
+ * shuffles hand them out. */
 static __device__ __forceinline__ void gc_unpack_rows(const gc_rows &r, uint32_t v[4]) {
   gc_low_parts(r.low, r.bits, v);
   if (r.high_bits) { /* the same for all lanes */
@@ -729,7 +758,7 @@ static __device__ __forceinline__ void gc_unpack_rows(const gc_rows &r, uint32_t
     const uint32_t lane = gc_lane(), mine = r.marks >> lane % 8 * 4, sum = __popc(r.marks);
     uint32_t rank = __popc(r.marks & ((1u << lane % 8 * 4) - 1)), n = 0, l;
 #pragma unroll
-    for (l = 0; l < 4; l++) { /* exceptions of the words before the lane's, and of all */
+    for (l = 0; l < 4; l++) { /* count the exceptions of earlier words, and all */
       const uint32_t of = __shfl_sync(GC_WARP, sum, 8 * l);
       rank += lane >= 8 * (l + 1) ? of : 0;
       n += of;
@@ -751,7 +780,7 @@ static __device__ __forceinline__ void gc_unpack_rows(const gc_rows &r, uint32_t
 
 /* ---- one value ---- */
 
-/* Returns the high part of value i, which is marked; of 32 marks a step. */
+/* Returns the high part of value i, which is marked. It counts the marks before it, 32 at a time. */
 static __device__ __forceinline__ uint32_t gc_value_high(const gc_block &p, const uint8_t *marks, uint32_t i) {
   const uint8_t *high = marks + (p.n + 7) / 8;
   const uint32_t bits = __ldg(high);
@@ -766,7 +795,7 @@ static __device__ __forceinline__ uint32_t gc_value_high(const gc_block &p, cons
   return n * bits <= 8 * p.room ? gc_packed(high + 1, bits, rank) << p.bits : 0;
 }
 
-/* Returns value i < p.n alone; each lane may have its own block. */
+/* Returns value i < p.n alone. Each lane may have a block of its own. */
 static __device__ __forceinline__ uint32_t gc_value(const gc_block &p, uint32_t i) {
   const uint8_t *marks = p.low + (p.n * p.bits + 7) / 8;
   uint32_t v;
@@ -779,7 +808,7 @@ static __device__ __forceinline__ uint32_t gc_value(const gc_block &p, uint32_t 
   return p.room && (__ldg(marks + i / 8) >> i % 8 & 1) ? v | gc_value_high(p, marks, i) : v;
 }
 
-/* Turns gaps into docIDs: 4 additions, a scan of 5 shuffles. */
+/* Turns gaps into docIDs, by a scan over the warp. */
 static __device__ __forceinline__ void gc_sum(uint32_t v[4], uint32_t prev, uint32_t limit) {
   uint32_t i;
   v[0] += 1;
@@ -797,8 +826,8 @@ static __device__ __forceinline__ uint32_t gc_block_len(const gc_term &t, uint32
   return min(GPUIR__BLOCK, t.df - block * GPUIR__BLOCK);
 }
 
-/* Finds a block of n values in the stream list[0..length): the one `at` words behind its beginning, or, of a list
- * without a directory, the one behind the width byte. */
+/* Finds a block of n values in the stream list[0..length). If the list has a directory, the block begins `at` words
+ * behind the stream's beginning; otherwise behind the byte of its width. */
 static __device__ __forceinline__ gc_block gc_block_at(const uint8_t *list, uint64_t length, bool directory,
     uint32_t at, uint32_t width, uint32_t n) {
   gc_block p;
@@ -810,7 +839,7 @@ static __device__ __forceinline__ gc_block gc_block_at(const uint8_t *list, uint
   return p;
 }
 
-/* Finds a block of a list's frequencies or of its docIDs. */
+/* Finds a block of a list's frequencies, or of its docIDs. */
 static __device__ __forceinline__ gc_block gc_part_block(const gc_view &v, const gc_term &t, uint32_t block,
     bool freqs) {
   const uint64_t g = t.first_block + block;
@@ -821,8 +850,8 @@ static __device__ __forceinline__ gc_block gc_part_block(const gc_view &v, const
       directory ? __ldg((freqs ? v.freqs_width : v.docs_width) + g) : 0, gc_block_len(t, block));
 }
 
-/* Decodes the docIDs of a block by a warp, below `documents` whatever the file says; those behind its n are of no use.
- * Returns n. */
+/* Decodes the docIDs of a block by a warp, and returns how many it has; docIDs behind these are unspecified. All are
+ * below `documents`, whatever the file says: otherwise a damaged file would make kernels write outside their arrays. */
 static __device__ uint32_t gc_decode_docs(const gc_view &v, const gc_term &t, uint32_t block, uint32_t d[4]) {
   uint32_t prev = UINT32_MAX, most = v.documents - 1;
   if (t.kind == GC_INLINE) {
@@ -844,11 +873,11 @@ static __device__ __forceinline__ void gc_decode_freqs(const gc_view &v, const g
 
 /* The lane's postings of a block. */
 typedef struct gc_postings {
-  uint32_t doc[4], freq[4]; /* a frequency less one */
+  uint32_t doc[4], freq[4]; /* frequencies less one */
   uint32_t n; /* of the block, as gc_decode_docs returns it */
 } gc_postings;
 
-/* Decodes both. Not inline: it is called where few blocks are decoded, and the code is long. */
+/* Decodes both. It is not inlined, as the code is long and its callers decode few blocks. */
 static __device__ __noinline__ gc_postings gc_decode_both(const gc_view &v, const gc_term &t, uint32_t block) {
   gc_postings p;
   p.n = gc_decode_docs(v, t, block, p.doc);
@@ -864,8 +893,8 @@ static __device__ uint32_t gc_freq(const gc_view &v, const gc_term &t, uint32_t 
 
 /* ---- scores ---- */
 
-/* Returns x / y as IEEE 754 rounds it, for 0 or 2^-60 < x < 2^60 and 2^-30 < y < 2^60, where nothing can overflow or
- * vanish on the way: the steps of __fdiv_rn without its test for other operands. 8 instructions. */
+/* Returns x / y rounded as IEEE 754 says, for 0 or 2^-60 < x < 2^60 and 2^-30 < y < 2^60. Nothing overflows or vanishes
+ * for these, so that it does without __fdiv_rn's test for other operands. */
 static __device__ __forceinline__ float gc_divide(float x, float y) {
   float r, q;
   asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(y));
@@ -875,7 +904,8 @@ static __device__ __forceinline__ float gc_divide(float x, float y) {
   return __fmaf_rn(__fmaf_rn(-y, q, x), r, q);
 }
 
-/* Returns c = max(1, round(W * tf / (tf + K))), see gpuir__contribution: 4 roundings, in its order. */
+/* Returns max(1, round(W * tf / (tf + K))), as gpuir__contribution does. It rounds the same 4 times in the same order:
+ * otherwise scores would not be the CPU's. */
 static __device__ __forceinline__ uint32_t gc_contribution(float weight, uint32_t tf_less_1, float norm) {
   float f = __uint2float_rn(min(tf_less_1, GPUIR__CAP - 1) + 1);
   uint32_t c = __float2uint_rn(gc_divide(__fmul_rn(weight, f), __fadd_rn(f, norm)));
@@ -883,7 +913,7 @@ static __device__ __forceinline__ uint32_t gc_contribution(float weight, uint32_
 }
 
 static __device__ __forceinline__ uint32_t gc_length(const gc_view &v, uint32_t doc) {
-  return v.brief ? __ldg(v.brief + doc) : __ldg(v.lengths + doc);
+  return v.lengths16 ? __ldg(v.lengths16 + doc) : __ldg(v.lengths + doc);
 }
 
 static __device__ __forceinline__ float gc_norm(const gc_view &v, const gc_job &j, uint32_t doc) {
@@ -893,10 +923,10 @@ static __device__ __forceinline__ float gc_norm(const gc_view &v, const gc_job &
 /* ========================
  * [cuda-04-codecs]  blocks of any codec, by a warp; recoding as bp128
  *
- * Decoding uses the functions of gpuir.h by which the CPU decodes (GPUIR_HD): one definition of each format. Lane t
- * has values 4t to 4t + 3 of a block; a unary vector is taken apart by 16 bits a lane, exceptions are patched in
- * shared memory. The engine decodes other codecs only to recode them; the laboratory decodes all of them. The comments
- * predict warp instructions for a block of 128 and say what was counted, in the laboratory's kernels.
+ * Kernels decode by the functions of gpuir.h by which the CPU decodes (GPUIR_HD), so that each format is defined once.
+ * Lane t has values 4t to 4t + 3 of a block. A unary vector is read 16 bits a lane; exceptions are gathered in shared
+ * memory. The engine decodes other codecs only to recode them; the laboratory decodes all of them.
+ * tools/results/cuda_notes.txt says what was predicted, counted and measured of each decoder.
  *
  * Uses      [cuda-03-bp128].
  * Start at  gc_decode (a block), gc_recode (a batch of lists).
@@ -907,15 +937,15 @@ static __device__ __forceinline__ float gc_norm(const gc_view &v, const gc_job &
 
 /* A list on the device, in any codec. */
 typedef struct gc_coded {
-  gpuir__stream s; /* device addresses; without codec and scratch */
+  gpuir__stream s; /* device addresses; it has neither codec nor scratch */
   const uint32_t *docs; /* GC_PLAIN: its docIDs */
   uint32_t nblocks, number;
-  const uint8_t *slots; /* pfd-list: its first level, `number` exceptions, */
+  const uint8_t *slots; /* pfd-list: its low parts, and `number` exceptions, */
   const uint32_t *overflows, *positions; /* which have been decoded before */
-  uint32_t bits; /* of a slot */
+  uint32_t bits; /* of a low part */
 } gc_coded;
 
-/* Clears the 128 words of shared memory in which high parts of exceptions are gathered. */
+/* Clears the 128 words of shared memory in which exceptions' high parts are gathered. */
 static __device__ __forceinline__ void gc_patch_begin(uint32_t *sh) {
   __syncwarp();
   *(uint4 *)(sh + 4 * gc_lane()) = make_uint4(0, 0, 0, 0);
@@ -933,8 +963,8 @@ static __device__ __forceinline__ void gc_patch_end(const uint32_t *sh, uint32_t
   v[3] |= x.w;
 }
 
-/* gpuir__unary_stops by a warp: 16 bits a lane, whose marks each lane writes behind those of the lanes before. 64
- * bytes a round; about 40 instructions and 6 for each mark of the fullest lane. */
+/* Does what gpuir__unary_stops does, by a warp: each lane reads 16 bits, and writes the places of its marks behind
+ * those of lower lanes. */
 static __device__ __forceinline__ void gc_unary_marks(const gpuir__unary &u, uint64_t start, uint64_t rank,
     uint32_t count, uint32_t *pos) {
   uint64_t at = start / 8;
@@ -956,7 +986,7 @@ static __device__ __forceinline__ void gc_unary_marks(const gpuir__unary &u, uin
     got += total;
     at += 64;
     empty = total ? 0 : empty + 1;
-    if (!total && u.sums) { /* a long gap: where the next mark is, the sums say */
+    if (!total && u.sums) { /* a long gap: the sums say where the next mark is */
       uint64_t c = at * 8 >> u.log;
       if (c >= u.nsums) break;
       c = gpuir__unary_piece(&u, c, u.nsums, rank + got);
@@ -967,9 +997,7 @@ static __device__ __forceinline__ void gc_unary_marks(const gpuir__unary &u, uin
   __syncwarp();
 }
 
-/* Decodes vbyte: each lane looks at 4 bytes and notes where values end. 1 to 1.3 bytes a value; predicted 160
- * instructions, counted 462, the scans of ends and the loop over them among them. Measured to memory: 259 G values/s.
- */
+/* Decodes vbyte: each lane reads 4 bytes and notes where values end. */
 static __device__ __forceinline__ void gc_vbyte(const gpuir__stream &s, uint32_t block, uint32_t count, uint32_t *ends,
     uint32_t v[4]) {
   const uint64_t begin = s.offset ? gpuir__min64(s.offset[block], s.len) : 0, avail = s.len - begin;
@@ -1001,11 +1029,10 @@ static __device__ __forceinline__ void gc_vbyte(const gpuir__stream &s, uint32_t
   }
 }
 
-/* Returns which of a lane's values a chain of linked exceptions visits, a bit each: value `first`, then each time the
- * value that lies as far ahead as the slot of the one before says, plus one. Short chains are followed, which takes a
- * shared load for each link. In long ones each value learns where 1, 2, 4, ... links lead to, while visited values
- * mark the values that they lead to: 7 rounds at most, of 40 instructions. Values that are marked behind the chain's
- * end have a rank beyond its length. */
+/* Returns which of a lane's values a chain of linked exceptions visits, a bit each. The chain begins at value `first`;
+ * each value says how far ahead the next one is, less one. Short chains are followed, link by link. In a long chain
+ * each value finds where 1, 2, 4, ... links lead, while visited values mark those that they lead to: this takes 7
+ * rounds at most. Values that are marked behind the chain's end have a rank beyond its length. */
 static __device__ __forceinline__ uint32_t gc_chain(uint32_t first, uint32_t number, uint32_t count,
     const uint32_t v[4], uint32_t *sh) {
   const uint32_t mark = 1u << 31, end = GPUIR__BLOCK, own = 4 * gc_lane();
@@ -1049,10 +1076,8 @@ static __device__ __forceinline__ uint32_t gc_chain(uint32_t first, uint32_t num
   return seen;
 }
 
-/* Decodes pfd, newpfd and optpfd. Linked exceptions are a chain: gc_chain finds them, then each lane fetches its own.
- * Predicted: 60 instructions without exceptions, 100 with exceptions apart, 130 with marked ones, 12 more for each
- * linked one; counted 360 on average of the three. Measured to memory, random and clustered docIDs: pfd 266 and 145 G
- * values/s, newpfd 346 and 364, optpfd 288 and 320. */
+/* Decodes pfd, newpfd and optpfd. Linked exceptions form a chain: gc_chain finds them, then each lane fetches its
+ * own. */
 static __device__ __forceinline__ void gc_pfd(const gpuir__stream &s, uint32_t block, uint32_t count, uint32_t *sh,
     uint32_t v[4]) {
   uint32_t lane = gc_lane(), i, e;
@@ -1078,12 +1103,12 @@ static __device__ __forceinline__ void gc_pfd(const gpuir__stream &s, uint32_t b
   }
 }
 
-/* Decodes values from .. from + take - 1 of a segment, which become the values from `done` on of the block. */
+/* Decodes values from .. from + take - 1 of a segment. They become the block's values from `done` on. */
 static __device__ __forceinline__ void gc_para(const gpuir__para &p, uint32_t from, uint32_t done, uint32_t take,
     uint32_t *sh, uint32_t x[4]) {
   const uint32_t lane = gc_lane(), first = 4 * lane - done;
   uint32_t i, e;
-  if (p.b <= 14) { /* as in gc_packed4, but the first of the four may lie before */
+  if (p.b <= 14) { /* as in gc_packed4, but the first of the four may lie before them */
     const uint32_t a = 4 * lane < done ? 0 : first, bit = (from + a) * p.b;
     uint64_t y = a < take ? gpuir__load64(p.slots + bit / 8) >> bit % 8 : 0;
 #pragma unroll
@@ -1107,8 +1132,7 @@ static __device__ __forceinline__ void gc_para(const gpuir__para &p, uint32_t fr
   }
 }
 
-/* Decodes parapfor. Predicted 90 instructions, 60 more with exceptions; counted 355. Measured to memory, random and
- * clustered docIDs: 285 and 282 G values/s. */
+/* Decodes parapfor. */
 static __device__ __forceinline__ void gc_parapfor(const gpuir__stream &s, uint32_t block, uint32_t count, uint32_t *sh,
     uint32_t v[4]) {
   uint32_t lane = gc_lane(), first = block * GPUIR__BLOCK, done = 0, i, start = 0, from = 0, size = 256;
@@ -1133,7 +1157,7 @@ static __device__ __forceinline__ void gc_parapfor(const gpuir__stream &s, uint3
   }
 }
 
-/* Decodes a piece of a block: deviations, added to their line. */
+/* Decodes a piece of a block: deviations, which are added to their line. */
 static __device__ __forceinline__ void gc_line_piece(const gpuir__line &line, uint32_t base, const gpuir__para &p,
     uint32_t from, uint32_t done, uint32_t take, uint32_t limit, uint32_t *sh, uint32_t v[4]) {
   uint32_t x[4], i;
@@ -1145,13 +1169,12 @@ static __device__ __forceinline__ void gc_line_piece(const gpuir__line &line, ui
   }
 }
 
-/* Returns which of them a codec is. */
+/* Returns which of the codecs by lines `codec` is. */
 static __device__ __forceinline__ int gc_lrc_kind(uint32_t codec) {
   return codec == GPUIR__ID_LRC ? GPUIR__LRC : codec == GPUIR__ID_LRCSEG ? GPUIR__LRCSEG : GPUIR__SEGLRC;
 }
 
-/* Decodes lrc, lrcseg and seglrc: there is no sum to wait for. Predicted 110 instructions, 40 of them for headers;
- * counted 323, 343 and 306. Measured to memory: 296, 285 and 313 G values/s. */
+/* Decodes lrc, lrcseg and seglrc. No value waits for a sum of those before it. */
 static __device__ __forceinline__ void gc_lrc(const gpuir__stream &s, int kind, uint32_t block, uint32_t count,
     uint32_t *sh, uint32_t v[4]) {
   uint32_t first = block * GPUIR__BLOCK, start, from, done = 0;
@@ -1172,10 +1195,8 @@ static __device__ __forceinline__ void gc_lrc(const gpuir__stream &s, int kind, 
   }
 }
 
-/* Decodes hslrc of a list with a directory; without one it is seglrc. A block reaches over 1 to 2 buckets, more where
- * docIDs crowd unevenly; predicted 130 instructions each, counted 669 a block. Each lane fetches where one of the next
- * 32 buckets begins. Measured to memory, random and clustered docIDs: 153 and 142 G values/s; 107 to 136 where
- * exceptions are forced on six tenths or none. */
+/* Decodes hslrc of a list with a directory; without one it is seglrc. A block reaches over several buckets: each lane
+ * fetches where one of the next 32 buckets begins. */
 static __device__ __forceinline__ void gc_hslrc(const gpuir__stream &s, uint32_t block, uint32_t count, uint32_t *sh,
     uint32_t v[4]) {
   const uint32_t start = block * GPUIR__BLOCK, lane = gc_lane();
@@ -1207,9 +1228,7 @@ static __device__ __forceinline__ void gc_hslrc(const gpuir__stream &s, uint32_t
   }
 }
 
-/* Decodes ef, as gc_qs decodes qs: 12 bits a lane would do for a partition's unary part. Predicted 150 instructions;
- * counted 414 and 508, as gc_unary_marks takes the unary part apart bit by bit. Measured to memory, random and
- * clustered docIDs: ef 272 and 292 G values/s, qs 212 and 192. */
+/* Decodes ef. gc_qs decodes qs in the same way. */
 static __device__ __forceinline__ void gc_ef(const gpuir__stream &s, uint32_t block, uint32_t count, uint32_t prev,
     uint32_t *sh, uint32_t v[4]) {
   uint32_t i, first = 4 * gc_lane();
@@ -1238,8 +1257,7 @@ static __device__ __forceinline__ void gc_qs(const gpuir__stream &s, uint32_t bl
         s.limit);
 }
 
-/* Decodes rice: ef's instructions and a scan; counted 566. 190 G values/s, 175 of clustered docIDs. The two prefix
- * sums are localized by the directory (Ding et al. 2009, 6.1). */
+/* Decodes rice. The directory makes both of its prefix sums local to the block (Ding et al. 2009, 6.1). */
 static __device__ __forceinline__ void gc_rice(const gpuir__stream &s, uint32_t block, uint32_t count, uint32_t prev,
     bool sum, uint32_t *sh, uint32_t v[4]) {
   const uint64_t at = (uint64_t)block * GPUIR__BLOCK;
@@ -1254,9 +1272,8 @@ static __device__ __forceinline__ void gc_rice(const gpuir__stream &s, uint32_t 
     v[i] = min(gpuir__joined(first + i < count ? sh[first + i] : 0, first + i, h.b, 0, v[i]), s.limit);
 }
 
-/* Decodes pfd-list: one width for all. Its exceptions have been decoded before (gcl_pfl_node, or gcl_pfl_tiles and
- * gcl_pfl_exceptions: 35 instructions for 128 values of the list); counted without that 200. Measured with it: 365
- * and 259 G values/s in many lists; in a single one 40 of 1 M docIDs, 144 of 10 M. */
+/* Decodes pfd-list, which has one width for all values. Its exceptions have been decoded before: by gcl_pfl_node, or by
+ * gcl_pfl_tiles and gcl_pfl_exceptions. */
 static __device__ __forceinline__ void gc_pfl(const gc_coded &l, uint32_t block, uint32_t count, uint32_t *sh,
     uint32_t v[4]) {
   const uint32_t first = block * GPUIR__BLOCK;
@@ -1284,8 +1301,8 @@ static __device__ __forceinline__ void gc_bp128(const gpuir__stream &s, uint32_t
   gc_unpack(p, v);
 }
 
-/* Decodes the docIDs of a block, or without SUM its gaps where the codec has gaps; sh: 128 words of the warp's own.
- * Returns how many there are; v[] behind them is unspecified. */
+/* Decodes the docIDs of a block; without SUM, the gaps of a codec that stores gaps. Returns how many there are; v[]
+ * behind them is unspecified. sh: 128 words of the warp's own. */
 template <int CODEC, bool SUM>
 static __device__ __forceinline__ uint32_t gc_decode(const gc_coded &l, uint32_t block, uint32_t *sh, uint32_t v[4]) {
   const gpuir__stream &s = l.s;
@@ -1326,20 +1343,21 @@ static __device__ __forceinline__ uint32_t gc_decode(const gc_coded &l, uint32_t
   return count;
 }
 
-/* ---- recoding as bp128: what the index holds in other codecs, on its way to the kernels ----
- * A warp decodes a block and packs it as gpuir__bp128_encode would, so that all parts below have one codec to deal
- * with. Twice: first for the blocks' sizes, of which gc_recode_offsets makes offsets, then to write them. */
+/* ---- recoding lists of other codecs as bp128, for the kernels ----
+ *
+ * A warp decodes a block and packs it as gpuir__bp128_encode would, so that all later parts know one codec. It does so
+ * twice: first to find the blocks' sizes, which gc_recode_offsets turns into offsets; then to write the blocks. */
 
 enum { GC_DOCS, GC_FREQS }; /* a list's two streams */
 
-/* A list as the index has it, on the device. */
+/* A list as the index stores it, on the device. */
 typedef struct gc_source {
   gc_coded part[2];
   uint32_t codec[2];
 } gc_source;
 
-/* Where a list's bp128 goes: two streams of so many words, and the place of its first block in the directory, if it
- * has one. */
+/* Where a list's bp128 goes: two streams with room for so many words, and its first block's place in the directory, if
+ * it has one. */
 typedef struct gc_target {
   uint32_t *part[2];
   uint32_t words[2];
@@ -1348,18 +1366,18 @@ typedef struct gc_target {
 
 typedef struct gc_recoding {
   const gc_source *sources;
-  const uint32_t *start; /* of each list: the blocks before it; and one more */
+  const uint32_t *start; /* [list] the blocks of the lists before it; then all blocks */
   const gc_target *targets;
-  uint32_t nlists, nblocks, chunk; /* chunk: blocks that a warp takes at a time */
-  uint32_t *off[2]; /* of each block: its words, then where they begin in the list */
+  uint32_t nlists, nblocks, grain; /* grain: blocks that a warp takes at a time */
+  uint32_t *off[2]; /* of each block: its words, later where they begin in the list */
   uint8_t *width[2];
-  unsigned long long *words; /* of each list: of its docIDs, of its frequencies */
+  unsigned long long *words; /* of each list: words of its docIDs, words of its frequencies */
   uint32_t *to_last, *to_off[2]; /* the directory */
   uint8_t *to_width[2];
 } gc_recoding;
 
-/* Decodes a block in whichever codec: docIDs, or frequencies, each less one; those behind its n are unspecified.
- * Returns n. There is one place that decodes both, as its code is long. */
+/* Decodes a block in whichever codec: docIDs, or frequencies less one. Returns how many; values behind them are
+ * unspecified. Both are decoded at one place, as the code is long. */
 static __device__ __forceinline__ uint32_t gc_any_values(const gc_source &s, uint32_t part, uint32_t block,
     uint32_t *sh, uint32_t v[4]) {
   const gc_coded &l = s.part[part];
@@ -1388,17 +1406,17 @@ static __device__ __forceinline__ uint32_t gc_any_values(const gc_source &s, uin
   return count;
 }
 
-/* How a block is packed: low bits, bits of the high parts (0: no exceptions), bytes in all. */
+/* How a block is packed: bits of low parts, bits of high parts (0: no exceptions), bytes in all. */
 typedef struct gc_form {
   uint32_t bits, high, bytes;
 } gc_form;
 
-/* Chooses a block's form as gpuir__bp128_choose does: lane b looks at b low bits. Values behind count are 0. sh: 33
- * words. About 80 instructions. */
+/* Chooses a block's form as gpuir__bp128_choose does. Lane b computes the size with b low bits. Values behind count are
+ * 0. sh: 33 words. */
 static __device__ __forceinline__ gc_form gc_choose(const uint32_t v[4], uint32_t count, uint32_t unit, uint32_t *sh) {
   const uint32_t lane = gc_lane(), up = unit - 1, fixed = (count + 7) / 8 + 1;
   const uint32_t w = gpuir__width32(__reduce_or_sync(GC_WARP, v[0] | v[1] | v[2] | v[3]));
-  uint32_t least = (((count * w + 7) / 8 + up) & ~up) << 6, high, i; /* of bytes << 6 | bits of high parts */
+  uint32_t least = (((count * w + 7) / 8 + up) & ~up) << 6, high, i; /* bytes << 6 | bits of high parts */
   gc_form form;
   __syncwarp();
   sh[lane] = 0;
@@ -1407,7 +1425,7 @@ static __device__ __forceinline__ gc_form gc_choose(const uint32_t v[4], uint32_
 #pragma unroll
   for (i = 0; i < 4; i++) atomicAdd(sh + gpuir__width32(v[i]), 1);
   __syncwarp();
-  high = sh[lane + 1]; /* becomes: how many are wider than the lane's number */
+  high = sh[lane + 1]; /* becomes: how many values have more bits than the lane's number */
 #pragma unroll
   for (i = 1; i < 32; i *= 2) {
     uint32_t other = __shfl_down_sync(GC_WARP, high, i);
@@ -1432,15 +1450,16 @@ static __device__ __forceinline__ void gc_put_bits(uint32_t *sh, uint32_t bit, u
   if (shift + n > 32) atomicOr(sh + (bit >> 5) + 1, value >> (32 - shift));
 }
 
-/* Writes a block of at most 128 words, gathered in shared memory; `brief`: its width byte comes first. */
-static __device__ __forceinline__ void gc_pack(const uint32_t v[4], uint32_t count, const gc_form &form, bool brief,
+/* Writes a block of at most 128 words, which it gathers in shared memory. is_short: the byte of its width comes
+ * first. */
+static __device__ __forceinline__ void gc_pack(const uint32_t v[4], uint32_t count, const gc_form &form, bool is_short,
     uint32_t *to, uint32_t words, uint32_t *sh) {
-  const uint32_t lane = gc_lane(), b = form.bits, mask = gc_mask(b), start = brief ? 8 : 0;
+  const uint32_t lane = gc_lane(), b = form.bits, mask = gc_mask(b), start = is_short ? 8 : 0;
   uint32_t i, bit;
   __syncwarp();
   *(uint4 *)(sh + 4 * lane) = make_uint4(0, 0, 0, 0);
   __syncwarp();
-  if (brief && !lane) gc_put_bits(sh, 0, b | (form.high ? GPUIR__BP128_EXCEPTIONS : 0), 8);
+  if (is_short && !lane) gc_put_bits(sh, 0, b | (form.high ? GPUIR__BP128_EXCEPTIONS : 0), 8);
 #pragma unroll
   for (i = 0; i < 4; i++) {
     const uint32_t low = v[i] & mask;
@@ -1475,9 +1494,9 @@ static __device__ __forceinline__ void gc_pack(const uint32_t v[4], uint32_t cou
   for (i = lane; i < words; i += 32) to[i] = sh[i];
 }
 
-/* Packs the values of block g: notes its size and width or, if `to` is not NULL, writes its words behind that, where
- * the list has room for `room` words. Values behind count become 0. */
-static __device__ __forceinline__ void gc_recode_values(uint32_t v[4], uint32_t count, bool brief, uint64_t g,
+/* Packs the values of block g. With `to` NULL it notes the block's size and width; otherwise it writes the block's
+ * words there, where the list has room for `room` words. Values behind count become 0. */
+static __device__ __forceinline__ void gc_recode_values(uint32_t v[4], uint32_t count, bool is_short, uint64_t g,
     uint32_t *off, uint8_t *width, uint32_t *to, uint32_t room, uint32_t *sh) {
   const uint32_t lane = gc_lane();
   gc_form form;
@@ -1485,23 +1504,23 @@ static __device__ __forceinline__ void gc_recode_values(uint32_t v[4], uint32_t 
 #pragma unroll
   for (i = 0; i < 4; i++)
     if (4 * lane + i >= count) v[i] = 0;
-  form = gc_choose(v, count, brief ? 1 : 4, sh);
-  words = (form.bytes + brief + 3) / 4;
+  form = gc_choose(v, count, is_short ? 1 : 4, sh);
+  words = (form.bytes + is_short + 3) / 4;
   if (to) {
-    if (off[g] <= room && words <= room - off[g]) gc_pack(v, count, form, brief, to + off[g], words, sh);
+    if (off[g] <= room && words <= room - off[g]) gc_pack(v, count, form, is_short, to + off[g], words, sh);
   } else if (!lane) {
     off[g] = words;
     width[g] = (uint8_t)(form.bits | (form.high ? GPUIR__BP128_EXCEPTIONS : 0));
   }
 }
 
-/* Recodes a block's docIDs or frequencies, by a warp: block `block` of list `list`, block g of the batch. */
+/* Recodes a block's docIDs or frequencies, by a warp: block `block` of list `list`, number g of all blocks. */
 static __device__ __forceinline__ void gc_recode_part(const gc_recoding &r, uint32_t part, uint32_t list,
     uint32_t block, uint32_t g, bool writes, uint32_t *sh) {
   const uint32_t lane = gc_lane();
   const gc_source &s = r.sources[list];
   const gpuir__stream &docs = s.part[GC_DOCS].s;
-  const bool brief = !docs.offset;
+  const bool is_short = !docs.offset;
   const gc_target *to = writes ? r.targets + list : NULL;
   uint32_t v[4], count, i, before;
   count = gc_any_values(s, part, block, sh, v);
@@ -1512,26 +1531,23 @@ static __device__ __forceinline__ void gc_recode_part(const gc_recoding &r, uint
     for (i = 3; i > 0; i--) v[i] -= v[i - 1] + 1;
     v[0] -= before + 1;
   }
-  gc_recode_values(v, count, brief, g, r.off[part], r.width[part], to ? to->part[part] : NULL, to ? to->words[part] : 0,
-      sh);
-  if (to && !brief && !lane) {
+  gc_recode_values(v, count, is_short, g, r.off[part], r.width[part], to ? to->part[part] : NULL,
+      to ? to->words[part] : 0, sh);
+  if (to && !is_short && !lane) {
     if (part == GC_DOCS) r.to_last[to->entry + block] = docs.last[block];
     r.to_off[part][to->entry + block] = r.off[part][g];
     r.to_width[part][to->entry + block] = r.width[part][g];
   }
 }
 
-/* Recodes blocks, docIDs and frequencies, a warp a block: finds their sizes, or writes them. It takes the decoders'
- * instructions and about 400 for choosing and packing. Measured with ef and newpfd, 1.2 G postings in 0.7 M lists, 2^14
- * lists or 64 MB at once, by a kernel for each: sizes 58 G postings/s, writing 40 G; with what lies between 20 G.
- * Reading the index's bytes and sending them takes five times as long. */
+/* Recodes blocks, docIDs and frequencies, a warp a block. It finds their sizes, or with `writes` writes them. */
 static __global__ void __launch_bounds__(256) gc_recode(const __grid_constant__ gc_recoding r, bool writes) {
   __shared__ uint4 room[8][32];
   const uint32_t warps = gridDim.x * 8;
   uint32_t *sh = (uint32_t *)room[threadIdx.x / 32];
-  uint64_t at = (uint64_t)(blockIdx.x * 8 + threadIdx.x / 32) * r.chunk;
-  for (; at < r.nblocks; at += (uint64_t)warps * r.chunk) {
-    const uint32_t end = (uint32_t)min((uint64_t)r.nblocks, at + r.chunk);
+  uint64_t at = (uint64_t)(blockIdx.x * 8 + threadIdx.x / 32) * r.grain;
+  for (; at < r.nblocks; at += (uint64_t)warps * r.grain) {
+    const uint32_t end = (uint32_t)min((uint64_t)r.nblocks, at + r.grain);
     uint32_t list = gc_owner(gc_numbers{r.start}, r.nlists, at), g, part;
     for (g = (uint32_t)at; g < end; g++) {
       while (g >= __ldg(r.start + list + 1)) list++;
@@ -1541,8 +1557,7 @@ static __global__ void __launch_bounds__(256) gc_recode(const __grid_constant__ 
   }
 }
 
-/* Turns a list's sizes into offsets. A block of threads for its docIDs, one for its frequencies: 4 bytes read and
- * written a block of 128 postings. */
+/* Turns a list's sizes into offsets. One block of threads takes its docIDs, another its frequencies. */
 static __global__ void __launch_bounds__(1024) gc_recode_offsets(const __grid_constant__ gc_recoding r) {
   const uint32_t first = r.start[blockIdx.x], n = r.start[blockIdx.x + 1] - first;
   uint32_t *sizes = r.off[blockIdx.y] + first, at, k;
@@ -1568,6 +1583,9 @@ static __global__ void __launch_bounds__(1024) gc_recode_offsets(const __grid_co
 /* ========================
  * [cuda-05-expand]  the long lists' guides and expanded form, under the stored k1 and b
  *
+ * Kernels decode a list faster if its postings lie there decoded, and they look documents up faster with guides. Both
+ * are made once for each long list, under the stored k1 and b.
+ *
  * Uses      [cuda-03-bp128].
  * Start at  gc_expand, gc_expanded_docs.
  * Tests     tests/gpu/test_cuda.c
@@ -1575,11 +1593,11 @@ static __global__ void __launch_bounds__(1024) gc_recode_offsets(const __grid_co
 
 #define GC_PEAK_BITS 4u
 #define GC_PEAK_MOST ((1u << GC_PEAK_BITS) - 1)
-#define GC_PEAK_LINE 64u /* peaks; a list begins with a line */
+#define GC_PEAK_LINE 64u /* peaks; each list begins with a new line */
 #define GC_PEAK_BYTES (GC_PEAK_LINE * GC_PEAK_BITS / 8) /* of a line */
-#define GC_CELLS 96u /* bits of a group of marks */
+#define GC_CELLS 96u /* bits of marks in a group */
 
-/* Raises a peak of a row to x. */
+/* Raises a peak of a row to x, if it is lower. */
 static __device__ void gc_raise_peak(uint32_t *row, uint32_t peak, uint32_t x) {
   uint32_t *word = row + peak / (32 / GC_PEAK_BITS), shift = peak % (32 / GC_PEAK_BITS) * GC_PEAK_BITS;
   uint32_t now = *(volatile uint32_t *)word, seen;
@@ -1590,22 +1608,22 @@ static __device__ void gc_raise_peak(uint32_t *row, uint32_t peak, uint32_t x) {
   }
 }
 
-/* Returns a list's peaks. */
+/* Returns where a list's peaks are. */
 template <typename Word>
 static __device__ __forceinline__ Word *gc_peaks_of(Word *peaks, const gc_term &t) {
   return peaks + (uint64_t)t.row * (GC_PEAK_BYTES / 4);
 }
 
-/* The guides of all lists: marks, and peaks for spans of documents. */
-typedef struct gc_guide {
+/* The guides of all lists: marks, and the peaks of spans of documents. */
+typedef struct gc_guide_arrays {
   uint4 *marks;
   uint32_t *peaks;
-} gc_guide;
+} gc_guide_arrays;
 
-/* Makes the guides of a block: each posting sets its mark, raises its span's peak, and ranks the groups that begin
- * behind the posting before it. Only the groups between the last docIDs of the block and of the one before are
- * ranked, whatever a damaged block holds. */
-static __device__ void gc_note_block(const gc_view &v, const gc_guide &to, const gc_term &t, uint32_t block,
+/* Makes the guides of a block. Each posting sets its mark, raises its span's peak, and writes the ranks of those groups
+ * that begin between the posting before it and itself. Ranks are written only for groups between the last docIDs of the
+ * block and of the one before: otherwise a damaged block would write outside its list's groups. */
+static __device__ void gc_note_block(const gc_view &v, const gc_guide_arrays &to, const gc_term &t, uint32_t block,
     const uint32_t d[4], const uint32_t c[4]) {
   const uint32_t *last = v.last + t.first_block + block;
   const uint32_t first = block ? (__ldg(last - 1) >> t.shift) / GC_CELLS + 1 : 0,
@@ -1622,9 +1640,9 @@ static __device__ void gc_note_block(const gc_view &v, const gc_guide &to, const
     }
 }
 
-/* Where gc_expand writes: guides, and, unless impact is NULL, the expanded lists. */
+/* Where gc_expand writes: guides and, unless impact is NULL, expanded lists. */
 typedef struct gc_expansion {
-  gc_guide guide;
+  gc_guide_arrays guide;
   uint32_t *most; /* the greatest contribution of a block */
   const uint2 *bases;
   uint16_t *narrow;
@@ -1637,10 +1655,9 @@ struct gc_first_blocks {
   __device__ __forceinline__ uint64_t operator()(uint32_t i) const { return lists[i].first_block; }
 };
 
-/* Makes guides and expanded lists, a warp a block, once an index. Predicted: reads 1 to 1.5 bytes a posting and its
- * K, writes 6; about 256 warp instructions a block. Counted: 25.5 bytes read, 8.6 written, 3,390 instructions: each
- * posting's mark and peak is an atomic operation on a sector of its own, and the latter one a loop. 68 ms for 1.2 G
- * postings. */
+/* Makes guides and expanded lists, a warp a block. It runs once for an index, or for a snapshot's statistics. Each
+ * posting's mark and peak is an atomic operation of its own, which is most of the time
+ * (tools/results/cuda_notes.txt). */
 static __global__ void __launch_bounds__(256) gc_expand(gc_view v, const gc_term *lists, uint32_t nlists,
     uint64_t nblocks, const gc_expansion to, double norm_a, double norm_b) {
   uint64_t g = ((uint64_t)blockIdx.x * blockDim.x + threadIdx.x) / 32, step = (uint64_t)gridDim.x * blockDim.x / 32;
@@ -1670,8 +1687,8 @@ static __global__ void __launch_bounds__(256) gc_expand(gc_view v, const gc_term
     if (base.y)
       *(uint4 *)(to.wide + (uint64_t)(base.y - 1) * GPUIR__BLOCK + 4 * lane) =
           make_uint4(p.doc[0], p.doc[1], p.doc[2], p.doc[3]);
-    for (i = 0; i < 4; i++) p.doc[i] = min(p.doc[i] - base.x, 65535u); /* padding: 65535, of contribution 0 */
-    s.x = (uint16_t)p.doc[0]; /* of a wide block these are loaded, but not used */
+    for (i = 0; i < 4; i++) p.doc[i] = min(p.doc[i] - base.x, 65535u); /* padding: 65535, with contribution 0 */
+    s.x = (uint16_t)p.doc[0]; /* kernels load these for a wide block too, but do not use them */
     s.y = (uint16_t)p.doc[1];
     s.z = (uint16_t)p.doc[2];
     s.w = (uint16_t)p.doc[3];
@@ -1679,7 +1696,7 @@ static __global__ void __launch_bounds__(256) gc_expand(gc_view v, const gc_term
   }
 }
 
-/* DocIDs of an expanded block; padding gives docIDs of contribution 0 that may lie anywhere. */
+/* Loads the docIDs of an expanded block. Padding has contribution 0, and its docIDs may lie anywhere. */
 static __device__ __forceinline__ void gc_expanded_docs(const gc_view &v, uint64_t g, uint32_t d[4]) {
   uint32_t lane = gc_lane();
   uint2 base = __ldg(v.bases + g);
@@ -1698,7 +1715,7 @@ static __device__ __forceinline__ void gc_expanded_docs(const gc_view &v, uint64
   }
 }
 
-/* Returns posting i's docID in an expanded list. */
+/* Returns the docID of posting i of an expanded list. */
 static __device__ __forceinline__ uint32_t gc_doc_at(const gc_view &v, const gc_term &t, uint32_t i) {
   const uint64_t at = t.first_block * GPUIR__BLOCK + i;
   const uint32_t x = __ldg(v.narrow + at);
@@ -1709,16 +1726,17 @@ static __device__ __forceinline__ uint32_t gc_doc_at(const gc_view &v, const gc_
 /* ========================
  * [cuda-05b-slices]  long lists cut at tiles of documents, for adding up all of them
  *
- * A list's postings within a tile of documents are a slice. It has no order, as sums have none, and so needs no
- * prefix sums, no bounds to be checked and no blocks that reach into two tiles: a posting is its document's place in
- * the tile's sums, in bytes, and what it contributes. Slices are made of strips of 128 postings:
+ * An OR without pruning adds up all postings, tile after tile. A slice holds a list's postings within one tile of
+ * documents. Sums need no order, so a slice has none: there are no prefix sums, no bounds to test, and no blocks that
+ * reach into two tiles. A posting is the place of its document's sum, in bytes, and its contribution. Slices consist of
+ * strips of 128 postings:
  *
  *     place  u16 [128]      four times the document's number within the tile
  *     add    u32 [128]      the contribution under the stored k1 and b; 0: no posting
  *
- * Lane t of a warp takes the postings 4t to 4t + 3 of a strip, so the i-th addition of a warp is to the places
- * numbered i modulo 4. They are dealt out such that these stand in different banks of shared memory, as far as the
- * slice allows: round r of a slice takes the r-th posting of each bank.
+ * Lane t of a warp takes postings 4t to 4t + 3 of a strip, so that the warp's i-th addition takes the postings numbered
+ * i modulo 4. As far as the slice allows, these lie in different banks of shared memory: otherwise additions to one
+ * bank would wait for each other. Round r of a slice takes the r-th posting of each bank.
  *
  * Uses      [cuda-05-expand].
  * Start at  gc_cut_lists.
@@ -1726,17 +1744,17 @@ static __device__ __forceinline__ uint32_t gc_doc_at(const gc_view &v, const gc_
  * ======================*/
 
 #define GC_STRIP 768u /* bytes */
-#define GC_CUT_MOST 16384u /* documents of a tile: their places are below 2^16 */
+#define GC_CUT_MOST 16384u /* documents of a tile at most: their places are below 2^16 */
 #define GC_CUT_THREADS 128u
 
-/* Places of the postings of one slice. */
+/* How the postings of one slice are dealt out to places. */
 typedef struct gc_dealing {
-  uint32_t count[32], next[32]; /* postings of a bank; those that have a place */
-  uint32_t before[GC_CUT_MOST / 32], banks[GC_CUT_MOST / 32]; /* of a round: postings before it; its banks */
+  uint32_t count[32], next[32]; /* [bank] postings; postings that have a place already */
+  uint32_t before[GC_CUT_MOST / 32], banks[GC_CUT_MOST / 32]; /* [round] earlier postings; banks */
   uint32_t from, end; /* blocks that reach into the tile */
 } gc_dealing;
 
-/* Calls take(place, c) for each posting of list `t` within a tile, by all threads. */
+/* Calls take(place, contribution) for each posting of list `t` within a tile, by all threads. */
 template <typename Take>
 static __device__ __forceinline__ void gc_each_in_tile(const gc_view &v, const gc_term &t, const gc_slices &to,
     uint32_t tile, gc_dealing *sh, const Take &take) {
@@ -1762,14 +1780,20 @@ static __device__ __forceinline__ void gc_each_in_tile(const gc_view &v, const g
   __syncthreads();
 }
 
-/* Counts the strips of slices: one block of threads a slice. */
+/* Calls work(row, tile) for each slice of the lists that are cut, a block of threads a slice. */
+template <typename Work>
+static __device__ __forceinline__ void gc_each_slice(uint32_t ncut, const gc_slices &to, const Work &work) {
+  uint64_t item;
+  for (item = blockIdx.x; item < (uint64_t)ncut * to.ntiles; item += gridDim.x)
+    work((uint32_t)(item / to.ntiles), (uint32_t)(item % to.ntiles));
+}
+
+/* Counts the strips of slices. */
 static __global__ void __launch_bounds__(GC_CUT_THREADS) gc_count_strips(const __grid_constant__ gc_view v,
     const gc_term *lists, const uint32_t *cut, uint32_t ncut, const __grid_constant__ gc_slices to, uint32_t *strips) {
   __shared__ gc_dealing sh;
   __shared__ uint32_t n;
-  uint64_t item;
-  for (item = blockIdx.x; item < (uint64_t)ncut * to.ntiles; item += gridDim.x) {
-    const uint32_t row = (uint32_t)(item / to.ntiles), tile = (uint32_t)(item % to.ntiles);
+  gc_each_slice(ncut, to, [&](uint32_t row, uint32_t tile) {
     uint32_t mine = 0;
     if (!threadIdx.x) n = 0;
     __syncthreads();
@@ -1779,13 +1803,13 @@ static __global__ void __launch_bounds__(GC_CUT_THREADS) gc_count_strips(const _
     __syncthreads();
     if (!threadIdx.x) strips[(uint64_t)row * (to.ntiles + 1) + tile] = (n + GPUIR__BLOCK - 1) / GPUIR__BLOCK;
     __syncthreads();
-  }
+  });
 }
 
-/* Finds for each round its banks and the postings before it, by a warp; returns how many postings there are. */
+/* Finds the banks of each round and the postings before it, by a warp. Returns how many postings there are. */
 static __device__ __forceinline__ uint32_t gc_deal(gc_dealing *sh) {
   const uint32_t mine = sh->count[gc_lane()];
-  const uint32_t most = min(__reduce_max_sync(GC_WARP, mine), GC_CUT_MOST / 32); /* more: documents twice */
+  const uint32_t most = min(__reduce_max_sync(GC_WARP, mine), GC_CUT_MOST / 32); /* more: damaged */
   uint32_t before = 0, r;
   for (r = 0; r < most; r++) {
     const uint32_t banks = __ballot_sync(GC_WARP, mine > r);
@@ -1798,17 +1822,15 @@ static __device__ __forceinline__ uint32_t gc_deal(gc_dealing *sh) {
   return before;
 }
 
-/* Returns where posting number n of a slice lies: its strip, and its number there. */
+/* Returns where posting number n of a slice goes: 128 times its strip, and its place there. */
 static __device__ __forceinline__ uint32_t gc_dealt(uint32_t n) { return n & ~127u | (n & 31) << 2 | (n >> 5 & 3); }
 
-/* Fills the strips of slices, one block of threads a slice; what is left of the last one adds 0. */
+/* Fills the strips of slices. What is left of the last strip adds 0. */
 static __global__ void __launch_bounds__(GC_CUT_THREADS) gc_cut_lists(const __grid_constant__ gc_view v,
     const gc_term *lists, const uint32_t *cut, uint32_t ncut, const __grid_constant__ gc_slices to, uint8_t *strips) {
   __shared__ gc_dealing sh;
   __shared__ uint32_t n;
-  uint64_t item;
-  for (item = blockIdx.x; item < (uint64_t)ncut * to.ntiles; item += gridDim.x) {
-    const uint32_t row = (uint32_t)(item / to.ntiles), tile = (uint32_t)(item % to.ntiles);
+  gc_each_slice(ncut, to, [&](uint32_t row, uint32_t tile) {
     const uint32_t *start = to.starts + (uint64_t)row * (to.ntiles + 1) + tile;
     const uint32_t room = (start[1] - start[0]) * GPUIR__BLOCK;
     uint8_t *out = strips + (uint64_t)start[0] * GC_STRIP;
@@ -1820,7 +1842,7 @@ static __global__ void __launch_bounds__(GC_CUT_THREADS) gc_cut_lists(const __gr
       ((uint16_t *)strip)[at % GPUIR__BLOCK] = (uint16_t)place;
       ((uint32_t *)(strip + 2 * GPUIR__BLOCK))[at % GPUIR__BLOCK] = add;
     };
-    if (!room) continue;
+    if (!room) return;
     if (threadIdx.x < 32) sh.count[threadIdx.x] = sh.next[threadIdx.x] = 0;
     __syncthreads();
     gc_each_in_tile(v, lists[cut[row]], to, tile, &sh,
@@ -1833,34 +1855,36 @@ static __global__ void __launch_bounds__(GC_CUT_THREADS) gc_cut_lists(const __gr
     });
     for (i = n + threadIdx.x; i < room; i += GC_CUT_THREADS) put(i, 4 * (i & 31), 0);
     __syncthreads();
-  }
+  });
 }
 
 /* ========================
  * [cuda-06-or]  OR: docID tiles in shared memory
  *
- * The docIDs are cut into tiles. gc_tiles finds which blocks of each list reach into a tile and bounds what they can
- * contribute there; gc_order sorts a job's tiles by descending sum of bounds; gc_or scores tile after tile, until the
- * next one's bound is below the threshold.
+ * The docIDs are cut into tiles. gc_tiles finds the blocks of each list that reach into a tile, and bounds what they
+ * can contribute there. gc_order sorts a job's tiles by descending sum of bounds. gc_or scores tile after tile in that
+ * order, until a tile's bound is below the threshold: then no tile behind it can add a hit.
+ * tools/results/cuda_notes.txt says what was predicted, counted and measured of each kernel.
  *
  * Uses      [cuda-03-bp128], [cuda-05-expand].
  * Start at  gc_tiles, gc_order, gc_or.
  * Tests     tests/gpu/test_cuda.c
  * ======================*/
 
-#define GC_OR_WORKERS 256u /* threads that score expanded lists; one warp more looks ahead */
-#define GC_PACKED_WORKERS 384u /* threads that score lists in place: more of them, as each waits longer */
+#define GC_OR_WORKERS 256u /* threads that score expanded lists; one more warp schedules the tiles */
+#define GC_PACKED_WORKERS 384u /* threads that decode lists in place: more of them, as each waits longer for memory */
 #define GC_OR_THREADS(EXPANDED) ((EXPANDED) ? GC_OR_WORKERS + 32u : GC_PACKED_WORKERS + 32u)
-#define GC_AHEAD 3u /* blocks that a warp has on their way at once */
-#define GC_KEYS 1024u /* survivors of a tile that are selected among in shared memory */
-#define GC_CHUNK 2048u /* blocks of a list whose bounds one block of threads spreads over tiles */
+#define GC_AHEAD 3u /* blocks that a warp loads before it adds the first of them */
+#define GC_KEYS 1024u /* survivors of a tile at most that are selected among in shared memory */
+#define GC_BOUND_BLOCKS 2048u /* blocks of a list whose bounds one block of threads spreads over tiles */
 #define GC_BUCKETS 256u /* of tile bounds */
 
 /* ---- which blocks of a list reach into a tile, and what they can contribute there ----
- * first[t] is twice the first block whose last docID is not below tile t, plus 1 if that block starts in an
- * earlier tile; so tile t's blocks are first[t] / 2 up to first[t+1] / 2, and that one too if first[t+1] is odd. */
+ *
+ * first[t] is twice the number of the first block whose last docID is not below tile t, plus 1 if that block begins in
+ * an earlier tile. So tile t has blocks first[t] / 2 up to first[t+1] / 2, and that one too if first[t+1] is odd. */
 
-/* Returns the bound of a block under any k1 and b, as gpuir__bound does by its table. */
+/* Returns the bound of a block under any k1 and b. It is what gpuir__bound finds by its table. */
 static __device__ uint32_t gc_pairs_bound(const gc_term &t, const gc_job &j, const gpuir__pair *pairs) {
   float best = 0;
   uint32_t i;
@@ -1874,27 +1898,26 @@ static __device__ uint32_t gc_pairs_bound(const gc_term &t, const gc_job &j, con
   return t.q * gpuir__slacken(__float2uint_rn(__fmul_rn(t.weight, best)));
 }
 
-/* Spreads blocks over tiles: one block of threads takes GC_CHUNK blocks of a list, a thread a block. Predicted: reads
- * 8 to 12 bytes a block of 128 postings, 36 more where bounds are made of pairs; writes 8 bytes a tile. Counted
- * there: 46 bytes of the L2 cache, 3.3 of them from memory, and 7.4 warp instructions. */
+/* Spreads the bounds of blocks over tiles: a block of threads takes GC_BOUND_BLOCKS blocks of a list, a thread a
+ * block. */
 static __global__ void __launch_bounds__(256)
-    gc_tiles(const __grid_constant__ gc_view v, const __grid_constant__ gc_batch b, int expanded) {
+    gc_tiles(const __grid_constant__ gc_view v, const __grid_constant__ gc_launch_view b, int expanded) {
   uint32_t item;
   bool any = false;
   gc_chained();
-  for (item = blockIdx.x + threadIdx.x * gridDim.x; item < b.ors.nchunks; item += gridDim.x * blockDim.x)
-    any |= !b.states[b.ors.chunks[item].job].followed;
-  if (!__syncthreads_or(any)) return; /* as in most launches: MaxScore takes all jobs */
-  for (item = blockIdx.x; item < b.ors.nchunks; item += gridDim.x) {
-    const gc_chunk chunk = b.ors.chunks[item];
-    if (b.states[chunk.job].followed) continue;
-    const gc_term t = b.terms[chunk.term];
-    const gc_job job = b.jobs[chunk.job];
-    uint32_t *first = b.ors.first + (uint64_t)t.slot * (v.ntiles + 1),
-             *bound = b.ors.bound + (uint64_t)t.slot * (v.ntiles + 1);
+  for (item = blockIdx.x + threadIdx.x * gridDim.x; item < b.ors.nbound_tasks; item += gridDim.x * blockDim.x)
+    any |= !b.states[b.ors.bound_tasks[item].job].followed;
+  if (!__syncthreads_or(any)) return; /* in most launches MaxScore takes all jobs */
+  for (item = blockIdx.x; item < b.ors.nbound_tasks; item += gridDim.x) {
+    const gc_bound_task task = b.ors.bound_tasks[item];
+    if (b.states[task.job].followed) continue;
+    const gc_term t = b.terms[task.term];
+    const gc_job job = b.jobs[task.job];
+    uint32_t *first = b.ors.first + (uint64_t)t.tile_row * (v.ntiles + 1),
+             *bound = b.ors.bound + (uint64_t)t.tile_row * (v.ntiles + 1);
     if (t.kind == GC_LONG) {
-      uint32_t end = min(t.nblocks, chunk.first + GC_CHUNK), i;
-      for (i = chunk.first + threadIdx.x; i < end; i += blockDim.x) {
+      uint32_t end = min(t.nblocks, task.first + GC_BOUND_BLOCKS), i;
+      for (i = task.first + threadIdx.x; i < end; i += blockDim.x) {
         uint64_t g = t.first_block + i;
         uint32_t last = __ldg(v.last + g), start = i ? __ldg(v.last + g - 1) + 1 : 0, tile, most;
         uint32_t to = min(last / v.tile, v.ntiles - 1), from = i ? (start - 1) / v.tile + 1 : 0;
@@ -1906,8 +1929,8 @@ static __global__ void __launch_bounds__(256)
                                       : gc_pairs_bound(t, job, v.bounds + g * GPUIR__BLOCK_PAIRS);
         for (tile = min(start / v.tile, v.ntiles - 1); tile <= to; tile++) atomicMax(bound + tile, most);
       }
-    } else if (threadIdx.x < 32) { /* one block: its postings themselves */
-      const gc_postings p = gc_decode_both(v, b.terms[chunk.term], 0);
+    } else if (threadIdx.x < 32) { /* one block without a bound: its postings themselves */
+      const gc_postings p = gc_decode_both(v, b.terms[task.term], 0);
       uint32_t i;
       for (i = 0; i < 4; i++)
         if (4 * threadIdx.x + i < p.n)
@@ -1917,17 +1940,17 @@ static __global__ void __launch_bounds__(256)
   }
 }
 
-/* Returns where a tile stands in the order: monotone in its bound. */
+/* Returns a tile's bucket. A greater bound never has a lower bucket, so that gc_next_tile may end a job by its
+ * bucket. */
 static __device__ __forceinline__ uint32_t gc_bucket(uint32_t bound, uint32_t greatest) {
   return min((uint32_t)__fmul_rn(__uint2float_rd(bound), __fdiv_rn(GC_BUCKETS - 1, __uint2float_ru(greatest))),
       GC_BUCKETS - 1);
 }
 
-/* Orders the tiles of an OR, a block of threads an OR: sums up their bounds and sorts them in descending order, as
- * far as 256 steps tell them apart. Reads 4 bytes a term and tile, writes 8 a tile: predicted 21 KB for three terms
- * and 1,070 tiles. Counted, all tiles to be scored: 17 KB from memory and 5,000 warp instructions an OR. */
+/* Orders the tiles of an OR, a block of threads an OR: it sums up their bounds and sorts them in descending order, by
+ * 256 buckets. */
 static __global__ void __launch_bounds__(256)
-    gc_order(const __grid_constant__ gc_view v, const __grid_constant__ gc_batch b) {
+    gc_order(const __grid_constant__ gc_view v, const __grid_constant__ gc_launch_view b) {
   __shared__ uint32_t count[GC_BUCKETS], greatest, live;
   gc_chained();
   const uint32_t j = b.ors.jobs[blockIdx.x];
@@ -1941,7 +1964,7 @@ static __global__ void __launch_bounds__(256)
     for (t = threadIdx.x; t < v.ntiles; t += blockDim.x) {
       uint32_t sum = 0;
       for (i = 0; i < job.npositive; i++)
-        sum += b.ors.bound[(uint64_t)b.terms[job.first_term + i].slot * (v.ntiles + 1) + t];
+        sum += b.ors.bound[(uint64_t)b.terms[job.first_term + i].tile_row * (v.ntiles + 1) + t];
       total[t] = sum;
       atomicMax(&greatest, sum);
     }
@@ -1963,14 +1986,14 @@ static __global__ void __launch_bounds__(256)
   }
 }
 
-/* ---- the next tile, found by one warp while the others score ---- */
+/* ---- one warp schedules the next tile while the others score ---- */
 
 /* A list's blocks within a tile. */
 typedef struct gc_range {
-  uint32_t g; /* the i-th block of the tile is block g + i of the index, or of a list without a directory */
-  uint32_t end; /* i is below it */
+  uint32_t g; /* block i of the tile is block g + i of the directory; of a list without one, nothing */
+  uint32_t end; /* its blocks are those below this i */
   uint32_t q;
-  uint32_t term; /* in the batch; GC_SLOW: not expanded, or under other k1 and b */
+  uint32_t term; /* its number in the launch; GC_SLOW: it is not expanded, or k1 and b are not the stored ones */
   uint32_t first, full; /* of a list with a directory: its first block, and how many of its blocks are full */
 } gc_range;
 #define GC_SLOW 0x80000000u
@@ -1978,22 +2001,22 @@ typedef struct gc_range {
 /* A tile to score. */
 typedef struct gc_item {
   unsigned long long floor; /* of the job, when the tile was chosen */
-  uint32_t job, tile; /* job GC_NONE: no more work */
+  uint32_t job, tile; /* job GC_NONE: there is no more work */
   uint32_t n, blocks; /* lists that reach into the tile, and their blocks there */
-  uint32_t npositive; /* of the n */
+  uint32_t npositive; /* how many of the lists are positive */
   __align__(16) gc_range range[GPUIR_MAX_TERMS];
 } gc_item;
 
-/* Where the warp that looks ahead stands; the same in all its lanes. */
-typedef struct gc_ahead {
+/* Where the scheduling warp stands. All its lanes hold the same. */
+typedef struct gc_schedule {
   uint32_t job; /* whose tiles it hands out; GC_NONE: none yet */
-  uint32_t helping; /* 1: all jobs have been begun */
-  uint32_t at; /* in the list of OR jobs */
-  uint32_t pos, end; /* the positions in the job's tile order that it has taken */
-} gc_ahead;
+  uint32_t helping; /* 1: all jobs have been begun, so it helps with those of others */
+  uint32_t at; /* its place in the list of OR jobs */
+  uint32_t pos, end; /* the positions of the job's tile order that it has taken */
+} gc_schedule;
 
-/* Returns a job with tiles left, first one that nobody has begun, then any; GC_NONE: there is none. */
-static __device__ uint32_t gc_pick_job(const gc_batch &b, gc_ahead &a) {
+/* Returns a job that has tiles left: first one that nobody has begun, then any. GC_NONE: there is none. */
+static __device__ uint32_t gc_pick_job(const gc_launch_view &b, gc_schedule &a) {
   uint32_t lane = gc_lane(), s;
   if (!a.helping) {
     uint32_t i = 0;
@@ -2021,8 +2044,8 @@ static __device__ uint32_t gc_pick_job(const gc_batch &b, gc_ahead &a) {
   return GC_NONE;
 }
 
-/* Makes a job that still needs its tiles the current one; returns false if there is none. */
-static __device__ __forceinline__ bool gc_next_job(const gc_batch &b, gc_ahead &a) {
+/* Takes up a job whose tiles are still needed; returns false if there is none. */
+static __device__ __forceinline__ bool gc_next_job(const gc_launch_view &b, gc_schedule &a) {
   for (;;) {
     uint32_t after;
     a.job = gc_pick_job(b, a);
@@ -2031,12 +2054,12 @@ static __device__ __forceinline__ bool gc_next_job(const gc_batch &b, gc_ahead &
     if (b.states[a.job].done) continue;
     after = b.jobs[a.job].after;
     if (after == GC_NONE || b.states[after].count < b.jobs[a.job].k) return true;
-    if (!gc_lane()) b.states[a.job].next = UINT32_MAX / 2; /* AND was enough */
+    if (!gc_lane()) b.states[a.job].next = UINT32_MAX / 2; /* the AND was enough */
   }
 }
 
-/* Takes positions of the job's tile order, if none are left; returns false, and forgets the job, if it has no more. */
-static __device__ __forceinline__ bool gc_next_positions(const gc_batch &b, gc_ahead &a) {
+/* Takes positions of the job's tile order, if none are left. Returns false, and gives the job up, if it has no more. */
+static __device__ __forceinline__ bool gc_next_positions(const gc_launch_view &b, gc_schedule &a) {
   gc_state *state = b.states + a.job;
   if (a.pos != a.end) return true;
   if (!gc_lane()) a.pos = atomicAdd(&state->next, b.ors.grab);
@@ -2047,10 +2070,10 @@ static __device__ __forceinline__ bool gc_next_positions(const gc_batch &b, gc_a
   return false;
 }
 
-/* Takes the next position's tile; returns whether its bound reaches the floor. If no tile behind it does either, the
- * job is ended. */
-static __device__ __forceinline__ bool gc_next_tile(const gc_view &v, const gc_batch &b, gc_ahead &a, uint32_t *tile,
-    unsigned long long *floor) {
+/* Takes the tile of the next position; returns whether its bound reaches the floor. If the floor's bucket is higher, no
+ * tile behind it reaches it either, and the job ends. */
+static __device__ __forceinline__ bool gc_next_tile(const gc_view &v, const gc_launch_view &b, gc_schedule &a,
+    uint32_t *tile, unsigned long long *floor) {
   const gc_job *job = b.jobs + a.job;
   gc_state *state = b.states + a.job;
   uint32_t total, need;
@@ -2068,30 +2091,31 @@ static __device__ __forceinline__ bool gc_next_tile(const gc_view &v, const gc_b
 
 /* Finds the blocks of term number `who` within a tile; returns how many there are. */
 template <bool EXPANDED>
-static __device__ __forceinline__ uint32_t gc_find_range(const gc_view &v, const gc_batch &b, const gc_job *job,
+static __device__ __forceinline__ uint32_t gc_find_range(const gc_view &v, const gc_launch_view &b, const gc_job *job,
     uint32_t who, uint32_t tile, gc_range *range) {
   const gc_term *t = b.terms + who;
-  const uint64_t slot = (uint64_t)t->slot * (v.ntiles + 1) + tile;
+  const uint64_t tile_row = (uint64_t)t->tile_row * (v.ntiles + 1) + tile;
   uint32_t len;
   if (t->kind == GC_LONG) {
-    uint32_t x = b.ors.first[slot], y = b.ors.first[slot + 1], start = x >> 1, end;
+    uint32_t x = b.ors.first[tile_row], y = b.ors.first[tile_row + 1], start = x >> 1, end;
     end = min((y >> 1) + (y & 1), t->nblocks);
     len = end > start ? end - start : 0;
     range->first = (uint32_t)t->first_block;
     range->full = t->df / GPUIR__BLOCK;
     range->g = range->first + start;
   } else {
-    len = b.ors.bound[slot] ? 1 : 0;
+    len = b.ors.bound[tile_row] ? 1 : 0;
   }
   range->q = t->q;
   range->term = who | (EXPANDED && t->kind == GC_LONG && job->stored ? 0 : GC_SLOW);
   return len;
 }
 
-/* Describes a tile: the ranges of the lists that reach into it, in the order of the job's terms, a lane a term. */
+/* Describes a tile: the ranges of the lists that reach into it, in the order of the job's terms. Each lane takes a
+ * term. */
 template <bool EXPANDED>
-static __device__ __forceinline__ void gc_fill_item(const gc_view &v, const gc_batch &b, uint32_t j, uint32_t tile,
-    unsigned long long floor, gc_item *item) {
+static __device__ __forceinline__ void gc_fill_item(const gc_view &v, const gc_launch_view &b, uint32_t j,
+    uint32_t tile, unsigned long long floor, gc_item *item) {
   const gc_job *job = b.jobs + j;
   const uint32_t lane = gc_lane();
   uint32_t i, n = 0, blocks = 0;
@@ -2120,9 +2144,9 @@ static __device__ __forceinline__ void gc_fill_item(const gc_view &v, const gc_b
   }
 }
 
-/* Finds the next tile that is worth scoring, by one warp. */
+/* Finds the next tile that is worth scoring, by the scheduling warp. */
 template <bool EXPANDED>
-static __device__ void gc_look_ahead(const gc_view &v, const gc_batch &b, gc_ahead &a, gc_item *item) {
+static __device__ void gc_schedule_tile(const gc_view &v, const gc_launch_view &b, gc_schedule &a, gc_item *item) {
   for (;;) {
     unsigned long long floor;
     uint32_t tile;
@@ -2138,25 +2162,26 @@ static __device__ void gc_look_ahead(const gc_view &v, const gc_batch &b, gc_ahe
 
 /* ---- adding blocks to a tile's sums ---- */
 
-/* Where the documents are noted that reach the need, in shared memory. */
+/* Where documents are noted whose sums reach the need. All of it lies in shared memory. */
 typedef struct gc_notes {
   uint32_t sums; /* shared address of the tile's sums, and of GC_SPARE more */
-  uint32_t tile; /* how many there are of the former */
+  uint32_t tile; /* how many sums the tile has */
   uint32_t below; /* the need, less one */
-  uint32_t *spots, *count; /* the noted documents, of the tile; how many they are */
+  uint32_t *noted, *count; /* the noted documents, by their number in the tile; how many there are */
 } gc_notes;
-#define GC_SPARE 32u /* sums of a lane's own, for what lies outside the tile */
+#define GC_SPARE 32u /* sums behind the tile's, a lane each, for postings that lie outside it */
 
 /* Returns the bytes of shared memory that a tile of so many documents takes. */
 static size_t gc_tile_bytes(uint64_t tile) { return (size_t)(tile + GC_SPARE) * 4; }
 
 static __device__ __forceinline__ void gc_note(const gc_notes &n, uint32_t local) {
   uint32_t at = atomicAdd(n.count, 1);
-  if (at < GC_KEYS) n.spots[at] = local;
+  if (at < GC_KEYS) n.noted[at] = local;
 }
 
-/* Adds to four documents' sums. The addition that lifts a sum to the need notes the document: sums only grow, so
- * exactly one does. What lies outside the tile goes to a sum that nobody reads. 7 instructions each. */
+/* Adds to four documents' sums. The addition that lifts a sum to the need notes the document. Sums only grow, so
+ * exactly one addition does. Postings outside the tile go to a sum that nobody reads, which is cheaper than a
+ * branch. */
 static __device__ __forceinline__ void gc_add4(const gc_notes &n, const uint32_t local[4], const uint32_t c[4]) {
   const uint32_t spare = n.tile + gc_lane();
   uint32_t old[4], hit = 0, i;
@@ -2168,14 +2193,14 @@ static __device__ __forceinline__ void gc_add4(const gc_notes &n, const uint32_t
                  : "memory");
 #pragma unroll
   for (i = 0; i < 4; i++) hit |= n.below - old[i] < c[i] ? 1u << i : 0;
-  if (hit) { /* one mask: synccheck takes branches on two predicates for divergence at the next barrier */
+  if (hit) { /* one mask: compute-sanitizer takes two predicates for divergence at the next barrier */
 #pragma unroll
     for (i = 0; i < 4; i++)
       if (n.below - old[i] < c[i] && local[i] < n.tile) gc_note(n, local[i]);
   }
 }
 
-/* Adds a block of any kind, decoding it. */
+/* Decodes a block of any kind and adds it. */
 static __device__ __noinline__ void gc_add_rare(const gc_view &v, const gc_job &job, const gc_term *term,
     uint32_t block, uint32_t base, const gc_notes &notes) {
   uint32_t lane = gc_lane(), d[4], c[4], i, n;
@@ -2190,24 +2215,23 @@ static __device__ __noinline__ void gc_add_rare(const gc_view &v, const gc_job &
   gc_add4(notes, d, c);
 }
 
-/* What a lane holds of an expanded block. */
-typedef struct gc_held {
+/* An expanded block in a lane's registers. */
+typedef struct gc_block_regs {
   uint4 c;
   uint2 base, s;
-} gc_held;
+} gc_block_regs;
 
-static __device__ __forceinline__ gc_held gc_hold(const gc_view &v, uint32_t g) {
+static __device__ __forceinline__ gc_block_regs gc_load_regs(const gc_view &v, uint32_t g) {
   uint64_t at = (uint64_t)g * 32 + gc_lane();
-  gc_held h;
+  gc_block_regs h;
   h.c = __ldg((const uint4 *)v.impact + at);
   h.s = __ldg((const uint2 *)v.narrow + at);
   h.base = __ldg(v.bases + g);
   return h;
 }
 
-/* Adds an expanded block's postings to the tile's sums: 6 bytes a posting. Predicted 60 warp instructions a block, 4
- * of them shared additions; in the machine code 60, and 37 for what gc_fetch does. */
-static __device__ __forceinline__ void gc_add_held(const gc_view &v, const gc_held &h, uint32_t q, uint32_t base,
+/* Adds an expanded block's postings to the tile's sums. */
+static __device__ __forceinline__ void gc_add_regs(const gc_view &v, const gc_block_regs &h, uint32_t q, uint32_t base,
     const gc_notes &notes) {
   uint32_t d[4] = {h.s.x & 0xffff, h.s.x >> 16, h.s.y & 0xffff, h.s.y >> 16}, from = h.base.x - base, i;
   uint32_t c[4] = {q * h.c.x, q * h.c.y, q * h.c.z, q * h.c.w};
@@ -2224,15 +2248,16 @@ static __device__ __forceinline__ void gc_add_held(const gc_view &v, const gc_he
   gc_add4(notes, d, c);
 }
 
-/* Some of a warp's blocks in a tile, loaded and not yet added. More of them would be spilled, and a spill waits for
- * the load. */
+/* Blocks of a tile that a warp has loaded and not yet added. With more of them the compiler would spill registers, and
+ * a spill waits for the load. */
 typedef struct gc_round {
-  gc_held h[GC_AHEAD];
-  uint32_t q[GC_AHEAD], term[GC_AHEAD], g[GC_AHEAD]; /* term: GC_NONE if there is none */
+  gc_block_regs h[GC_AHEAD];
+  uint32_t q[GC_AHEAD], term[GC_AHEAD], g[GC_AHEAD]; /* term: GC_NONE if there is no such block */
 } gc_round;
 
-/* Loads the blocks i, i + 8 and i + 16 of a tile, of those below `end`. `at`: the range that i is in. A block that is
- * not there loads block 0 instead: a load under a condition would be waited for where the paths join. */
+/* Loads blocks i, i + 8 and i + 16 of a tile, those of them below `end`. `at`: the range that holds block i. For a
+ * block that is not there it loads block 0: the compiler would wait for a load under a condition where the paths
+ * join. */
 static __device__ __forceinline__ void gc_fetch(const gc_view &v, const gc_item *item, uint32_t i, uint32_t end,
     uint32_t &at, gc_round &round) {
   uint32_t u;
@@ -2244,7 +2269,7 @@ static __device__ __forceinline__ void gc_fetch(const gc_view &v, const gc_item 
     round.q[u] = r.q;
     round.term[u] = to < end ? r.term : GC_NONE;
     round.g[u] = r.g + to;
-    round.h[u] = gc_hold(v, round.term[u] & GC_SLOW ? 0 : round.g[u]);
+    round.h[u] = gc_load_regs(v, round.term[u] & GC_SLOW ? 0 : round.g[u]);
   }
 }
 
@@ -2253,7 +2278,7 @@ static __device__ __forceinline__ void gc_prefetch(const void *p, uint32_t bytes
   for (i = 0; i < bytes; i += 128) asm volatile("prefetch.global.L2 [%0];" : : "l"((const uint8_t *)p + i) : "memory");
 }
 
-/* Prefetches to the L2 cache the tile's blocks that gc_fetch does not load at first, a thread a block. */
+/* Prefetches into the L2 cache those blocks of the tile that gc_fetch does not load first, a thread a block. */
 static __device__ __forceinline__ void gc_prefetch_blocks(const gc_view &v, const gc_item *item, uint32_t end) {
   uint32_t i = GC_AHEAD * (GC_OR_WORKERS / 32) + threadIdx.x, at = 0;
   if (i >= end) return;
@@ -2271,16 +2296,16 @@ static __device__ __forceinline__ uint32_t gc_positive_blocks(const gc_item *ite
 
 /* ---- full blocks decoded in place ---- */
 
-/* Where a block of a tile stands. */
+/* Where a block of a tile is found. */
 typedef struct alignas(16) gc_head {
-  const uint8_t *docs; /* a full block's low parts; NULL: it is block `forms` of term `q`, in the batch */
+  const uint8_t *docs; /* a full block's low parts. NULL: it is block number `forms` of the launch's term `q` */
   const uint8_t *freqs; /* the same of its frequencies */
   uint32_t prev; /* the docID before it */
-  uint32_t forms; /* of docIDs, << 16 of frequencies: low bits, << 6 the room for high parts */
+  uint32_t forms; /* of docIDs; << 16 of frequencies: bits of low parts, << 6 bytes that its high parts may take */
   uint32_t q;
   float weight;
 } gc_head;
-#define GC_HEADS 128u /* blocks of a tile whose heads are in shared memory at once */
+#define GC_HEADS 128u /* blocks of a tile whose heads shared memory holds at once */
 
 /* Finds a full block of a list's stream; returns its form. */
 static __device__ __forceinline__ uint32_t gc_find_full(const uint8_t *list, uint64_t length, uint32_t at,
@@ -2295,9 +2320,8 @@ static __device__ __forceinline__ gc_rows gc_load_form(const uint8_t *low, uint3
   return gc_load_rows(low, form & 63, form >> 6);
 }
 
-/* Finds the heads of a tile's blocks `from` to `end`, GC_HEADS at most, a thread a block: about 100 instructions for
- * 32. */
-static __device__ __forceinline__ void gc_find_heads(const gc_view &v, const gc_batch &b, const gc_item *item,
+/* Finds the heads of a tile's blocks `from` to `end`, GC_HEADS at most, a thread a block. */
+static __device__ __forceinline__ void gc_find_heads(const gc_view &v, const gc_launch_view &b, const gc_item *item,
     uint32_t from, uint32_t end, gc_head *heads) {
   const uint32_t i = from + threadIdx.x;
   uint32_t at = 0, g, block;
@@ -2326,14 +2350,13 @@ static __device__ __forceinline__ void gc_find_heads(const gc_view &v, const gc_
   heads[threadIdx.x] = h;
 }
 
-/* Returns gpuir__norm_of for a `fused` job, whose only rounding there is the only one here too. 2 instructions, none
- * of 64 bits. */
+/* Returns gpuir__norm_of for a `fused` job, by one multiply-add. Its one rounding is the only one there too, so the
+ * bits are the same. */
 static __device__ __forceinline__ float gc_fused_norm(float a, float b, uint32_t length) {
   return __fmaf_rn(b, __uint2float_rn(min(length, GPUIR__CAP)), a);
 }
 
-/* Adds a full block: 1 to 1.5 bytes a posting, and 2 of its document's length. Predicted 220 warp instructions,
- * 60 more for each of its streams that has exceptions; in the machine code 280 and 67. */
+/* Decodes a full block and adds it. */
 static __device__ __forceinline__ void gc_add_packed(const gc_view &v, float norm_a, float norm_b, const gc_head &h,
     uint32_t base, const gc_notes &notes) {
   const gc_rows docs = gc_load_form(h.docs, h.forms & 0xffff), freqs = gc_load_form(h.freqs, h.forms >> 16);
@@ -2348,24 +2371,24 @@ static __device__ __forceinline__ void gc_add_packed(const gc_view &v, float nor
   gc_add4(notes, d, c);
 }
 
-/* Waits for the other workers of packed tiles, not for the warp that looks ahead. */
+/* Waits for the other workers. The scheduling warp is not among them, so __syncthreads would wait forever. */
 static __device__ __forceinline__ void gc_workers_wait(void) {
   asm volatile("bar.sync 1, %0;" : : "n"(GC_PACKED_WORKERS) : "memory");
 }
 
 /* ---- the work of one tile ---- */
 
-/* Adds a tile's expanded blocks by the workers: each warp takes every eighth. The first ones are on their way already,
- * in `round`. */
-static __device__ __forceinline__ void gc_add_tile_expanded(const gc_view &v, const gc_batch &b, const gc_job &job,
-    const gc_item *item, uint32_t base, const gc_notes &notes, gc_round &round, uint32_t at) {
+/* Adds a tile's expanded blocks, by the workers: each warp takes every eighth. The first ones have been loaded into
+ * `round`. */
+static __device__ __forceinline__ void gc_add_tile_expanded(const gc_view &v, const gc_launch_view &b,
+    const gc_job &job, const gc_item *item, uint32_t base, const gc_notes &notes, gc_round &round, uint32_t at) {
   const uint32_t end = gc_positive_blocks(item);
   uint32_t i = threadIdx.x / 32, u;
   while (i < end) {
 #pragma unroll
     for (u = 0; u < GC_AHEAD; u++) {
       if (!(round.term[u] & GC_SLOW)) {
-        gc_add_held(v, round.h[u], round.q[u], base, notes);
+        gc_add_regs(v, round.h[u], round.q[u], base, notes);
       } else if (round.term[u] != GC_NONE) {
         const gc_term *t = b.terms + (round.term[u] & ~GC_SLOW);
         gc_add_rare(v, job, t, round.g[u] - (uint32_t)t->first_block, base, notes);
@@ -2376,8 +2399,8 @@ static __device__ __forceinline__ void gc_add_tile_expanded(const gc_view &v, co
   }
 }
 
-/* Adds a tile's blocks by the workers, decoding them; the heads of the first ones are known already. */
-static __device__ __forceinline__ void gc_add_tile_packed(const gc_view &v, const gc_batch &b, const gc_job &job,
+/* Decodes a tile's blocks and adds them, by the workers. The heads of the first ones have been found. */
+static __device__ __forceinline__ void gc_add_tile_packed(const gc_view &v, const gc_launch_view &b, const gc_job &job,
     const gc_item *item, uint32_t base, const gc_notes &notes, gc_head *heads) {
   const uint32_t end = gc_positive_blocks(item);
   const float norm_a = (float)job.norm_a, norm_b = (float)job.norm_b;
@@ -2396,7 +2419,7 @@ static __device__ __forceinline__ void gc_add_tile_packed(const gc_view &v, cons
   }
 }
 
-/* Clears the sums of n documents of a negated list's block, four of them the lane's. */
+/* Clears the sums of documents of a negated list's block, which has n postings: four of them are the lane's. */
 static __device__ __forceinline__ void gc_clear4(uint32_t tile, const uint32_t d[4], uint32_t n, uint32_t base,
     uint32_t *sums) {
   uint32_t i;
@@ -2404,7 +2427,7 @@ static __device__ __forceinline__ void gc_clear4(uint32_t tile, const uint32_t d
     if (4 * gc_lane() + i < n && d[i] - base < tile) sums[d[i] - base] = 0;
 }
 
-/* Clears those of a block of any kind, decoding it. */
+/* Clears those of a block of any kind, which it decodes. */
 static __device__ __noinline__ void gc_clear_rare(const gc_view &v, const gc_term *term, uint32_t block, uint32_t base,
     uint32_t *sums) {
   const gc_postings p = gc_decode_both(v, *term, block);
@@ -2424,7 +2447,7 @@ static __device__ __forceinline__ void gc_clear_block(const gc_view &v, const gc
   }
 }
 
-/* The sums of a tile as keys; 0: not above the floor. */
+/* The sums of a tile as keys. A key is 0 if it is not above the floor. */
 struct gc_keys_sums {
   const uint32_t *sums;
   uint32_t base;
@@ -2447,16 +2470,16 @@ struct gc_shared_heads<true> {
 struct gc_shared_or {
   enum : uint32_t { KEYS = GC_KEYS };
   unsigned long long keys[GC_KEYS]; /* survivors of the tile */
-  gc_item item[2]; /* by the parity of the tile, as are the numbers below */
-  uint32_t hist[256], spots[GC_KEYS];
-  uint32_t nkeys[2], nspots[2];
+  gc_item item[2]; /* by the parity of the tile, as are nkeys and nnoted */
+  uint32_t hist[256], noted[GC_KEYS];
+  uint32_t nkeys[2], nnoted[2];
   uint32_t refine, pushed;
   unsigned long long kth;
 };
 
-/* Starts the first loads of the next tile's blocks, which travel while this tile is finished. */
+/* Starts the first loads of the next tile's blocks. They arrive while this tile is finished. */
 template <bool EXPANDED>
-static __device__ __forceinline__ void gc_start_tile(const gc_view &v, const gc_batch &b, const gc_item *next,
+static __device__ __forceinline__ void gc_start_tile(const gc_view &v, const gc_launch_view &b, const gc_item *next,
     gc_round &round, uint32_t &at, gc_head *heads, bool prefetch) {
   if (next->job == GC_NONE) return;
   if (EXPANDED) {
@@ -2469,7 +2492,7 @@ static __device__ __forceinline__ void gc_start_tile(const gc_view &v, const gc_
 
 /* Excludes the documents of the tile's negated blocks, by the workers. */
 template <bool EXPANDED>
-static __device__ __forceinline__ void gc_exclude(const gc_view &v, const gc_batch &b, const gc_item *item,
+static __device__ __forceinline__ void gc_exclude(const gc_view &v, const gc_launch_view &b, const gc_item *item,
     uint32_t base, uint32_t *sums) {
   const uint32_t workers = (GC_OR_THREADS(EXPANDED) - 32) / 32;
   uint32_t n = item->npositive, i = gc_positive_blocks(item) + threadIdx.x / 32;
@@ -2494,19 +2517,19 @@ static __device__ __forceinline__ void gc_exclude_deleted(const gc_view &v, uint
 template <typename Shared>
 static __device__ __forceinline__ void gc_survivors_noted(const uint32_t *sums, uint32_t base, unsigned long long floor,
     uint32_t side, Shared *sh) {
-  const uint32_t spots = sh->nspots[side], need = gc_need(floor);
+  const uint32_t noted = sh->nnoted[side], need = gc_need(floor);
   uint32_t i;
-  for (i = threadIdx.x; i < spots; i += blockDim.x) {
-    uint32_t local = sh->spots[i];
+  for (i = threadIdx.x; i < noted; i += blockDim.x) {
+    uint32_t local = sh->noted[i];
     unsigned long long key = gpuir__key(sums[local], base + local);
     if (sums[local] >= need && key > floor) sh->keys[atomicAdd(&sh->nkeys[side], 1)] = key;
   }
 }
 
-/* Collects the survivors among all documents of the tile: of them GC_KEYS at most, or, for a large k, straight into
- * the job's buffer. */
+/* Collects the survivors among all documents of the tile: GC_KEYS of them at most in shared memory. For a larger k they
+ * go straight into the job's buffer. */
 template <typename Shared>
-static __device__ __forceinline__ void gc_survivors_all(uint32_t tile, const gc_batch &b, uint32_t j,
+static __device__ __forceinline__ void gc_survivors_all(uint32_t tile, const gc_launch_view &b, uint32_t j,
     const uint4 *sums4, uint32_t base, unsigned long long floor, uint32_t side, Shared *sh) {
   const uint32_t need = gc_need(floor), k = b.jobs[j].k;
   uint32_t i;
@@ -2528,11 +2551,11 @@ static __device__ __forceinline__ void gc_survivors_all(uint32_t tile, const gc_
   }
 }
 
-/* Keeps the best k survivors or some more, where shared memory does not hold all of them; returns how many. Raises
- * the floor. */
+/* Keeps the best k survivors, or somewhat more, where shared memory does not hold all of them; returns how many. It
+ * raises the floor. */
 template <typename Shared>
-static __device__ __forceinline__ uint32_t gc_thin(uint32_t tile, gc_state *state, uint32_t k, const gc_keys_sums &keys,
-    uint32_t side, Shared *sh) {
+static __device__ __forceinline__ uint32_t gc_keep_survivors(uint32_t tile, gc_state *state, uint32_t k,
+    const gc_keys_sums &keys, uint32_t side, Shared *sh) {
   const unsigned long long kth = gc_select(keys, tile, k, Shared::KEYS, sh->hist);
   uint32_t i;
   if (!threadIdx.x) {
@@ -2551,9 +2574,9 @@ static __device__ __forceinline__ uint32_t gc_thin(uint32_t tile, gc_state *stat
   return min(sh->nkeys[side], (uint32_t)Shared::KEYS);
 }
 
-/* Raises a job's floor to the k-th best candidate of its buffer, after each doubling of their number. */
+/* Raises a job's floor to the k-th best candidate of its buffer, each time their number has doubled. */
 template <typename Shared>
-static __device__ void gc_refine(const gc_batch &b, uint32_t j, uint32_t k, Shared *sh) {
+static __device__ void gc_refine(const gc_launch_view &b, uint32_t j, uint32_t k, Shared *sh) {
   gc_state *state = b.states + j;
   if (!threadIdx.x) {
     uint32_t count = *(volatile uint32_t *)&state->count, step = max(2 * k, 64u), level;
@@ -2572,9 +2595,9 @@ static __device__ void gc_refine(const gc_batch &b, uint32_t j, uint32_t k, Shar
   __syncthreads();
 }
 
-/* Takes the survivors in sh->keys, n <= GC_KEYS, to the job's buffer: the best k of them, if there are more. */
+/* Moves the n <= GC_KEYS survivors in sh->keys to the job's buffer; if there are more than k, the best k of them. */
 template <typename Shared>
-static __device__ void gc_push(const gc_batch &b, uint32_t j, uint32_t k, uint32_t n, Shared *sh) {
+static __device__ void gc_push(const gc_launch_view &b, uint32_t j, uint32_t k, uint32_t n, Shared *sh) {
   gc_state *state = b.states + j;
   unsigned long long *cand = b.cand + (uint64_t)j * b.room;
   uint32_t i, o;
@@ -2593,16 +2616,42 @@ static __device__ void gc_push(const gc_batch &b, uint32_t j, uint32_t k, uint32
   }
 }
 
-/* Scores tiles. The workers add the postings of a tile into its sums in shared memory, noting the documents that
- * reach the floor, while one warp, the scout, finds the next tile. Traffic: that of the blocks (6 bytes a posting
- * expanded, 60 warp instructions for 128), and 4 bytes of shared memory a document of each tile for clearing it (2
- * instructions for 128 documents). Without a floor yet, and for a large k, all sums are looked at instead: 8 bytes,
- * 12 instructions. Counted by ncu on an H200, 3.8 M postings a query over 25.2 M documents: 5.9 bytes and 1.4 warp
- * instructions a posting, clearing and the blocks that straddle two tiles included; 36 % of issue slots, 32 % of
- * memory bandwidth. Decoded in place: 3.1 bytes and 4.5 warp instructions a posting, 48 % of issue slots. */
+/* Excludes the documents of negated lists and deleted ones from a tile, if there are any. All threads call it. */
+template <bool EXPANDED>
+static __device__ __forceinline__ void gc_exclude_all(const gc_view &v, const gc_launch_view &b, const gc_item *item,
+    uint32_t base, bool scheduler, uint32_t *sums) {
+  if (item->npositive < item->n || (!EXPANDED && v.deleted)) {
+    if (!scheduler) gc_exclude<EXPANDED>(v, b, item, base, sums);
+    if (!EXPANDED && !scheduler && v.deleted) gc_exclude_deleted(v, base, GC_OR_THREADS(EXPANDED) - 32, sums);
+    __syncthreads();
+  }
+}
+
+/* Collects a tile's survivors in sh->keys, or counts them for a job that counts. Returns how many are to be pushed.
+ * all: no documents were noted, so that all sums are read. All threads call it. */
+template <typename Shared>
+static __device__ __forceinline__ uint32_t gc_collect(const gc_view &v, const gc_launch_view &b, const gc_job &job,
+    uint32_t j, uint32_t base, unsigned long long floor, bool all, uint4 *sums4, uint32_t side, Shared *sh) {
+  uint32_t *sums = (uint32_t *)sums4, n;
+  const uint32_t noted = sh->nnoted[side];
+  if (!all && noted <= Shared::KEYS) gc_survivors_noted(sums, base, floor, side, sh);
+  else gc_survivors_all(v.tile, b, j, sums4, base, floor, side, sh);
+  if (all || noted) __syncthreads();
+  n = sh->nkeys[side];
+  if (job.count) {
+    if (!threadIdx.x) atomicAdd(&b.states[j].count, n);
+    n = 0;
+  }
+  if (n > Shared::KEYS) n = gc_keep_survivors(v.tile, b.states + j, job.k, gc_keys_sums{sums, base, floor}, side, sh);
+  return n;
+}
+
+/* Scores tiles. The workers add the postings of a tile to its sums in shared memory, and note the documents that reach
+ * the floor. One more warp schedules the next tile meanwhile. Without a floor, and for a large k, nothing is noted, and
+ * all sums are read. The counts of its instructions and bytes stand in tools/results/ncu_cuda.txt. */
 template <bool EXPANDED>
 static __global__ void __launch_bounds__(GC_OR_THREADS(EXPANDED), 2)
-    gc_or(const __grid_constant__ gc_view v, const __grid_constant__ gc_batch b) {
+    gc_or(const __grid_constant__ gc_view v, const __grid_constant__ gc_launch_view b) {
   extern __shared__ uint4 gc_dynamic[];
   __shared__ gc_shared_or sh;
   __shared__ gc_shared_heads<EXPANDED> packed;
@@ -2610,50 +2659,37 @@ static __global__ void __launch_bounds__(GC_OR_THREADS(EXPANDED), 2)
   uint32_t i, side = 0, at = 0;
   gc_round round;
   const uint32_t threads = GC_OR_THREADS(EXPANDED);
-  const bool scout = threadIdx.x >= threads - 32;
-  gc_ahead ahead = {GC_NONE, 0, 0, 0, 0};
+  const bool scheduler = threadIdx.x >= threads - 32;
+  gc_schedule schedule = {GC_NONE, 0, 0, 0, 0};
   gc_chained();
   for (i = threadIdx.x; i < v.tile / 4; i += blockDim.x) gc_dynamic[i] = make_uint4(0, 0, 0, 0);
-  if (threadIdx.x < 2) sh.nkeys[threadIdx.x] = sh.nspots[threadIdx.x] = 0;
-  if (scout) gc_look_ahead<EXPANDED>(v, b, ahead, &sh.item[0]);
+  if (threadIdx.x < 2) sh.nkeys[threadIdx.x] = sh.nnoted[threadIdx.x] = 0;
+  if (scheduler) gc_schedule_tile<EXPANDED>(v, b, schedule, &sh.item[0]);
   __syncthreads();
-  if (!scout) gc_start_tile<EXPANDED>(v, b, &sh.item[0], round, at, packed.heads, false);
+  if (!scheduler) gc_start_tile<EXPANDED>(v, b, &sh.item[0], round, at, packed.heads, false);
   if (!EXPANDED) __syncthreads();
   for (;; side ^= 1) {
     const gc_item *item = &sh.item[side], *next = &sh.item[side ^ 1];
     const uint32_t j = item->job, base = item->tile * v.tile;
-    const unsigned long long floor = item->floor; /* the same for all threads, which noting relies on */
+    const unsigned long long floor = item->floor; /* the same for all threads: noting relies on it */
     if (j == GC_NONE) return;
     const gc_job &job = b.jobs[j];
     const uint32_t k = job.k;
-    const bool all = k > GC_KEYS || !floor; /* nothing is noted, all sums are looked at */
-    if (scout) {
-      gc_look_ahead<EXPANDED>(v, b, ahead, &sh.item[side ^ 1]);
+    const bool all = k > GC_KEYS || !floor; /* nothing is noted; all sums are read */
+    if (scheduler) {
+      gc_schedule_tile<EXPANDED>(v, b, schedule, &sh.item[side ^ 1]);
     } else {
       const gc_notes notes = {(uint32_t)__cvta_generic_to_shared(sums), v.tile, (all ? UINT32_MAX : gc_need(floor)) - 1,
-          sh.spots, &sh.nspots[side]};
+          sh.noted, &sh.nnoted[side]};
       if (EXPANDED) gc_add_tile_expanded(v, b, job, item, base, notes, round, at);
       else gc_add_tile_packed(v, b, job, item, base, notes, packed.heads);
     }
     __syncthreads();
     at = 0;
-    if (!scout) gc_start_tile<EXPANDED>(v, b, next, round, at, packed.heads, true);
-    if (item->npositive < item->n || (!EXPANDED && v.deleted)) {
-      if (!scout) gc_exclude<EXPANDED>(v, b, item, base, sums);
-      if (!EXPANDED && !scout && v.deleted) gc_exclude_deleted(v, base, threads - 32, sums);
-      __syncthreads();
-    }
-    if (!threadIdx.x) sh.nkeys[side ^ 1] = sh.nspots[side ^ 1] = 0;
-    const uint32_t spots = sh.nspots[side];
-    if (!all && spots <= GC_KEYS) gc_survivors_noted(sums, base, floor, side, &sh);
-    else gc_survivors_all(v.tile, b, j, gc_dynamic, base, floor, side, &sh);
-    if (all || spots) __syncthreads();
-    i = sh.nkeys[side];
-    if (job.count) {
-      if (!threadIdx.x) atomicAdd(&b.states[j].count, i);
-      i = 0;
-    }
-    if (i > GC_KEYS) i = gc_thin(v.tile, b.states + j, k, gc_keys_sums{sums, base, floor}, side, &sh);
+    if (!scheduler) gc_start_tile<EXPANDED>(v, b, next, round, at, packed.heads, true);
+    gc_exclude_all<EXPANDED>(v, b, item, base, scheduler, sums);
+    if (!threadIdx.x) sh.nkeys[side ^ 1] = sh.nnoted[side ^ 1] = 0;
+    i = gc_collect(v, b, job, j, base, floor, all, gc_dynamic, side, &sh);
 #pragma unroll 8
     for (uint32_t o = threadIdx.x; o < v.tile / 4; o += threads) gc_dynamic[o] = make_uint4(0, 0, 0, 0);
     if (i) gc_push(b, j, k, i, &sh);
@@ -2665,30 +2701,31 @@ static __global__ void __launch_bounds__(GC_OR_THREADS(EXPANDED), 2)
 /* ========================
  * [cuda-06b-sums]  OR without pruning: all slices of a tile are added up
  *
- * A query's lists are cut lists, whose slices are added strip by strip, and thin ones, whose few postings in a tile are
- * looked up. gc_places finds where a thin list's postings within each tile are. gc_sum_tiles takes the tiles one after
- * another, and for each of them all queries, so that what the queries share comes from the L2 cache.
+ * A query's lists are cut lists, whose slices are added strip by strip, and sparse ones, whose few postings in a tile
+ * are looked up. gc_places finds the sparse lists' postings within each tile. gc_sum_tiles takes the tiles one after
+ * another, and each tile for all queries: so the strips that queries share come from the L2 cache.
  *
  * Uses      [cuda-03-bp128], [cuda-05-expand] to [cuda-06-or].
  * Start at  gc_places, gc_sum_tiles.
  * Tests     tests/gpu/test_cuda.c
  * ======================*/
 
-#define GC_SUM_WORKERS 6u /* warps that add strips; one more adds thin lists, and one looks ahead */
-#define GC_SUM_BLOCKS 3 /* blocks of threads a multiprocessor */
-#define GC_SUM_SLOTS 4u /* strips that a warp has on their way at once */
+#define GC_SUM_WORKERS 6u /* warps that add strips; one more adds sparse lists, and one schedules */
+#define GC_SUM_BLOCKS 3 /* blocks of threads on a multiprocessor */
+#define GC_SUM_AHEAD 4u /* strips that a warp loads before it adds the first of them */
 #define GC_SUM_THREADS (32u * (GC_SUM_WORKERS + 2u))
-#define GC_SUM_ROUND (GC_SUM_WORKERS * GC_SUM_SLOTS) /* strips of a round of all workers */
-#define GC_SUM_GRAB 4u /* tiles of queries that are taken at once */
+#define GC_SUM_ROUND (GC_SUM_WORKERS * GC_SUM_AHEAD) /* strips of a round of all workers */
+#define GC_SUM_GRAB 4u /* pairs of a query and a tile that are taken at once */
 #define GC_SUM_PARTS 8u /* blocks of threads that share a list in gc_places */
 
-/* Finds the postings of thin lists within each tile: first[t] is the number of the first posting from tile t on. */
+/* Finds the postings of sparse lists within each tile: first[t] becomes the number of the first posting from tile t
+ * on. */
 static __global__ void __launch_bounds__(256)
-    gc_places(const __grid_constant__ gc_view v, const __grid_constant__ gc_batch b) {
+    gc_places(const __grid_constant__ gc_view v, const __grid_constant__ gc_launch_view b) {
   gc_chained();
-  const gc_term &t = b.terms[b.sums.thin[blockIdx.x / GC_SUM_PARTS]];
+  const gc_term &t = b.terms[b.sums.sparse[blockIdx.x / GC_SUM_PARTS]];
   const uint32_t tile = b.sums.lists.tile, ntiles = b.sums.lists.ntiles, part = blockIdx.x % GC_SUM_PARTS;
-  uint32_t *first = b.sums.first + (uint64_t)t.slot * (ntiles + 1), i, at;
+  uint32_t *first = b.sums.first + (uint64_t)t.tile_row * (ntiles + 1), i, at;
   const uint32_t from = (uint32_t)((uint64_t)t.df * part / GC_SUM_PARTS),
                  end = (uint32_t)((uint64_t)t.df * (part + 1) / GC_SUM_PARTS);
   const auto note = [&](uint32_t number, uint32_t before, uint32_t doc) {
@@ -2710,19 +2747,19 @@ static __global__ void __launch_bounds__(256)
 /* What is added up: a tile for a query. */
 typedef struct gc_sum_item {
   unsigned long long floor;
-  uint32_t job, tile; /* job GC_NONE: no more work */
-  uint32_t first, n; /* its lists in b.sums.lists; n 0: nothing is to be done */
+  uint32_t job, tile; /* job GC_NONE: there is no more work */
+  uint32_t first, n; /* its lists in b.sums.rows; n 0: nothing is to be done */
 } gc_sum_item;
 
 #define GC_SUM_RING 8u
 
 struct gc_shared_sum {
-  enum : uint32_t { KEYS = 1024u, SPOTS = 512u };
+  enum : uint32_t { KEYS = 1024u, NOTED = 512u };
   unsigned long long keys[KEYS]; /* survivors of the tile */
-  gc_sum_item item[GC_SUM_RING]; /* the next ones, by their number modulo that of places */
+  gc_sum_item item[GC_SUM_RING]; /* the next items, a ring */
   uint32_t hist[256];
-  uint16_t spots[SPOTS]; /* noted documents, of the tile */
-  uint32_t nkeys[2], nspots[2]; /* by the parity of the tile */
+  uint16_t noted[NOTED]; /* noted documents, by their number in the tile */
+  uint32_t nkeys[2], nnoted[2]; /* by the parity of the tile */
   uint32_t refine, pushed;
   uint32_t now; /* 1: the floor of the tile's job is to be raised now */
 };
@@ -2736,8 +2773,8 @@ static __device__ __forceinline__ gc_sum_item *gc_sum_at(gc_shared_sum *sh, uint
   return &sh->item[at % GC_SUM_RING];
 }
 
-/* Load from where they are called. Plain loads of memory that nobody writes the compiler moves behind the next barrier,
- * as late as possible, and then they are waited for. */
+/* Loads from where they are called. The compiler would move a plain load of memory that nobody writes behind the next
+ * barrier, where the warp would wait for it. */
 static __device__ __forceinline__ uint2 gc_sum_load2(const void *p) {
   uint2 x;
   asm volatile("ld.global.v2.u32 {%0, %1}, [%2];" : "=r"(x.x), "=r"(x.y) : "l"(p));
@@ -2756,21 +2793,23 @@ static __device__ __forceinline__ uint32_t gc_sum_load1(const void *p) {
   return x;
 }
 
-/* ---- finding a tile's postings, by each warp for itself, a lane a list; in three steps, so that no load is waited
- * for: the lists of item i + 3, their places in the tile of item i + 2, the postings of item i + 1 ---- */
+/* ---- finding a tile's postings ----
+ *
+ * Each warp does so for itself, a lane a list, in three steps: it loads the lists of item i + 3, their places in the
+ * tile of item i + 2, and the postings of item i + 1. So each load has the time of an item to arrive. */
 
-/* A lane's list, and where its postings of a tile begin and end: numbers of strips, or of postings. */
-typedef struct gc_sum_look {
+/* A lane's list, and the strips or postings from .. to - 1 that it has in a tile. */
+typedef struct gc_sum_cursor {
   uint4 list; /* a gc_sum_list */
   uint32_t from, to;
-} gc_sum_look;
+} gc_sum_cursor;
 
-/* Both look for items that are not there too, in rows of zeros: a load under a condition would be waited for where the
- * paths join. */
-template <bool THIN>
-static __device__ __forceinline__ void gc_sum_look_list(const gc_batch &b, const gc_sum_item *item, uint4 &list) {
+/* This and gc_sum_load_places load rows of zeros for items that are not there: the compiler would wait for a load under
+ * a condition where the paths join. */
+template <bool SPARSE>
+static __device__ __forceinline__ void gc_sum_load_list(const gc_launch_view &b, const gc_sum_item *item, uint4 &list) {
   const uint4 *p = (const uint4 *)b.sums.rows + item->first + gc_lane();
-  if (THIN) {
+  if (SPARSE) {
     list = gc_sum_load4(p);
   } else { /* the rest is not needed */
     const uint2 half = gc_sum_load2(p);
@@ -2779,38 +2818,39 @@ static __device__ __forceinline__ void gc_sum_look_list(const gc_batch &b, const
   }
 }
 
-static __device__ __forceinline__ void gc_sum_look_tile(const gc_batch &b, const gc_sum_item *item, gc_sum_look &l) {
+static __device__ __forceinline__ void gc_sum_load_places(const gc_launch_view &b, const gc_sum_item *item,
+    gc_sum_cursor &l) {
   const uint32_t *p = (l.list.y >> 30 ? b.sums.first : b.sums.lists.starts) + l.list.x + item->tile;
   l.from = gc_sum_load1(p);
   l.to = gc_sum_load1(p + 1);
 }
 
-/* What a lane's list has in a tile. */
+/* What a lane's list has in a tile, in units: strips, or 32 postings of a sparse list. */
 typedef struct gc_sum_range {
-  uint32_t end; /* its units among those of its kind end here; */
-  uint32_t start; /* unit i of them is number start + i, of strips or of postings */
+  uint32_t end; /* the units of lower lanes and of this one */
+  uint32_t start; /* unit i is number start + i, of strips or of postings */
   uint32_t q, postings, who;
-  uint32_t n; /* units of the kind, of all lists */
-  uint32_t shorts; /* lists without a directory */
-  bool wipe; /* all sums are to be cleared, not only those that the warps remember */
+  uint32_t n; /* units of all lanes */
+  uint32_t shorts; /* lists without a directory, a bit each */
+  bool wipe; /* 1: all sums are cleared. 0: the warps clear those that they have added to */
 } gc_sum_range;
 
-/* Finds the ranges; THIN: of thin lists in units of 32 postings, otherwise of strips. */
-template <bool THIN>
-static __device__ __forceinline__ gc_sum_range gc_sum_find(const gc_sum_item *item, const gc_sum_look &l) {
-  const uint32_t kind = l.list.y >> 30, most = THIN ? l.list.w : 1u << 26, live = gc_lane() < item->n;
-  const uint32_t count = live && l.to - l.from <= most ? l.to - l.from : 0; /* a damaged list's may be anything */
-  const uint32_t strips = kind == 0 ? count : 0, thins = kind == 1 ? (count + 31) / 32 : 0;
+/* Finds the ranges: with SPARSE of sparse lists, otherwise of cut ones. */
+template <bool SPARSE>
+static __device__ __forceinline__ gc_sum_range gc_sum_find(const gc_sum_item *item, const gc_sum_cursor &l) {
+  const uint32_t kind = l.list.y >> 30, most = SPARSE ? l.list.w : 1u << 26, live = gc_lane() < item->n;
+  const uint32_t count = live && l.to - l.from <= most ? l.to - l.from : 0; /* a damaged list's count may be anything */
+  const uint32_t strips = kind == 0 ? count : 0, sparse_units = kind == 1 ? (count + 31) / 32 : 0;
   gc_sum_range r;
-  r.end = gc_scan(THIN ? thins : strips);
+  r.end = gc_scan(SPARSE ? sparse_units : strips);
   r.n = __shfl_sync(GC_WARP, r.end, 31);
-  r.start = THIN ? l.from + l.list.z - 32 * (r.end - thins) : l.from - (r.end - strips);
+  r.start = SPARSE ? l.from + l.list.z - 32 * (r.end - sparse_units) : l.from - (r.end - strips);
   r.q = l.list.y & 0x3fffffff;
-  r.postings = THIN ? count + 32 * (r.end - thins) : 0;
+  r.postings = SPARSE ? count + 32 * (r.end - sparse_units) : 0;
   r.who = l.list.z;
   r.shorts = __ballot_sync(GC_WARP, kind == 2 && count);
   r.wipe = r.shorts || __reduce_add_sync(GC_WARP, strips) > 2 * GC_SUM_ROUND ||
-      __reduce_add_sync(GC_WARP, thins) > GC_SUM_SLOTS;
+      __reduce_add_sync(GC_WARP, sparse_units) > GC_SUM_AHEAD;
   return r;
 }
 
@@ -2818,8 +2858,8 @@ static __device__ __forceinline__ gc_sum_range gc_sum_find(const gc_sum_item *it
 
 /* Where documents are noted whose sums reach the need. */
 typedef struct gc_sum_notes {
-  uint32_t sums, need; /* shared address of the sums */
-  uint16_t *spots;
+  uint32_t sums, need; /* sums: their shared address */
+  uint16_t *noted;
   uint32_t *count;
 } gc_sum_notes;
 
@@ -2833,7 +2873,7 @@ static __device__ __forceinline__ void gc_sum_clear(uint32_t at) {
   asm volatile("st.shared.u32 [%0], %1;" : : "r"(at), "r"(0) : "memory");
 }
 
-/* Clears all sums, by all warps but the scout. */
+/* Clears all sums, by all warps but the scheduling one. */
 static __device__ __forceinline__ void gc_sum_wipe(uint32_t sums, uint32_t tile) {
   uint32_t i;
 #pragma unroll 4
@@ -2844,11 +2884,11 @@ static __device__ __forceinline__ void gc_sum_wipe(uint32_t sums, uint32_t tile)
 static __device__ __forceinline__ void gc_sum_note(const gc_sum_notes &n, uint32_t place, uint32_t old, uint32_t c) {
   if (n.need - 1 - old < c) {
     const uint32_t at = atomicAdd(n.count, 1);
-    if (at < gc_shared_sum::SPOTS) n.spots[at] = (uint16_t)(place / 4);
+    if (at < gc_shared_sum::NOTED) n.noted[at] = (uint16_t)(place / 4);
   }
 }
 
-/* Adds a strip: 28 instructions, and 2 loads. */
+/* Adds a strip. */
 static __device__ __forceinline__ void gc_sum_add(const gc_sum_notes &n, uint2 place, uint4 add, uint32_t q) {
   const uint32_t at[4] = {place.x & 0xffff, place.x >> 16, place.y & 0xffff, place.y >> 16};
   const uint32_t c[4] = {q * add.x, q * add.y, q * add.z, q * add.w};
@@ -2863,8 +2903,8 @@ static __device__ __forceinline__ void gc_sum_add(const gc_sum_notes &n, uint2 p
   }
 }
 
-/* Adds a short list, decoding it. */
-static __device__ __noinline__ void gc_sum_short(const gc_view &v, const gc_batch &b, const gc_sum_item *item,
+/* Decodes a short list and adds it. */
+static __device__ __noinline__ void gc_sum_short(const gc_view &v, const gc_launch_view &b, const gc_sum_item *item,
     uint32_t who, const gc_sum_notes &n) {
   const gc_term &t = b.terms[who];
   const uint32_t tile = b.sums.lists.tile, base = item->tile * tile;
@@ -2878,21 +2918,21 @@ static __device__ __noinline__ void gc_sum_short(const gc_view &v, const gc_batc
     }
 }
 
-/* A warp's part of a tile's strips, and the first of them, which it has on their way. */
+/* A warp's strips of a tile: those that it has loaded. */
 struct gc_sum_strips {
   enum : uint32_t { STEP = GC_SUM_WORKERS, ROUND = GC_SUM_ROUND };
-  static const bool THIN = false;
-  uint2 place[GC_SUM_SLOTS];
-  uint4 add[GC_SUM_SLOTS];
-  uint32_t q[GC_SUM_SLOTS];
+  static const bool SPARSE = false;
+  uint2 place[GC_SUM_AHEAD];
+  uint4 add[GC_SUM_AHEAD];
+  uint32_t q[GC_SUM_AHEAD];
   struct done {
-    uint2 place[GC_SUM_SLOTS];
+    uint2 place[GC_SUM_AHEAD];
   };
-  /* Loads strips from number i on, of those below r.n; instead of others the first one of all. */
-  __device__ __forceinline__ void fetch(const gc_view &, const gc_batch &b, const gc_sum_range &r, uint32_t i) {
+  /* Loads the strips from number i on that are below r.n. For others it loads the first strip of all. */
+  __device__ __forceinline__ void fetch(const gc_view &, const gc_launch_view &b, const gc_sum_range &r, uint32_t i) {
     uint32_t u;
 #pragma unroll
-    for (u = 0; u < GC_SUM_SLOTS; u++, i += STEP) {
+    for (u = 0; u < GC_SUM_AHEAD; u++, i += STEP) {
       const uint32_t of = __popc(__ballot_sync(GC_WARP, r.end <= i)) & 31;
       const uint32_t number = __shfl_sync(GC_WARP, r.start, of) + i;
       const uint8_t *p = b.sums.lists.strips + (uint64_t)(i < r.n ? number : 0) * GC_STRIP;
@@ -2905,7 +2945,7 @@ struct gc_sum_strips {
       uint32_t n, done &d) {
     uint32_t u;
 #pragma unroll
-    for (u = 0; u < GC_SUM_SLOTS; u++, i += STEP) {
+    for (u = 0; u < GC_SUM_AHEAD; u++, i += STEP) {
       d.place[u] = place[u];
       if (i < n) gc_sum_add(notes, place[u], add[u], q[u]);
     }
@@ -2913,7 +2953,7 @@ struct gc_sum_strips {
   static __device__ __forceinline__ void undo(uint32_t sums, uint32_t i, uint32_t n, const done &d) {
     uint32_t u;
 #pragma unroll
-    for (u = 0; u < GC_SUM_SLOTS; u++, i += STEP)
+    for (u = 0; u < GC_SUM_AHEAD; u++, i += STEP)
       if (i < n) {
         gc_sum_clear(sums + (d.place[u].x & 0xffff));
         gc_sum_clear(sums + (d.place[u].x >> 16));
@@ -2923,19 +2963,19 @@ struct gc_sum_strips {
   }
 };
 
-/* A tile's postings of thin lists, a lane a posting, and the first of them, which are on their way. */
-struct gc_sum_thins {
-  enum : uint32_t { STEP = 1, ROUND = GC_SUM_SLOTS };
-  static const bool THIN = true;
-  uint2 base[GC_SUM_SLOTS];
-  uint32_t narrow[GC_SUM_SLOTS], add[GC_SUM_SLOTS], q[GC_SUM_SLOTS], at[GC_SUM_SLOTS]; /* at: of the posting */
+/* A tile's postings of sparse lists, a lane a posting: those that the warp has loaded. */
+struct gc_sum_sparse {
+  enum : uint32_t { STEP = 1, ROUND = GC_SUM_AHEAD };
+  static const bool SPARSE = true;
+  uint2 base[GC_SUM_AHEAD];
+  uint32_t narrow[GC_SUM_AHEAD], add[GC_SUM_AHEAD], q[GC_SUM_AHEAD], at[GC_SUM_AHEAD]; /* at: the posting's number */
   struct done {
-    uint32_t place[GC_SUM_SLOTS];
+    uint32_t place[GC_SUM_AHEAD];
   };
-  __device__ __forceinline__ void fetch(const gc_view &v, const gc_batch &, const gc_sum_range &r, uint32_t i) {
+  __device__ __forceinline__ void fetch(const gc_view &v, const gc_launch_view &, const gc_sum_range &r, uint32_t i) {
     uint32_t u;
 #pragma unroll
-    for (u = 0; u < GC_SUM_SLOTS; u++, i++) {
+    for (u = 0; u < GC_SUM_AHEAD; u++, i++) {
       const uint32_t of = __popc(__ballot_sync(GC_WARP, r.end <= i)) & 31;
       const uint32_t start = __shfl_sync(GC_WARP, r.start, of), all = __shfl_sync(GC_WARP, r.postings, of);
       const bool is = i < r.n && 32 * i + gc_lane() < all;
@@ -2952,7 +2992,7 @@ struct gc_sum_thins {
       uint32_t i, uint32_t n, done &d) {
     uint32_t u;
 #pragma unroll
-    for (u = 0; u < GC_SUM_SLOTS; u++, i++) {
+    for (u = 0; u < GC_SUM_AHEAD; u++, i++) {
       uint32_t doc = base[u].x + (narrow[u] >> at[u] % 2 * 16 & 0xffff);
       d.place[u] = GC_NONE;
       if (i >= n || !q[u]) continue;
@@ -2967,43 +3007,43 @@ struct gc_sum_thins {
   static __device__ __forceinline__ void undo(uint32_t sums, uint32_t i, uint32_t n, const done &d) {
     uint32_t u;
 #pragma unroll
-    for (u = 0; u < GC_SUM_SLOTS; u++, i++)
+    for (u = 0; u < GC_SUM_AHEAD; u++, i++)
       if (i < n && d.place[u] != GC_NONE) gc_sum_clear(sums + d.place[u]);
   }
 };
 
 /* ---- tile after tile ---- */
 
-/* Waits for all threads. Each role waits at instructions of its own, which barrier.sync allows; bar.sync, and so
- * __syncthreads too, demands that all of them wait at the same one. */
+/* Waits for all threads. Each role waits at instructions of its own. barrier.sync allows that; bar.sync and
+ * __syncthreads demand that all threads wait at the same one. */
 static __device__ __forceinline__ void gc_sum_wait(void) {
   asm volatile("barrier.sync 1, %0;" : : "n"(GC_SUM_THREADS) : "memory");
 }
 
-/* Waits until a tile's sums are complete; returns GC_SUM_STOP, if all threads are needed, otherwise the number of
- * documents that were noted. */
+/* Waits until a tile's sums are complete. Returns how many documents were noted, or GC_SUM_STOP if there are so many
+ * that all threads have to collect them. */
 #define GC_SUM_STOP 0x80000000u
 static __device__ __forceinline__ uint32_t gc_sum_complete(const gc_shared_sum *sh, uint32_t side) {
   gc_sum_wait();
-  const uint32_t spots = sh->nspots[side];
-  return spots > 32 ? GC_SUM_STOP : spots;
+  const uint32_t noted = sh->nnoted[side];
+  return noted > 32 ? GC_SUM_STOP : noted;
 }
 
-/* Takes the noted documents of a tile, 32 at most, to the job's buffer, by a warp, once their sums have been read and
- * may be cleared. */
-static __device__ __forceinline__ void gc_sum_push(const gc_batch &b, const gc_sum_item *item, uint32_t spots,
+/* Moves the noted documents of a tile, 32 at most, to the job's buffer, by one warp. It waits for all threads once it
+ * has read their sums, so that the others may clear these. */
+static __device__ __forceinline__ void gc_sum_push(const gc_launch_view &b, const gc_sum_item *item, uint32_t noted,
     uint32_t side, gc_shared_sum *sh, uint32_t sums) {
   const uint32_t lane = gc_lane(), j = item->job, base = item->tile * b.sums.lists.tile;
   gc_state *state = b.states + j;
   unsigned long long key = 0;
   uint32_t vote, at = 0, step;
-  if (lane < spots) {
+  if (lane < noted) {
     uint32_t sum;
-    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(sum) : "r"(sums + 4 * sh->spots[lane]) : "memory");
-    key = gpuir__key(sum, base + sh->spots[lane]);
+    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(sum) : "r"(sums + 4 * sh->noted[lane]) : "memory");
+    key = gpuir__key(sum, base + sh->noted[lane]);
   }
   gc_sum_wait();
-  if (!lane) sh->nspots[side] = 0;
+  if (!lane) sh->nnoted[side] = 0;
   vote = __ballot_sync(GC_WARP, key > item->floor);
   if (!vote) return;
   if (!lane) at = atomicAdd(&state->count, __popc(vote));
@@ -3013,32 +3053,32 @@ static __device__ __forceinline__ void gc_sum_push(const gc_batch &b, const gc_s
   if (!lane && step && 32 - __clz(step) > *(volatile uint32_t *)&state->level) sh->now = 1;
 }
 
-/* Adds up tiles by a warp, number `warp` of those that share the units, until all threads are needed. */
+/* Adds up tiles until all threads are needed. It is warp number `warp` of those that share the units. */
 template <typename Units>
-static __device__ __forceinline__ void gc_sum_work(const gc_view &v, const gc_batch &b, gc_shared_sum *sh,
+static __device__ __forceinline__ void gc_sum_work(const gc_view &v, const gc_launch_view &b, gc_shared_sum *sh,
     uint32_t sums, uint32_t warp, gc_sum_place &to) {
   const uint32_t tile = b.sums.lists.tile;
   Units units;
-  gc_sum_look l1, l2; /* of item to.at + 1, to.at + 2 */
+  gc_sum_cursor l1, l2; /* of item to.at + 1, of item to.at + 2 */
   gc_sum_range r;
   uint4 list; /* of item to.at + 3 */
   l2.list = list = make_uint4(0, 0, 0, 0);
   l2.from = l2.to = 0;
-  gc_sum_look_list<Units::THIN>(b, gc_sum_at(sh, to.at), l2.list);
-  gc_sum_look_tile(b, gc_sum_at(sh, to.at), l2);
-  r = gc_sum_find<Units::THIN>(gc_sum_at(sh, to.at), l2);
+  gc_sum_load_list<Units::SPARSE>(b, gc_sum_at(sh, to.at), l2.list);
+  gc_sum_load_places(b, gc_sum_at(sh, to.at), l2);
+  r = gc_sum_find<Units::SPARSE>(gc_sum_at(sh, to.at), l2);
   units.fetch(v, b, r, warp);
   l1 = l2;
-  gc_sum_look_list<Units::THIN>(b, gc_sum_at(sh, to.at + 1), l1.list);
-  gc_sum_look_tile(b, gc_sum_at(sh, to.at + 1), l1);
-  gc_sum_look_list<Units::THIN>(b, gc_sum_at(sh, to.at + 2), list);
+  gc_sum_load_list<Units::SPARSE>(b, gc_sum_at(sh, to.at + 1), l1.list);
+  gc_sum_load_places(b, gc_sum_at(sh, to.at + 1), l1);
+  gc_sum_load_list<Units::SPARSE>(b, gc_sum_at(sh, to.at + 2), list);
   for (;;) {
     const gc_sum_item *item = gc_sum_at(sh, to.at);
     if (item->job == GC_NONE) return;
-    const gc_sum_notes notes = {sums, gc_need(item->floor), sh->spots, &sh->nspots[to.side]};
+    const gc_sum_notes notes = {sums, gc_need(item->floor), sh->noted, &sh->nnoted[to.side]};
     const uint32_t n = r.n, first = item->tile * tile;
     const bool wipe = r.wipe;
-    typename Units::done done, then; /* what the first two rounds added; after two of thin lists, all is wiped */
+    typename Units::done done, then; /* places of the first two rounds; with more rounds, all sums are cleared */
     uint32_t i, what;
     units.sum(v, notes, first, tile, warp, n, done);
     if (warp + Units::ROUND < n) {
@@ -3050,22 +3090,22 @@ static __device__ __forceinline__ void gc_sum_work(const gc_view &v, const gc_ba
         units.sum(v, notes, first, tile, i, n, forgotten);
       }
     }
-    if (Units::THIN)
+    if (Units::SPARSE)
       for (i = r.shorts; i; i &= i - 1) gc_sum_short(v, b, item, __shfl_sync(GC_WARP, r.who, __ffs(i) - 1), notes);
-    r = gc_sum_find<Units::THIN>(gc_sum_at(sh, to.at + 1), l1);
+    r = gc_sum_find<Units::SPARSE>(gc_sum_at(sh, to.at + 1), l1);
     units.fetch(v, b, r, warp);
     l1.list = list;
-    gc_sum_look_tile(b, gc_sum_at(sh, to.at + 2), l1);
-    gc_sum_look_list<Units::THIN>(b, gc_sum_at(sh, to.at + 3), list);
+    gc_sum_load_places(b, gc_sum_at(sh, to.at + 2), l1);
+    gc_sum_load_list<Units::SPARSE>(b, gc_sum_at(sh, to.at + 3), list);
     what = gc_sum_complete(sh, to.side);
     if (what == GC_SUM_STOP) return;
-    if (what && Units::THIN) gc_sum_push(b, item, what, to.side, sh, sums);
+    if (what && Units::SPARSE) gc_sum_push(b, item, what, to.side, sh, sums);
     else if (what) gc_sum_wait();
     if (wipe) {
       gc_sum_wipe(sums, tile);
     } else {
       Units::undo(sums, warp, n, done);
-      if (!Units::THIN && warp + Units::ROUND < n) Units::undo(sums, warp + Units::ROUND, n, then);
+      if (!Units::SPARSE && warp + Units::ROUND < n) Units::undo(sums, warp + Units::ROUND, n, then);
     }
     to.side ^= 1;
     gc_sum_wait();
@@ -3074,15 +3114,15 @@ static __device__ __forceinline__ void gc_sum_work(const gc_view &v, const gc_ba
   }
 }
 
-/* What the scout has on its way: the number that it has taken, whose job it is; what is known of that job. */
+/* What the scheduling warp has taken: its place, and the job of the next item. */
 typedef struct gc_sum_ahead {
-  uint32_t pos, end; /* the queries' tiles that it has taken and not handed out */
+  uint32_t pos, end; /* pairs of a tile and a query that it has taken and not handed out */
   uint32_t tile;
-  uint4 head; /* a gc_sum_job; x GC_NONE: no more work */
+  uint4 head; /* a gc_sum_job; x GC_NONE: there is no more work */
 } gc_sum_ahead;
 
-/* Looks up the next query's tile. */
-static __device__ __forceinline__ void gc_sum_take(const gc_batch &b, gc_sum_ahead &a) {
+/* Takes the next pair of a tile and a query. */
+static __device__ __forceinline__ void gc_sum_take(const gc_launch_view &b, gc_sum_ahead &a) {
   const uint64_t all = (uint64_t)b.sums.n * b.sums.lists.ntiles;
   if (a.pos == a.end) {
     if (!gc_lane()) a.pos = atomicAdd(&b.control->next_sum, GC_SUM_GRAB);
@@ -3099,8 +3139,8 @@ static __device__ __forceinline__ void gc_sum_take(const gc_batch &b, gc_sum_ahe
   }
 }
 
-/* Describes the item that a.head is about, and takes the next one. */
-static __device__ __forceinline__ void gc_sum_describe(const gc_batch &b, gc_sum_ahead &a, gc_sum_item *item) {
+/* Describes the item of a.head, and takes the next pair. */
+static __device__ __forceinline__ void gc_sum_describe(const gc_launch_view &b, gc_sum_ahead &a, gc_sum_item *item) {
   const uint4 head = a.head;
   const uint32_t tile = a.tile;
   uint32_t n = head.z;
@@ -3120,8 +3160,8 @@ static __device__ __forceinline__ void gc_sum_describe(const gc_batch &b, gc_sum
   }
 }
 
-/* Describes the items ahead, until all threads are needed. */
-static __device__ __forceinline__ void gc_sum_scout(const gc_batch &b, gc_shared_sum *sh, uint32_t sums,
+/* Schedules items until all threads are needed. */
+static __device__ __forceinline__ void gc_sum_schedule(const gc_launch_view &b, gc_shared_sum *sh, uint32_t sums,
     gc_sum_ahead &ahead, gc_sum_place &to) {
   while (gc_sum_at(sh, to.at)->job != GC_NONE) {
     uint32_t what;
@@ -3136,36 +3176,30 @@ static __device__ __forceinline__ void gc_sum_scout(const gc_batch &b, gc_shared
   }
 }
 
-/* Collects the survivors of a tile and takes them to the job's buffer, and clears all sums, by all threads. */
-static __device__ __noinline__ void gc_sum_survivors(const gc_batch &b, const gc_sum_item *item, uint32_t side,
+/* Collects the survivors of a tile, moves them to the job's buffer, and clears all sums. All threads call it. */
+static __device__ __noinline__ void gc_sum_survivors(const gc_launch_view &b, const gc_sum_item *item, uint32_t side,
     gc_shared_sum *sh, uint4 *sums4) {
   uint32_t *sums = (uint32_t *)sums4;
   const uint32_t j = item->job, tile = b.sums.lists.tile, base = item->tile * tile, k = b.jobs[j].k;
   const unsigned long long floor = item->floor;
   uint32_t i;
-  if (sh->nspots[side] <= gc_shared_sum::SPOTS) gc_survivors_noted(sums, base, floor, side, sh);
+  if (sh->nnoted[side] <= gc_shared_sum::NOTED) gc_survivors_noted(sums, base, floor, side, sh);
   else gc_survivors_all(tile, b, j, sums4, base, floor, side, sh);
   __syncthreads();
   i = sh->nkeys[side];
-  if (i > gc_shared_sum::KEYS) i = gc_thin(tile, b.states + j, k, gc_keys_sums{sums, base, floor}, side, sh);
+  if (i > gc_shared_sum::KEYS) i = gc_keep_survivors(tile, b.states + j, k, gc_keys_sums{sums, base, floor}, side, sh);
   if (i) gc_push(b, j, k, i, sh);
   __syncthreads();
   if (i) gc_refine(b, j, k, sh);
   for (i = threadIdx.x; i < tile / 4; i += GC_SUM_THREADS) sums4[i] = make_uint4(0, 0, 0, 0);
-  if (!threadIdx.x) sh->nkeys[side] = sh->nspots[side] = 0;
+  if (!threadIdx.x) sh->nkeys[side] = sh->nnoted[side] = 0;
 }
 
-/* Adds up tiles, each of them for all queries, in three roles: workers add strips, a warp adds thin lists, and the
- * scout chooses what is next. A document is noted by the addition that lifts its sum to the need. What was added is
- * cleared place by place, as the warps remember where they added; only if that was too much all sums are cleared.
- *
- * Predicted for 128 postings: 768 bytes of the L2 cache, 28 warp instructions to add them, 9 to clear, and 1,000 a tile
- * of a query, which holds 19 strips of the queries below: 90 in all. Counted by ncu on an H200, 500 queries of 3.8 M
- * postings each over 25.2 M documents: 145 warp instructions, of which finding and loading strips takes a third,
- * 4.55 ms, 45 % of issue slots, 36 % of the L2 cache's and 17 % of the memory's bandwidth. gc_or takes 184 there. That
- * was with aligned barriers; with those of gc_sum_wait it answers 4 % less. */
+/* Adds up tiles, each of them for all queries. The warps have three roles: workers add strips, one warp adds sparse
+ * lists, and one schedules the items. The addition that lifts a sum to the need notes the document. The warps remember
+ * where they have added, and clear these sums only, unless there were too many. */
 static __global__ void __launch_bounds__(GC_SUM_THREADS, GC_SUM_BLOCKS)
-    gc_sum_tiles(const __grid_constant__ gc_view v, const __grid_constant__ gc_batch b) {
+    gc_sum_tiles(const __grid_constant__ gc_view v, const __grid_constant__ gc_launch_view b) {
   extern __shared__ uint4 gc_dynamic[];
   __shared__ gc_shared_sum sh;
   __shared__ gc_sum_ahead ahead;
@@ -3174,7 +3208,7 @@ static __global__ void __launch_bounds__(GC_SUM_THREADS, GC_SUM_BLOCKS)
   gc_sum_place to = {0, 0};
   gc_chained();
   gc_sum_wipe(sums, b.sums.lists.tile);
-  if (threadIdx.x < 2) sh.nkeys[threadIdx.x] = sh.nspots[threadIdx.x] = 0;
+  if (threadIdx.x < 2) sh.nkeys[threadIdx.x] = sh.nnoted[threadIdx.x] = 0;
   if (warp == GC_SUM_WORKERS + 1) {
     gc_sum_ahead a = {0, 0, 0, {0, 0, 0, 0}};
     gc_sum_take(b, a);
@@ -3189,10 +3223,10 @@ static __global__ void __launch_bounds__(GC_SUM_THREADS, GC_SUM_BLOCKS)
     if (warp < GC_SUM_WORKERS) {
       gc_sum_work<gc_sum_strips>(v, b, &sh, sums, warp, to);
     } else if (warp == GC_SUM_WORKERS) {
-      gc_sum_work<gc_sum_thins>(v, b, &sh, sums, 0, to);
+      gc_sum_work<gc_sum_sparse>(v, b, &sh, sums, 0, to);
     } else {
       gc_sum_ahead a = ahead;
-      gc_sum_scout(b, &sh, sums, a, to);
+      gc_sum_schedule(b, &sh, sums, a, to);
       __syncwarp(); /* all lanes have read it */
       if (!gc_lane()) ahead = a;
     }
@@ -3215,10 +3249,11 @@ static __global__ void __launch_bounds__(GC_SUM_THREADS, GC_SUM_BLOCKS)
 /* ========================
  * [cuda-07-and]  AND; OR by MaxScore: documents of a driving list are looked for in the others
  *
- * Two ways of looking, by what the device has of the lists. gc_and_decoding, where there are no guides, as in a
- * cached index: a warp decodes a block of the shortest list and, for each further list, the candidate blocks.
- * gc_and_guided and gc_max, where there are: documents are followed by marks and peaks, and a list's block is decoded
- * only if it is not expanded.
+ * There are two ways to look a document up, by what the device has of the lists. Without guides, as in a cached index,
+ * gc_and_decoding decodes: a warp decodes a block of the shortest list and, for each further list, the blocks that may
+ * hold its documents. With guides, gc_and_guided and gc_max follow documents by marks and peaks, and decode a list's
+ * block only if the list is not expanded. tools/results/cuda_notes.txt says what was predicted, counted and measured,
+ * and what was tried without gain.
  *
  * Uses      [cuda-03-bp128], [cuda-05-expand].
  * Start at  gc_and_decoding; gc_and_all, which the kernel of [cuda-08-topk] calls; gc_max_plan, gc_max.
@@ -3228,36 +3263,37 @@ static __global__ void __launch_bounds__(GC_SUM_THREADS, GC_SUM_BLOCKS)
 #define GC_AND_THREADS 256u
 #define GC_GUIDED_THREADS 256u /* of gc_and_guided and the kernels of MaxScore */
 #define GC_FINAL_THREADS 256u
-#define GC_GUIDED_BLOCKS 4 /* blocks of threads a multiprocessor at least, of gc_and_guided and gc_max_plan; 5 spill */
+#define GC_GUIDED_BLOCKS 4 /* blocks of threads on a multiprocessor, of gc_and_guided and gc_max_plan; 5 would spill */
 #define GC_MAX_BLOCKS 6 /* the same of gc_max */
 #define GC_SIDE 2u /* documents that a lane follows side by side */
-#define GC_QUEUE (GPUIR__BLOCK + 32 * GC_SIDE) /* documents that a warp has waiting */
-#define GC_SIFTED (2 * 32 * GC_SIDE) /* documents that a warp has waiting for an AND's look-ups */
-#define GC_RAISED_BLOCKS 256u /* blocks of an AND's driver that is long enough for a floor to spare some of them */
-#define GC_RAISE_LEAST 32u /* candidates by which a floor is raised at least */
-#define GC_RAISE_READ 512u /* the last ones, that are looked at then */
-#define GC_RAISE_MOST 1024u /* the same at most, times k */
+#define GC_QUEUE (GPUIR__BLOCK + 32 * GC_SIDE) /* documents that wait in a warp's queue at most */
+#define GC_SIFTED (2 * 32 * GC_SIDE) /* documents of an AND at most that wait for look-ups */
+#define GC_RAISED_BLOCKS 256u /* blocks from which on an AND's driver is long: a raised floor can spare some of them */
+#define GC_RAISE_LEAST 32u /* candidates at least that a floor is raised from */
+#define GC_RAISE_READ 512u /* the last candidates, that are read then */
+#define GC_RAISE_MOST 1024u /* times k: with more candidates the floor is not raised */
 #define GC_FIRST 16u /* blocks of the shortest list in a sample */
 #define GC_FIRST_ALONE 4u /* the same where floors are not raised */
-#define GC_LAYERS 3u /* lists that add blocks to a sample, half as many each further one */
-#define GC_LAYERS_ALONE 1u /* the same there, where a launch waits for each: three take 7 us more, alone */
-#define GC_SAMPLED_LISTS 8u /* lists of a sample at most: further ones make up for blocks that short ones lack */
+#define GC_LAYERS 3u /* lists that add blocks to a sample, each further one half as many */
+#define GC_LAYERS_ALONE 1u /* the same where floors are not raised: such a launch would wait for each list */
+#define GC_SAMPLED_LISTS 8u /* lists of a sample at most: further ones make up for blocks that shorter ones lack */
 #define GC_SAMPLED ((GC_FIRST + GC_FIRST / 2 + GC_FIRST / 4) * GPUIR__BLOCK) /* documents of a sample at most */
-#define GC_SCORED 1024u /* of which are scored at most */
+#define GC_SCORED 1024u /* documents of a sample that are scored at most */
 #define GC_SCORED_LEAST 64u
-#define GC_OPENING 8u /* one in so many groups of blocks of a long driver is taken before the rest */
-#define GC_OPENED_LEAST 128u /* blocks of such a driver at least */
-/* What it costs to follow a block's postings through the other lists, in blocks added to tiles. */
+#define GC_OPENING 8u /* of a long driver, one in so many groups of blocks is taken first: its opening */
+#define GC_OPENED_LEAST 128u /* blocks that a driver has at least to have an opening */
+/* The cost of following a block's postings through the other lists; the unit is a block that is added to tiles. */
 #define GC_PROBE_COST 1u
-#define GC_PROBE_ALONE 8u /* the same where floors are not raised, which waits for the last block, or by decoding */
-#define GC_TILE_COST 8u /* of a tile, in blocks added to it */
+#define GC_PROBE_ALONE 8u /* the same if lists are decoded, or if all wait for the last block as floors stay */
+#define GC_TILE_COST 8u /* of a tile, in the same unit */
 
 /* ---- candidates ---- */
 
-/* Raises a job's floor to about the k-th best of its candidates, by a warp that has lifted their number to `level`: so
- * what the other warps have yet to follow becomes less. Not for single terms, whose floor is known, and only as long as
- * the candidates are few: reading many takes longer than the rest of the kernel. */
-static __device__ __forceinline__ void gc_raise_at(const gc_batch &b, uint32_t j, uint32_t level, uint32_t *count) {
+/* Raises a job's floor to about the k-th best of its candidates, by a warp that has brought their number to `level`: so
+ * the other warps have fewer documents to follow. A single term's floor is known beforehand, so its job is left out.
+ * With very many candidates the floor is not raised, as reading them takes longer than the rest of the kernel. */
+static __device__ __forceinline__ void gc_raise_at(const gc_launch_view &b, uint32_t j, uint32_t level,
+    uint32_t *count) {
   const uint32_t k = b.jobs[j].k;
   uint32_t some, score;
   if (level < max(2 * k, GC_RAISE_LEAST) || level > min(GC_RAISE_MOST * k, b.room) || b.jobs[j].npositive == 1) return;
@@ -3267,10 +3303,10 @@ static __device__ __forceinline__ void gc_raise_at(const gc_batch &b, uint32_t j
   if (!gc_lane() && score) atomicMax(&b.states[j].floor, ((unsigned long long)score << 32) - 1);
 }
 
-/* Raises the floor of an AND, whose candidates a warp has lifted from `before` to `now`, if there are enough new ones.
- * An AND has few matches: a floor that is raised only whenever their number has doubled would spare little. */
-static __device__ __forceinline__ void gc_raise_often(const gc_batch &b, uint32_t j, uint32_t before, uint32_t now,
-    uint32_t *count) {
+/* Raises the floor of an AND, if its candidates grew from `before` to `now` by enough. An AND has few matches: a floor
+ * that is raised only each time their number has doubled would spare little. */
+static __device__ __forceinline__ void gc_raise_often(const gc_launch_view &b, uint32_t j, uint32_t before,
+    uint32_t now, uint32_t *count) {
   const uint32_t k = b.jobs[j].k, n = now & ~31u;
   const uint32_t step = max(32 - __clz((int)(max(2 * k, GC_RAISE_LEAST) - 1)), 29 - __clz((int)now)); /* log2 */
   uint32_t some, score;
@@ -3281,14 +3317,14 @@ static __device__ __forceinline__ void gc_raise_often(const gc_batch &b, uint32_
   if (!gc_lane() && score) atomicMax(&b.states[j].floor, ((unsigned long long)score << 32) - 1);
 }
 
-/* When floors are raised. */
+/* When the floor is raised. */
 enum { GC_RAISE_NEVER, GC_RAISE_DOUBLED, GC_RAISE_OFTEN };
 
-/* Adds the lane's candidates, those of `live`, to the job's. With GC_RAISE_DOUBLED the floor is raised as often as
- * their number has doubled; done later, at the end of the warp's blocks, that made ORs slower by a tenth. count: 128
- * words of shared memory. */
+/* Adds the lane's candidates, those of `live`, to the job's buffer, and raises its floor as `raises` says.
+ * GC_RAISE_DOUBLED: each time their number has doubled. It is raised at once, not behind the warp's blocks: later it
+ * would spare less. count: 128 words of shared memory. */
 template <uint32_t SIDE>
-static __device__ __forceinline__ void gc_offer(const gc_batch &b, uint32_t j, int raises, uint32_t live,
+static __device__ __forceinline__ void gc_offer(const gc_launch_view &b, uint32_t j, int raises, uint32_t live,
     const uint32_t doc[SIDE], const uint32_t score[SIDE], uint32_t *count) {
   uint32_t vote[SIDE], n = 0, before = 0, at, level, u;
 #pragma unroll
@@ -3313,8 +3349,8 @@ static __device__ __forceinline__ void gc_offer(const gc_batch &b, uint32_t j, i
 
 /* ---- AND without guides ---- */
 
-/* Returns which of the live ones of N docIDs a lane a list holds, by decoding the candidate blocks one after another
- * into shared memory, 128 words; where[i]: index in the list. */
+/* Returns which of the live ones of N docIDs a lane a list holds. It decodes the blocks that may hold them, one after
+ * another, into shared memory (128 words). where[i]: the posting's number in the list. */
 template <uint32_t N>
 static __device__ __forceinline__ uint32_t gc_probe(const gc_view &v, const gc_term &t, const uint32_t d[N],
     uint32_t live, uint32_t where[N], uint32_t *docs) {
@@ -3359,8 +3395,9 @@ static __device__ __forceinline__ bool gc_lives(const gc_view &v, uint32_t doc) 
   return !v.deleted || !(__ldg(v.deleted + doc / 32) >> doc % 32 & 1);
 }
 
-/* Pushes the matches of one driver block with all lists of the job, with their scores. */
-static __device__ void gc_and_block(const gc_view &v, const gc_batch &b, uint32_t j, uint32_t block, uint32_t *docs) {
+/* Offers the documents of one driver block that all lists of the job hold, with their scores. */
+static __device__ void gc_and_block(const gc_view &v, const gc_launch_view &b, uint32_t j, uint32_t block,
+    uint32_t *docs) {
   const gc_job job = b.jobs[j];
   const gc_term *terms = b.terms + job.first_term;
   uint32_t lane = gc_lane(), d[4], score[4] = {0, 0, 0, 0}, live = 0, i, r, n;
@@ -3397,15 +3434,15 @@ static __device__ void gc_and_block(const gc_view &v, const gc_batch &b, uint32_
 
 /* The blocks of a ticket. */
 typedef struct gc_blocks {
-  uint32_t job, from, n; /* n: 0: there is no such ticket */
-  uint32_t opening; /* of its turn; 0 in the first one */
-  uint32_t opens; /* 1: it is of a first turn, for which the others wait */
+  uint32_t job, from, n; /* n 0: there is no such ticket */
+  uint32_t opening; /* of its turn; 0 in the first turn */
+  uint32_t opens; /* 1: it belongs to a first turn that the others wait for */
 } gc_blocks;
 
-/* Draws the warp's next ticket. A long driver is taken in turns, which are spread evenly over it: every 32nd group of
- * its blocks, those in the middle between, and so on, each turn of all jobs before the next turn of any. So the floor
- * that a job's matches have raised in one turn spares much of the next. */
-static __device__ __forceinline__ gc_blocks gc_next_blocks(const gc_batch &b) {
+/* Draws the warp's next ticket. A long driver is taken in turns: every 32nd group of its blocks, those midway between,
+ * and so on. Each turn of all jobs comes before the next turn of any. So the floor that one turn's matches have raised
+ * spares much of the next turn. */
+static __device__ __forceinline__ gc_blocks gc_next_blocks(const gc_launch_view &b) {
   gc_blocks x = {0, 0, 0, 0, 0};
   uint32_t at = 0;
   if (!gc_lane()) at = atomicAdd(&b.control->next_and, 1);
@@ -3426,7 +3463,7 @@ static __device__ __forceinline__ gc_blocks gc_next_blocks(const gc_batch &b) {
 
 /* Intersects by decoding. */
 static __global__ void __launch_bounds__(GC_AND_THREADS, 3)
-    gc_and_decoding(const __grid_constant__ gc_view v, const __grid_constant__ gc_batch b) {
+    gc_and_decoding(const __grid_constant__ gc_view v, const __grid_constant__ gc_launch_view b) {
   __shared__ uint32_t docs[GC_AND_THREADS / 32][GPUIR__BLOCK];
   gc_chained();
   for (;;) {
@@ -3439,28 +3476,29 @@ static __global__ void __launch_bounds__(GC_AND_THREADS, 3)
 }
 
 /* ---- following documents through lists with guides ----
- * The documents of a driving list wait in a queue of the warp until 64 are together, which are then followed through
- * the lists behind it, two a lane, as long as what these can add still lifts them to the floor. Two, as a lane waits
- * for memory most of the time: side by side they made ANDs 11 % faster. EXPANDED code is for jobs whose lists are all
- * expanded: no registers are kept for decoding there, which made them 12 % faster. Other jobs take one document a lane;
- * where a kernel CALLS, they decode and look up by functions: that makes gc_alone an eighth shorter and costs it and
- * gc_max_plan nothing, but would cost gc_and_guided 5 %.
- * AND: the shortest list drives; a document that a list lacks is dropped, mostly by that list's peaks: 0 says so.
- * OR: of a job's lists by ascending df, list e drives, and a document that an earlier list holds is left to that one.
- * Lists whose bounds together stay below the floor drive nothing (Turtle and Flood 1995). A posting is given up as soon
- * as the peaks of the lists behind, looked at one after the other, cannot lift it to the floor: in 4 bits and of spans
- * that have mostly one posting or none, they leave one in 200 of the documents that peaks of 1024 documents left. The
- * floor comes from a sample, and rises as documents are found. */
+ *
+ * The documents of a driving list wait in the warp's queue until 64 are together. They are followed through the other
+ * lists, two a lane, as long as these can still lift them to the floor. Two, because a lane waits for memory most of
+ * the time. EXPANDED code is for jobs whose lists are all expanded: it keeps no registers for decoding. Other jobs take
+ * one document a lane. A kernel that CALLS has functions for decoding and look-ups, which makes its code shorter;
+ * gc_and_guided inlines them, as calls would slow it down.
+ *
+ * AND: the shortest list drives. A document is dropped when a list lacks it, which that list's peak mostly says: it is
+ * 0.
+ *
+ * OR: list e of the job, by ascending df, drives. It leaves documents that an earlier list holds to that one. Lists
+ * whose bounds together stay below the floor drive nothing (Turtle and Flood 1995). A posting is given up as soon as
+ * the peaks of the lists behind cannot lift it to the floor. The floor comes from a sample, and rises as documents are
+ * found. */
 
 typedef struct alignas(16) gc_queue {
   uint32_t docs[GPUIR__BLOCK]; /* of gc_probe, and of gc_kth_score */
-  uint32_t doc[GC_QUEUE], score[GC_QUEUE]; /* those that wait */
-  uint32_t rest[GC_QUEUE]; /* bounds of the lists behind; of an AND's that wait to be sifted, of the second one */
+  uint32_t doc[GC_QUEUE], score[GC_QUEUE]; /* documents that wait */
+  uint32_t rest[GC_QUEUE]; /* bounds of the lists behind; of an AND before it is sifted, of the second list */
   uint32_t sifted_doc[GC_SIFTED], sifted_score[GC_SIFTED], sifted_rest[GC_SIFTED]; /* of ANDs */
 } gc_queue;
 
-/* Returns *p, or 0 unless `yes`: by a load that is predicated and not branched over, so that several are on their way
- * at once. */
+/* Returns *p if `yes`, otherwise 0. The load is predicated, not branched over: so several can be in flight at once. */
 static __device__ __forceinline__ uint32_t gc_load_if(uint32_t yes, const uint32_t *p) {
   uint32_t x;
   asm("{\n\t.reg .pred yes;\n\tsetp.ne.u32 yes, %1, 0;\n\tmov.u32 %0, 0;\n\t@yes ld.global.nc.u32 %0, [%2];\n\t}"
@@ -3469,18 +3507,18 @@ static __device__ __forceinline__ uint32_t gc_load_if(uint32_t yes, const uint32
   return x;
 }
 
-/* Loads the word in which the document's peak stands, or 0 unless `yes`. */
+/* Loads the word that holds the document's peak if `yes`; otherwise returns 0. */
 static __device__ __forceinline__ uint32_t gc_peak_word(const gc_view &v, const gc_term &t, uint32_t doc,
     uint32_t yes) {
   return gc_load_if(yes, gc_peaks_of(v.peaks, t) + (doc >> t.span) / (32 / GC_PEAK_BITS));
 }
 
-/* Returns what that word says: the most that the list can add to a document of the span; 0: it holds none. */
+/* Returns what that word says: the most that the list can add to a document of the span; 0: it holds none of them. */
 static __device__ __forceinline__ uint32_t gc_peak_in(const gc_term &t, uint32_t doc, uint32_t word) {
   return t.step * (__funnelshift_r(word, 0, (doc >> t.span) * GC_PEAK_BITS) & GC_PEAK_MOST);
 }
 
-/* Finds the most that the list can add to the live ones of N documents a lane; of the others, anything. */
+/* Finds the most that the list can add to N documents a lane; for those that are not live the result has no meaning. */
 template <uint32_t N>
 static __device__ __forceinline__ void gc_bounds_at(const gc_view &v, const gc_term &t, const uint32_t doc[N],
     uint32_t live, uint32_t bound[N]) {
@@ -3492,15 +3530,15 @@ static __device__ __forceinline__ void gc_bounds_at(const gc_view &v, const gc_t
   for (i = 0; i < N; i++) bound[i] = step ? gc_peak_in(t, doc[i], bound[i]) : t.most;
 }
 
-/* Returns whether a list with marks may hold the document: three of each group's four words are marks. */
+/* Returns whether a list with marks may hold the document. Three of each group's four words are marks. */
 static __device__ __forceinline__ bool gc_marked(const gc_view &v, const gc_term &t, uint32_t doc) {
   const uint32_t bit = doc >> t.shift, word = bit / 32;
   static_assert(GC_CELLS == 96, "three words of marks");
   return __ldg((const uint32_t *)(v.marks + t.marks) + word + word / 3) >> (bit & 31) & 1;
 }
 
-/* Finds, of N documents a lane, those of `live`, the most that a list adds to each; 0: it does not hold it. All loads
- * are on their way before the first one is waited for. */
+/* Finds the most that a list adds to each live one of N documents a lane; 0: it does not hold the document. All loads
+ * start before the first one is waited for. */
 template <bool EXPANDED, uint32_t N>
 static __device__ __forceinline__ void gc_bound_each(const gc_view &v, const gc_term &t, const uint32_t doc[N],
     uint32_t live, uint32_t bound[N]) {
@@ -3517,8 +3555,8 @@ static __device__ __forceinline__ void gc_bound_each(const gc_view &v, const gc_
   }
 }
 
-/* Finds, of an expanded list's postings from *at on, the first that is not below doc; x: the docID of posting *at.
- * Returns whether it is doc's. */
+/* Finds an expanded list's first posting from *at on whose docID is not below doc; x: the docID of posting *at. Returns
+ * whether that docID is doc. */
 static __device__ __forceinline__ bool gc_seek(const gc_view &v, const gc_term &t, uint32_t doc, uint32_t x,
     uint32_t *at) {
   uint32_t lo = *at, hi = lo, step;
@@ -3540,12 +3578,11 @@ static __device__ __forceinline__ bool gc_seek(const gc_view &v, const gc_term &
   return x == doc;
 }
 
-/* Looks SIDE documents a lane up in an expanded list, those of `live`, a bit each. Returns those that are there; at:
- * where in the list. A group of 16 bytes has 96 marks and the number of postings before them: the marks turn away 7
- * of 8 documents that the list does not hold, and say where in the list the document would be: there, if each mark is
- * of one document; otherwise there or, as postings may share a mark, a little behind. So a contribution is the second
- * or third load in turn. By way of the block and a search in it it was the sixth; with that, and with gc_drive_some
- * asking for marks one after another, ANDs took 1.36 times as long. */
+/* Looks the live ones of SIDE documents a lane up in an expanded list. Returns those that it holds, a bit each; at:
+ * their postings' numbers. A group of 16 bytes has 96 marks and the number of postings before them. So a mark says
+ * where in the list the document's posting is: just there if each mark covers one document; otherwise there or a little
+ * behind, as several postings may share a mark. A contribution is then the second or third load that waits for another;
+ * through the directory it would be the sixth. */
 template <uint32_t SIDE>
 static __device__ __forceinline__ uint32_t gc_find(const gc_view &v, const gc_term &t, const uint32_t doc[SIDE],
     uint32_t live, uint32_t at[SIDE]) {
@@ -3572,8 +3609,8 @@ static __device__ __forceinline__ uint32_t gc_find(const gc_view &v, const gc_te
   return live;
 }
 
-/* Finds what a list adds to the live ones of SIDE documents a lane (SIDE is 1 unless EXPANDED); returns those that it
- * holds. asks: whether contributions are asked for. docs: 128 words of shared memory. */
+/* Finds what a list adds to the live ones of SIDE documents a lane, and returns those that it holds. SIDE is 1 unless
+ * EXPANDED. asks: 1: contributions are wanted. docs: 128 words of shared memory. */
 template <bool EXPANDED, uint32_t SIDE>
 static __device__ __forceinline__ uint32_t gc_look_up(const gc_view &v, const gc_job &job, const gc_term &t,
     const uint32_t doc[SIDE], uint32_t live, uint32_t *docs, bool asks, uint32_t add[SIDE]) {
@@ -3598,12 +3635,12 @@ static __device__ __forceinline__ uint32_t gc_look_up(const gc_view &v, const gc
   return live;
 }
 
-/* What a list adds to a document; live: 1 if it holds it. */
+/* What a list adds to a document; live: 1 if it holds the document. */
 typedef struct gc_looked_up {
   uint32_t live, add;
 } gc_looked_up;
 
-/* Looks one document a lane up in any list. Not inline: the code is long. */
+/* Looks one document a lane up in any list. It is not inlined, as its code is long. */
 static __device__ __noinline__ gc_looked_up gc_look_up_any(const gc_view &v, const gc_job &job, const gc_term &t,
     uint32_t doc, uint32_t live, uint32_t *docs, bool asks) {
   gc_looked_up x = {0, 0};
@@ -3611,7 +3648,7 @@ static __device__ __noinline__ gc_looked_up gc_look_up_any(const gc_view &v, con
   return x;
 }
 
-/* Does what gc_look_up does, by a function if the kernel CALLS and lists may have to be decoded. */
+/* Does what gc_look_up does; if the kernel CALLS and lists may have to be decoded, by a function. */
 template <bool EXPANDED, bool CALLS, uint32_t SIDE>
 static __device__ __forceinline__ uint32_t gc_look_up_as(const gc_view &v, const gc_job &job, const gc_term &t,
     const uint32_t doc[SIDE], uint32_t live, uint32_t *docs, bool asks, uint32_t add[SIDE]) {
@@ -3624,8 +3661,8 @@ static __device__ __forceinline__ uint32_t gc_look_up_as(const gc_view &v, const
   return gc_look_up<EXPANDED, SIDE>(v, job, t, doc, live, docs, asks, add);
 }
 
-/* Returns which of the live ones of two documents a lane a short list holds. Not inline: few documents come here, and
- * decoding takes registers. docs: 128 words of shared memory. */
+/* Returns which of the live ones of two documents a lane a short list holds. It is not inlined: few documents come
+ * here, and decoding takes registers. docs: 128 words of shared memory. */
 static __device__ __noinline__ uint32_t gc_among(const gc_view &v, const gc_term &t, uint32_t first, uint32_t second,
     uint32_t live, uint32_t *docs) {
   const uint32_t d[2] = {first, second};
@@ -3633,18 +3670,14 @@ static __device__ __noinline__ uint32_t gc_among(const gc_view &v, const gc_term
   return gc_probe<2>(v, t, d, live, where, docs);
 }
 
-/* Takes the last of `count` waiting documents, at most 32 * SIDE, through the other lists, and offers those that stay
- * above the floor. rest: of each document the bounds of the lists behind, or, without a floor, anything. */
-template <bool IS_AND, bool EXPANDED, bool CALLS, uint32_t SIDE>
-static __device__ __forceinline__ void gc_follow(const gc_view &v, const gc_batch &b, uint32_t j, uint32_t e,
-    unsigned long long floor, uint32_t count, const uint32_t *docs, const uint32_t *scores, const uint32_t *rests,
-    gc_queue *w) {
-  const gc_job &job = b.jobs[j];
-  const gc_term *terms = b.terms + job.first_term;
-  const uint32_t lane = gc_lane(), need = gc_need(floor), npositive = job.npositive, nterms = job.nterms;
-  const uint32_t from = count > 32 * SIDE ? count - 32 * SIDE : 0;
-  uint32_t doc[SIDE], score[SIDE], rest[SIDE], add[SIDE], bound[SIDE], live = 0, turn, found, r, u;
-  __syncwarp();
+/* Loads the last of `count` waiting documents, 32 * SIDE at most, with their scores and the bounds of the lists behind.
+ * Returns which of them there are, a bit each; of an AND, those that still reach the need, as the floor may have
+ * risen. */
+template <bool IS_AND, uint32_t SIDE>
+static __device__ __forceinline__ uint32_t gc_load_waiting(uint32_t count, uint32_t need, const uint32_t *docs,
+    const uint32_t *scores, const uint32_t *rests, uint32_t doc[SIDE], uint32_t score[SIDE], uint32_t rest[SIDE]) {
+  const uint32_t lane = gc_lane(), from = count > 32 * SIDE ? count - 32 * SIDE : 0;
+  uint32_t live = 0, u;
 #pragma unroll
   for (u = 0; u < SIDE; u++) {
     const uint32_t at = from + 32 * u + lane;
@@ -3652,12 +3685,51 @@ static __device__ __forceinline__ void gc_follow(const gc_view &v, const gc_batc
     doc[u] = at < count ? docs[at] : 0;
     score[u] = at < count ? scores[at] : 0;
     rest[u] = at < count ? rests[at] : 0;
-    if (IS_AND && score[u] + rest[u] < need) live &= ~(1u << u); /* the floor has risen while it waited */
+    if (IS_AND && score[u] + rest[u] < need) live &= ~(1u << u);
   }
+  return live;
+}
+
+/* Adds to the documents' scores what one more list adds, and takes its bounds off the rest. Returns those of the live
+ * documents that can still reach the need. */
+template <uint32_t SIDE>
+static __device__ __forceinline__ uint32_t gc_add_list(uint32_t need, uint32_t live, const uint32_t add[SIDE],
+    const uint32_t bound[SIDE], uint32_t score[SIDE], uint32_t rest[SIDE]) {
+  uint32_t u;
+#pragma unroll
+  for (u = 0; u < SIDE; u++) {
+    score[u] += add[u];
+    if (need > 1) rest[u] -= bound[u];
+    if (score[u] + rest[u] < need) live &= ~(1u << u);
+  }
+  return live;
+}
+
+/* Returns when a job's floor is raised by the candidates that a warp adds. */
+template <bool IS_AND>
+static __device__ __forceinline__ int gc_raise_mode(const gc_launch_view &b, const gc_term &driver) {
+  const int raises = IS_AND ? driver.nblocks >= GC_RAISED_BLOCKS : b.raised;
+  return raises && !b.alone ? (IS_AND ? GC_RAISE_OFTEN : GC_RAISE_DOUBLED) : GC_RAISE_NEVER;
+}
+
+/* Follows the last of `count` waiting documents, 32 * SIDE at most, through the other lists, and offers those that stay
+ * above the floor. rest: the bounds of the lists behind; without a floor it has no meaning. The lists behind list e
+ * add; the earlier ones and the negated ones exclude. One loop does both: so the code of gc_look_up_as, which is long
+ * where lists may have to be decoded, stands in the kernel once. */
+template <bool IS_AND, bool EXPANDED, bool CALLS, uint32_t SIDE>
+static __device__ __forceinline__ void gc_follow(const gc_view &v, const gc_launch_view &b, uint32_t j, uint32_t e,
+    unsigned long long floor, uint32_t count, const uint32_t *docs, const uint32_t *scores, const uint32_t *rests,
+    gc_queue *w) {
+  const gc_job &job = b.jobs[j];
+  const gc_term *terms = b.terms + job.first_term;
+  const uint32_t need = gc_need(floor), npositive = job.npositive, nterms = job.nterms;
+  uint32_t doc[SIDE], score[SIDE], rest[SIDE], add[SIDE], bound[SIDE], live, pass, found, r, u;
   __syncwarp();
-#pragma unroll EXPANDED ? 2 : 1 /* the code that decodes is long */
-  for (turn = 0; turn < 2; turn++) { /* the lists behind; then the e earlier ones and the negated ones */
-    const bool adds = !turn;
+  live = gc_load_waiting<IS_AND, SIDE>(count, need, docs, scores, rests, doc, score, rest);
+  __syncwarp();
+#pragma unroll EXPANDED ? 2 : 1
+  for (pass = 0; pass < 2; pass++) {
+    const bool adds = !pass;
     for (r = adds ? e + 1 : 0; r < (adds ? npositive : nterms) && __any_sync(GC_WARP, live); r++) {
       if (!adds && r == e) r = npositive;
       if (r == nterms) break;
@@ -3671,28 +3743,18 @@ static __device__ __forceinline__ void gc_follow(const gc_view &v, const gc_batc
         continue;
       }
       if (IS_AND) live = found;
-#pragma unroll
-      for (u = 0; u < SIDE; u++) {
-        score[u] += add[u];
-        if (need > 1) rest[u] -= bound[u];
-        if (score[u] + rest[u] < need) live &= ~(1u << u);
-      }
+      live = gc_add_list<SIDE>(need, live, add, bound, score, rest);
     }
 #pragma unroll
     for (u = 0; u < SIDE && adds; u++)
       if (gpuir__key(score[u], doc[u]) <= floor) live &= ~(1u << u);
   }
-  gc_offer<SIDE>(b, j,
-      b.alone                                    ? GC_RAISE_NEVER
-          : !IS_AND                              ? (b.raised ? GC_RAISE_DOUBLED : GC_RAISE_NEVER)
-          : terms[0].nblocks >= GC_RAISED_BLOCKS ? GC_RAISE_OFTEN
-                                                 : GC_RAISE_NEVER,
-      live, doc, score, w->docs);
+  gc_offer<SIDE>(b, j, gc_raise_mode<IS_AND>(b, terms[0]), live, doc, score, w->docs);
 }
 
-/* Sifts the last of an AND's `count` waiting documents, at most 32 * SIDE, by what the peaks of the third and the
- * further lists say, one after another; behind: the greatest contributions of all lists but the driver. Those that are
- * left wait behind `sifted` others for being looked up; returns how many these are then. */
+/* Sifts the last of an AND's `count` waiting documents, 32 * SIDE at most: the peaks of the third list and of each
+ * further one drop those that cannot reach the need. behind: the greatest contributions of all lists but the driver.
+ * Documents that stay wait for their look-ups behind `sifted` others; returns how many these are then. */
 template <bool EXPANDED, uint32_t SIDE>
 static __device__ __forceinline__ uint32_t gc_sift(const gc_view &v, const gc_job &job, const gc_term *terms,
     uint32_t need, uint32_t behind, uint32_t count, uint32_t sifted, gc_queue *w) {
@@ -3734,8 +3796,8 @@ static __device__ __forceinline__ uint32_t gc_sift(const gc_view &v, const gc_jo
   return sifted;
 }
 
-/* Returns which posting of a driver's block the lane has as its i-th. EXPANDED: 32 postings in turn are one load's, so
- * that what is looked up for them lies close together. */
+/* Returns the number of the lane's i-th posting in a driver's block. EXPANDED: one load takes 32 consecutive postings,
+ * so that their look-ups lie close together. */
 template <bool EXPANDED>
 static __device__ __forceinline__ uint32_t gc_posting_of(uint32_t i) {
   return EXPANDED ? 32 * i + gc_lane() : 4 * gc_lane() + i;
@@ -3756,7 +3818,7 @@ static __device__ __forceinline__ void gc_load_expanded(const gc_view &v, uint64
     for (i = 0; i < 4; i++) d[i] = __ldg(v.wide + (uint64_t)(base.y - 1) * GPUIR__BLOCK + gc_posting_of<true>(i));
 }
 
-/* Decodes the postings of block `block` of the driver: docIDs, and q times their contributions. */
+/* Decodes block `block` of the driver: docIDs, and q times their contributions. */
 template <bool EXPANDED>
 static __device__ __forceinline__ void gc_drive_block(const gc_view &v, const gc_job &job, const gc_term &t,
     uint32_t block, uint32_t d[4], uint32_t c[4]) {
@@ -3788,7 +3850,7 @@ typedef struct gc_driven {
   uint32_t doc[4], add[4]; /* docIDs, and q times their contributions */
 } gc_driven;
 
-/* Decodes a block of any driver. Not inline: the code is long. */
+/* Decodes a block of any driver. It is not inlined, as its code is long. */
 static __device__ __noinline__ gc_driven gc_drive_any(const gc_view &v, const gc_job &job, const gc_term &t,
     uint32_t block) {
   gc_driven x;
@@ -3796,7 +3858,7 @@ static __device__ __noinline__ gc_driven gc_drive_any(const gc_view &v, const gc
   return x;
 }
 
-/* Does what gc_drive_block does, by a function if the kernel CALLS and lists may have to be decoded. */
+/* Does what gc_drive_block does; if the kernel CALLS and lists may have to be decoded, by a function. */
 template <bool EXPANDED, bool CALLS>
 static __device__ __forceinline__ void gc_drive_block_as(const gc_view &v, const gc_job &job, const gc_term &t,
     uint32_t block, uint32_t d[4], uint32_t c[4]) {
@@ -3813,8 +3875,8 @@ static __device__ __forceinline__ void gc_drive_block_as(const gc_view &v, const
   gc_drive_block<EXPANDED>(v, job, t, block, d, c);
 }
 
-/* Adds to rest[0..4) the bounds of the lists behind list e, which sum up to `behind`, one list after the other. Returns
- * those of the `live` postings (docIDs and contributions) that reach the need with them. */
+/* Adds the bounds of the lists behind list e to rest[0..4), list after list; `behind`: the sum of the greatest ones.
+ * Returns those of the live postings (docIDs and contributions) that can still reach the need. */
 static __device__ __forceinline__ uint32_t gc_add_bounds(const gc_view &v, const gc_term *terms, uint32_t e,
     uint32_t npositive, uint32_t need, uint32_t behind, const uint32_t d[4], const uint32_t c[4], uint32_t live,
     uint32_t rest[4]) {
@@ -3833,12 +3895,59 @@ static __device__ __forceinline__ uint32_t gc_add_bounds(const gc_view &v, const
   return live;
 }
 
-/* Takes those of the 32 blocks from `from` on that `which` names, of list e. Each: 4 bytes for its bound; then 6
- * bytes a posting. Postings wait that reach the floor with the greatest contributions of the lists behind and do so
- * too with their spans' bounds, of an OR of all these lists, of an AND of the second one, which has to have one there.
- * Only the postings of `lanes` are taken: for few queries, several warps share a block. */
+/* Returns those of the 32 blocks from `from` on, among those that `which` names, whose bounds reach the need with the
+ * greatest contributions of the lists behind. */
+template <bool EXPANDED>
+static __device__ __forceinline__ uint32_t gc_reaching_blocks(const gc_view &v, const gc_job &job, const gc_term &t,
+    uint32_t from, uint32_t which, uint32_t need, uint32_t behind) {
+  uint32_t peak = t.most;
+  if ((EXPANDED || (t.kind == GC_LONG && job.stored)) && (which >> gc_lane() & 1))
+    peak = t.q * __ldg(v.most + t.first_block + from + gc_lane());
+  return which & __ballot_sync(GC_WARP, peak + behind >= need);
+}
+
+/* Puts the live postings of a block into the queue, behind `count` others; returns how many wait then. */
+static __device__ __forceinline__ uint32_t gc_make_wait(gc_queue *w, uint32_t count, uint32_t live, const uint32_t d[4],
+    const uint32_t c[4], const uint32_t rest[4]) {
+  uint32_t i;
+#pragma unroll
+  for (i = 0; i < 4; i++) {
+    const uint32_t vote = __ballot_sync(GC_WARP, live >> i & 1);
+    if (live >> i & 1) {
+      const uint32_t at = count + gc_rank(vote);
+      w->doc[at] = d[i];
+      w->score[at] = c[i];
+      w->rest[at] = rest[i];
+    }
+    count += __popc(vote);
+  }
+  return count;
+}
+
+/* Returns those of a driving block's live postings (docIDs and contributions) that can reach the need by the peaks of
+ * their spans, which go to rest[]. An OR takes the peaks of all lists behind list e; an AND those of the second list,
+ * which must not be 0. */
+template <bool IS_AND, bool EXPANDED>
+static __device__ __forceinline__ uint32_t gc_bounded_postings(const gc_view &v, const gc_term *terms, uint32_t e,
+    uint32_t npositive, uint32_t need, uint32_t behind, const uint32_t d[4], const uint32_t c[4], uint32_t live,
+    uint32_t rest[4]) {
+  uint32_t i;
+  if (!IS_AND && need > 1) live = gc_add_bounds(v, terms, e, npositive, need, behind, d, c, live, rest);
+  if (IS_AND && npositive > 1) {
+    const gc_term o = terms[1];
+    gc_bound_each<EXPANDED, 4>(v, o, d, live, rest);
+#pragma unroll
+    for (i = 0; i < 4; i++)
+      if (!rest[i] || c[i] + rest[i] + behind - o.most < need) live &= ~(1u << i);
+  }
+  return live;
+}
+
+/* Takes blocks of list e as drivers: those of the 32 blocks from `from` on that `which` names. Postings wait in the
+ * queue if bounds and peaks let them reach the floor. Only the postings of `lanes` are taken: in a launch of few
+ * queries several warps share a block. */
 template <bool IS_AND, bool EXPANDED, bool CALLS>
-static __device__ __forceinline__ void gc_drive_some(const gc_view &v, const gc_batch &b, uint32_t j, uint32_t e,
+static __device__ __forceinline__ void gc_drive_some(const gc_view &v, const gc_launch_view &b, uint32_t j, uint32_t e,
     uint32_t from, uint32_t which, uint32_t lanes, gc_queue *w) {
   const gc_job &job = b.jobs[j];
   const gc_term *terms = b.terms + job.first_term, &t = terms[e];
@@ -3846,15 +3955,11 @@ static __device__ __forceinline__ void gc_drive_some(const gc_view &v, const gc_
   const uint32_t lane = gc_lane(), npositive = job.npositive;
   uint32_t need = gc_need(floor);
   constexpr uint32_t SIDE = EXPANDED ? GC_SIDE : 1;
-  uint32_t behind = 0, count = 0, sifted = 0, i, r, peak = t.most;
+  uint32_t behind = 0, count = 0, sifted = 0, i, r;
   if (IS_AND || need > 1)
     for (r = e + 1; r < npositive; r++) behind += terms[r].most;
-  if (need > 1) {
-    if ((EXPANDED || (t.kind == GC_LONG && job.stored)) && (which >> lane & 1))
-      peak = t.q * __ldg(v.most + t.first_block + from + lane);
-    which &= __ballot_sync(GC_WARP, peak + behind >= need);
-  }
-  while (which || count || sifted) { /* all of these are the same in all lanes */
+  if (need > 1) which = gc_reaching_blocks<EXPANDED>(v, job, t, from, which, need, behind);
+  while (which || count || sifted) { /* all lanes have the same values of these */
     if (IS_AND && (sifted >= 32 * SIDE || !(which || count))) {
       gc_follow<true, EXPANDED, CALLS, SIDE>(v, b, j, e, floor, sifted, w->sifted_doc, w->sifted_score, w->sifted_rest,
           w);
@@ -3872,7 +3977,7 @@ static __device__ __forceinline__ void gc_drive_some(const gc_view &v, const gc_
     which &= which - 1;
     const unsigned long long now = gc_floor(b.states + j);
     gc_drive_block_as<EXPANDED, CALLS>(v, job, t, block, d, c);
-    if (IS_AND || need > 1) { /* without a floor, what waits of an OR has no bounds */
+    if (IS_AND || need > 1) { /* without a floor, an OR's documents wait without bounds */
       floor = __shfl_sync(GC_WARP, now, 0);
       need = gc_need(floor);
     }
@@ -3881,32 +3986,15 @@ static __device__ __forceinline__ void gc_drive_some(const gc_view &v, const gc_
       d[i] = min(d[i], v.documents - 1);
       if (gc_posting_of<EXPANDED>(i) < n && (lanes >> lane & 1) && c[i] + behind >= need) live |= 1u << i;
     }
-    if (!IS_AND && need > 1) live = gc_add_bounds(v, terms, e, npositive, need, behind, d, c, live, rest);
-    if (IS_AND && npositive > 1) {
-      const gc_term o = terms[1];
-      gc_bound_each<EXPANDED, 4>(v, o, d, live, rest);
-#pragma unroll
-      for (i = 0; i < 4; i++)
-        if (!rest[i] || c[i] + rest[i] + behind - o.most < need) live &= ~(1u << i);
-    }
-#pragma unroll
-    for (i = 0; i < 4; i++) {
-      uint32_t vote = __ballot_sync(GC_WARP, live >> i & 1);
-      if (live >> i & 1) {
-        uint32_t at = count + __popc(vote & ((1u << lane) - 1));
-        w->doc[at] = d[i];
-        w->score[at] = c[i];
-        w->rest[at] = rest[i];
-      }
-      count += __popc(vote);
-    }
+    live = gc_bounded_postings<IS_AND, EXPANDED>(v, terms, e, npositive, need, behind, d, c, live, rest);
+    count = gc_make_wait(w, count, live, d, c, rest);
   }
   __syncwarp();
 }
 
 /* Does the same by the code that the job's lists allow. */
 template <bool IS_AND, bool CALLS>
-static __device__ __forceinline__ void gc_drive_from(const gc_view &v, const gc_batch &b, uint32_t j, uint32_t e,
+static __device__ __forceinline__ void gc_drive_from(const gc_view &v, const gc_launch_view &b, uint32_t j, uint32_t e,
     uint32_t from, uint32_t which, uint32_t lanes, gc_queue *w) {
   const gc_job &job = b.jobs[j];
   if (job.expanded || (!IS_AND && job.mixed && b.terms[job.first_term + e].kind == GC_LONG))
@@ -3914,26 +4002,17 @@ static __device__ __forceinline__ void gc_drive_from(const gc_view &v, const gc_
   else gc_drive_some<IS_AND, false, CALLS>(v, b, j, e, from, which, lanes, w);
 }
 
-/* Returns the lanes of the i-th of `parts` (1 or 4) parts of a block. */
+/* Returns the lanes of the i-th of `parts` parts of a block; there are 1 or 4. */
 static __device__ __forceinline__ uint32_t gc_lanes(uint32_t i, uint32_t parts) {
   return parts == 1 ? GC_WARP : 0xffu << i % 4 * 8;
 }
 
 /* ---- AND with guides ---- */
 
-/* Intersects by guides: a warp takes a ticket for a group of driver blocks at a time. settles: notes which tickets are
- * done. Predicted, by counting on the CPU 250 ANDs of 3.7 M postings with a floor that is raised at once: 0.28 M warp
- * instructions and 1.5 MB each. Counted on the device, hits included: 0.33 M and 1.9 MB, that is 11 instructions for
- * 128 postings and 0.5 byte a posting of all lists; 38 % of the issue slots, 45 % of the memory's bandwidth: it waits.
- * Before peaks took the place of marks, which say less: 0.37 M, 2.1 MB, and 1.25 times the time. Without gain: tickets
- * drawn ahead (1.1 times the time: floors that they begin with are older); the next driver block loaded ahead, into
- * registers or the L2 cache; 16 blocks a ticket, or one in the first turn; three, five or six blocks of threads a
- * multiprocessor, also with the code for lists that are not expanded in a function of its own; one document a lane for
- * that; half as many marks; marks in place of peaks while there is no floor; lists' postings asked for beforehand, or
- * not kept in caches; the L2 cache's granularity; where both of the first two lists are dense, comparing their peaks,
- * four to a word, instead of taking the driver's postings: one span in 50 passed, and what these needed then made it
- * 1.5 times the time. */
-static __device__ __forceinline__ void gc_and_all(const gc_view &v, const gc_batch &b, bool settles, gc_queue *w) {
+/* Intersects by guides: a warp takes a ticket for a group of driver blocks at a time. writes_hits: it notes which
+ * tickets are done, which gc_and_guided waits for. */
+static __device__ __forceinline__ void gc_and_all(const gc_view &v, const gc_launch_view &b, bool writes_hits,
+    gc_queue *w) {
   for (;;) {
     const gc_blocks x = gc_next_blocks(b);
     if (!x.n) return;
@@ -3941,7 +4020,7 @@ static __device__ __forceinline__ void gc_and_all(const gc_view &v, const gc_bat
     while (*(volatile const uint32_t *)&b.states[x.job].opened < x.opening) __nanosleep(100);
     gc_drive_from<true, false>(v, b, x.job, 0, x.from, gc_mask(x.n), GC_WARP, w);
     if (x.opens && !gc_lane()) atomicAdd(&b.states[x.job].opened, 1);
-    if (settles && !gc_lane()) {
+    if (writes_hits && !gc_lane()) {
       __threadfence();
       atomicAdd(&b.states[x.job].ended, 1);
     }
@@ -3951,24 +4030,25 @@ static __device__ __forceinline__ void gc_and_all(const gc_view &v, const gc_bat
 /* ---- OR by MaxScore ---- */
 
 /* Returns whether the AND that this OR waits for has found enough. */
-static __device__ __forceinline__ bool gc_spared(const gc_batch &b, uint32_t j) {
+static __device__ __forceinline__ bool gc_spared(const gc_launch_view &b, uint32_t j) {
   uint32_t after = b.jobs[j].after;
   return after != GC_NONE && b.states[after].count >= b.jobs[j].k;
 }
 
 /* ---- the sample ----
- * Some blocks of a job's shortest lists. For all their documents the bounds are summed up, and those with the greatest
- * sums are scored. The k-th best of these is a floor that is sure to hold. But a document of one block in w stands for
- * w documents; so fewer than k of the sample tell of a score that k documents of the lists reach, but for a small
- * probability: a better floor, which is a guess that gc_final checks. */
+ *
+ * A sample consists of some blocks of a job's shortest lists. The bounds of each of their documents are summed up, and
+ * those with the greatest sums are scored. The k-th best score is a floor that is certain. If one block in w was taken,
+ * a document of it stands for w documents. So fewer than k documents of the sample tell, but for a small probability, a
+ * score that k documents of the lists reach. That is a better floor; it is a guess, which gc_final checks. */
 
 /* A job's sample. */
 typedef struct gc_sample {
   uint32_t count, end[GC_SAMPLED_LISTS]; /* documents: all; up to the end of each list */
-  float weight[GC_SAMPLED_LISTS]; /* documents that one of the list stands for */
-  uint32_t scored, sure, guess; /* scored documents; floors as scores, 0: none */
+  float weight[GC_SAMPLED_LISTS]; /* documents that one document of the list stands for */
+  uint32_t scored, sure, guess; /* scored documents; floors as scores, or 0 */
   unsigned long long bound[GC_SAMPLED]; /* sum of a document's bounds, document */
-  unsigned long long key[GC_SCORED]; /* list, document; then score, list, 0: it is another list's */
+  unsigned long long key[GC_SCORED]; /* list, document; later score, list; or 0 if an earlier list has the document */
 } gc_sample;
 
 /* The sample's documents as keys. */
@@ -3977,9 +4057,9 @@ struct gc_keys_sample {
   __device__ unsigned long long operator()(uint32_t i) const { return p[i]; }
 };
 
-/* Adds the documents of `take` blocks of list e to the sample, unless their bounds do not reach the floor. */
+/* Adds the documents of `take` blocks of list e to the sample, if their bounds reach the floor. */
 template <bool EXPANDED>
-static __device__ __forceinline__ void gc_sample_list(const gc_view &v, const gc_batch &b, uint32_t j, uint32_t e,
+static __device__ __forceinline__ void gc_sample_list(const gc_view &v, const gc_launch_view &b, uint32_t j, uint32_t e,
     uint32_t take, gc_sample *s) {
   const gc_job &job = b.jobs[j];
   const gc_term *terms = b.terms + job.first_term, &t = terms[e];
@@ -4009,8 +4089,8 @@ static __device__ __forceinline__ void gc_sample_list(const gc_view &v, const gc
 
 /* Scores the documents that were chosen, a lane each. */
 template <bool EXPANDED>
-static __device__ __forceinline__ void gc_sample_scores(const gc_view &v, const gc_batch &b, uint32_t j, gc_sample *s,
-    uint32_t *docs) {
+static __device__ __forceinline__ void gc_sample_scores(const gc_view &v, const gc_launch_view &b, uint32_t j,
+    gc_sample *s, uint32_t *docs) {
   const gc_job &job = b.jobs[j];
   const gc_term *terms = b.terms + job.first_term;
   uint32_t at = threadIdx.x;
@@ -4049,9 +4129,9 @@ static __device__ __forceinline__ void gc_sample_choose(uint32_t most, gc_sample
   __syncthreads();
 }
 
-/* Returns whether k documents are as good as certain to be among those that documents of a sample stand for: the
- * weights of these sum up to `sum`, `most` at most each. If there were fewer than k, so great a sum would come about
- * with a probability of at most exp(-doubt) (Chernoff's bound). */
+/* Returns whether it is as good as certain that the sampled documents stand for at least k. Their weights sum up to
+ * `sum`, and each weight is at most `most`. If there were fewer than k documents, a sum so great would come about with
+ * a probability of at most exp(-doubt), by Chernoff's bound. */
 static __device__ __forceinline__ bool gc_certain(float sum, float most, float k, float doubt) {
   const float fewer = k - 1;
   if (sum < k && doubt > 0) return false;
@@ -4088,9 +4168,9 @@ static __device__ __forceinline__ void gc_sample_floors(uint32_t k, float doubt,
   }
 }
 
-/* Takes a job's sample, and raises its floor to what that tells. */
-static __device__ __forceinline__ void gc_take_sample(const gc_view &v, const gc_batch &b, uint32_t j, gc_sample *s,
-    uint32_t *docs, uint32_t *hist) {
+/* Takes a job's sample and raises its floor by it. */
+static __device__ __forceinline__ void gc_take_sample(const gc_view &v, const gc_launch_view &b, uint32_t j,
+    gc_sample *s, uint32_t *docs, uint32_t *hist) {
   const gc_job &job = b.jobs[j];
   const gc_term *terms = b.terms + job.first_term;
   gc_state *state = b.states + j;
@@ -4133,10 +4213,10 @@ static __device__ __forceinline__ void gc_take_sample(const gc_view &v, const gc
 
 /* ---- which lists drive ---- */
 
-#define GC_LOOKED 2048u /* blocks of a list at most whose bounds are looked at, to know how many have to be taken */
+#define GC_LOOKED 2048u /* blocks of a list at most whose bounds are read to estimate how many have to be taken */
 
-/* Returns about how many blocks of the first `drivers` lists can lift a document to the need; for a block of threads.
- */
+/* Returns about how many blocks of the first `drivers` lists can lift a document to the need. All threads of the block
+ * call it. */
 static __device__ uint32_t gc_blocks_to_take(const gc_view &v, const gc_job &job, const gc_term *terms,
     uint32_t drivers, uint32_t need) {
   __shared__ uint32_t sum;
@@ -4164,11 +4244,11 @@ static __device__ uint32_t gc_blocks_to_take(const gc_view &v, const gc_job &job
   return sum;
 }
 
-/* Returns how many of a list's groups of blocks are taken in its opening: not more than one in GC_OPENING. */
+/* Returns how many of a list's groups of blocks its opening takes: at most one in GC_OPENING. */
 static __device__ __forceinline__ uint32_t gc_opening_of(uint32_t groups) { return groups / GC_OPENING; }
 
-/* Has blocks of a list drive in a round; by a thread. */
-static __device__ void gc_add_drive(const gc_batch &b, uint32_t round, const gc_drive &drive) {
+/* Adds blocks of a list to those that drive in a round, by one thread. */
+static __device__ void gc_add_drive(const gc_launch_view &b, uint32_t round, const gc_drive &drive) {
   const uint32_t all = (drive.end - drive.from + drive.group - 1) / drive.group, first = gc_opening_of(all);
   const uint32_t groups = drive.part == GC_PART_ALL ? all : drive.part == GC_PART_OPENING ? first : all - first;
   const unsigned long long at = atomicAdd(&b.control->drives[round], 1ull << 40 | groups);
@@ -4177,12 +4257,13 @@ static __device__ void gc_add_drive(const gc_batch &b, uint32_t round, const gc_
   b.maxs.drive_start[entry] = (uint32_t)at; /* groups stay below 2^32 */
 }
 
-/* Has a job's first lists drive. Their blocks are taken in rounds, each of all jobs: the opening, which is one in
- * GC_OPENING groups of blocks of each long list; the rest of the first list, of the second, of the others. What the
- * opening finds tells how many documents there are above a score: see gc_end_opening. So a floor that one round has
- * raised spares much of the next; within a round all blocks of a job are taken at about the same time. */
-static __device__ void gc_add_drives(const gc_batch &b, uint32_t j, const gc_term *terms, uint32_t drivers, int rerun) {
-  const uint32_t group = b.raised && b.jobs[j].npositive == 1 ? 32 : b.maxs.group; /* hardly a block is decoded */
+/* Lets a job's first lists drive. Their blocks are taken in rounds, each round of all jobs before the next: the
+ * openings of long lists, then the rest of the first list, of the second, and of the others. By what the opening finds,
+ * gc_end_opening guesses how many documents reach a score. A floor that one round has raised spares much of the
+ * next. */
+static __device__ void gc_add_drives(const gc_launch_view &b, uint32_t j, const gc_term *terms, uint32_t drivers,
+    int rerun) {
+  const uint32_t group = b.raised && b.jobs[j].npositive == 1 ? 32 : b.maxs.group; /* hardly a block of it is decoded */
   const bool opens = b.raised && !rerun;
   uint32_t opening = 0, i;
   for (i = 0; i < drivers && opens; i++)
@@ -4197,14 +4278,39 @@ static __device__ void gc_add_drives(const gc_batch &b, uint32_t j, const gc_ter
   }
 }
 
-/* Plans MaxScore, a block of threads a job: takes a sample for a floor, and decides which lists drive, or that tiles
- * cost less. In a rerun the floor is known, and what was followed is followed again. Predicted for the 28 blocks of a
- * sample: 21 KB and a sector of 32 bytes for each peak of their 3,584 postings, 2.4 on average, 300 KB in all; 17,000
- * warp instructions with k = 10, 240 of them a block, twice that in choosing among the postings. Counted a query: 337
- * KB of the L2 cache and 28,600 instructions; with k = 1,000, when 1,024 documents are scored and sorted, 524 KB and
- * 56,600. 20 to 26 % of the issue slots: it waits for memory, in few steps. */
+/* Returns how many of a job's lists drive, by ascending df: a document that only later lists hold cannot reach the
+ * need. *driving: their blocks; *all: the cost of the tiles. */
+static __device__ __forceinline__ uint32_t gc_count_drivers(const gc_job &job, const gc_term *terms, uint32_t ntiles,
+    uint32_t need, uint32_t *driving, uint64_t *all) {
+  uint32_t behind = 0, drivers = 0, i;
+  *driving = 0;
+  *all = (uint64_t)GC_TILE_COST * ntiles;
+  for (i = 0; i < job.npositive; i++) behind += terms[i].most;
+  for (i = 0; i < job.npositive; i++) {
+    *all += terms[i].nblocks;
+    if (behind >= need) {
+      drivers = i + 1;
+      *driving += terms[i].nblocks; /* below 2^30: see gc_plan_query */
+    }
+    behind -= terms[i].most;
+  }
+  return drivers;
+}
+
+/* Returns whether following the drivers' postings costs less than the tiles do. All threads of the block call it. */
+static __device__ __forceinline__ bool gc_follows(const gc_view &v, const gc_launch_view &b, const gc_job &job,
+    const gc_term *terms, uint32_t need, uint32_t drivers, uint32_t driving, uint32_t cost, uint64_t all, int rerun) {
+  bool follow = rerun || job.npositive == 1 || (uint64_t)driving * cost <= all;
+  if (!follow && need > 1 && b.raised) /* the same for all threads */
+    follow = (uint64_t)gc_blocks_to_take(v, job, terms, drivers, need) * cost <= all;
+  if (need == 1 && !rerun) follow = (uint64_t)driving * GPUIR__BLOCK <= b.room; /* no candidate is lost */
+  return follow;
+}
+
+/* Plans MaxScore, a block of threads a job: it takes a sample for a floor, and decides which lists drive, or that the
+ * tiles cost less. In a rerun the floor is known, and jobs that were followed are followed again. */
 static __global__ void __launch_bounds__(GC_FINAL_THREADS, GC_GUIDED_BLOCKS)
-    gc_max_plan(const __grid_constant__ gc_view v, const __grid_constant__ gc_batch b, int rerun) {
+    gc_max_plan(const __grid_constant__ gc_view v, const __grid_constant__ gc_launch_view b, int rerun) {
   __shared__ uint32_t hist[256];
   __shared__ gc_sample sample;
   __shared__ uint32_t docs[GC_FINAL_THREADS / 32][GPUIR__BLOCK];
@@ -4214,9 +4320,8 @@ static __global__ void __launch_bounds__(GC_FINAL_THREADS, GC_GUIDED_BLOCKS)
   const gc_term *terms = b.terms + job.first_term;
   gc_state *state = b.states + j;
   const uint32_t cost = (job.expanded || job.mixed) && b.raised ? GC_PROBE_COST : GC_PROBE_ALONE;
-  uint32_t need, behind = 0, drivers = 0, driving = 0, i;
-  uint64_t all = (uint64_t)GC_TILE_COST * v.ntiles;
-  bool follow;
+  uint32_t need, drivers, driving;
+  uint64_t all;
   if (rerun && (state->done || !state->followed)) return;
   if (gc_spared(b, j)) { /* in a rerun too: nobody would clear what it found */
     if (!threadIdx.x) state->followed = 1;
@@ -4224,28 +4329,16 @@ static __global__ void __launch_bounds__(GC_FINAL_THREADS, GC_GUIDED_BLOCKS)
   }
   if (!rerun && (job.npositive > 1 || !job.seed)) gc_take_sample(v, b, j, &sample, docs[threadIdx.x / 32], hist);
   need = gc_need(gc_floor(state));
-  for (i = 0; i < job.npositive; i++) behind += terms[i].most;
-  for (i = 0; i < job.npositive; i++) {
-    all += terms[i].nblocks;
-    if (behind >= need) {
-      drivers = i + 1;
-      driving += terms[i].nblocks; /* below 2^30: see gc_plan_query */
-    }
-    behind -= terms[i].most;
-  }
-  follow = rerun || job.npositive == 1 || (uint64_t)driving * cost <= all;
-  if (!follow && need > 1 && b.raised) /* the same for all threads */
-    follow = (uint64_t)gc_blocks_to_take(v, job, terms, drivers, need) * cost <= all;
-  if (need == 1 && !rerun) follow = (uint64_t)driving * GPUIR__BLOCK <= b.room; /* no candidate is lost */
+  drivers = gc_count_drivers(job, terms, v.ntiles, need, &driving, &all);
+  const bool follow = gc_follows(v, b, job, terms, need, drivers, driving, cost, all, rerun);
   if (!threadIdx.x && follow) {
     state->followed = 1;
     gc_add_drives(b, j, terms, drivers, rerun);
   }
 }
 
-/* Finds the blocks of ticket number `ticket`, the rounds being copied from b.control->drives; returns whether there are
- * any. */
-static __device__ __forceinline__ bool gc_find_drive(const gc_batch &b, const unsigned long long *rounds,
+/* Finds the blocks of ticket number `ticket`; returns whether there are any. rounds: a copy of b.control->drives. */
+static __device__ __forceinline__ bool gc_find_drive(const gc_launch_view &b, const unsigned long long *rounds,
     uint32_t ticket, gc_drive *drive) {
   uint32_t round;
   for (round = 0; round < GC_ROUNDS; round++) {
@@ -4266,8 +4359,8 @@ static __device__ __forceinline__ bool gc_find_drive(const gc_batch &b, const un
   return false;
 }
 
-/* Returns the least number of documents, each of one in `weight`, that make as good as certain that there are k; or
- * weight 1. */
+/* Returns the least number of documents, each standing for `weight` others, that makes it as good as certain that there
+ * are k; or if each stands for itself, k. */
 static __device__ __forceinline__ uint32_t gc_certain_rank(float weight, uint32_t k, float doubt) {
   uint32_t lo = 0, hi = 2 * k + 64; /* lo is too few */
   while (hi - lo > 1) {
@@ -4278,9 +4371,9 @@ static __device__ __forceinline__ uint32_t gc_certain_rank(float weight, uint32_
   return hi;
 }
 
-/* Notes that a ticket of a job's opening is done, by its warp. The last one guesses a floor: documents that the
- * opening has found stand for GC_OPENING each. gc_final checks it, as it does the sample's. */
-static __device__ __forceinline__ void gc_end_opening(const gc_batch &b, uint32_t j, uint32_t opening,
+/* Notes that a ticket of a job's opening is done, by its warp. The last warp guesses a floor: each document that the
+ * opening has found stands for GC_OPENING. gc_final checks it, as it checks the sample's. */
+static __device__ __forceinline__ void gc_end_opening(const gc_launch_view &b, uint32_t j, uint32_t opening,
     uint32_t *count) {
   gc_state *state = b.states + j;
   const uint32_t k = b.jobs[j].k;
@@ -4307,25 +4400,15 @@ static __device__ __forceinline__ void gc_end_opening(const gc_batch &b, uint32_
   __syncwarp();
 }
 
-/* Bytes of a warp's queue that gc_max has: not the last array, which is of ANDs. With it, 28 KB of the multiprocessor's
- * memory are left to the first-level cache in place of 60, and gc_max takes 1.15 times the time. */
+/* Bytes of a warp's queue that gc_max needs: the last array is only for ANDs. With it the multiprocessor would have
+ * less than half of the first-level cache left. */
 #define GC_OR_QUEUE offsetof(gc_queue, sifted_rest)
 static_assert(GC_OR_QUEUE % 16 == 0, "a queue is aligned");
 
-/* Follows the documents of the driving lists: a warp takes a ticket for a group of blocks at a time. Counted on
- * the CPU, 96 ORs of 3.7 M postings, k = 10 and 1,000: 780 and 1,780 driver blocks a query, 41,000 and 131,000
- * postings that the lists' bounds let pass, 55,000 and 185,000 peaks looked at, 210 and 3,900 documents left; without
- * what the opening tells 58,000 and 206,000 postings. That predicts 0.27 M and 0.75 M warp instructions and, a sector a
- * peak, 2.4 and 8.5 MB of the L2 cache. Counted: 0.55 M and 1.3 M, 3.0 and 9.1 MB, of these 2.0 and 6.5 MB from memory:
- * 18 and 44 instructions for 128 postings, 0.54 and 1.7 bytes a posting; 72 and 59 % of the issue slots, 57 and 67 % of
- * the memory's bandwidth. A lane's four peaks asked for one after another, behind branches, took 1.4 times the time. A
- * tenth of the queries, of long lists alone, makes up two thirds of the blocks. Without gain: a lane for each document
- * that is left and list; code for lists that are not expanded in a function of its own (1.3 times the time, as
- * registers are spilled); 16 blocks a ticket; five blocks of threads a multiprocessor; peaks half or twice as fine;
- * blocks fetched ahead to the L2 cache; a contribution loaded before it is known that its posting is the document's;
- * an opening of a sixteenth. */
+/* Follows the documents of the driving lists: a warp takes a ticket for a group of blocks at a time. Tickets of later
+ * rounds wait until the job's opening is done. */
 static __global__ void __launch_bounds__(GC_GUIDED_THREADS, GC_MAX_BLOCKS)
-    gc_max(const __grid_constant__ gc_view v, const __grid_constant__ gc_batch b) {
+    gc_max(const __grid_constant__ gc_view v, const __grid_constant__ gc_launch_view b) {
   __shared__ __align__(16) uint8_t kept[GC_GUIDED_THREADS / 32][GC_OR_QUEUE];
   __shared__ unsigned long long rounds[GC_ROUNDS];
   gc_queue *w = (gc_queue *)kept[threadIdx.x / 32];
@@ -4350,16 +4433,19 @@ static __global__ void __launch_bounds__(GC_GUIDED_THREADS, GC_MAX_BLOCKS)
 /* ========================
  * [cuda-07b-phrases]  phrases: documents that hold all lists, and where in them the lists' terms stand
  *
- * For queries all of whose terms are required, some of them phrases. The lists of the words and of the phrases' tokens
- * are intersected: a warp takes a block of the shortest list and looks its documents up in the others. Of a document
- * that is in all of them, and that could enter the top-k if each phrase stood there as often as the rarest of its
- * tokens, positions are compared then, which lie as in the file ([09b-positions] of gpuir.h). Most terms stand in a
- * document a few times: then one lane walks their positions, and 32 lanes do so in 32 documents at once. The warp takes
- * other documents one after another: a lane has a gap, and a scan makes positions of the gaps of a chunk. A phrase's
- * frequency is scored as a term's is.
+ * For queries that require all their terms, some of which are phrases. The lists of the words and of the phrases'
+ * tokens are intersected: a warp takes a block of the shortest list and looks its documents up in the others. Then
+ * positions are compared, in those documents that could enter the top-k if each phrase stood there as often as the
+ * rarest of its tokens. Positions lie as in the file ([09b-positions] of gpuir.h). A phrase's frequency is scored as a
+ * term's is.
  *
- * No walk goes behind the bytes of its block, which end where the next block's begin, whatever the file says: so all
- * walks of a list together read its bytes at most once for each posting of a block.
+ * Most terms stand in a document a few times. One lane walks their positions, so that 32 lanes work on 32 documents at
+ * once. The warp takes other documents one after another: each lane has a gap, and a scan turns the gaps of a chunk
+ * into positions.
+ *
+ * No walk leaves the bytes of its block, which end where the next block's begin, whatever the file says. So all walks
+ * of a list together read its bytes at most once for each posting of a block; otherwise a damaged file could keep a
+ * kernel busy for hours.
  *
  * Uses      [cuda-03-bp128], [cuda-07-and].
  * Start at  gc_phrase_all; gc_phrase_tfs (a phrase in 32 documents), gc_phrase_tf (in one of them by the warp).
@@ -4367,68 +4453,68 @@ static __global__ void __launch_bounds__(GC_GUIDED_THREADS, GC_MAX_BLOCKS)
  * ======================*/
 
 #define GC_PHRASE_THREADS 128u
-#define GC_PHRASE_BLOCKS 6 /* blocks of threads a multiprocessor at least, of gc_phrase_all */
+#define GC_PHRASE_BLOCKS 6 /* blocks of threads on a multiprocessor at least, of gc_phrase_all */
 
-/* Positions on the device: the section, and of each block of the directory where in its list they begin. */
+/* Positions on the device: the section and, for each block of the directory, where in its list they begin. */
 typedef struct gc_positions {
   const uint8_t *bytes;
   const uint32_t *offsets;
 } gc_positions;
 
-/* The positions of a list: bytes of the section. */
-typedef struct gc_spots {
+/* Where a list's positions are stored: bytes of the section. */
+typedef struct gc_stored_positions {
   uint64_t at, length;
-} gc_spots;
+} gc_stored_positions;
 
-/* What a query requires: a list, or a phrase. Its tokens are numbers of the job's lists. */
+/* What a query requires: a list, or a phrase, whose tokens are numbers of the job's lists. */
 typedef struct gc_clause {
   float weight;
-  uint32_t q, first, n; /* first: among gc_phrases.tokens; n: 1: a list */
+  uint32_t q, first, n; /* first: among gc_phrases.tokens; n 1: it is a list */
 } gc_clause;
 
 /* A job of gc_phrase_all. */
-typedef struct gc_sought {
-  uint32_t job, first_spot, first_clause, nclauses; /* first_spot: of its first list; the others' follow */
-} gc_sought;
+typedef struct gc_phrase_job {
+  uint32_t job, first_stored, first_clause, nclauses; /* first_stored: of its first list; those of the others follow */
+} gc_phrase_job;
 
 /* The queries with phrases of a launch. */
 typedef struct gc_phrases {
-  const gc_sought *jobs; /* n */
-  const uint32_t *start; /* first ticket of each, and one more; a ticket is a group of driver blocks */
+  const gc_phrase_job *jobs; /* n */
+  const uint32_t *start; /* [n + 1] the first ticket of each; then all tickets. A ticket is a group of driver blocks */
   const gc_clause *clauses;
-  const gc_spots *spots;
+  const gc_stored_positions *stored;
   const uint8_t *tokens;
   gc_positions positions;
   uint32_t n, tickets, group;
-  uint32_t lists; /* of a job at most, those that exclude apart */
+  uint32_t lists; /* required lists of a job at most */
 } gc_phrases;
 
-/* The bytes of a list's positions that a block may take: from `start` on, none if `end` is not behind that. */
+/* The bytes of a list's positions that belong to a block: start .. end - 1; none if end is not behind start. */
 typedef struct gc_stretch {
   uint64_t start, end;
 } gc_stretch;
 
-/* Where a token of a phrase has got to in a document. All lanes have the same. */
+/* A walk through a token's positions in a document. All lanes hold the same. */
 typedef struct gc_walk {
-  uint64_t width, bytes; /* in the section: of the current chunk, its number of bits and its gaps */
-  uint64_t end; /* of the block */
-  uint64_t left; /* gaps */
-  uint32_t at, next; /* the next gap of the chunk; what it is added to */
+  uint64_t width, bytes; /* places in the section: of the chunk's width; of its gaps */
+  uint64_t end; /* of the block's bytes */
+  uint64_t left; /* gaps that are left */
+  uint32_t at, next; /* the chunk's next gap; what is added to it */
 } gc_walk;
 
-/* The shared memory of a warp; `lists` rows of 128 words and the walks of a phrase's tokens stand behind it. */
+/* The shared memory of a warp. Behind it stand `lists` rows of 128 words, and the walks of a phrase's tokens. */
 typedef struct alignas(16) gc_finds {
   uint32_t docs[GPUIR__BLOCK]; /* of gc_probe, and of gc_kth_score */
   uint32_t doc[GPUIR__BLOCK], score[GPUIR__BLOCK]; /* of the driver block's postings */
-  uint32_t match[GPUIR__BLOCK]; /* those that are left, by their number in the block */
+  uint32_t match[GPUIR__BLOCK]; /* postings that are left, by their number in the block */
 } gc_finds;
 
-/* Returns row r behind it: where in list r the driver block's postings are. */
+/* Returns row r behind it: the numbers that the driver block's documents have in list r. */
 static __device__ __forceinline__ uint32_t *gc_where(gc_finds *w, uint32_t r) {
   return (uint32_t *)(w + 1) + r * GPUIR__BLOCK;
 }
 
-/* Returns the shared memory that a warp needs, such that the next warp's is aligned too. */
+/* Returns the shared memory that a warp needs; the next warp's is aligned too. */
 static size_t gc_phrase_bytes(uint32_t lists, uint32_t tokens) {
   const size_t bytes = sizeof(gc_finds) + lists * GPUIR__BLOCK * 4 + tokens * sizeof(gc_walk);
   return (bytes + alignof(gc_finds) - 1) / alignof(gc_finds) * alignof(gc_finds);
@@ -4443,10 +4529,11 @@ static __device__ __forceinline__ uint64_t gc_sum64(uint64_t x) {
   return x;
 }
 
-/* Returns where the positions of a block of a list lie, within the list's bytes whatever the directory says. */
+/* Returns where the positions of a block of a list lie. They lie within the list's bytes, whatever the directory
+ * says. */
 static __device__ __forceinline__ gc_stretch gc_positions_of(const gc_positions &p, const gc_term &t,
-    const gc_spots &spots, uint32_t block) {
-  gc_stretch x = {0, spots.length};
+    const gc_stored_positions &stored, uint32_t block) {
+  gc_stretch x = {0, stored.length};
   if (t.kind == GC_LONG) {
     const uint32_t *offset = p.offsets + t.first_block + block;
     x.start = (uint64_t)__ldg(offset) * GPUIR__CHUNK_UNIT;
@@ -4455,12 +4542,12 @@ static __device__ __forceinline__ gc_stretch gc_positions_of(const gc_positions 
   return x;
 }
 
-/* Begins to walk the positions of posting `at` of a list; `left` is its frequency, or 0 where the bytes do not hold
- * what the frequencies promise. About 120 instructions, and 6 for each 1,024 gaps before it in the block. */
+/* Begins a walk through the positions of posting `at` of a list. `left` is its frequency, or 0 if the bytes do not hold
+ * as many gaps as the frequencies say. */
 static __device__ __noinline__ gc_walk gc_walk_open(const gc_view &v, const gc_positions &p, const gc_term &t,
-    const gc_spots &spots, uint32_t at) {
+    const gc_stored_positions &stored, uint32_t at) {
   const uint32_t block = at / GPUIR__BLOCK, posting = at % GPUIR__BLOCK, n = gc_block_len(t, block), lane = gc_lane();
-  const gc_stretch x = gc_positions_of(p, t, spots, block);
+  const gc_stretch x = gc_positions_of(p, t, stored, block);
   uint64_t before = 0, all = 0, own = 0, skip = 0, chunks, c;
   uint32_t f[4], wide = 0, i;
   gc_walk w;
@@ -4478,21 +4565,21 @@ static __device__ __noinline__ gc_walk gc_walk_open(const gc_view &v, const gc_p
   chunks = (all + GPUIR__CHUNK - 1) / GPUIR__CHUNK;
   if (x.start >= x.end || chunks > x.end - x.start) chunks = w.left = 0;
   for (c = lane; chunks && c < before / GPUIR__CHUNK; c += 32) {
-    const uint32_t width = __ldg(p.bytes + spots.at + x.start + c);
+    const uint32_t width = __ldg(p.bytes + stored.at + x.start + c);
     wide |= width > 32;
     skip += width;
   }
-  w.width = spots.at + x.start + before / GPUIR__CHUNK;
-  w.bytes = spots.at + x.start + chunks + gc_sum64(skip) * GPUIR__CHUNK_UNIT;
-  w.end = spots.at + x.end;
+  w.width = stored.at + x.start + before / GPUIR__CHUNK;
+  w.bytes = stored.at + x.start + chunks + gc_sum64(skip) * GPUIR__CHUNK_UNIT;
+  w.end = stored.at + x.end;
   w.at = (uint32_t)(before % GPUIR__CHUNK);
   w.next = 0;
   if (__any_sync(GC_WARP, wide)) w.left = 0;
   return w;
 }
 
-/* Takes the next positions of a walk, as many as its chunk has, a lane one; returns how many, 0 behind the last. They
- * ascend, in a damaged file perhaps not. About 40 instructions. */
+/* Takes the walk's next positions, up to its chunk's end, one for each lane. Returns how many there are; 0 behind the
+ * last. They ascend, except in a damaged file. */
 static __device__ __forceinline__ uint32_t gc_walk_next(const gc_positions &p, gc_walk &w, uint32_t &position) {
   const uint32_t n = (uint32_t)min((uint64_t)(GPUIR__CHUNK - w.at), w.left);
   const uint32_t bits = n ? __ldg(p.bytes + w.width) : 33;
@@ -4515,8 +4602,8 @@ static __device__ __forceinline__ uint32_t gc_walk_next(const gc_positions &p, g
   return n;
 }
 
-/* Returns whether the lane is live and its target, which ascend, is among the positions of a walk; moves that on to the
- * group of positions that the next targets may still be among. */
+/* Returns whether the lane is live and its target is among the walk's positions. Targets ascend over the lanes. The
+ * walk moves on to the group of positions that may hold the next targets. */
 static __device__ __forceinline__ bool gc_walk_meet(const gc_positions &p, gc_walk *walk, uint32_t target, bool live) {
   const uint32_t vote = __ballot_sync(GC_WARP, live);
   const uint32_t least = __shfl_sync(GC_WARP, target, __ffs((int)vote) - 1);
@@ -4540,16 +4627,16 @@ static __device__ __forceinline__ bool gc_walk_meet(const gc_positions &p, gc_wa
   return live && met;
 }
 
-/* Returns how often a phrase stands in the document of posting `index` of the driver block. The token that is rarest
- * there leads; the others' positions are walked once, beside its. */
+/* Returns how often a phrase stands in the document of posting `index` of the driver block, by the warp. The token that
+ * is rarest in the document leads; the positions of each other token are walked once beside it. */
 static __device__ __noinline__ uint32_t gc_phrase_tf(const gc_view &v, const gc_phrases &p, const gc_term *terms,
-    const gc_spots *spots, const gc_clause &clause, uint32_t index, gc_finds *w) {
+    const gc_stored_positions *stored, const gc_clause &clause, uint32_t index, gc_finds *w) {
   gc_walk *walks = (gc_walk *)gc_where(w, p.lists), walk;
   uint64_t least = UINT64_MAX;
   uint32_t lead = 0, met = 0, t, n, x = 0;
   for (t = 0; t < clause.n; t++) {
     const uint32_t r = p.tokens[clause.first + t];
-    walk = gc_walk_open(v, p.positions, terms[r], spots[r], gc_where(w, r)[index]);
+    walk = gc_walk_open(v, p.positions, terms[r], stored[r], gc_where(w, r)[index]);
     if (!walk.left) return 0;
     if (!gc_lane()) walks[t] = walk;
     if (walk.left < least) lead = t;
@@ -4569,43 +4656,43 @@ static __device__ __noinline__ uint32_t gc_phrase_tf(const gc_view &v, const gc_
 
 /* ---- positions in 32 documents, one a lane ---- */
 
-#define GC_SPOT_MOST 32u /* gaps of a posting that a lane walks; they lie in two chunks at most */
-#define GC_SPOT_CHUNKS 32u /* chunks of a block in which lanes walk: one loads the width of each */
+#define GC_LANE_GAPS 32u /* gaps of a posting at most that a lane walks; they lie in two chunks at most */
+#define GC_LANE_CHUNKS 32u /* chunks of a block at most in which lanes walk: each lane loads the width of one */
 
 /* Where a lane finds the positions of its posting. */
-typedef struct gc_spot {
+typedef struct gc_lane_positions {
   const uint8_t *bytes; /* of the first chunk */
-  uint32_t tf; /* 0: they are not a lane's to walk */
+  uint32_t tf; /* 0: they are not for a lane to walk */
   uint32_t at, width[2]; /* the first gap in the chunk; bits of a gap in this chunk and in the next one */
-} gc_spot;
+} gc_lane_positions;
 
-/* Finds the spots of the lanes, those of `mine`, whose posting `at` lies in a block. They are left as they are, for the
- * warp to walk, where there are too many gaps, or the bytes do not hold what the frequencies promise. About 130
- * instructions. ends: 128 words of shared memory, at a multiple of 16 bytes. */
-static __device__ __forceinline__ void gc_spot_block(const gc_view &v, const gc_positions &p, const gc_term &t,
-    const gc_spots &spots, uint32_t block, uint32_t at, bool mine, uint32_t *ends, gc_spot *s) {
+/* Finds the positions of the lanes of `mine`, whose posting `at` lies in a block. It leaves *s as it is, for the warp
+ * to walk, if there are too many gaps, or if the bytes do not hold as many as the frequencies say. ends: 128 words of
+ * shared memory, at a multiple of 16 bytes. */
+static __device__ __forceinline__ void gc_lane_positions_in(const gc_view &v, const gc_positions &p, const gc_term &t,
+    const gc_stored_positions &stored, uint32_t block, uint32_t at, bool mine, uint32_t *ends, gc_lane_positions *s) {
   const uint32_t n = gc_block_len(t, block), lane = gc_lane(), posting = at % GPUIR__BLOCK;
-  const gc_stretch x = gc_positions_of(p, t, spots, block);
+  const gc_stretch x = gc_positions_of(p, t, stored, block);
   uint32_t f[4], sum = 0, before, chunks, chunk, width, behind, need, i;
   bool whole;
   gc_decode_freqs(v, t, block, f);
 #pragma unroll
-  for (i = 0; i < 4; i++) f[i] = sum += 4 * lane + i < n ? min(f[i], GC_SPOT_CHUNKS * GPUIR__CHUNK) + 1 : 0;
+  for (i = 0; i < 4; i++) f[i] = sum += 4 * lane + i < n ? min(f[i], GC_LANE_CHUNKS * GPUIR__CHUNK) + 1 : 0;
   before = gc_scan(sum) - sum;
   __syncwarp();
   *(uint4 *)(ends + 4 * lane) = make_uint4(before + f[0], before + f[1], before + f[2], before + f[3]);
   __syncwarp();
   chunks = (ends[GPUIR__BLOCK - 1] + GPUIR__CHUNK - 1) / GPUIR__CHUNK;
-  whole = chunks <= GC_SPOT_CHUNKS && x.start < x.end && chunks <= x.end - x.start;
-  width = whole && lane < chunks ? __ldg(p.bytes + spots.at + x.start + lane) : 0;
+  whole = chunks <= GC_LANE_CHUNKS && x.start < x.end && chunks <= x.end - x.start;
+  width = whole && lane < chunks ? __ldg(p.bytes + stored.at + x.start + lane) : 0;
   if (__any_sync(GC_WARP, width > 32)) whole = false;
   behind = chunks + GPUIR__CHUNK_UNIT * (gc_scan(width) - width);
   before = posting ? ends[posting - 1] : 0;
   chunk = before / GPUIR__CHUNK;
   behind = __shfl_sync(GC_WARP, behind, chunk);
   i = __shfl_sync(GC_WARP, width, chunk);
-  width = __shfl_sync(GC_WARP, width, chunk + 1); /* that of the first chunk, and unused, behind the last one */
-  if (!mine || !whole || ends[posting] - before > GC_SPOT_MOST) return;
+  width = __shfl_sync(GC_WARP, width, chunk + 1); /* behind the last chunk: the first one's, not used */
+  if (!mine || !whole || ends[posting] - before > GC_LANE_GAPS) return;
   s->at = before % GPUIR__CHUNK;
   need = s->at + ends[posting] - before;
   need = need <= GPUIR__CHUNK ? (need * i + 7) / 8 : GPUIR__CHUNK_UNIT * i + ((need - GPUIR__CHUNK) * width + 7) / 8;
@@ -4613,80 +4700,81 @@ static __device__ __forceinline__ void gc_spot_block(const gc_view &v, const gc_
   s->tf = ends[posting] - before;
   s->width[0] = i;
   s->width[1] = width;
-  s->bytes = p.bytes + spots.at + x.start + behind;
+  s->bytes = p.bytes + stored.at + x.start + behind;
 }
 
-/* Returns the spots of the live lanes' postings `at` of a list, block after block. */
-static __device__ __noinline__ gc_spot gc_spot_find(const gc_view &v, const gc_positions &p, const gc_term &t,
-    const gc_spots &spots, uint32_t at, bool live, uint32_t *ends) {
-  gc_spot s = {NULL, 0, 0, {0, 0}};
+/* Returns the positions of the live lanes' postings `at` of a list. It goes through the blocks that hold them. */
+static __device__ __noinline__ gc_lane_positions gc_lane_positions_of(const gc_view &v, const gc_positions &p,
+    const gc_term &t, const gc_stored_positions &stored, uint32_t at, bool live, uint32_t *ends) {
+  gc_lane_positions s = {NULL, 0, 0, {0, 0}};
   uint32_t left = __ballot_sync(GC_WARP, live);
   while (left) {
     const uint32_t block = __shfl_sync(GC_WARP, at / GPUIR__BLOCK, __ffs((int)left) - 1);
     const bool mine = live && at / GPUIR__BLOCK == block;
     left &= ~__ballot_sync(GC_WARP, mine);
-    gc_spot_block(v, p, t, spots, block, at, mine, ends, &s);
+    gc_lane_positions_in(v, p, t, stored, block, at, mine, ends, &s);
   }
   return s;
 }
 
-/* Returns the i-th gap of a spot, and 1. */
-static __device__ __forceinline__ uint32_t gc_spot_gap(const gc_spot &s, uint32_t i) {
+/* Returns gap i plus 1. */
+static __device__ __forceinline__ uint32_t gc_lane_gap(const gc_lane_positions &s, uint32_t i) {
   const uint32_t at = s.at + i;
   return 1 +
       (at < GPUIR__CHUNK ? gc_packed(s.bytes, s.width[0], at)
                          : gc_packed(s.bytes + GPUIR__CHUNK_UNIT * s.width[0], s.width[1], at - GPUIR__CHUNK));
 }
 
-/* Returns, a bit each, which of the lane's positions of token a have one of token b `apart` behind them, or, below 0,
- * before them. Each lane walks alone. */
-static __device__ __forceinline__ uint32_t gc_spots_meet(const gc_spot &a, const gc_spot &b, int apart) {
-  int64_t x = apart - 1, y = -1; /* of a, moved to where b's are wanted */
+/* Returns which of the lane's positions of token a have a position of token b `apart` behind them, a bit each; a
+ * negative `apart` is before them. Each lane walks alone. */
+static __device__ __forceinline__ uint32_t gc_lane_positions_meet(const gc_lane_positions &a,
+    const gc_lane_positions &b, int apart) {
+  int64_t x = apart - 1, y = -1; /* of a, moved to where b's positions are wanted */
   uint32_t i = 0, j = 0, met = 0;
   if (!a.tf || !b.tf) return 0;
-  x += gc_spot_gap(a, 0);
-  y += gc_spot_gap(b, 0);
+  x += gc_lane_gap(a, 0);
+  y += gc_lane_gap(b, 0);
   for (;;) {
     const bool on = x <= y, same = x == y;
     if (same) met |= 1u << i;
     if (on) {
       if (++i == a.tf) return met;
-      x += gc_spot_gap(a, i);
+      x += gc_lane_gap(a, i);
     }
     if (same || !on) {
       if (++j == b.tf) return met;
-      y += gc_spot_gap(b, j);
+      y += gc_lane_gap(b, j);
     }
   }
 }
 
-/* Returns how often a phrase stands in the document of each live lane, posting `index` of the driver block. Postings
- * with few positions are walked by a lane each, others by the warp in turn. The token of the shortest list leads. */
+/* Returns how often a phrase stands in the document of each live lane, posting `index` of the driver block. A lane
+ * walks postings with few positions, the warp the others in turn. The token of the shortest list leads. */
 static __device__ __forceinline__ uint32_t gc_phrase_tfs(const gc_view &v, const gc_phrases &p, const gc_term *terms,
-    const gc_spots *spots, const gc_clause &clause, uint32_t index, bool live, gc_finds *w) {
+    const gc_stored_positions *stored, const gc_clause &clause, uint32_t index, bool live, gc_finds *w) {
   const uint8_t *tokens = p.tokens + clause.first;
   uint32_t lead = 0, alive, tf, left, t;
   bool slow;
-  gc_spot a;
+  gc_lane_positions a;
   for (t = 1; t < clause.n; t++)
     if (tokens[t] < tokens[lead]) lead = t;
-  a = gc_spot_find(v, p.positions, terms[tokens[lead]], spots[tokens[lead]], gc_where(w, tokens[lead])[index], live,
-      w->docs);
+  a = gc_lane_positions_of(v, p.positions, terms[tokens[lead]], stored[tokens[lead]], gc_where(w, tokens[lead])[index],
+      live, w->docs);
   alive = live ? gc_mask(a.tf) : 0;
   slow = live && !a.tf;
   for (t = 0; t < clause.n && __any_sync(GC_WARP, alive); t++) {
     const uint32_t r = tokens[t];
-    gc_spot b;
+    gc_lane_positions b;
     if (t == lead) continue;
-    b = gc_spot_find(v, p.positions, terms[r], spots[r], gc_where(w, r)[index], alive != 0, w->docs);
+    b = gc_lane_positions_of(v, p.positions, terms[r], stored[r], gc_where(w, r)[index], alive != 0, w->docs);
     slow |= alive && !b.tf;
-    if (alive) alive &= gc_spots_meet(a, b, (int)t - (int)lead);
+    if (alive) alive &= gc_lane_positions_meet(a, b, (int)t - (int)lead);
   }
   __syncwarp();
   tf = __popc(alive);
   for (left = __ballot_sync(GC_WARP, slow); left; left &= left - 1) {
     const uint32_t lane = __ffs((int)left) - 1;
-    const uint32_t one = gc_phrase_tf(v, p, terms, spots, clause, __shfl_sync(GC_WARP, index, lane), w);
+    const uint32_t one = gc_phrase_tf(v, p, terms, stored, clause, __shfl_sync(GC_WARP, index, lane), w);
     if (gc_lane() == lane) tf = one;
   }
   return tf;
@@ -4694,8 +4782,8 @@ static __device__ __forceinline__ uint32_t gc_phrase_tfs(const gc_view &v, const
 
 /* ---- documents ---- */
 
-/* Returns which of the live documents a list holds; at: where. */
-static __device__ __forceinline__ uint32_t gc_phrase_look(const gc_view &v, const gc_term &t, const uint32_t d[4],
+/* Returns which of the live documents a list holds; at: their postings' numbers. */
+static __device__ __forceinline__ uint32_t gc_phrase_look_up(const gc_view &v, const gc_term &t, const uint32_t d[4],
     uint32_t live, uint32_t at[4], uint32_t *docs) {
   uint32_t i;
   if (t.kind == GC_LONG && v.impact) return gc_find<4>(v, t, d, live, at);
@@ -4705,7 +4793,8 @@ static __device__ __forceinline__ uint32_t gc_phrase_look(const gc_view &v, cons
   return gc_probe<4>(v, t, d, live, at, docs);
 }
 
-/* Returns which documents of the driver's block all lists hold, and notes the documents and where they are. */
+/* Returns which documents of the driver's block all lists hold. It notes the documents, and their postings' numbers in
+ * the lists. */
 static __device__ uint32_t gc_phrase_match(const gc_view &v, const gc_job &job, const gc_term *terms, uint32_t block,
     gc_finds *w) {
   uint32_t d[4], live = 0, at[4], r, i;
@@ -4718,7 +4807,7 @@ static __device__ uint32_t gc_phrase_match(const gc_view &v, const gc_job &job, 
   }
   for (r = 1; r < job.nterms && __any_sync(GC_WARP, live); r++) {
     const gc_term t = terms[r];
-    const uint32_t found = gc_phrase_look(v, t, d, live, at, w->docs);
+    const uint32_t found = gc_phrase_look_up(v, t, d, live, at, w->docs);
     live &= t.negated ? ~found : found;
 #pragma unroll
     for (i = 0; i < 4 && r < job.npositive; i++)
@@ -4728,9 +4817,9 @@ static __device__ uint32_t gc_phrase_match(const gc_view &v, const gc_job &job, 
   return live;
 }
 
-/* Adds up what the words of a query contribute to the lane's documents, and bounds what its phrases may. Returns which
- * of the live ones stay above the floor, if each phrase is as frequent there as the rarest of its tokens. */
-static __device__ uint32_t gc_phrase_scores(const gc_view &v, const gc_phrases &p, const gc_sought &s,
+/* Adds up what the query's words contribute to the lane's documents, and bounds what its phrases can add. Returns those
+ * of the live ones that stay above the floor if each phrase is as frequent as the rarest of its tokens. */
+static __device__ uint32_t gc_phrase_scores(const gc_view &v, const gc_phrases &p, const gc_phrase_job &s,
     const gc_job &job, const gc_term *terms, unsigned long long floor, uint32_t live, gc_finds *w) {
   uint32_t i, c, t;
 #pragma unroll 1
@@ -4747,7 +4836,7 @@ static __device__ uint32_t gc_phrase_scores(const gc_view &v, const gc_phrases &
       }
       add = clause.q * gc_contribution(clause.weight, freq, norm);
       if (clause.n == 1) score += add;
-      else rest += add + (add >> 21) + 2 * clause.q; /* as [21b-phrases] has it */
+      else rest += add + (add >> 21) + 2 * clause.q; /* as in [21b-phrases] of gpuir.h */
     }
     w->score[index] = score;
     if (gpuir__key(score + rest, doc) <= floor) live &= ~(1u << i);
@@ -4755,7 +4844,7 @@ static __device__ uint32_t gc_phrase_scores(const gc_view &v, const gc_phrases &
   return live;
 }
 
-/* Notes the live postings of the block, in their order; returns how many. */
+/* Notes the live postings of the block, in their order; returns how many there are. */
 static __device__ __forceinline__ uint32_t gc_phrase_keep(uint32_t live, gc_finds *w) {
   const uint32_t upto = gc_scan(__popc(live));
   uint32_t at = upto - __popc(live), i;
@@ -4768,9 +4857,9 @@ static __device__ __forceinline__ uint32_t gc_phrase_keep(uint32_t live, gc_find
   return __shfl_sync(GC_WARP, upto, 31);
 }
 
-/* Returns whether each phrase stands in the lane's document, posting `index` of the driver block, and adds what they
+/* Returns whether each phrase stands in the lane's document, posting `index` of the driver block. It adds what they
  * contribute to *score. */
-static __device__ __forceinline__ bool gc_phrase_check(const gc_view &v, const gc_phrases &p, const gc_sought &s,
+static __device__ __forceinline__ bool gc_phrase_check(const gc_view &v, const gc_phrases &p, const gc_phrase_job &s,
     const gc_job &job, const gc_term *terms, uint32_t index, bool live, uint32_t *score, gc_finds *w) {
   const float norm = live ? gc_norm(v, job, w->doc[index]) : 0;
   uint32_t c;
@@ -4778,16 +4867,16 @@ static __device__ __forceinline__ bool gc_phrase_check(const gc_view &v, const g
     const gc_clause clause = p.clauses[s.first_clause + c];
     uint32_t tf;
     if (clause.n == 1) continue;
-    tf = gc_phrase_tfs(v, p, terms, p.spots + s.first_spot, clause, index, live, w);
+    tf = gc_phrase_tfs(v, p, terms, p.stored + s.first_stored, clause, index, live, w);
     live = tf != 0;
     if (live) *score += clause.q * gc_contribution(clause.weight, tf - 1, norm);
   }
   return live;
 }
 
-/* Offers the documents of a driver block in which all stands that a query requires. */
-static __device__ __forceinline__ void gc_phrase_block(const gc_view &v, const gc_batch &b, const gc_phrases &p,
-    const gc_sought &s, uint32_t block, gc_finds *w) {
+/* Offers the documents of a driver block that hold all that the query requires. */
+static __device__ __forceinline__ void gc_phrase_block(const gc_view &v, const gc_launch_view &b, const gc_phrases &p,
+    const gc_phrase_job &s, uint32_t block, gc_finds *w) {
   const gc_job &job = b.jobs[s.job];
   const gc_term *terms = b.terms + job.first_term;
   const int raises = terms[0].nblocks >= GC_RAISED_BLOCKS ? GC_RAISE_OFTEN : GC_RAISE_NEVER;
@@ -4809,7 +4898,7 @@ static __device__ __forceinline__ void gc_phrase_block(const gc_view &v, const g
 
 /* Answers queries with phrases: a warp takes a ticket for a group of driver blocks at a time. */
 static __global__ void __launch_bounds__(GC_PHRASE_THREADS, GC_PHRASE_BLOCKS)
-    gc_phrase_all(const __grid_constant__ gc_view v, const __grid_constant__ gc_batch b,
+    gc_phrase_all(const __grid_constant__ gc_view v, const __grid_constant__ gc_launch_view b,
         const __grid_constant__ gc_phrases p, const uint32_t bytes) {
   extern __shared__ uint4 gc_dynamic[];
   gc_finds *w = (gc_finds *)((uint8_t *)gc_dynamic + threadIdx.x / 32 * bytes);
@@ -4820,7 +4909,7 @@ static __global__ void __launch_bounds__(GC_PHRASE_THREADS, GC_PHRASE_BLOCKS)
     at = __shfl_sync(GC_WARP, at, 0);
     if (at >= p.tickets) return;
     entry = gc_find_block(p.start, 0, p.n, at + 1) - 1;
-    const gc_sought s = p.jobs[entry];
+    const gc_phrase_job s = p.jobs[entry];
     if (b.states[s.job].done) continue;
     at = (at - p.start[entry]) * p.group;
     n = min(p.group, b.terms[b.jobs[s.job].first_term].nblocks - at);
@@ -4831,17 +4920,20 @@ static __global__ void __launch_bounds__(GC_PHRASE_THREADS, GC_PHRASE_BLOCKS)
 /* ========================
  * [cuda-08-topk]  the hits of a query out of its candidates
  *
+ * When the kernels above have ended, each job's buffer holds its candidates. The best k of them become the query's
+ * hits. If candidates were lost, or a guessed floor was too high, the host runs the launch's kernels again.
+ *
  * Uses      [cuda-07-and].
  * Start at  gc_final.
  * Tests     tests/gpu/test_cuda.c
  * ======================*/
 
 #define GC_RANKED 512u /* candidates at most whose order gc_final finds by counting */
-#define GC_K_SETTLED 2048u /* hits of a query at most that gc_and_guided itself writes */
+#define GC_K_WRITTEN 2048u /* hits of a query at most that gc_and_guided itself writes */
 
-/* Returns the job whose candidates are a query's hits, of the two of AND+OR: AND's if it found k, otherwise OR's, and
- * then *other is AND's. GC_NONE: the query is done. */
-static __device__ __forceinline__ uint32_t gc_final_job(const gc_batch &b, uint2 jobs, uint32_t *other) {
+/* Returns the job whose candidates are the query's hits. In mode ANDOR that is the AND if it found k documents;
+ * otherwise the OR, and then *other is the AND. GC_NONE: the query is done. */
+static __device__ __forceinline__ uint32_t gc_final_job(const gc_launch_view &b, uint2 jobs, uint32_t *other) {
   *other = GC_NONE;
   if (b.states[jobs.x].done) return GC_NONE;
   if (jobs.y == GC_NONE || b.states[jobs.x].count >= b.jobs[jobs.x].k) return jobs.x;
@@ -4849,14 +4941,14 @@ static __device__ __forceinline__ uint32_t gc_final_job(const gc_batch &b, uint2
   return jobs.y;
 }
 
-/* Clears the n candidates of a job, for the next launch. */
-static __device__ __forceinline__ void gc_clear_candidates(const gc_batch &b, uint32_t j, uint32_t n) {
+/* Clears the n candidates of a job for the next launch. */
+static __device__ __forceinline__ void gc_clear_candidates(const gc_launch_view &b, uint32_t j, uint32_t n) {
   uint32_t i;
   for (i = threadIdx.x; i < n; i += blockDim.x) b.cand[(uint64_t)j * b.room + i] = 0;
 }
 
-/* Candidates were lost, or the floor was guessed too high: asks for another run above `floor`. */
-static __device__ __forceinline__ void gc_ask_again(const gc_batch &b, uint32_t j, uint32_t other,
+/* Asks for another run above `floor`, as candidates were lost, or as the floor was guessed too high. */
+static __device__ __forceinline__ void gc_ask_again(const gc_launch_view &b, uint32_t j, uint32_t other,
     unsigned long long floor, uint32_t *out) {
   gc_clear_candidates(b, j, b.room);
   if (!threadIdx.x) {
@@ -4869,13 +4961,13 @@ static __device__ __forceinline__ void gc_ask_again(const gc_batch &b, uint32_t 
   if (other != GC_NONE) gc_clear_candidates(b, other, b.room);
 }
 
-/* Writes a query's i-th hit: in one piece, as it goes to the host's memory. */
+/* Writes a query's i-th hit by one store, as the hit goes to the host's memory. */
 static __device__ __forceinline__ void gc_put_hit(const gc_view &v, unsigned long long key, uint32_t i, uint32_t *out) {
   *(uint2 *)(out + 2 + 2 * i) = make_uint2(min(~(uint32_t)key, v.documents - 1), (uint32_t)(key >> 32));
 }
 
-/* Writes the best k of the n <= GC_RANKED candidates, which are not selected or sorted, but counted: as many hits stand
- * before each as have greater keys. Empties the buffer. keys: n items of shared memory. */
+/* Writes the best k of the n <= GC_RANKED candidates, and clears the buffer. It counts, for each, how many have greater
+ * keys: that is its rank. For so few this is faster than sorting. keys: n items of shared memory. */
 static __device__ __forceinline__ void gc_rank_hits(const gc_view &v, unsigned long long *cand, uint32_t n, uint32_t k,
     unsigned long long *keys, uint32_t *out) {
   uint32_t i, o;
@@ -4889,14 +4981,14 @@ static __device__ __forceinline__ void gc_rank_hits(const gc_view &v, unsigned l
     uint32_t rank = 0;
 #pragma unroll 4
     for (o = 0; o < n; o++)
-      rank += (keys[o] > key) | ((keys[o] == key) & (o < i)); /* no branches: a tenth of the time */
+      rank += (keys[o] > key) | ((keys[o] == key) & (o < i)); /* without a branch, on which lanes would part */
     if (rank >= k) continue;
     gc_put_hit(v, key, rank, out);
   }
 }
 
-/* Writes the best k of the n candidates, of which the k-th best is `kth`: gathers them in shared memory and sorts them
- * there. Empties the buffer. best: the power of two from k on. */
+/* Writes the best k of the n candidates, and clears the buffer; `kth` is the k-th best key. It gathers them in shared
+ * memory and sorts them there. best: the power of two from k on. */
 static __device__ __forceinline__ void gc_sort_hits(const gc_view &v, unsigned long long *cand, uint32_t n, uint32_t k,
     unsigned long long kth, unsigned long long *best, uint32_t *out) {
   __shared__ uint32_t taken;
@@ -4905,7 +4997,7 @@ static __device__ __forceinline__ void gc_sort_hits(const gc_view &v, unsigned l
   if (!threadIdx.x) taken = 0;
   for (i = threadIdx.x; i < size; i += blockDim.x) best[i] = 0;
   __syncthreads();
-  for (i = threadIdx.x; i < n; i += 4 * blockDim.x) { /* four keys on their way at once */
+  for (i = threadIdx.x; i < n; i += 4 * blockDim.x) { /* four loads in flight */
     unsigned long long key[4];
     uint32_t u;
 #pragma unroll
@@ -4927,17 +5019,19 @@ static __device__ __forceinline__ void gc_sort_hits(const gc_view &v, unsigned l
   }
 }
 
-/* How the host learns that a small launch has ended, sooner than from its stream: from a word in its memory. */
-typedef struct gc_bell {
-  uint32_t *word; /* NULL: it asks the stream */
-  uint32_t number; /* which the word gets */
-} gc_bell;
+/* A word in the host's memory that tells it that a small launch has ended. The host sees it sooner than it would by
+ * asking the stream. */
+typedef struct gc_done_flag {
+  uint32_t *word; /* NULL: the host asks the stream */
+  uint32_t number; /* what the word is set to */
+} gc_done_flag;
 
-/* Rings it, by the last block of threads of a launch, when that has written all. */
-static __device__ __forceinline__ void gc_ring(const gc_bell &bell) {
+/* Sets the done flag, by a launch's last block of threads. The fence makes all hits visible before the flag: without it
+ * the host could read hits of an earlier launch. */
+static __device__ __forceinline__ void gc_set_done_flag(const gc_done_flag &flag) {
   __threadfence_system();
   __syncthreads();
-  if (!threadIdx.x) *(volatile uint32_t *)bell.word = bell.number;
+  if (!threadIdx.x) *(volatile uint32_t *)flag.word = flag.number;
 }
 
 /* Returns how many of the n candidates are above the floor. */
@@ -4954,10 +5048,10 @@ static __device__ __forceinline__ uint32_t gc_above(const unsigned long long *ca
   return above;
 }
 
-/* Writes a query's hits, by a block of threads, and empties the buffer: ranks the keys if they are few, otherwise
- * selects the best k of them and sorts these. When candidates were lost, it asks for another run instead. Reads 8 bytes
- * a candidate, up to 8 times. best: GC_RANKED items of shared memory, or the power of two from k on if that is more. */
-static __device__ __forceinline__ void gc_final_query(const gc_view &v, const gc_batch &b, uint32_t query,
+/* Writes a query's hits, by a block of threads, and clears the buffer. It ranks the keys if they are few; otherwise it
+ * selects the best k and sorts these. If candidates were lost it asks for another run. best: shared memory for
+ * GC_RANKED keys, or for the power of two from k on if that is more. */
+static __device__ __forceinline__ void gc_final_query(const gc_view &v, const gc_launch_view &b, uint32_t query,
     unsigned long long *best) {
   __shared__ uint32_t hist[256];
   const uint2 jobs = b.query_jobs[query];
@@ -4982,7 +5076,7 @@ static __device__ __forceinline__ void gc_final_query(const gc_view &v, const gc
   k = min(b.jobs[j].k, n);
   if (n > k && (n > GC_RANKED || count > b.room)) kth = gc_select(gc_keys_cand{cand}, n, k, k, hist);
   __syncthreads();
-  if (count > b.room) { /* nothing will check a guess in the rerun: the floor has to be known */
+  if (count > b.room) { /* nothing checks a guess in the rerun: this floor must be certain */
     gc_ask_again(b, j, other, max(known, kth - 1), out);
     return;
   }
@@ -5001,28 +5095,25 @@ static __device__ __forceinline__ void gc_final_query(const gc_view &v, const gc
   }
 }
 
-/* Writes the hits of all queries, a block of threads each. Counted: 3,500 warp instructions and 0.8 KB an OR, 6,700
- * and 5.9 KB an AND; of 500 ANDs 47 us, where selecting alone, with one key of a thread on its way at a time, took 72
- * us. */
+/* Writes the hits of all queries, a block of threads each. */
 static __global__ void __launch_bounds__(GC_FINAL_THREADS)
-    gc_final(const __grid_constant__ gc_view v, const __grid_constant__ gc_batch b, const gc_bell bell) {
+    gc_final(const __grid_constant__ gc_view v, const __grid_constant__ gc_launch_view b, const gc_done_flag flag) {
   extern __shared__ uint4 gc_dynamic[];
   gc_chained();
   gc_final_query(v, b, blockIdx.x, (unsigned long long *)gc_dynamic);
-  if (bell.word) gc_ring(bell);
+  if (flag.word) gc_set_done_flag(flag);
 }
 
 /* ---- ANDs: to their hits in one kernel ---- */
 
-/* Intersects by guides, and then, if the launch is of `queries` that have one job each, writes the hits of all: a block
- * of threads that finds no more tickets takes query after query, each as soon as its tickets are done. Kernels of their
- * own would wait until the next launch's blocks of threads leave room: these come as soon as the first ones here end.
- */
+/* Intersects by guides; then, if the launch is of `queries` with one job each, writes their hits. A block of threads
+ * that finds no more tickets takes query after query, as soon as the query's tickets are done. A kernel of its own
+ * would wait until the next launch's blocks of threads leave room. */
 static __global__ void __launch_bounds__(GC_GUIDED_THREADS, GC_GUIDED_BLOCKS)
-    gc_and_guided(const __grid_constant__ gc_view v, const __grid_constant__ gc_batch b, uint32_t queries) {
+    gc_and_guided(const __grid_constant__ gc_view v, const __grid_constant__ gc_launch_view b, uint32_t queries) {
   __shared__ gc_queue kept[GC_GUIDED_THREADS / 32];
   __shared__ uint32_t next;
-  static_assert(sizeof kept >= GC_K_SETTLED * 8 && GC_K_SETTLED >= GC_RANKED, "the best of a query's candidates");
+  static_assert(sizeof kept >= GC_K_WRITTEN * 8 && GC_K_WRITTEN >= GC_RANKED, "the best of a query's candidates");
   gc_chained();
   gc_and_all(v, b, queries != 0, &kept[threadIdx.x / 32]);
   while (queries) {
@@ -5045,82 +5136,83 @@ static __global__ void __launch_bounds__(GC_GUIDED_THREADS, GC_GUIDED_BLOCKS)
 /* ========================
  * [cuda-08b-alone]  one query alone: all of it in one kernel
  *
- * What a query alone takes is mostly the wait for one thing after another: a transfer, kernels in turn, loads that need
- * what others have brought. So there is one kernel, which has the plan among its parameters. Some of its blocks of
- * threads try the query first: with what they find, the last of them sets a floor, for which all of them wait. Then
- * all take those blocks of the driving lists whose bounds reach the floor. The block of threads that ends last writes
- * the hits and rings a bell in the host's memory.
+ * Most of the time of a query alone passes in waiting: for a transfer, for kernels in turn, for loads that need what
+ * other loads have brought. So one kernel answers it, which has the plan among its parameters. Some of its blocks of
+ * threads sample the query first. The last of them sets a floor by what they found; all others wait for it. Then all
+ * take those blocks of the driving lists whose bounds reach the floor. The block of threads that ends last writes the
+ * hits and sets the done flag in the host's memory.
  *
  * Uses      [cuda-03-bp128], [cuda-07-and], [cuda-08-topk].
  * Start at  gc_alone; gc_receive (the plans of other small launches).
  * Tests     tests/gpu/test_cuda.c
  * ======================*/
 
-#define GC_LETTER 3072u /* bytes of a plan that a kernel takes as a parameter */
-#define GC_ALONE_BLOCKS 3 /* the same of gc_alone */
+#define GC_PLAN_ARGS_BYTES 3072u /* bytes of a plan at most that a kernel takes as a parameter */
+#define GC_ALONE_BLOCKS 3 /* blocks of threads of gc_alone on a multiprocessor */
 
 /* The plan of a small launch, as a kernel's parameter: it needs no transfer. */
-typedef struct gc_letter {
-  uint4 words[GC_LETTER / 16];
-} gc_letter;
+typedef struct gc_plan_args {
+  uint4 words[GC_PLAN_ARGS_BYTES / 16];
+} gc_plan_args;
 
-#define GC_TRIES 264u /* blocks of threads at most that try a query */
-#define GC_TRIED 16u /* scores that each of them keeps, of an OR */
+#define GC_SAMPLERS 264u /* blocks of threads at most that sample a query */
+#define GC_SAMPLER_SCORES 16u /* scores that each of them keeps, of an OR */
 #define GC_WORK 512u /* blocks of lists that a block of threads takes at once */
-#define GC_TOGETHER 3u /* so many at most are taken by all of its warps, one after another */
-#define GC_CLOSE 128u /* candidates whose order is found at once: of more, the best are chosen first */
+#define GC_TOGETHER 3u /* blocks of lists at most that all its warps take together, one block after another */
+#define GC_CLOSE 128u /* candidates at most that are ranked at once: of more, the best are selected first */
 
-/* Where the blocks of threads of gc_alone meet. All but the scores is 0 between launches. */
-typedef struct gc_desk {
-  gc_control control; /* .next_and: blocks of threads that have begun; .ended */
-  gc_state state; /* of the job; .opened: blocks of threads that have tried; .level: 1: the floor is set */
-  uint32_t score[GC_TRIES * GC_TRIED];
-} gc_desk;
+/* What the blocks of threads of gc_alone share. All but the scores is 0 between launches. */
+typedef struct gc_alone_state {
+  gc_control control; /* .next_and: blocks of threads that have begun; .ended: that have ended */
+  gc_state state; /* of the job; .opened: blocks of threads that have sampled; .level 1: the floor is set */
+  uint32_t score[GC_SAMPLERS * GC_SAMPLER_SCORES];
+} gc_alone_state;
 
 /* What a query alone needs besides its plan. */
-typedef struct gc_errand {
-  gc_desk *desk;
-  const uint8_t *from; /* where the batch says that the plan lies */
+typedef struct gc_alone_args {
+  gc_alone_state *state;
+  const uint8_t *from; /* the address at which gc_launch_view says that the plan lies */
   uint32_t size; /* of the plan, in units of 16 bytes */
-  uint32_t tries; /* blocks of threads that try it; 0: there is no floor */
-  uint32_t step; /* of an AND: they take a block each, every so many of the driver; 0: none */
-  uint32_t take[GC_LAYERS]; /* of an OR: so many blocks of its first lists are tried */
-  gc_bell bell;
-} gc_errand;
+  uint32_t samplers; /* blocks of threads that sample; 0: the query has no floor */
+  uint32_t step; /* of an AND: every step-th block of its driver is sampled; 0: none */
+  uint32_t take[GC_LAYERS]; /* of an OR: so many blocks of its first lists are sampled */
+  gc_done_flag flag;
+} gc_alone_args;
 
 /* What the warps of a block of threads share. */
 typedef struct gc_alone_shared {
   gc_queue queue[GC_GUIDED_THREADS / 32];
-  uint4 words[GC_LETTER / 16]; /* the plan */
-  gc_batch b;
+  uint4 words[GC_PLAN_ARGS_BYTES / 16]; /* the plan */
+  gc_launch_view b;
   uint2 work[GC_WORK]; /* list, block */
-  uint32_t nwork, next; /* how many these are; the next part to be taken */
-  uint32_t rank; /* which block of threads it is, in the order in which they begin */
+  uint32_t nwork, next; /* how many there are; the next that a warp takes */
+  uint32_t rank; /* its number, in the order in which blocks of threads begin */
   uint32_t last;
   uint32_t hist[256];
-  uint32_t doc[GPUIR__BLOCK], sum[GPUIR__BLOCK]; /* of gc_score_block: documents, and their scores */
-  uint32_t dead[GPUIR__BLOCK / 32]; /* those that are no candidates */
+  uint32_t doc[GPUIR__BLOCK], sum[GPUIR__BLOCK]; /* of gc_score_block: documents and their scores */
+  uint32_t dead[GPUIR__BLOCK / 32]; /* documents that are no candidates, a bit each */
 } gc_alone_shared;
 
-/* Returns where the letter's copy has what the batch says lies at p. */
+/* Returns where the plan's copy in shared memory has what gc_launch_view says lies at p. */
 template <typename T>
-static __device__ __forceinline__ const T *gc_posted(const gc_errand &errand, const uint4 *words, const T *p) {
-  return (const T *)((const uint8_t *)words + ((const uint8_t *)p - errand.from));
+static __device__ __forceinline__ const T *gc_in_plan_args(const gc_alone_args &args, const uint4 *words, const T *p) {
+  return (const T *)((const uint8_t *)words + ((const uint8_t *)p - args.from));
 }
 
-/* Takes the plan out of the parameters. */
-static __device__ __forceinline__ void gc_open_letter(const gc_batch &given, const gc_letter &letter,
-    const gc_errand &errand, gc_alone_shared *s) {
-  static_assert(GC_LETTER / 16 <= GC_GUIDED_THREADS && sizeof(gc_batch) / 4 < GC_GUIDED_THREADS, "a word a thread");
+/* Copies the plan and the launch's view from the parameters to shared memory, where both can be indexed. */
+static __device__ __forceinline__ void gc_open_plan(const gc_launch_view &given, const gc_plan_args &plan,
+    const gc_alone_args &args, gc_alone_shared *s) {
+  static_assert(GC_PLAN_ARGS_BYTES / 16 <= GC_GUIDED_THREADS && sizeof(gc_launch_view) / 4 < GC_GUIDED_THREADS,
+      "a word a thread");
   const uint32_t i = threadIdx.x;
-  if (i == GC_GUIDED_THREADS - 1) s->rank = errand.tries ? atomicAdd(&errand.desk->control.next_and, 1) : blockIdx.x;
-  if (i < errand.size) s->words[i] = letter.words[i];
+  if (i == GC_GUIDED_THREADS - 1) s->rank = args.samplers ? atomicAdd(&args.state->control.next_and, 1) : blockIdx.x;
+  if (i < args.size) s->words[i] = plan.words[i];
   if (i < sizeof s->b / 4) ((uint32_t *)&s->b)[i] = ((const uint32_t *)&given)[i];
   __syncthreads();
   if (!i) {
-    s->b.terms = gc_posted(errand, s->words, given.terms);
-    s->b.jobs = gc_posted(errand, s->words, given.jobs);
-    s->b.query_jobs = gc_posted(errand, s->words, given.query_jobs);
+    s->b.terms = gc_in_plan_args(args, s->words, given.terms);
+    s->b.jobs = gc_in_plan_args(args, s->words, given.jobs);
+    s->b.query_jobs = gc_in_plan_args(args, s->words, given.query_jobs);
     s->nwork = s->next = 0;
   }
   __syncthreads();
@@ -5131,7 +5223,7 @@ static __device__ __forceinline__ bool gc_is_and(const gc_alone_shared *s) { ret
 
 /* ---- a block of a list, by a block of threads ---- */
 
-/* Finds the documents of a block of list e and what that adds to them, by a warp. */
+/* Finds the documents of a block of a list, and what the list adds to them, by a warp. */
 template <bool EXPANDED>
 static __device__ __forceinline__ void gc_open_block(const gc_view &v, const gc_job &job, const gc_term &t,
     uint32_t block, gc_alone_shared *s) {
@@ -5147,9 +5239,9 @@ static __device__ __forceinline__ void gc_open_block(const gc_view &v, const gc_
   if (gc_lane() < GPUIR__BLOCK / 32) s->dead[gc_lane()] = ~gc_mask(max((int)(n - 32 * gc_lane()), 0));
 }
 
-/* Scores the documents of a block of list e. Those are dead that an earlier list or an excluded one holds, or that a
- * list of an AND lacks. Warps look for different documents in different lists, all at once: so it takes as long as one
- * list does. */
+/* Scores the documents of a block of list e. Those become dead that an earlier or an excluded list holds, or that a
+ * list of an AND lacks. The warps look different documents up in different lists at the same time: so it takes as long
+ * as one list does. */
 template <bool EXPANDED>
 static __device__ __forceinline__ void gc_score_block(const gc_view &v, uint32_t e, uint32_t block,
     gc_alone_shared *s) {
@@ -5208,9 +5300,9 @@ static __device__ __forceinline__ void gc_add_work(gc_alone_shared *s, uint32_t 
   if (at < GC_WORK) s->work[at] = make_uint2(list, block);
 }
 
-/* Hands in the best scores of an OR's block that was tried. */
-static __device__ __forceinline__ void gc_hand_in(const gc_errand &errand, gc_alone_shared *s) {
-  uint32_t *to = errand.desk->score + s->rank * GC_TRIED, o;
+/* Writes the best scores of an OR's sampled block to the shared state. */
+static __device__ __forceinline__ void gc_put_sample_scores(const gc_alone_args &args, gc_alone_shared *s) {
+  uint32_t *to = args.state->score + s->rank * GC_SAMPLER_SCORES, o;
   if (threadIdx.x < GPUIR__BLOCK && (s->dead[threadIdx.x / 32] >> gc_lane() & 1)) s->sum[threadIdx.x] = 0;
   __syncthreads();
   if (threadIdx.x < GPUIR__BLOCK) {
@@ -5218,13 +5310,13 @@ static __device__ __forceinline__ void gc_hand_in(const gc_errand &errand, gc_al
     uint32_t rank = 0;
 #pragma unroll 8
     for (o = 0; o < GPUIR__BLOCK; o++) rank += (s->sum[o] > mine) | ((s->sum[o] == mine) & (o < threadIdx.x));
-    if (rank < GC_TRIED) __stcg(to + rank, mine);
+    if (rank < GC_SAMPLER_SCORES) __stcg(to + rank, mine);
   }
 }
 
-/* Does the work that has been noted: a warp a block or, where there is little, all warps one after another. What an OR
- * tries, `tries`, is handed in; all else that is found becomes candidates. */
-static __device__ __forceinline__ void gc_do_work(const gc_view &v, const gc_errand &errand, bool tries,
+/* Does the work that has been noted: a warp takes a block; where there are few blocks, all warps take one after
+ * another. An OR's sample yields scores; everything else yields candidates. */
+static __device__ __forceinline__ void gc_do_work(const gc_view &v, const gc_alone_args &args, bool sampling,
     gc_alone_shared *s) {
   const unsigned long long floor = gc_floor(s->b.states);
   const uint32_t n = s->nwork;
@@ -5233,7 +5325,7 @@ static __device__ __forceinline__ void gc_do_work(const gc_view &v, const gc_err
   if (n <= GC_TOGETHER) {
     for (i = 0; i < n; i++) {
       gc_score_any_block(v, s->work[i].x, s->work[i].y, s);
-      if (!gc_is_and(s) && tries) gc_hand_in(errand, s);
+      if (!gc_is_and(s) && sampling) gc_put_sample_scores(args, s);
       else gc_offer_block(floor, s);
     }
   } else {
@@ -5251,7 +5343,7 @@ static __device__ __forceinline__ void gc_do_work(const gc_view &v, const gc_err
   __syncthreads();
 }
 
-/* Returns how many of a job's lists drive it, and in *blocks how many blocks these have. */
+/* Returns how many of a job's lists drive it; *blocks: how many blocks these have. */
 static __device__ __forceinline__ uint32_t gc_drivers(const gc_job &job, const gc_term *terms, uint32_t need,
     uint32_t *blocks) {
   uint32_t behind = 0, i;
@@ -5266,13 +5358,12 @@ static __device__ __forceinline__ uint32_t gc_drivers(const gc_job &job, const g
   return i;
 }
 
-/* Notes number i of the driving lists' blocks as work, if its bound reaches the need and it has not been taken
- * before. */
+/* Notes number i of the driving lists' blocks as work, if its bound reaches the need and no sample has taken it. */
 static __device__ __forceinline__ void gc_look_at_block(const gc_view &v, const gc_job &job, const gc_term *terms,
-    const gc_errand &errand, uint32_t need, uint32_t i, gc_alone_shared *s) {
+    const gc_alone_args &args, uint32_t need, uint32_t i, gc_alone_shared *s) {
   uint32_t e = 0, behind = 0, r;
   while (i >= terms[e].nblocks) i -= terms[e++].nblocks;
-  if (!job.any && errand.step && i % errand.step == 0 && i / errand.step < errand.tries) return;
+  if (!job.any && args.step && i % args.step == 0 && i / args.step < args.samplers) return;
   if (need > 1) {
     const gc_term &t = terms[e];
     for (r = e + 1; r < job.npositive; r++) behind += terms[r].most;
@@ -5281,10 +5372,10 @@ static __device__ __forceinline__ void gc_look_at_block(const gc_view &v, const 
   gc_add_work(s, e, i);
 }
 
-/* Notes a part of this block of threads' share of the driving lists' blocks as work, from number `from` of them on.
- * They are dealt out evenly, as good ones may lie together; where there are many, eight at a time, whose bounds are one
- * load's. */
-static __device__ __forceinline__ void gc_note_share(const gc_view &v, const gc_errand &errand, uint32_t need,
+/* Notes blocks of the driving lists as work, of those that are this block of threads' to take, from number `from` of
+ * these on. Blocks are dealt out evenly, as good ones may lie together. Where there are many, eight in a row are dealt
+ * out together, as one load fetches their bounds. */
+static __device__ __forceinline__ void gc_note_share(const gc_view &v, const gc_alone_args &args, uint32_t need,
     uint32_t blocks, uint32_t from, gc_alone_shared *s) {
   const gc_job &job = s->b.jobs[0];
   const gc_term *terms = s->b.terms + job.first_term;
@@ -5292,24 +5383,25 @@ static __device__ __forceinline__ void gc_note_share(const gc_view &v, const gc_
   uint32_t u;
   for (u = from + threadIdx.x; u < from + GC_WORK; u += blockDim.x) {
     const uint64_t i = ((uint64_t)(u / unit) * gridDim.x + s->rank) * unit + u % unit;
-    if (i < blocks) gc_look_at_block(v, job, terms, errand, need, (uint32_t)i, s);
+    if (i < blocks) gc_look_at_block(v, job, terms, args, need, (uint32_t)i, s);
   }
 }
 
-/* ---- trying a query, for a floor ---- */
+/* ---- sampling a query for a floor ---- */
 
-/* Notes as work what this block of threads tries: of an AND a block of its driver, spread evenly over it; of an OR one
- * of its first lists, spread evenly over them. */
-static __device__ __forceinline__ void gc_note_try(const gc_errand &errand, gc_alone_shared *s) {
+/* Notes as work what this block of threads samples: a block of an AND's driver, or of an OR's first lists. The blocks
+ * are spread evenly over the lists. */
+static __device__ __forceinline__ void gc_note_sample(const gc_alone_args &args, gc_alone_shared *s) {
   const gc_term *terms = s->b.terms + s->b.jobs[0].first_term;
   uint32_t i = s->rank, e = 0;
-  if (i >= errand.tries) return;
+  if (i >= args.samplers) return;
   if (gc_is_and(s)) {
-    if (errand.step && !threadIdx.x) gc_add_work(s, 0, i * errand.step);
+    if (args.step && !threadIdx.x) gc_add_work(s, 0, i * args.step);
   } else {
-    while (e < GC_LAYERS && i >= errand.take[e]) i -= errand.take[e++];
-    if (e < GC_LAYERS && !threadIdx.x) gc_add_work(s, e, i * (terms[e].nblocks / errand.take[e]));
-    if (e == GC_LAYERS && threadIdx.x < GC_TRIED) __stcg(errand.desk->score + s->rank * GC_TRIED + threadIdx.x, 0);
+    while (e < GC_LAYERS && i >= args.take[e]) i -= args.take[e++];
+    if (e < GC_LAYERS && !threadIdx.x) gc_add_work(s, e, i * (terms[e].nblocks / args.take[e]));
+    if (e == GC_LAYERS && threadIdx.x < GC_SAMPLER_SCORES)
+      __stcg(args.state->score + s->rank * GC_SAMPLER_SCORES + threadIdx.x, 0);
   }
 }
 
@@ -5319,16 +5411,17 @@ struct gc_keys_scores {
   __device__ unsigned long long operator()(uint32_t i) const { return p[i]; }
 };
 
-/* Sets the floor, by the block of threads that was the last to try: to the k-th best score, or nearly, of an OR's
- * documents that were tried, or of an AND's candidates, the first ones if they are many. */
-static __device__ __forceinline__ void gc_set_floor(const gc_errand &errand, gc_alone_shared *s) {
+/* Sets the floor, by the last block of threads to sample. It is about the k-th best score of an OR's sampled documents,
+ * or of an AND's candidates; of many candidates the first ones are used. */
+static __device__ __forceinline__ void gc_set_floor(const gc_alone_args &args, gc_alone_shared *s) {
   const gc_job &job = s->b.jobs[0];
   const bool is_and = gc_is_and(s);
-  const uint32_t room = sizeof s->queue / 4, all = is_and ? __ldcg(&s->b.states->count) : errand.tries * GC_TRIED;
+  const uint32_t room = sizeof s->queue / 4,
+                 all = is_and ? __ldcg(&s->b.states->count) : args.samplers * GC_SAMPLER_SCORES;
   const uint32_t n = min(min(all, s->b.room), room);
   uint32_t *scores = (uint32_t *)s->queue, score = job.seed, i;
   for (i = threadIdx.x; i < n; i += blockDim.x)
-    scores[i] = is_and ? (uint32_t)(__ldcg(s->b.cand + i) >> 32) : __ldcg(errand.desk->score + i);
+    scores[i] = is_and ? (uint32_t)(__ldcg(s->b.cand + i) >> 32) : __ldcg(args.state->score + i);
   __syncthreads();
   if (n >= job.k) score = max(score, (uint32_t)gc_select(gc_keys_scores{scores}, n, job.k, 2 * job.k, s->hist));
   if (!threadIdx.x) {
@@ -5338,17 +5431,17 @@ static __device__ __forceinline__ void gc_set_floor(const gc_errand &errand, gc_
   }
 }
 
-/* Ends the trying, by the first blocks of threads, and has all of them wait for the floor. Those that wait wait for
- * others that run already, as ranks are given in the order of beginning. */
-static __device__ __forceinline__ void gc_await_floor(const gc_errand &errand, gc_alone_shared *s) {
-  if (s->rank < errand.tries) {
+/* Ends the sampling; all blocks of threads wait for the floor. They wait only for such that run already, as ranks
+ * follow the order of beginning: otherwise the kernel could wait forever. */
+static __device__ __forceinline__ void gc_await_floor(const gc_alone_args &args, gc_alone_shared *s) {
+  if (s->rank < args.samplers) {
     __threadfence();
     __syncthreads();
-    if (!threadIdx.x) s->last = atomicAdd(&s->b.states->opened, 1) == errand.tries - 1;
+    if (!threadIdx.x) s->last = atomicAdd(&s->b.states->opened, 1) == args.samplers - 1;
     __syncthreads();
     if (s->last) {
       __threadfence();
-      gc_set_floor(errand, s);
+      gc_set_floor(args, s);
     }
   }
   if (!threadIdx.x)
@@ -5357,37 +5450,38 @@ static __device__ __forceinline__ void gc_await_floor(const gc_errand &errand, g
   __syncthreads();
 }
 
-/* Tries the query, if it is to be tried, and takes this block of threads' share. Both do their work at one place, as
- * its code is long. */
-static __device__ __forceinline__ void gc_try_and_take(const gc_view &v, const gc_errand &errand, gc_alone_shared *s) {
+/* Samples the query, if it is to be sampled, and takes this block of threads' blocks. Both call gc_do_work at one
+ * place, as its code is long. */
+static __device__ __forceinline__ void gc_sample_and_take(const gc_view &v, const gc_alone_args &args,
+    gc_alone_shared *s) {
   const gc_job &job = s->b.jobs[0];
-  bool tries = errand.tries != 0;
+  bool sampling = args.samplers != 0;
   uint32_t need = 0, blocks = 0, from = 0;
 #pragma unroll 1
   for (;;) {
-    if (tries) {
-      gc_note_try(errand, s);
+    if (sampling) {
+      gc_note_sample(args, s);
     } else {
       if (!from) {
         need = gc_need(gc_floor(s->b.states));
         if (!gc_drivers(job, s->b.terms + job.first_term, need, &blocks)) break;
       }
       if (from * gridDim.x >= blocks) break;
-      gc_note_share(v, errand, need, blocks, from, s);
+      gc_note_share(v, args, need, blocks, from, s);
       from += GC_WORK;
     }
     __syncthreads();
-    gc_do_work(v, errand, tries, s);
-    if (tries) gc_await_floor(errand, s);
-    tries = false;
+    gc_do_work(v, args, sampling, s);
+    if (sampling) gc_await_floor(args, s);
+    sampling = false;
   }
 }
 
 /* ---- the answer ---- */
 
-/* Leaves only the best of many candidates, by a block of threads: gathers their scores in shared memory, and chooses
+/* Leaves only the best of many candidates, by a block of threads. It gathers their scores in shared memory and selects
  * there. */
-static __device__ __forceinline__ void gc_thin_out(gc_alone_shared *s) {
+static __device__ __forceinline__ void gc_keep_candidates(gc_alone_shared *s) {
   const uint32_t count = __ldcg(&s->b.states->count), k = s->b.jobs[0].k;
   unsigned long long *cand = s->b.cand, *best = (unsigned long long *)s->work, key;
   uint32_t *scores = (uint32_t *)s->queue, mine = 0, kth, i;
@@ -5417,50 +5511,48 @@ static __device__ __forceinline__ void gc_thin_out(gc_alone_shared *s) {
 }
 
 /* Answers a query whose plan is open: an AND, or an OR by MaxScore. */
-static __device__ __forceinline__ void gc_answer(const gc_view &v, const gc_errand &errand, gc_alone_shared *s) {
-  gc_try_and_take(v, errand, s);
+static __device__ __forceinline__ void gc_answer(const gc_view &v, const gc_alone_args &args, gc_alone_shared *s) {
+  gc_sample_and_take(v, args, s);
   __threadfence();
   __syncthreads();
-  if (!threadIdx.x) s->last = atomicAdd(&errand.desk->control.ended, 1) == gridDim.x - 1;
+  if (!threadIdx.x) s->last = atomicAdd(&args.state->control.ended, 1) == gridDim.x - 1;
   __syncthreads();
   if (!s->last) return;
   __threadfence();
-  gc_thin_out(s);
+  gc_keep_candidates(s);
   gc_final_query(v, s->b, 0, (unsigned long long *)s->queue);
   __syncthreads();
-  if (threadIdx.x < (sizeof(gc_control) + sizeof(gc_state)) / 4) ((uint32_t *)errand.desk)[threadIdx.x] = 0;
-  gc_ring(errand.bell);
+  if (threadIdx.x < (sizeof(gc_control) + sizeof(gc_state)) / 4) ((uint32_t *)args.state)[threadIdx.x] = 0;
+  gc_set_done_flag(args.flag);
 }
 
-/* Answers it by one launch. On an H200, 25.2 million documents, the median OR takes 34 us from call to hits, of which
- * the kernel takes 23: 1 to open the plan, 11 until its floor is set, 9 to take the blocks, 2 to write the hits. 5 pass
- * until the kernel begins and the bell is heard, 5 in the host's calls. */
+/* Answers one query by one launch. tools/results/cuda_notes.txt says where its time goes. */
 static __global__ void __launch_bounds__(GC_GUIDED_THREADS, GC_ALONE_BLOCKS)
-    gc_alone(const __grid_constant__ gc_view v, const __grid_constant__ gc_batch given,
-        const __grid_constant__ gc_letter letter, const __grid_constant__ gc_errand errand) {
+    gc_alone(const __grid_constant__ gc_view v, const __grid_constant__ gc_launch_view given,
+        const __grid_constant__ gc_plan_args plan, const __grid_constant__ gc_alone_args args) {
   __shared__ gc_alone_shared s;
-  gc_open_letter(given, letter, errand, &s);
-  gc_answer(v, errand, &s);
+  gc_open_plan(given, plan, args, &s);
+  gc_answer(v, args, &s);
 }
 
-/* Puts the plan of another small launch where its kernels look for it, and clears the tiles' bounds: by one more kernel
- * of theirs rather than by transfers, for which each would wait longer. */
-static __global__ void __launch_bounds__(256)
-    gc_receive(const __grid_constant__ gc_letter letter, uint4 *to, uint32_t size, uint32_t *bounds, uint64_t nbounds) {
+/* Puts the plan of another small launch where its kernels look for it, and clears the tiles' bounds. One more kernel
+ * does so sooner than a transfer and a memset, which each kernel would wait for. */
+static __global__ void __launch_bounds__(256) gc_receive(const __grid_constant__ gc_plan_args plan, uint4 *to,
+    uint32_t size, uint32_t *bounds, uint64_t nbounds) {
   uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
   gc_chained();
-  if (i < size) to[i] = letter.words[i];
+  if (i < size) to[i] = plan.words[i];
   for (; i < nbounds; i += (uint64_t)gridDim.x * blockDim.x) bounds[i] = 0;
 }
 
 /* ========================
  * [cuda-08c-prompt]  an AND alone whose driver is short: by one cluster of blocks of threads
  *
- * Most ANDs have few driver blocks, so that they wait for one load after another rather than for work. Here nothing
- * else is waited for. What the kernel needs is all among its parameters; a warp looks two documents a lane up in one
- * list, all lists at once; candidates go to the shared memory of the cluster's first block of threads, which ranks
- * them; and each line that the host gets says itself that it has come. So no memory of the device is written, and the
- * loads in turn are: the driver's documents; marks; documents and contributions, as one.
+ * Most ANDs have few driver blocks, so they wait for one load after another rather than for work. This kernel waits for
+ * nothing else. Its parameters hold all that it needs. A warp looks two documents a lane up in one list, and the warps
+ * take all lists at once. Candidates go to the shared memory of the cluster's first block of threads, which ranks them.
+ * Each line that the host gets says itself that it has come. So no memory of the device is written. The loads that wait
+ * for each other are: the driver's documents; marks; documents and contributions together.
  *
  * Uses      [cuda-03-bp128], [cuda-05-expand], [cuda-07-and], [cuda-08b-alone].
  * Start at  gc_prompt.
@@ -5468,11 +5560,11 @@ static __global__ void __launch_bounds__(256)
  * ======================*/
 
 #define GC_PROMPT_WARPS 16u /* that look documents up */
-#define GC_PROMPT_THREADS (32 * GC_PROMPT_WARPS + 32) /* and one warp that tells the cluster that it may write here */
+#define GC_PROMPT_THREADS (32 * GC_PROMPT_WARPS + 32) /* one more warp tells the cluster that it may write here */
 #define GC_PROMPT_CLUSTER 8u /* blocks of threads at most; a power of two */
-#define GC_PROMPT_BLOCKS 32u /* of a driver at most: of more, gc_alone's many blocks of threads and its floor gain */
+#define GC_PROMPT_BLOCKS 32u /* of a driver at most; for longer ones gc_alone's floor and many blocks of threads pay */
 #define GC_PROMPT_TERMS 8u
-#define GC_PROMPT_ROOM 2048u /* candidates; if there are more, gc_alone answers */
+#define GC_PROMPT_ROOM 2048u /* candidates at most; with more, gc_alone answers */
 #define GC_PROMPT_K 128u
 #define GC_PAIRS (32 * GC_SIDE) /* documents of a warp */
 /* Documents of a block of threads at most. */
@@ -5481,26 +5573,26 @@ static __global__ void __launch_bounds__(256)
           ? GPUIR__BLOCK * GC_PROMPT_BLOCKS / GC_PROMPT_CLUSTER \
           : GC_PAIRS * GC_PROMPT_WARPS)
 
-/* What the host gets: the first line, how many hits or GC_NONE; then hits. Each half of a line is written at once, and
- * has come as soon as it has the launch's number. */
+/* What the host gets: first how many hits there are, or GC_NONE; then the hits. A half of a line is written by one
+ * store, and has come as soon as it has the launch's number. */
 typedef struct alignas(16) gc_line {
   uint32_t doc, number, score, also;
 } gc_line;
 
 /* A query, as a kernel's parameter. */
-typedef struct gc_request {
+typedef struct gc_prompt_args {
   gc_job job; /* its first_term is not used */
   gc_line *lines;
   uint32_t number; /* of the launch */
-  uint32_t share; /* groups of documents of a block of threads */
+  uint32_t block_groups; /* groups of documents that a block of threads takes */
   gc_term terms[GC_PROMPT_TERMS];
-} gc_request;
+} gc_prompt_args;
 
 /* What the warps of a block of threads share. */
 typedef struct gc_prompt_shared {
   unsigned long long keys[GC_PROMPT_ROOM]; /* candidates; of the first block of threads */
-  uint32_t doc[GC_PROMPT_OWN], sum[GC_PROMPT_OWN]; /* the documents, and what lists add to them */
-  uint32_t dead[GC_PROMPT_OWN / 32]; /* those that are no candidates */
+  uint32_t doc[GC_PROMPT_OWN], sum[GC_PROMPT_OWN]; /* documents, and what lists add to them */
+  uint32_t dead[GC_PROMPT_OWN / 32]; /* documents that are no candidates, a bit each */
   uint32_t hist[256];
   uint32_t count, kept;
 } gc_prompt_shared;
@@ -5515,7 +5607,8 @@ static __device__ __forceinline__ uint32_t gc_cluster_rank(void) {
   return rank;
 }
 
-/* Says that this block of threads has come so far. What a thread does `tell` is there for those that wait. */
+/* Tells the cluster that this block of threads has come so far. With `tell`, what this thread has written is visible to
+ * those that wait. */
 static __device__ __forceinline__ void gc_cluster_arrive(bool tell) {
 #if __CUDA_ARCH__ >= 900
   if (tell) asm volatile("fence.acq_rel.cluster;" : : : "memory");
@@ -5530,7 +5623,7 @@ static __device__ __forceinline__ void gc_cluster_wait(void) {
 #endif
 }
 
-/* Returns where the cluster's first block of threads has what this one has at p, in shared memory. */
+/* Returns the address, in the shared memory of the cluster's first block of threads, of what this one has at p. */
 template <typename T>
 static __device__ __forceinline__ T *gc_in_first(T *p) {
 #if __CUDA_ARCH__ >= 900
@@ -5544,8 +5637,8 @@ static __device__ __forceinline__ T *gc_in_first(T *p) {
 
 /* ---- look-ups ---- */
 
-/* Finds the docIDs of N postings a lane of an expanded list, and the contributions of one occurrence: all loads are on
- * their way before the first one is waited for. */
+/* Loads the docIDs of N postings a lane of an expanded list, and the contributions of one occurrence. All loads start
+ * before the first one is waited for. */
 template <uint32_t N>
 static __device__ __forceinline__ void gc_load_postings(const gc_view &v, const gc_term &t, const uint32_t at[N],
     uint32_t doc[N], uint32_t add[N]) {
@@ -5571,15 +5664,15 @@ static __device__ __forceinline__ void gc_load_postings(const gc_view &v, const 
   }
 }
 
-/* Looks for a document from posting `at` on, whose docID x is below it. Returns what the list adds to it; 0: it does
- * not hold it. Not inline: few documents come here. */
+/* Looks for a document behind posting `at`, whose docID x is below it. Returns what the list adds to the document; 0:
+ * the list does not hold it. It is not inlined, as few documents come here. */
 static __device__ __noinline__ uint32_t gc_look_behind(const gc_view &v, const gc_term &t, uint32_t doc, uint32_t x,
     uint32_t at) {
   return gc_seek(v, t, doc, x, &at) ? __ldg(v.impact + t.first_block * GPUIR__BLOCK + at) : 0;
 }
 
-/* Does what gc_find does and finds the contributions too, loading two postings at once where marks leave it open which
- * one it is. */
+/* Does what gc_find does, and loads the contributions too. Where a mark covers several documents, it loads two postings
+ * at once. */
 template <uint32_t SIDE>
 static __device__ __forceinline__ uint32_t gc_find_now(const gc_view &v, const gc_term &t, const uint32_t doc[SIDE],
     uint32_t live, uint32_t add[SIDE]) {
@@ -5594,7 +5687,7 @@ static __device__ __forceinline__ uint32_t gc_find_now(const gc_view &v, const g
     const uint32_t word = cell < 32 ? m[u].x : cell < 64 ? m[u].y : m[u].z;
     at[u] = m[u].w + __popc(word & (bit - 1)) + (cell < 32 ? 0 : __popc(m[u].x)) + (cell < 64 ? 0 : __popc(m[u].y));
     if (!(word & bit) || at[u] >= df) live &= ~(1u << u);
-    if (!(live >> u & 1)) at[u] = 0; /* where all lanes load, there are no branches */
+    if (!(live >> u & 1)) at[u] = 0; /* no branch: all lanes load */
     at[SIDE + u] = min(at[u] + 1, df - 1);
     add[u] = 0;
   }
@@ -5627,8 +5720,8 @@ static __device__ __forceinline__ uint32_t gc_find_any(const gc_view &v, const g
   return live;
 }
 
-/* Notes what a warp has found in a list: adds what it adds to SIDE documents a lane from `first` on, and drops those of
- * which it says so. */
+/* Notes what a warp has found in a list: adds it to SIDE documents a lane from `first` on, and marks those as dead that
+ * the list excludes or lacks. */
 template <uint32_t SIDE>
 static __device__ __forceinline__ void gc_note_found(gc_prompt_shared *s, uint32_t first, bool excludes, uint32_t live,
     uint32_t found, const uint32_t add[SIDE]) {
@@ -5642,9 +5735,9 @@ static __device__ __forceinline__ void gc_note_found(gc_prompt_shared *s, uint32
   }
 }
 
-/* Looks the documents of this block of threads up, those of the driver's postings from `from` on, of `groups` groups:
- * the driver is expanded. */
-static __device__ __forceinline__ void gc_look_up_all(const gc_view &v, const gc_request &x, uint32_t from,
+/* Looks this block of threads' documents up: `groups` groups of the driver's postings, from posting `from` on. The
+ * driver is expanded. */
+static __device__ __forceinline__ void gc_look_up_all(const gc_view &v, const gc_prompt_args &x, uint32_t from,
     uint32_t groups, gc_prompt_shared *s) {
   const gc_term &driver = x.terms[0];
   const uint32_t warp = threadIdx.x / 32;
@@ -5672,14 +5765,14 @@ static __device__ __forceinline__ void gc_look_up_all(const gc_view &v, const gc
   }
 }
 
-/* Does the same of a driver that has no directory, 128 postings at most: a warp decodes docIDs, another one
+/* Does the same for a driver without a directory, of 128 postings at most. One warp decodes docIDs, another one
  * frequencies. */
-static __device__ __forceinline__ void gc_look_up_few(const gc_view &v, const gc_request &x, gc_prompt_shared *s) {
+static __device__ __forceinline__ void gc_look_up_few(const gc_view &v, const gc_prompt_args &x, gc_prompt_shared *s) {
   const gc_term &driver = x.terms[0];
   const uint32_t groups = (driver.df + 31) / 32, warp = threadIdx.x / 32, lane = gc_lane();
   uint32_t *freq = (uint32_t *)s->keys, *docs = freq + (1 + warp) * GPUIR__BLOCK, d[4], task, i;
   static_assert((1 + GC_PROMPT_WARPS) * GPUIR__BLOCK * 4 <= GC_PROMPT_ROOM * 8, "gc_probe's memory");
-  if (warp < 2) { /* each runs the same code */
+  if (warp < 2) { /* both run the same code */
     if (driver.kind == GC_INLINE) d[0] = d[1] = d[2] = d[3] = (uint32_t)(warp ? driver.freqs - 1 : driver.docs);
     else gc_unpack(gc_part_block(v, driver, 0, warp == 1), d);
     if (!warp && driver.kind != GC_INLINE) gc_sum(d, UINT32_MAX, v.documents - 1);
@@ -5697,8 +5790,8 @@ static __device__ __forceinline__ void gc_look_up_few(const gc_view &v, const gc
 
 /* ---- candidates and hits ---- */
 
-/* Hands the candidates among this block's n documents to the cluster's first block of threads. Returns whether this
- * thread had any. */
+/* Writes the candidates among this block's n documents to the cluster's first block of threads. Returns whether this
+ * thread has written any. */
 static __device__ __forceinline__ bool gc_hand_over(uint32_t n, gc_prompt_shared *s) {
   bool any = false;
   uint32_t *count = gc_in_first(&s->count), i;
@@ -5720,7 +5813,7 @@ struct gc_keys_there {
   __device__ __forceinline__ unsigned long long operator()(uint32_t i) const { return p[i]; }
 };
 
-/* Leaves the best of n > GC_CLOSE candidates, GC_CLOSE of them or little more than k; returns how many. */
+/* Keeps the best of n > GC_CLOSE candidates: GC_CLOSE of them, or little more than k. Returns how many. */
 static __device__ __noinline__ uint32_t gc_keep_best(uint32_t n, uint32_t k, gc_prompt_shared *s) {
   const unsigned long long kth = gc_select(gc_keys_there{s->keys}, n, k, max(k, GC_CLOSE), s->hist);
   constexpr uint32_t EACH = (GC_PROMPT_ROOM + GC_PROMPT_THREADS - 1) / GC_PROMPT_THREADS;
@@ -5746,7 +5839,7 @@ static __device__ __forceinline__ void gc_write_line(gc_line *to, uint32_t doc, 
 }
 
 /* Writes the hits, by the cluster's first block of threads. */
-static __device__ __forceinline__ void gc_write_hits(const gc_request &x, gc_prompt_shared *s) {
+static __device__ __forceinline__ void gc_write_hits(const gc_prompt_args &x, gc_prompt_shared *s) {
   uint32_t n = s->count, k = min(x.job.k, n), i, o;
   if (n > GC_PROMPT_ROOM) {
     if (!threadIdx.x) gc_write_line(x.lines, GC_NONE, 0, x.number);
@@ -5763,17 +5856,14 @@ static __device__ __forceinline__ void gc_write_hits(const gc_request &x, gc_pro
   }
 }
 
-/* Answers an AND whose driver is short. SHORT: it has no directory; otherwise all lists are expanded. On an H200, 25.2
- * million documents, the kernel takes 4.6 us of those, and of others 4.5 with 1 to 4 driver blocks, 6.2 with 5 to 16;
- * by gc_alone it took 13. So the median AND takes 16 to 18 us from call to hits, 25 by gc_alone: 4 pass until the
- * kernel begins and its lines are seen, 5 in the host's calls, most of that in the launch. With one block of threads or
- * two, the median took 22: loads of many documents wait for each other there. */
+/* Answers an AND whose driver is short. SHORT: it has no directory; otherwise all lists are expanded.
+ * tools/results/cuda_notes.txt says where its time goes, and why more than two blocks of threads share the work. */
 template <bool SHORT>
 static __global__ void __launch_bounds__(GC_PROMPT_THREADS, 1)
-    gc_prompt(const __grid_constant__ gc_view v, const __grid_constant__ gc_request x) {
+    gc_prompt(const __grid_constant__ gc_view v, const __grid_constant__ gc_prompt_args x) {
   __shared__ gc_prompt_shared s;
   const uint32_t rank = gc_cluster_rank(), all = (x.terms[0].df + GC_PAIRS - 1) / GC_PAIRS;
-  const uint32_t groups = SHORT ? all : min(x.share, all - min(all, rank * x.share));
+  const uint32_t groups = SHORT ? all : min(x.block_groups, all - min(all, rank * x.block_groups));
   uint32_t i;
   if (threadIdx.x == GC_PROMPT_THREADS - 1) s.count = s.kept = 0;
 #pragma unroll 1
@@ -5784,7 +5874,7 @@ static __global__ void __launch_bounds__(GC_PROMPT_THREADS, 1)
   __syncthreads();
   gc_cluster_arrive(!rank && gridDim.x > 1 && threadIdx.x == GC_PROMPT_THREADS - 1); /* the first one's count is 0 */
   if (SHORT) gc_look_up_few(v, x, &s);
-  else gc_look_up_all(v, x, rank * x.share * GC_PAIRS, groups, &s);
+  else gc_look_up_all(v, x, rank * x.block_groups * GC_PAIRS, groups, &s);
   gc_cluster_wait();
   __syncthreads();
   gc_cluster_arrive(gc_hand_over(SHORT ? (x.terms[0].df + 31) / 32 * 32 : groups * GC_PAIRS, &s) && rank);
@@ -5794,39 +5884,42 @@ static __global__ void __launch_bounds__(GC_PROMPT_THREADS, 1)
   gc_write_hits(x, &s);
 }
 
-/* The host compiler spends less on what opens an index, which mostly waits for calls of CUDA, than on what plans,
- * launches and merges. */
+/* The host compiler optimizes the code that opens an index less than the code that plans, launches and merges: opening
+ * mostly waits for CUDA, and the program gets smaller. */
 #pragma GCC push_options
-#pragma nv_diag_suppress 1675 /* nvcc does not know the next one, but hands it on */
+#pragma nv_diag_suppress 1675 /* nvcc warns of the next pragma, but passes it on */
 #pragma GCC optimize("Og")
 #pragma nv_diag_default 1675
 
 /* ========================
  * [cuda-09-memory]  host: the backend's structure, device memory within the bound, sending bytes
  *
+ * gpuir_cuda is an index on a device. All device memory is allocated here, so that it counts against the bound that the
+ * program gave. Lists that are sent later go through a gc_pipe.
+ *
  * Uses      [cuda-07b-phrases].
- * Start at  gpuir_cuda; gc_take, gc_upload, gc_describe; gc_pipe_put.
+ * Start at  gpuir_cuda; gc_malloc, gc_upload, gc_describe; gc_pipe_put.
  * Tests     tests/gpu/test_cuda.c
  * ======================*/
 
-#define GC_PAD 1024u /* bytes of zeros behind each section: what a damaged block may read there */
+#define GC_PAD 1024u /* bytes of zeros behind each section: kernels may read these in a damaged block */
 
 /* Where a long list's guides are; see gc_term. */
-typedef struct gc_aid {
+typedef struct gc_list_guide {
   uint64_t marks;
   uint32_t row, span, shift, most;
   uint32_t cut, wide; /* as in gc_term */
-} gc_aid;
+} gc_list_guide;
 
-/* Where a list that was coded otherwise lies as bp128: docIDs, then frequencies at the next multiple of 16. */
+/* Where a list of another codec lies as bp128: docIDs, then frequencies from the next multiple of 16 on. */
 typedef struct gc_place {
   uint64_t docs; /* address */
   uint32_t docs_words, freqs_words;
 } gc_place;
 
-/* What of a long list's term does not depend on the query, in two lines of the processor's cache. */
+/* The part of a long list's term that does not depend on the query, in two lines of the processor's cache. */
 typedef struct gc_known {
-  gc_term term; /* df is 0 where nothing is known */
+  gc_term term; /* df 0: it has not been prepared */
   uint32_t seeds[GPUIR__SEEDS]; /* 0: none */
   uint8_t pad[128 - sizeof(gc_term) - GPUIR__SEEDS * 4];
 } gc_known;
@@ -5834,7 +5927,7 @@ typedef struct gc_known {
 typedef struct gc_cache gc_cache;
 typedef struct gt_team gt_team;
 
-/* The launch shapes of the kernels that fill the device: blocks of threads. */
+/* How many blocks of threads fill the device, of each kernel. */
 typedef struct gc_grids {
   unsigned sums; /* gc_sum_tiles */
   unsigned ors, ands, guided, maxs; /* gc_or, gc_and_decoding, gc_and_guided, gc_max */
@@ -5850,36 +5943,36 @@ struct gpuir_cuda {
   void *memory[32]; /* device memory that the view points to */
   unsigned nmemory;
   gc_place *places; /* of all terms, if lists were recoded; NULL: they lie as in the file */
-  gpuir__buf recoded; /* void *: the memory of those */
+  gpuir__buf recoded; /* void *: the device memory of recoded lists */
   gc_term *lists; /* long lists, in the order of their blocks */
   size_t nlists;
   const gc_term *lists_there; /* the same on the device */
   gc_slices slices;
-  gc_aid *aids; /* of all long lists, by their number in the index; NULL: there are no guides */
-  gc_known *known; /* likewise; NULL: they are described anew for each query */
+  gc_list_guide *guides; /* [number among the index's long lists]; NULL: there are no guides */
+  gc_known *known; /* likewise; NULL: each query describes its lists anew */
   gc_cache *cache; /* NULL: the whole index is on the device */
   gc_positions positions; /* with bytes NULL: they are not on the device */
-  size_t phrase_room; /* shared memory of a block of threads of gc_phrase_all at most */
+  size_t phrase_room; /* shared memory that a block of threads of gc_phrase_all may take */
   uint64_t room; /* the bound, in bytes */
   uint64_t threshold;
   int refused; /* 1: the bound left no memory for something */
   uint32_t k_most;
-  size_t batch; /* queries a launch at most */
-  int by_itself; /* 1: the backend has chosen that, and may take fewer */
+  size_t batch; /* queries of a launch at most */
+  int by_itself; /* 1: the backend has chosen `batch`, and may take fewer */
   int ahead; /* the greatest priority of kernels */
   gc_grids grids;
   gpuir_cuda_info info; /* counters: atomic */
-  gt_team *team; /* several devices, of which this is the handle alone; or NULL */
+  gt_team *team; /* several devices, of which this is only the handle; or NULL */
 };
 
-/* Reports a failed CUDA call as a status, with words. */
+/* Reports a failed CUDA call as a status with its cause in words. */
 static int gc_fail(gpuir_error *err, cudaError_t e, const char *what) {
-  (void)cudaGetLastError(); /* forget it, if it can be forgotten */
+  (void)cudaGetLastError(); /* otherwise the next call would report it again */
   if (e == cudaErrorMemoryAllocation) return gpuir__fail(err, GPUIR_E_NOMEM, 0, "CUDA: %s: out of device memory", what);
   return gpuir__fail(err, GPUIR_E_BACKEND, 0, "CUDA: %s: %s", what, cudaGetErrorString(e));
 }
 
-/* Tests count CUDA calls, and let one of them fail without being made. */
+/* Tests count CUDA calls, and let one of them fail without making it. */
 #ifdef GPUIR_CUDA_SEAM
 long gpuir_cuda_seam_calls, gpuir_cuda_seam_fail;
 int gpuir_cuda_seam_error;
@@ -5888,15 +5981,15 @@ int gpuir_cuda_seam_error;
 #define GC_CALL(call) (call)
 #endif
 
-/* Evaluates a CUDA call; leaves the function with its error. */
+/* Evaluates a CUDA call; returns from the function with its error. */
 #define GC_TRY(call, what) \
   do { \
     cudaError_t gc_e = GC_CALL(call); \
     if (gc_e != cudaSuccess) return gc_fail(err, gc_e, what); \
   } while (0)
 
-/* Allocates device memory within the bound; all of it counts. */
-static int gc_take(gpuir_cuda *c, size_t n, void **p, gpuir_error *err) {
+/* Allocates device memory within the bound. */
+static int gc_malloc(gpuir_cuda *c, size_t n, void **p, gpuir_error *err) {
   uint64_t used;
   *p = NULL;
   n = n ? n : 1;
@@ -5916,8 +6009,8 @@ static int gc_take(gpuir_cuda *c, size_t n, void **p, gpuir_error *err) {
   }
 }
 
-/* Frees memory that gc_take gave. */
-static void gc_give(gpuir_cuda *c, void *p, size_t n) {
+/* Frees memory of gc_malloc. */
+static void gc_free(gpuir_cuda *c, void *p, size_t n) {
   if (!p) return;
   (void)cudaFree(p);
   __atomic_fetch_sub(&c->info.used_memory, n ? n : 1, __ATOMIC_RELAXED);
@@ -5925,12 +6018,12 @@ static void gc_give(gpuir_cuda *c, void *p, size_t n) {
 
 /* Allocates device memory that lives as long as the index on the device. */
 static int gc_device_alloc(gpuir_cuda *c, size_t n, void **p, gpuir_error *err) {
-  int status = gc_take(c, n, p, err);
+  int status = gc_malloc(c, n, p, err);
   if (!status) c->memory[c->nmemory++] = *p;
   return status;
 }
 
-/* Uploads a section, and zeros behind it. */
+/* Uploads a section, with zeros behind it. */
 static int gc_upload(gpuir_cuda *c, const void *from, size_t n, const void **to, gpuir_error *err) {
   void *p;
   int status = gc_device_alloc(c, n + GC_PAD, &p, err);
@@ -5944,15 +6037,15 @@ static int gc_upload(gpuir_cuda *c, const void *from, size_t n, const void **to,
 
 #define GC_ALIGN(n) (((uint64_t)(n) + 15) & ~(uint64_t)15)
 
-/* Returns the next piece of n bytes of an area, at a multiple of 64 behind the one before. */
+/* Returns the next n bytes of an area. Pieces begin at multiples of 64, so that no two share a line of the cache. */
 static void *gc_carve(uint8_t **at, size_t n) {
   void *p = *at;
   *at += (n + 63) & ~(size_t)63;
   return p;
 }
 
-/* Describes the list of term `id`, whose record is *r, for the kernels; q and what follows stay 0. Its codecs are not
- * looked at. */
+/* Describes the list of term `id` for the kernels; its record is *r. q and the later members stay 0. Its codecs do not
+ * matter. */
 static int gc_describe(const gpuir_cuda *c, uint64_t id, const gpuir__record *r, gc_term *t, gpuir__list *l,
     gpuir_error *err) {
   const gpuir__segment *ix = c->ix;
@@ -5984,22 +6077,25 @@ static int gc_describe(const gpuir_cuda *c, uint64_t id, const gpuir__record *r,
   return GPUIR_OK;
 }
 
-/* ---- sending lists: from the index's file, if it is locked in memory, or by pinned memory on its way, twice ---- */
+/* ---- sending lists ----
+ *
+ * If the index's file is locked in memory, the device reads it there. Otherwise lists are copied to pinned memory
+ * first, which has two halves: one is filled while the other is sent. */
 
 #define GC_STAGE (1u << 20) /* bytes */
 
 /* The index's file, locked in memory, so that the device reads it at the bus's rate. */
 typedef struct gc_locked {
-  uint8_t *file; /* NULL: it is not */
+  uint8_t *file; /* NULL: it is not locked */
   uint64_t size;
 } gc_locked;
 
-/* One thread's way to the device. Several may share a stream. */
+/* A thread's way to the device. Several may share a stream. */
 typedef struct gc_pipe {
   cudaStream_t stream;
-  cudaEvent_t sent[2]; /* what stage[side] held has gone */
+  cudaEvent_t sent[2]; /* stage[side] has been sent */
   uint8_t *stage[2], *to;
-  size_t from, fill; /* the bytes from .. fill - 1 of stage[side] wait; they go to `to` */
+  size_t from, fill; /* bytes from .. fill - 1 of stage[side] wait to be sent to `to` */
   unsigned side;
   gc_locked locked;
 } gc_pipe;
@@ -6025,7 +6121,7 @@ static int gc_pipe_open(gc_pipe *p, cudaStream_t stream, gpuir_error *err) {
   return GPUIR_OK;
 }
 
-/* Locks the index's file in memory where the system can do that and has twice as much memory. */
+/* Locks the index's file in memory, if the system can do that and the machine has twice as much memory. */
 static void gc_lock(gc_locked *l, const gpuir_cuda *c) {
   const long pages = sysconf(_SC_PHYS_PAGES), bytes = sysconf(_SC_PAGESIZE);
   int can = 0;
@@ -6037,7 +6133,7 @@ static void gc_lock(gc_locked *l, const gpuir_cuda *c) {
   else (void)cudaGetLastError();
 }
 
-/* Waits for what is on its way. */
+/* Waits until all that was sent has arrived. */
 static void gc_pipe_close(gc_pipe *p) {
   unsigned i;
   if (p->stream) (void)cudaStreamSynchronize(p->stream);
@@ -6047,7 +6143,7 @@ static void gc_pipe_close(gc_pipe *p) {
   }
 }
 
-/* Forgets what waits. */
+/* Drops what waits. */
 static void gc_pipe_drop(gc_pipe *p) { p->fill = p->from; }
 
 /* Sends what waits. */
@@ -6059,7 +6155,7 @@ static int gc_pipe_flush(gc_pipe *p, gpuir_error *err) {
   return GPUIR_OK;
 }
 
-/* Goes over to the other stage, once all that it held has gone. */
+/* Changes to the other half, once all that it held has been sent. */
 static int gc_pipe_turn(gc_pipe *p, gpuir_error *err) {
   int status = gc_pipe_flush(p, err);
   if (status) return status;
@@ -6070,8 +6166,8 @@ static int gc_pipe_turn(gc_pipe *p, gpuir_error *err) {
   return GPUIR_OK;
 }
 
-/* Sends n bytes to the device, behind all that was sent before, once the stage is full or flushed. Bytes that go
- * closely behind those that wait go with them. */
+/* Sends n bytes to the device, behind all that was sent before. They leave when the half is full or flushed. Bytes that
+ * go closely behind those that wait are sent together with them. */
 static int gc_pipe_put(gc_pipe *p, const void *to, const void *from, uint64_t n, gpuir_error *err) {
   const uint8_t *source = (const uint8_t *)from;
   uint8_t *target = (uint8_t *)(uintptr_t)to;
@@ -6110,8 +6206,9 @@ static int gc_pipe_put(gc_pipe *p, const void *to, const void *from, uint64_t n,
 /* ========================
  * [cuda-10-recoder]  host: lists of other codecs become bp128 on the device
  *
- * Lists in other codecs are sent as they are to an area of the device, as many at once as it holds, and written from
- * there as bp128 by gc_recode. The exceptions of a pfd-list, which only its beginning leads to, are decoded by the CPU.
+ * Lists of other codecs are sent as they are to an area of the device, as many at once as it holds. gc_recode reads
+ * them there and writes them as bp128. A pfd-list's exceptions can be found only from its beginning, so the CPU decodes
+ * them.
  *
  * Uses      [cuda-04-codecs], [cuda-09-memory].
  * Start at  gc_recode_all (an index), gc_recoder_add, _measure, _write (some lists).
@@ -6129,9 +6226,9 @@ typedef struct gc_recoder {
   gc_target *targets;
   uint32_t *start, most;
   uint64_t *ids;
-  unsigned long long *words; /* pinned: sizes that the device tells */
+  unsigned long long *words; /* pinned: sizes that the device finds */
   uint8_t *area;
-  uint64_t size, fill, need; /* bytes; need: of the lists until now, with their tables */
+  uint64_t size, fill, need; /* bytes; need: of the lists so far, with their tables */
 } gc_recoder;
 
 static int gc_coded_otherwise(const gpuir__list *l) {
@@ -6159,15 +6256,15 @@ static void gc_recoder_close(gc_recoder *r, const gpuir_allocator *a) {
   gpuir__free(a, r->ids, r->most * sizeof *r->ids);
 }
 
-/* Starts collecting lists in an area, empty. */
+/* Begins to collect lists in an empty area. */
 static void gc_recoder_begin(gc_recoder *r, void *area, uint64_t size) {
   r->area = (uint8_t *)area;
   r->size = size;
   r->fill = r->need = r->work.nlists = r->work.nblocks = 0;
-  gc_pipe_drop(r->pipe); /* what a list that failed left */
+  gc_pipe_drop(r->pipe); /* of a list that failed */
 }
 
-/* Clears n bytes: what stands between streams, and behind them, may be read. */
+/* Clears n bytes, as decoders may read what stands between streams and behind them. */
 static int gc_recoder_clear(const gc_recoder *r, void *p, uint64_t n, gpuir_error *err) {
   GC_TRY(cudaMemsetAsync(p, 0, n, r->pipe->stream), "recoding lists");
   return GPUIR_OK;
@@ -6188,7 +6285,7 @@ static uint64_t gc_recoder_bytes(const gpuir__list *l) {
   return bytes;
 }
 
-/* Sends n bytes to the area; *to: where they will be. */
+/* Sends n bytes to the area; *to: where they arrive. */
 static int gc_recoder_put(gc_recoder *r, const void *from, uint64_t n, const void **to, gpuir_error *err) {
   *to = r->area + r->fill;
   r->fill += GC_ALIGN(n);
@@ -6206,7 +6303,7 @@ static int gc_recoder_put_stream(gc_recoder *r, const gpuir__stream *s, uint64_t
   return status;
 }
 
-/* Adds a list for which there is room; its place in the directory is the index's. */
+/* Adds a list, for which there must be room. Its place in the directory is the index's. */
 static int gc_recoder_add(gc_recoder *r, const gpuir__segment *ix, uint64_t id, gpuir__list *l, gpuir_error *err) {
   gc_source *s = &r->sources[r->work.nlists];
   gc_coded *docs = &s->part[GC_DOCS];
@@ -6239,7 +6336,7 @@ static int gc_recoder_add(gc_recoder *r, const gpuir__segment *ix, uint64_t id, 
   return status;
 }
 
-/* Returns room for a table of the area, which the kernels write. */
+/* Returns room in the area for a table that the kernels write. */
 static void *gc_recoder_table(gc_recoder *r, uint64_t n) {
   void *p = r->area + r->fill;
   r->fill += GC_ALIGN(n);
@@ -6247,11 +6344,11 @@ static void *gc_recoder_table(gc_recoder *r, uint64_t n) {
 }
 
 static unsigned gc_recoder_grid(const gpuir_cuda *c, const gc_recoder *r) {
-  const uint64_t warps = ((uint64_t)r->work.nblocks + r->work.chunk - 1) / r->work.chunk;
+  const uint64_t warps = ((uint64_t)r->work.nblocks + r->work.grain - 1) / r->work.grain;
   return (unsigned)gpuir__min64((warps + 7) / 8, (uint64_t)c->processors * 8);
 }
 
-/* Has the device find out how many words the lists take as bp128. */
+/* Lets the device find how many words the lists take as bp128. */
 GPUIR__COLD static int gc_recoder_measure(const gpuir_cuda *c, gc_recoder *r, gpuir_error *err) {
   const gc_view *v = &c->view;
   gc_recoding *w = &r->work;
@@ -6266,7 +6363,7 @@ GPUIR__COLD static int gc_recoder_measure(const gpuir_cuda *c, gc_recoder *r, gp
     w->off[part] = (uint32_t *)gc_recoder_table(r, (uint64_t)w->nblocks * 4);
     w->width[part] = (uint8_t *)gc_recoder_table(r, w->nblocks);
   }
-  w->chunk = gpuir__max32(1, gpuir__min32(8, w->nblocks / ((uint32_t)c->processors * 64)));
+  w->grain = gpuir__max32(1, gpuir__min32(8, w->nblocks / ((uint32_t)c->processors * 64)));
   w->to_last = (uint32_t *)(uintptr_t)v->last;
   w->to_off[GC_DOCS] = (uint32_t *)(uintptr_t)v->docs_off;
   w->to_off[GC_FREQS] = (uint32_t *)(uintptr_t)v->freqs_off;
@@ -6278,7 +6375,7 @@ GPUIR__COLD static int gc_recoder_measure(const gpuir_cuda *c, gc_recoder *r, gp
   return GPUIR_OK;
 }
 
-/* Waits for the sizes that gc_recoder_measure asked for. */
+/* Waits for the sizes of gc_recoder_measure. */
 static int gc_recoder_wait(const gpuir_cuda *c, gc_recoder *r, gpuir_error *err) {
   uint32_t i;
   GC_TRY(cudaStreamSynchronize(r->pipe->stream), "recoding lists");
@@ -6298,18 +6395,18 @@ static int gc_recoder_write(const gpuir_cuda *c, gc_recoder *r, gpuir_error *err
   return GPUIR_OK;
 }
 
-/* Takes device memory for the lists that were collected, as bp128, and makes it their target. */
+/* Allocates device memory for the collected lists as bp128, and makes it their target. */
 static int gc_recode_place(gpuir_cuda *c, gc_recoder *r, gpuir_error *err) {
   uint64_t bytes = 0;
   uint32_t i, part;
   void *p;
   int status;
   for (i = 0; i < r->work.nlists; i++) bytes += GC_ALIGN(r->words[2 * i] * 4) + GC_ALIGN(r->words[2 * i + 1] * 4);
-  status = gc_take(c, bytes + GC_PAD, &p, err);
+  status = gc_malloc(c, bytes + GC_PAD, &p, err);
   if (status) return status;
   status = gpuir__buf_put(&c->a, &c->recoded, &p, sizeof p);
   if (status) {
-    gc_give(c, p, bytes + GC_PAD);
+    gc_free(c, p, bytes + GC_PAD);
     return gpuir__fail_nomem(err);
   }
   status = gc_recoder_clear(r, p, bytes + GC_PAD, err);
@@ -6331,7 +6428,7 @@ static int gc_recode_place(gpuir_cuda *c, gc_recoder *r, gpuir_error *err) {
   return GPUIR_OK;
 }
 
-/* Recodes the lists that were collected into memory of their own, and empties the area. */
+/* Recodes the collected lists into memory of their own, and empties the area. */
 GPUIR__COLD static int gc_recode_some(gpuir_cuda *c, gc_recoder *r, gpuir_error *err) {
   int status;
   if (!r->work.nlists) return GPUIR_OK;
@@ -6344,8 +6441,8 @@ GPUIR__COLD static int gc_recode_some(gpuir_cuda *c, gc_recoder *r, gpuir_error 
   return status;
 }
 
-/* Sums up the bytes of the area that all lists need, and that the greatest one does. Refuses lists that share bytes:
- * so the time that recoding takes is bounded by the file's size. */
+/* Adds up the bytes of the area that all lists need, and finds the greatest need. It refuses lists that share bytes: so
+ * the file's size bounds the time of recoding. */
 static int gc_recode_needs(const gpuir_cuda *c, uint64_t *all, uint64_t *most, gpuir_error *err) {
   const gpuir__segment *ix = c->ix;
   uint64_t docs = 0, freqs = 0, blocks = 0;
@@ -6389,7 +6486,7 @@ static int gc_recode_lists(gpuir_cuda *c, gc_recoder *r, gpuir_error *err) {
   return status;
 }
 
-/* Fills the index's streams on the device, and the parts of the directory that follow from them. */
+/* Fills the index's streams on the device, and the parts of the directory that depend on them. */
 static int gc_recode_all(gpuir_cuda *c, gpuir_error *err) {
   const gpuir__segment *ix = c->ix;
   const uint64_t blocks = ix->stat.blocks;
@@ -6416,7 +6513,7 @@ static int gc_recode_all(gpuir_cuda *c, gpuir_error *err) {
   s = gc_stream_open(&stream, 0, err);
   if (!s) s = gc_pipe_open(&pipe, stream, err);
   if (!s) s = gc_recoder_open(&r, &c->a, &pipe, GC_LISTS, err);
-  if (!s) s = gc_take(c, size, &area, err);
+  if (!s) s = gc_malloc(c, size, &area, err);
   if (!s) {
     gc_recoder_begin(&r, area, size);
     s = gc_recoder_clear(&r, area, size, err);
@@ -6425,7 +6522,7 @@ static int gc_recode_all(gpuir_cuda *c, gpuir_error *err) {
   gc_pipe_close(&pipe);
   gc_stream_close(stream);
   gc_recoder_close(&r, &c->a);
-  gc_give(c, area, size);
+  gc_free(c, area, size);
   return s;
 }
 
@@ -6434,73 +6531,75 @@ static int gc_recode_all(gpuir_cuda *c, gpuir_error *err) {
 /* ========================
  * [cuda-11-cache]  host: a cache of lists, for an index that does not fit
  *
- * Ding et al. (WWW 2009, section 5) keep lists in the GPU's memory by their use. Here one slab is cut into units,
- * each a block's directory entry and GC_UNIT bytes of streams or more; a list takes as many in a row as its blocks
- * or its bytes need. A list that a launch uses stays until the launch has ended. To make room, the lists of least worth
- * are evicted; worth: uses while resident plus the worth of the last list that was evicted before it came (so old fame
- * fades); as each list's transfer costs bytes and its place costs the same bytes, they cancel out.
+ * Ding et al. (WWW 2009, section 5) keep lists in the GPU's memory by their use. Here one slab is cut into units. A
+ * unit has a block's directory entry and at least GC_UNIT bytes of streams; a list takes as many units in a row as its
+ * blocks or its bytes need. A list that a launch uses stays until the launch has ended. To make room, the lists of
+ * least priority are evicted. A list's priority is the number of its uses since it came, plus the priority of the last
+ * list that was evicted before it came, so that old fame fades (least frequently used with dynamic aging). Sizes do not
+ * count: a list's transfer costs as many bytes as its place.
  *
- * The lock is of the slots alone: it is not held while bytes move. A searcher that misses lists takes places for them
- * at once, lets go of the lock, copies the lists to pinned memory of its own and from there on the stream that all
- * transfers share, and tells that they are there. Who wants a list that is coming holds it, goes on planning and waits
- * for it before its launch. As one stream takes all transfers in turn, a place can be given away as soon as the work
- * that fills or reads it is in that stream. A list in another codec is sent to units that it leaves again when it has
- * been recoded; only the first time its size has to be waited for.
+ * The lock protects the entries only; it is not held while bytes move. A searcher that misses lists takes places for
+ * them at once and releases the lock. Then it copies the lists to pinned memory of its own, and from there to the
+ * stream that all transfers share, and tells the others that they are there. A searcher that wants a list on its way
+ * holds it, goes on planning, and waits for it before its launch. One stream takes all transfers in turn: so a place
+ * can be given away as soon as the work that fills or reads it is in that stream. A list in another codec is sent to
+ * units that it leaves when it has been recoded; only the first time somebody waits for its size.
  *
  * Uses      [cuda-04-codecs], [cuda-09-memory], [cuda-10-recoder].
  * Start at  gc_cache_open, gc_cache_hold_all, gc_cache_await, gc_cache_release.
  * Tests     tests/gpu/test_cuda.c
  * ======================*/
 
-#define GC_UNIT 32u /* bytes of streams a unit at least, and their granularity */
-#define GC_SLOTS (1u << 16) /* lists at most */
-#define GC_ENTRY (3 * 4 + 2 + GPUIR__BLOCK_PAIRS * sizeof(gpuir__pair)) /* bytes of a block in the directory */
+#define GC_UNIT 32u /* bytes of streams of a unit at least, and their granularity */
+#define GC_CACHE_ENTRIES (1u << 16) /* lists at most */
+#define GC_DIRECTORY_BYTES \
+  (3 * 4 + 2 + GPUIR__BLOCK_PAIRS * sizeof(gpuir__pair)) /* bytes of a block in the directory */
 
-/* Where a list is on its way. GC_UNPLACED: sent, but what it takes as bp128 is not known; only who brings it holds it.
- * GC_COMING: its place is known, but not all of it is in the stream. GC_LOST: it will not come, and goes with the last
- * one that holds it. */
+/* States of a list. GC_HERE: all of it is in the stream. GC_COMING: its place is known. GC_UNPLACED: it was sent, but
+ * its size as bp128 is not known; only the searcher that loads it holds it. GC_LOST: it will not come, and its entry
+ * goes with the last launch that holds it. */
 enum { GC_HERE, GC_COMING, GC_UNPLACED, GC_LOST };
 
 /* A resident list. */
-typedef struct gc_slot {
-  uint64_t id, worth, bytes;
+typedef struct gc_cache_entry {
+  uint64_t id, priority, bytes;
   uint64_t docs_len, freqs_len;
   uint32_t unit, nunits; /* its place in the slab */
   uint32_t users, state; /* users: launches that hold it */
-  uint32_t next; /* the next slot with the same hash, or the next free one, + 1 */
+  uint32_t next; /* 1 + the next entry with the same hash, or the next free one */
   uint32_t hashed; /* 1: it can be found by its id */
-} gc_slot;
+} gc_cache_entry;
 
 struct gc_cache {
-  pthread_mutex_t lock; /* of all that follows down to `sizes` */
-  pthread_cond_t freed; /* lists were released, or are there */
+  pthread_mutex_t lock; /* of all members down to `sizes` */
+  pthread_cond_t freed; /* lists were released, or have come */
   int ready; /* 1: the two above are initialized */
   uint64_t unit_bytes, nunits;
-  uint64_t clock; /* the worth of the last list that was evicted */
-  uint64_t pins, releases; /* lists held, times that any were released or came */
-  gc_slot *slots;
-  uint32_t *order; /* the nslots used ones, by unit */
-  uint32_t nslots, most; /* most: there can be */
-  uint32_t *heads, mask; /* the hash table: slot + 1 */
-  uint32_t vacant; /* the first free slot + 1 */
-  uint2 *sizes; /* in words, of long lists that were recoded before: they are not waited for again */
+  uint64_t clock; /* the priority of the last list that was evicted */
+  uint64_t pins, releases; /* lists held; how often any were released or came */
+  gc_cache_entry *entries;
+  uint32_t *order; /* the nentries used ones, by unit */
+  uint32_t nentries, most; /* most: there can be */
+  uint32_t *heads, mask; /* the hash table: 1 + entry */
+  uint32_t vacant; /* 1 + the first free entry */
+  uint2 *sizes; /* words of long lists that were recoded before: nobody waits for these sizes again */
   uint8_t *streams; /* device */
   cudaStream_t stream; /* of all transfers */
   gc_locked locked;
 };
 
-/* What a launch needs to bring lists. */
-typedef struct gc_carrier {
+/* What a launch transfers lists with. */
+typedef struct gc_transfer {
   gc_pipe pipe;
   gc_recoder recoder; /* of one list */
-} gc_carrier;
+} gc_transfer;
 
 /* The lists that a planned launch holds. */
 typedef struct gc_holds {
-  uint32_t *slots;
+  uint32_t *entries;
   size_t n;
   int coming; /* 1: some were on their way when they were asked for */
-  uint64_t releases; /* of the cache, when a list was last asked for in vain */
+  uint64_t releases; /* of the cache, when a list found no room */
   uint64_t pins; /* lists that were held then */
 } gc_holds;
 
@@ -6508,125 +6607,125 @@ static uint32_t *gc_cache_head(const gc_cache *k, uint64_t id) {
   return &k->heads[(uint32_t)((id * 0x9e3779b97f4a7c15u) >> 32) & k->mask];
 }
 
-/* Returns the slot's index + 1, or 0. */
+/* Returns 1 + the list's entry, or 0. */
 static uint32_t gc_cache_find(const gc_cache *k, uint64_t id) {
   uint32_t s = *gc_cache_head(k, id);
-  while (s && k->slots[s - 1].id != id) s = k->slots[s - 1].next;
+  while (s && k->entries[s - 1].id != id) s = k->entries[s - 1].next;
   return s;
 }
 
-/* Makes a list known by its id. */
+/* Lets a list be found by its id. */
 static void gc_cache_enter(gc_cache *k, uint32_t s, uint64_t id) {
   uint32_t *head = gc_cache_head(k, id);
-  k->slots[s].id = id;
-  k->slots[s].next = *head;
-  k->slots[s].hashed = 1;
+  k->entries[s].id = id;
+  k->entries[s].next = *head;
+  k->entries[s].hashed = 1;
   *head = s + 1;
 }
 
 static void gc_cache_forget(gc_cache *k, uint32_t s) {
-  uint32_t *at = gc_cache_head(k, k->slots[s].id);
-  if (!k->slots[s].hashed) return;
-  while (*at != s + 1) at = &k->slots[*at - 1].next;
-  *at = k->slots[s].next;
-  k->slots[s].hashed = 0;
+  uint32_t *at = gc_cache_head(k, k->entries[s].id);
+  if (!k->entries[s].hashed) return;
+  while (*at != s + 1) at = &k->entries[*at - 1].next;
+  *at = k->entries[s].next;
+  k->entries[s].hashed = 0;
 }
 
-/* Returns the place in the order for a list of n units, where the first gap of that size is; or UINT32_MAX. */
+/* Returns the place in the order for a list of n units, at the first gap that is large enough; or UINT32_MAX. */
 static uint32_t gc_cache_gap(const gc_cache *k, uint64_t n, uint64_t *unit) {
   uint32_t i;
   *unit = 0;
-  if (k->nslots == k->most) return UINT32_MAX;
-  for (i = 0; i < k->nslots; i++) {
-    const gc_slot *s = &k->slots[k->order[i]];
+  if (k->nentries == k->most) return UINT32_MAX;
+  for (i = 0; i < k->nentries; i++) {
+    const gc_cache_entry *s = &k->entries[k->order[i]];
     if (s->unit - *unit >= n) return i;
     *unit = (uint64_t)s->unit + s->nunits;
   }
   return k->nunits - *unit >= n ? i : UINT32_MAX;
 }
 
-/* Empties the slot at a place in the order. */
+/* Frees the entry at a place in the order. */
 static void gc_cache_remove(gpuir_cuda *c, gc_cache *k, uint32_t place) {
   const uint32_t s = k->order[place];
   gc_cache_forget(k, s);
-  __atomic_fetch_sub(&c->info.resident_bytes, k->slots[s].bytes, __ATOMIC_RELAXED);
-  k->nslots--;
-  memmove(&k->order[place], &k->order[place + 1], (k->nslots - place) * sizeof *k->order);
-  k->slots[s].next = k->vacant;
+  __atomic_fetch_sub(&c->info.resident_bytes, k->entries[s].bytes, __ATOMIC_RELAXED);
+  k->nentries--;
+  memmove(&k->order[place], &k->order[place + 1], (k->nentries - place) * sizeof *k->order);
+  k->entries[s].next = k->vacant;
   k->vacant = s + 1;
 }
 
-/* Evicts the list of least worth that no launch uses; returns 0 if there is none. */
+/* Evicts the list of least priority that no launch holds; returns 0 if there is none. */
 static int gc_cache_evict(gpuir_cuda *c, gc_cache *k) {
   uint32_t i, least = UINT32_MAX;
-  uint64_t worth = 0;
-  for (i = 0; i < k->nslots; i++) {
-    const gc_slot *s = &k->slots[k->order[i]];
-    if (s->users || (least != UINT32_MAX && s->worth >= worth)) continue;
+  uint64_t priority = 0;
+  for (i = 0; i < k->nentries; i++) {
+    const gc_cache_entry *s = &k->entries[k->order[i]];
+    if (s->users || (least != UINT32_MAX && s->priority >= priority)) continue;
     least = i;
-    worth = s->worth;
+    priority = s->priority;
   }
   if (least == UINT32_MAX) return 0;
-  k->clock = worth;
+  k->clock = priority;
   gc_cache_remove(c, k, least);
   return 1;
 }
 
-/* Takes a slot and a place for a list of n units, evicting others for it, and holds it. Returns the slot's index + 1;
- * 0: the lists in use leave no room. */
+/* Takes an entry and a place for a list of n units, and holds it; evicts others if it must. Returns 1 + the entry; 0:
+ * the lists in use leave no room. */
 static uint32_t gc_cache_reserve(gpuir_cuda *c, gc_cache *k, uint64_t n) {
   uint64_t unit;
   uint32_t place, i;
   while ((place = gc_cache_gap(k, n, &unit)) == UINT32_MAX && n <= k->nunits && gc_cache_evict(c, k)) {}
   if (place == UINT32_MAX) return 0;
   i = k->vacant - 1;
-  k->vacant = k->slots[i].next;
-  memset(&k->slots[i], 0, sizeof *k->slots);
-  k->slots[i].worth = k->clock + 1;
-  k->slots[i].unit = (uint32_t)unit;
-  k->slots[i].nunits = (uint32_t)n;
-  k->slots[i].users = 1;
+  k->vacant = k->entries[i].next;
+  memset(&k->entries[i], 0, sizeof *k->entries);
+  k->entries[i].priority = k->clock + 1;
+  k->entries[i].unit = (uint32_t)unit;
+  k->entries[i].nunits = (uint32_t)n;
+  k->entries[i].users = 1;
   k->pins++;
-  memmove(&k->order[place + 1], &k->order[place], (k->nslots - place) * sizeof *k->order);
+  memmove(&k->order[place + 1], &k->order[place], (k->nentries - place) * sizeof *k->order);
   k->order[place] = i;
-  k->nslots++;
+  k->nentries++;
   return i + 1;
 }
 
-/* Lets go of a list. One that is lost goes with its last holder. */
+/* Ends one hold of a list. A lost one goes with its last holder. */
 static void gc_cache_let_go(gpuir_cuda *c, gc_cache *k, uint32_t s) {
   uint32_t i = 0;
   k->pins--;
-  if (--k->slots[s].users || k->slots[s].state != GC_LOST) return;
+  if (--k->entries[s].users || k->entries[s].state != GC_LOST) return;
   while (k->order[i] != s) i++;
   gc_cache_remove(c, k, i);
 }
 
-/* Gives a list up that will not come. */
+/* Marks a list as one that will not come, and ends its hold. */
 static void gc_cache_lose(gpuir_cuda *c, gc_cache *k, uint32_t s) {
   gc_cache_forget(k, s);
-  k->slots[s].state = GC_LOST;
+  k->entries[s].state = GC_LOST;
   gc_cache_let_go(c, k, s);
 }
 
-/* Tells those who wait that lists were released, or came. */
+/* Tells those that wait that lists were released, or came. */
 static void gc_cache_tell(gc_cache *k) {
   k->releases++;
   (void)pthread_cond_broadcast(&k->freed);
 }
 
-/* Writes the size that a list has as bp128 to its slot; returns the units that it takes. */
+/* Writes the list's size as bp128 to its entry; returns the units that it takes. */
 static uint64_t gc_cache_size(const gc_cache *k, const gpuir__list *l, uint64_t docs_len, uint64_t freqs_len,
-    gc_slot *s) {
+    gc_cache_entry *s) {
   const uint64_t bytes = GC_ALIGN(docs_len) + GC_ALIGN(freqs_len);
   s->docs_len = docs_len;
   s->freqs_len = freqs_len;
-  s->bytes = bytes + (l->extent ? l->nblocks * GC_ENTRY : 0);
+  s->bytes = bytes + (l->extent ? l->nblocks * GC_DIRECTORY_BYTES : 0);
   return gpuir__max64(l->nblocks, (bytes + k->unit_bytes - 1) / k->unit_bytes);
 }
 
-/* Transfers a list that is bp128 already to its units: the streams and their directory. */
-static int gc_cache_load_streams(const gpuir_cuda *c, gc_pipe *p, const gc_slot *s, const gpuir__list *l,
+/* Transfers a list that is bp128 already to its units: streams and directory. */
+static int gc_cache_load_streams(const gpuir_cuda *c, gc_pipe *p, const gc_cache_entry *s, const gpuir__list *l,
     gpuir_error *err) {
   const gc_view *v = &c->view;
   const uint64_t n = l->nblocks;
@@ -6642,8 +6741,8 @@ static int gc_cache_load_streams(const gpuir_cuda *c, gc_pipe *p, const gc_slot 
   return status;
 }
 
-/* Sends a list to units where it stays until it has been recoded, and finds out its size as bp128. */
-static int gc_cache_measure(gpuir_cuda *c, gc_recoder *r, const gc_slot *area, uint64_t id, gpuir__list *l,
+/* Sends a list to units where it stays until it has been recoded, and finds its size as bp128. */
+static int gc_cache_measure(gpuir_cuda *c, gc_recoder *r, const gc_cache_entry *area, uint64_t id, gpuir__list *l,
     uint2 *words, gpuir_error *err) {
   gc_cache *k = c->cache;
   uint2 known = {0, 0}, *sizes = l->extent ? &k->sizes[l->extent - c->ix->lists.longs] : NULL;
@@ -6669,7 +6768,7 @@ static int gc_cache_measure(gpuir_cuda *c, gc_recoder *r, const gc_slot *area, u
   return status;
 }
 
-static int gc_cache_write(gpuir_cuda *c, gc_recoder *r, const gc_slot *s, gpuir_error *err) {
+static int gc_cache_write(gpuir_cuda *c, gc_recoder *r, const gc_cache_entry *s, gpuir_error *err) {
   gc_target *to = r->targets;
   to->part[GC_DOCS] = (uint32_t *)(c->cache->streams + s->unit * c->cache->unit_bytes);
   to->part[GC_FREQS] = to->part[GC_DOCS] + GC_ALIGN(s->docs_len) / 4;
@@ -6679,23 +6778,24 @@ static int gc_cache_write(gpuir_cuda *c, gc_recoder *r, const gc_slot *s, gpuir_
   return gc_recoder_write(c, r, err);
 }
 
-/* Brings a list in another codec, which is in *slot and becomes what *slot names then. *full: the lists in use leave no
- * room for it. */
-static int gc_cache_recode(gpuir_cuda *c, gc_carrier *by, uint32_t *slot, gpuir__list *l, int *full, gpuir_error *err) {
+/* Loads a list of another codec. *entry has where it was sent, and gets its new entry. *full: the lists in use leave no
+ * room for that. */
+static int gc_cache_recode(gpuir_cuda *c, gc_transfer *transfer, uint32_t *entry, gpuir__list *l, int *full,
+    gpuir_error *err) {
   gc_cache *k = c->cache;
-  const uint32_t area = *slot;
-  const uint64_t id = k->slots[area].id;
-  gc_slot sizes;
+  const uint32_t area = *entry;
+  const uint64_t id = k->entries[area].id;
+  gc_cache_entry sizes;
   uint2 words;
   uint32_t s;
-  int status = gc_cache_measure(c, &by->recoder, &k->slots[area], id, l, &words, err);
+  int status = gc_cache_measure(c, &transfer->recoder, &k->entries[area], id, l, &words, err);
   if (status) return status;
   memset(&sizes, 0, sizeof sizes);
   (void)pthread_mutex_lock(&k->lock);
   s = gc_cache_reserve(c, k, gc_cache_size(k, l, (uint64_t)words.x * 4, (uint64_t)words.y * 4, &sizes));
   *full = !s;
   if (s) {
-    gc_slot *to = &k->slots[s - 1];
+    gc_cache_entry *to = &k->entries[s - 1];
     to->bytes = sizes.bytes;
     to->docs_len = sizes.docs_len;
     to->freqs_len = sizes.freqs_len;
@@ -6703,47 +6803,49 @@ static int gc_cache_recode(gpuir_cuda *c, gc_carrier *by, uint32_t *slot, gpuir_
     __atomic_fetch_add(&c->info.resident_bytes, to->bytes, __ATOMIC_RELAXED);
     gc_cache_forget(k, area);
     gc_cache_enter(k, s - 1, id);
-    *slot = s - 1;
+    *entry = s - 1;
   }
   (void)pthread_mutex_unlock(&k->lock);
   if (!s) return GPUIR_OK;
-  status = gc_cache_write(c, &by->recoder, &k->slots[s - 1], err);
+  status = gc_cache_write(c, &transfer->recoder, &k->entries[s - 1], err);
   (void)pthread_mutex_lock(&k->lock);
-  gc_cache_lose(c, k, area); /* who takes its units writes to them behind what has just been put into the stream */
+  gc_cache_lose(c, k, area); /* its next user's writes come behind the recoding, in the same stream */
   (void)pthread_mutex_unlock(&k->lock);
   return status;
 }
 
-/* Brings a list to the slot that was taken for it. */
-static int gc_cache_bring(gpuir_cuda *c, gc_carrier *by, uint32_t *slot, gpuir__list *l, int *full, gpuir_error *err) {
+/* Loads a list to the entry that was taken for it. */
+static int gc_cache_load(gpuir_cuda *c, gc_transfer *transfer, uint32_t *entry, gpuir__list *l, int *full,
+    gpuir_error *err) {
   int status;
-  gc_pipe_drop(&by->pipe); /* what a list that failed left */
-  status = gc_coded_otherwise(l) ? gc_cache_recode(c, by, slot, l, full, err)
-                                 : gc_cache_load_streams(c, &by->pipe, &c->cache->slots[*slot], l, err);
+  gc_pipe_drop(&transfer->pipe); /* of a list that failed */
+  status = gc_coded_otherwise(l) ? gc_cache_recode(c, transfer, entry, l, full, err)
+                                 : gc_cache_load_streams(c, &transfer->pipe, &c->cache->entries[*entry], l, err);
   if (status || *full) return status;
   if (l->extent)
-    status = gc_pipe_put(&by->pipe, c->view.bounds + (uint64_t)c->cache->slots[*slot].unit * GPUIR__BLOCK_PAIRS,
-        l->bounds, l->nblocks * GPUIR__BLOCK_PAIRS * sizeof(gpuir__pair), err);
-  if (!status) status = gc_pipe_flush(&by->pipe, err);
+    status =
+        gc_pipe_put(&transfer->pipe, c->view.bounds + (uint64_t)c->cache->entries[*entry].unit * GPUIR__BLOCK_PAIRS,
+            l->bounds, l->nblocks * GPUIR__BLOCK_PAIRS * sizeof(gpuir__pair), err);
+  if (!status) status = gc_pipe_flush(&transfer->pipe, err);
   if (status) return status;
   __atomic_fetch_add(&c->info.lists_missed, 1, __ATOMIC_RELAXED);
-  __atomic_fetch_add(&c->info.bytes_sent, c->cache->slots[*slot].bytes, __ATOMIC_RELAXED);
+  __atomic_fetch_add(&c->info.bytes_sent, c->cache->entries[*entry].bytes, __ATOMIC_RELAXED);
   return GPUIR_OK;
 }
 
-/* Holds a list, or takes a place for it: then *bring becomes 1. Returns the slot's index + 1; 0: it has to wait. */
-static uint32_t gc_cache_hold(gpuir_cuda *c, gc_holds *held, uint64_t id, const gpuir__list *l, int *bring) {
+/* Holds a list, or takes a place for it: then *missing becomes 1. Returns 1 + its entry; 0: the list has to wait. */
+static uint32_t gc_cache_hold(gpuir_cuda *c, gc_holds *held, uint64_t id, const gpuir__list *l, int *missing) {
   gc_cache *k = c->cache;
   uint32_t i = gc_cache_find(k, id);
-  gc_slot sizes, *s;
+  gc_cache_entry sizes, *s;
   uint64_t n;
-  *bring = !i;
+  *missing = !i;
   if (i) {
-    s = &k->slots[i - 1];
+    s = &k->entries[i - 1];
     if (s->state == GC_UNPLACED) return 0;
     held->coming |= s->state == GC_COMING;
     __atomic_fetch_add(&c->info.lists_hit, 1, __ATOMIC_RELAXED);
-    s->worth++;
+    s->priority++;
     s->users++;
     k->pins++;
     return i;
@@ -6754,7 +6856,7 @@ static uint32_t gc_cache_hold(gpuir_cuda *c, gc_holds *held, uint64_t id, const 
   else n = gc_cache_size(k, l, l->docs.len, l->freqs.len, &sizes);
   i = gc_cache_reserve(c, k, n);
   if (!i) return 0;
-  s = &k->slots[i - 1];
+  s = &k->entries[i - 1];
   s->bytes = sizes.bytes;
   s->docs_len = sizes.docs_len;
   s->freqs_len = sizes.freqs_len;
@@ -6764,47 +6866,47 @@ static uint32_t gc_cache_hold(gpuir_cuda *c, gc_holds *held, uint64_t id, const 
   return i;
 }
 
-/* A query's lists, as many as it has known terms. */
+/* The lists of a query's known terms. */
 typedef struct gc_wanted {
   uint64_t id[GPUIR_MAX_TERMS];
   gpuir__list list[GPUIR_MAX_TERMS];
-  uint32_t slot[GPUIR_MAX_TERMS]; /* + 1; 0: none, as the list is in its term */
-  int bring[GPUIR_MAX_TERMS];
+  uint32_t entry[GPUIR_MAX_TERMS]; /* 1 + entry; 0: none, as the list is in its term */
+  int missing[GPUIR_MAX_TERMS];
   uint32_t n;
 } gc_wanted;
 
-/* Lets go of a query's first n lists. Those that were to be brought from number `from` on will not come. */
+/* Ends the holds of a query's first n lists. Those from number `from` on that were to be loaded will not come. */
 static void gc_cache_undo(gpuir_cuda *c, const gc_wanted *w, uint32_t n, uint32_t from) {
   uint32_t i;
   for (i = 0; i < n; i++) {
-    if (!w->slot[i]) continue;
-    if (w->bring[i] && i >= from) gc_cache_lose(c, c->cache, w->slot[i] - 1);
-    else gc_cache_let_go(c, c->cache, w->slot[i] - 1);
+    if (!w->entry[i]) continue;
+    if (w->missing[i] && i >= from) gc_cache_lose(c, c->cache, w->entry[i] - 1);
+    else gc_cache_let_go(c, c->cache, w->entry[i] - 1);
   }
 }
 
-/* Notes in vain: what has to change before it is worth asking again. */
+/* Notes what has to change before asking again can succeed. */
 static void gc_cache_note(const gc_cache *k, gc_holds *held) {
   held->releases = k->releases;
   held->pins = k->pins;
 }
 
-/* Brings the lists that were wanted and are missing, without the lock, and tells that they are there. */
-static int gc_cache_bring_all(gpuir_cuda *c, gc_holds *held, gc_carrier *by, gc_wanted *w, int *full,
+/* Loads the missing lists, without the lock, and tells that they are there. */
+static int gc_cache_load_all(gpuir_cuda *c, gc_holds *held, gc_transfer *transfer, gc_wanted *w, int *full,
     gpuir_error *err) {
   gc_cache *k = c->cache;
   uint32_t done, i;
   int status = GPUIR_OK;
   for (done = 0; done < w->n; done++) {
-    uint32_t slot = w->slot[done] - 1;
-    if (!w->bring[done]) continue;
-    status = gc_cache_bring(c, by, &slot, &w->list[done], full, err);
-    w->slot[done] = slot + 1;
+    uint32_t entry = w->entry[done] - 1;
+    if (!w->missing[done]) continue;
+    status = gc_cache_load(c, transfer, &entry, &w->list[done], full, err);
+    w->entry[done] = entry + 1;
     if (status || *full) break;
   }
   (void)pthread_mutex_lock(&k->lock);
   for (i = 0; i < done; i++)
-    if (w->bring[i]) k->slots[w->slot[i] - 1].state = GC_HERE;
+    if (w->missing[i]) k->entries[w->entry[i] - 1].state = GC_HERE;
   if (status || *full) {
     gc_cache_undo(c, w, w->n, done);
     gc_cache_tell(k);
@@ -6816,31 +6918,31 @@ static int gc_cache_bring_all(gpuir_cuda *c, gc_holds *held, gc_carrier *by, gc_
   return status;
 }
 
-/* Makes a query's lists resident and holds them until they are released; those that are not in their terms. *full: the
- * lists in use leave no room for them. */
-static int gc_cache_hold_all(gpuir_cuda *c, gc_holds *held, gc_carrier *by, gc_wanted *w, gc_term *terms, int *full,
-    gpuir_error *err) {
+/* Makes a query's lists resident, and holds them until they are released. Lists that stand in their terms need no
+ * place. *full: the lists in use leave no room for them. */
+static int gc_cache_hold_all(gpuir_cuda *c, gc_holds *held, gc_transfer *transfer, gc_wanted *w, gc_term *terms,
+    int *full, gpuir_error *err) {
   gc_cache *k = c->cache;
   uint32_t i;
-  int bring = 0, status = GPUIR_OK;
+  int missing = 0, status = GPUIR_OK;
   (void)pthread_mutex_lock(&k->lock);
   for (i = 0; i < w->n && !*full; i++) {
-    w->bring[i] = 0;
-    w->slot[i] = terms[i].kind == GC_INLINE ? 0 : gc_cache_hold(c, held, w->id[i], &w->list[i], &w->bring[i]);
-    *full = !w->slot[i] && terms[i].kind != GC_INLINE;
-    bring |= w->bring[i];
+    w->missing[i] = 0;
+    w->entry[i] = terms[i].kind == GC_INLINE ? 0 : gc_cache_hold(c, held, w->id[i], &w->list[i], &w->missing[i]);
+    *full = !w->entry[i] && terms[i].kind != GC_INLINE;
+    missing |= w->missing[i];
   }
   if (*full) {
     gc_cache_undo(c, w, i - 1, 0);
     gc_cache_note(k, held);
   }
   (void)pthread_mutex_unlock(&k->lock);
-  if (bring && !*full) status = gc_cache_bring_all(c, held, by, w, full, err);
+  if (missing && !*full) status = gc_cache_load_all(c, held, transfer, w, full, err);
   if (status || *full) return status;
-  for (i = 0; i < w->n; i++) { /* what is held does not move */
-    const gc_slot *s = &k->slots[w->slot[i] - 1];
+  for (i = 0; i < w->n; i++) { /* held lists do not move */
+    const gc_cache_entry *s = &k->entries[w->entry[i] - 1];
     gc_term *t = &terms[i];
-    if (!w->slot[i]) {
+    if (!w->entry[i]) {
       __atomic_fetch_add(&c->info.lists_hit, 1, __ATOMIC_RELAXED);
       continue;
     }
@@ -6849,12 +6951,12 @@ static int gc_cache_hold_all(gpuir_cuda *c, gc_holds *held, gc_carrier *by, gc_w
     t->docs_len = s->docs_len;
     t->freqs = t->docs + GC_ALIGN(s->docs_len);
     t->freqs_len = s->freqs_len;
-    held->slots[held->n++] = w->slot[i] - 1;
+    held->entries[held->n++] = w->entry[i] - 1;
   }
   return GPUIR_OK;
 }
 
-/* Waits until the lists that are held are in the stream, which takes others no longer than to copy a query's lists.
+/* Waits until the held lists are in the stream; other searchers take no longer for that than to copy a query's lists.
  * Returns 0 if one of them will not come. */
 static int gc_cache_await(gc_cache *k, gc_holds *held) {
   size_t i;
@@ -6863,7 +6965,7 @@ static int gc_cache_await(gc_cache *k, gc_holds *held) {
   held->coming = 0;
   (void)pthread_mutex_lock(&k->lock);
   for (i = 0; i < held->n; i++) {
-    const gc_slot *s = &k->slots[held->slots[i]];
+    const gc_cache_entry *s = &k->entries[held->entries[i]];
     while (s->state == GC_COMING) (void)pthread_cond_wait(&k->freed, &k->lock);
     come = come && s->state == GC_HERE;
   }
@@ -6877,14 +6979,14 @@ static void gc_cache_release(gpuir_cuda *c, gc_holds *held) {
   size_t i;
   if (!k || !held->n) return;
   (void)pthread_mutex_lock(&k->lock);
-  for (i = 0; i < held->n; i++) gc_cache_let_go(c, k, held->slots[i]);
+  for (i = 0; i < held->n; i++) gc_cache_let_go(c, k, held->entries[i]);
   gc_cache_tell(k);
   (void)pthread_mutex_unlock(&k->lock);
   held->n = 0;
   held->coming = 0;
 }
 
-/* Waits until lists are released or come, none is held, or `ns` are over; returns 0 then. */
+/* Waits until lists are released or come, or none is held; returns 0 if that did not happen within `ns`. */
 static int gc_cache_wait(gc_cache *k, uint64_t releases, uint64_t ns) {
   const uint64_t end = gpuir__now() + ns;
   struct timespec until;
@@ -6904,7 +7006,7 @@ static void gc_cache_close(gpuir_cuda *c) {
   gc_stream_close(k->stream);
   if (k->locked.file) (void)cudaHostUnregister(k->locked.file);
   gpuir__free(&c->a, k->sizes, (size_t)c->ix->stat.longs * sizeof *k->sizes);
-  gpuir__free(&c->a, k->slots, k->most * sizeof *k->slots);
+  gpuir__free(&c->a, k->entries, k->most * sizeof *k->entries);
   gpuir__free(&c->a, k->order, k->most * sizeof *k->order);
   gpuir__free(&c->a, k->heads, ((size_t)k->mask + 1) * sizeof *k->heads);
   if (k->ready) {
@@ -6928,7 +7030,7 @@ static void gc_cache_lay_out(gc_cache *k, gc_view *v, uint8_t *at) {
   v->freqs_width = v->docs_width + k->nunits;
 }
 
-/* Makes the lock, and the condition, whose times are gpuir__now's. */
+/* Makes the lock and its condition, which uses the clock of gpuir__now. */
 static int gc_cache_make_lock(gc_cache *k, gpuir_error *err) {
   pthread_condattr_t how;
   int failed;
@@ -6951,22 +7053,22 @@ static int gc_cache_make(gpuir_cuda *c, gc_cache *k, uint64_t room, gpuir_error 
   uint32_t i;
   k->unit_bytes = GC_UNIT;
   if (ix->stat.blocks) k->unit_bytes = gpuir__max64(GC_UNIT, streams / ix->stat.blocks & ~(uint64_t)(GC_UNIT - 1));
-  k->nunits = gpuir__min64((room - 8192) / (GC_ENTRY + k->unit_bytes), UINT32_MAX / 2);
-  k->most = (uint32_t)gpuir__min64(gpuir__min64(k->nunits, GC_SLOTS), ix->stat.terms);
-  k->slots = (gc_slot *)gpuir__alloc_zero(&c->a, k->most * sizeof *k->slots);
+  k->nunits = gpuir__min64((room - 8192) / (GC_DIRECTORY_BYTES + k->unit_bytes), UINT32_MAX / 2);
+  k->most = (uint32_t)gpuir__min64(gpuir__min64(k->nunits, GC_CACHE_ENTRIES), ix->stat.terms);
+  k->entries = (gc_cache_entry *)gpuir__alloc_zero(&c->a, k->most * sizeof *k->entries);
   k->order = (uint32_t *)gpuir__alloc_zero(&c->a, k->most * sizeof *k->order);
   for (k->mask = 1; k->mask < k->most; k->mask = 2 * k->mask + 1) {}
   k->heads = (uint32_t *)gpuir__alloc_zero(&c->a, ((size_t)k->mask + 1) * sizeof *k->heads);
   k->sizes = (uint2 *)gpuir__alloc_zero(&c->a, (size_t)ix->stat.longs * sizeof *k->sizes);
-  if (!k->slots || !k->order || !k->heads || !k->sizes) return gpuir__fail_nomem(err);
+  if (!k->entries || !k->order || !k->heads || !k->sizes) return gpuir__fail_nomem(err);
   for (i = k->most; i--;) {
-    k->slots[i].next = k->vacant;
+    k->entries[i].next = k->vacant;
     k->vacant = i + 1;
   }
   return gc_cache_make_lock(k, err);
 }
 
-/* Opens a cache with a slab of `room` bytes, empty. */
+/* Opens an empty cache with a slab of `room` bytes. */
 static int gc_cache_open(gpuir_cuda *c, uint64_t room, gpuir_error *err) {
   gc_cache *k = (gc_cache *)gpuir__alloc_zero(&c->a, sizeof *k);
   size_t size;
@@ -6979,7 +7081,7 @@ static int gc_cache_open(gpuir_cuda *c, uint64_t room, gpuir_error *err) {
         (unsigned long long)room);
   s = gc_cache_make(c, k, room, err);
   if (s) return s;
-  size = (size_t)(k->nunits * (GC_ENTRY + k->unit_bytes) + 8192);
+  size = (size_t)(k->nunits * (GC_DIRECTORY_BYTES + k->unit_bytes) + 8192);
   s = gc_device_alloc(c, size, &slab, err);
   if (s) return s;
   GC_TRY(cudaMemset(slab, 0, size), "clearing the slab");
@@ -6989,16 +7091,16 @@ static int gc_cache_open(gpuir_cuda *c, uint64_t room, gpuir_error *err) {
   return s;
 }
 
-/* Makes what a launch brings lists with. */
-static int gc_carrier_open(const gpuir_cuda *c, gc_carrier *by, gpuir_error *err) {
-  int status = gc_pipe_open(&by->pipe, c->cache->stream, err);
-  by->pipe.locked = c->cache->locked;
-  return status ? status : gc_recoder_open(&by->recoder, &c->a, &by->pipe, 1, err);
+/* Makes what a launch transfers lists with. */
+static int gc_transfer_open(const gpuir_cuda *c, gc_transfer *transfer, gpuir_error *err) {
+  int status = gc_pipe_open(&transfer->pipe, c->cache->stream, err);
+  transfer->pipe.locked = c->cache->locked;
+  return status ? status : gc_recoder_open(&transfer->recoder, &c->a, &transfer->pipe, 1, err);
 }
 
-static void gc_carrier_close(const gpuir_cuda *c, gc_carrier *by) {
-  gc_pipe_close(&by->pipe);
-  gc_recoder_close(&by->recoder, &c->a);
+static void gc_transfer_close(const gpuir_cuda *c, gc_transfer *transfer) {
+  gc_pipe_close(&transfer->pipe);
+  gc_recoder_close(&transfer->recoder, &c->a);
 }
 
 #pragma GCC push_options
@@ -7009,20 +7111,24 @@ static void gc_carrier_close(const gpuir_cuda *c, gc_carrier *by) {
 /* ========================
  * [cuda-12-open]  host: the index on the device
  *
+ * Opening uploads the index's sections, makes guides, expanded lists and slices as far as the memory bound allows, and
+ * finds how many blocks of threads of each kernel fill the device. An index that does not fit gets a cache.
+ *
  * Uses      [cuda-05-expand] to [cuda-11-cache].
  * Start at  gc_open: gc_open_whole, or gc_open_cached where the index does not fit.
  * Tests     tests/gpu/test_cuda.c
  * ======================*/
 
-#define GC_TILE_MOST 24576u /* documents a tile at most: two blocks of threads share 227 KB */
-#define GC_MARKS 8u /* bits of marks a posting at least */
-#define GC_PEAKS 64u /* eighths of a peak that a posting has at most, with memory for that; half as many at least */
-#define GC_TURNS 6u /* of a long AND's driver blocks, each of as many as those before it together */
+#define GC_TILE_MOST 24576u /* documents of a tile at most: two blocks of threads share a multiprocessor */
+#define GC_MARKS 8u /* bits of marks for a posting at least */
+#define GC_PEAKS 64u /* eighths of a peak for a posting at most, if memory allows it; half as many at least */
+#define GC_TURNS 6u /* turns of a long AND's driver: each has as many blocks as all turns before it together */
 #define GC_K_MOST 10000u
 
 /* ---- the sections ---- */
 
-/* Collects the long lists; their blocks must lie in the same order, one list's after another's. */
+/* Collects the long lists. It refuses lists whose blocks are not in the same order or overlap: kernels would write to
+ * one place from several blocks. */
 static int gc_collect(gpuir_cuda *c, gpuir_error *err) {
   const gpuir__segment *ix = c->ix;
   gpuir__walk w;
@@ -7042,14 +7148,14 @@ static int gc_collect(gpuir_cuda *c, gpuir_error *err) {
     end = c->lists[n].first_block + c->lists[n].nblocks;
     c->lists[n].weight =
         gpuir__weight(gpuir__idf(gpuir__segment_collection(ix), gpuir__segment_df(ix, w.id, l.df)), ix->stat.k1);
-    c->lists[n].slot = (uint32_t)(l.extent - ix->lists.longs);
+    c->lists[n].tile_row = (uint32_t)(l.extent - ix->lists.longs);
     c->lists[n++].q = 1;
   }
   c->nlists = n;
   return GPUIR_OK;
 }
 
-/* Returns the bytes that a document's length takes on the device: 2 if all lengths are below 65536. */
+/* Returns the bytes of a document's length on the device: 2 if all lengths are below 65536, otherwise 4. */
 static unsigned gc_length_bytes(const gpuir__segment *ix) {
   size_t n = (size_t)ix->stat.documents, i;
   uint32_t most = 0;
@@ -7061,18 +7167,18 @@ static unsigned gc_length_bytes(const gpuir__segment *ix) {
 static int gc_upload_lengths(gpuir_cuda *c, gpuir_error *err) {
   const gpuir__segment *ix = c->ix;
   size_t n = (size_t)ix->stat.documents, i;
-  uint16_t *brief;
+  uint16_t *lengths16;
   int s;
   if (gc_length_bytes(ix) == 4) return gc_upload(c, ix->lengths, n * 4, (const void **)&c->view.lengths, err);
-  brief = (uint16_t *)gpuir__alloc(&c->a, n * 2 + 2);
-  if (!brief) return gpuir__fail_nomem(err);
-  for (i = 0; i < n; i++) brief[i] = (uint16_t)ix->lengths[i];
-  s = gc_upload(c, brief, n * 2, (const void **)&c->view.brief, err);
-  gpuir__free(&c->a, brief, n * 2 + 2);
+  lengths16 = (uint16_t *)gpuir__alloc(&c->a, n * 2 + 2);
+  if (!lengths16) return gpuir__fail_nomem(err);
+  for (i = 0; i < n; i++) lengths16[i] = (uint16_t)ix->lengths[i];
+  s = gc_upload(c, lengths16, n * 2, (const void **)&c->view.lengths16, err);
+  gpuir__free(&c->a, lengths16, n * 2 + 2);
   return s;
 }
 
-/* Uploads the streams and their directory as they lie in the file, all being bp128. */
+/* Uploads streams and directory as they lie in the file, where all are bp128. */
 static int gc_upload_streams(gpuir_cuda *c, gpuir_error *err) {
   const gpuir__segment *ix = c->ix;
   uint64_t blocks = ix->stat.blocks;
@@ -7120,23 +7226,23 @@ static int gc_upload_positions(gpuir_cuda *c, uint64_t room, gpuir_error *err) {
 
 /* Returns the bytes that the sections take on the device. */
 static uint64_t gc_plain_bytes(const gpuir__segment *ix) {
-  return ix->section[GPUIR__S_DOCIDS]->length + ix->section[GPUIR__S_FREQS]->length + ix->stat.blocks * GC_ENTRY +
-      ix->stat.documents * gc_length_bytes(ix) + 16 * 1024;
+  return ix->section[GPUIR__S_DOCIDS]->length + ix->section[GPUIR__S_FREQS]->length +
+      ix->stat.blocks * GC_DIRECTORY_BYTES + ix->stat.documents * gc_length_bytes(ix) + 16 * 1024;
 }
 
 /* ---- guides and expanded lists ---- */
 
-/* Chooses where each long list's marks go: 8 to 16 bits a posting, or one a document, and a third of that for ranks.
- * Returns the bytes that they take, or 0 without memory. */
+/* Chooses where each long list's marks go: 8 to 16 bits for a posting, or one for a document, and a third of that for
+ * ranks. Returns the bytes that they take; 0: there is no memory. */
 static uint64_t gc_lay_marks(gpuir_cuda *c, uint64_t *marks, gpuir_error *err) {
   const gpuir__segment *ix = c->ix;
   const uint32_t top = c->view.documents - 1;
   gpuir__saturation *table;
   size_t i;
   *marks = 0;
-  c->aids = (gc_aid *)gpuir__alloc_zero(&c->a, (size_t)ix->stat.longs * sizeof *c->aids);
+  c->guides = (gc_list_guide *)gpuir__alloc_zero(&c->a, (size_t)ix->stat.longs * sizeof *c->guides);
   table = (gpuir__saturation *)gpuir__alloc_zero(&c->a, sizeof *table);
-  if (!c->aids || !table) {
+  if (!c->guides || !table) {
     gpuir__free(&c->a, table, sizeof *table);
     (void)gpuir__fail_nomem(err);
     return 0;
@@ -7144,43 +7250,43 @@ static uint64_t gc_lay_marks(gpuir_cuda *c, uint64_t *marks, gpuir_error *err) {
   gpuir__saturation_prepare(table, c->index->norm);
   for (i = 0; i < c->nlists; i++) {
     gc_term *t = &c->lists[i];
-    gc_aid *aid = &c->aids[t->slot];
+    gc_list_guide *guide = &c->guides[t->tile_row];
     gpuir__list l;
     memset(&l, 0, sizeof l);
-    l.extent = &ix->lists.longs[t->slot];
-    while (top >> aid->shift >= 2 * (uint64_t)GC_MARKS * t->df) aid->shift++;
-    aid->most = gpuir__bound(t->weight, gpuir__list_saturation(table, &l), 1);
-    aid->marks = *marks;
-    *marks += (top >> aid->shift) / GC_CELLS + 1;
-    t->marks = aid->marks;
-    t->shift = aid->shift;
-    t->most = aid->most;
-    t->step = aid->most / GC_PEAK_MOST + 1;
+    l.extent = &ix->lists.longs[t->tile_row];
+    while (top >> guide->shift >= 2 * (uint64_t)GC_MARKS * t->df) guide->shift++;
+    guide->most = gpuir__bound(t->weight, gpuir__list_saturation(table, &l), 1);
+    guide->marks = *marks;
+    *marks += (top >> guide->shift) / GC_CELLS + 1;
+    t->marks = guide->marks;
+    t->shift = guide->shift;
+    t->most = guide->most;
+    t->step = guide->most / GC_PEAK_MOST + 1;
   }
   gpuir__free(&c->a, table, sizeof *table);
   return *marks * sizeof(uint4) + 64;
 }
 
-/* Chooses where each long list's peaks go: at most `grain` eighths of one a posting, and at least half as many, or one
- * a document. Returns the lines that they take. */
+/* Chooses where each long list's peaks go: at most `grain` eighths of one for a posting, and at least half as many, or
+ * one for a document. Returns the lines that they take. */
 static uint64_t gc_lay_peaks(gpuir_cuda *c, uint32_t grain) {
   const uint32_t top = c->view.documents - 1;
   uint64_t lines = 0;
   size_t i;
   for (i = 0; i < c->nlists; i++) {
     gc_term *t = &c->lists[i];
-    gc_aid *aid = &c->aids[t->slot];
-    aid->span = 0;
-    while ((uint64_t)(top >> aid->span) * 8 >= (uint64_t)grain * t->df) aid->span++;
-    aid->row = t->row = (uint32_t)lines;
-    t->span = aid->span;
-    lines += (top >> aid->span) / GC_PEAK_LINE + 1;
+    gc_list_guide *guide = &c->guides[t->tile_row];
+    guide->span = 0;
+    while ((uint64_t)(top >> guide->span) * 8 >= (uint64_t)grain * t->df) guide->span++;
+    guide->row = t->row = (uint32_t)lines;
+    t->span = guide->span;
+    lines += (top >> guide->span) / GC_PEAK_LINE + 1;
   }
   return lines;
 }
 
-/* Blocks of a list that begin and end this many times at other documents are damaged: expanding them would go through
- * all documents for each of them. */
+/* If a list's blocks together span this many times all documents, the list is damaged: expanding it would walk through
+ * all documents for each block. */
 #define GC_DAMAGED 8
 
 /* What is known of the long lists' blocks before they are expanded. */
@@ -7190,7 +7296,7 @@ typedef struct gc_shapes {
   int damaged;
 } gc_shapes;
 
-/* Finds what each block's docIDs are relative to. */
+/* Finds the base that each block's docIDs are relative to. */
 static int gc_find_bases(gpuir_cuda *c, gc_shapes *shapes, gpuir_error *err) {
   const gpuir__segment *ix = c->ix;
   uint64_t g;
@@ -7211,12 +7317,12 @@ static int gc_find_bases(gpuir_cuda *c, gc_shapes *shapes, gpuir_error *err) {
     }
     shapes->damaged |= documents > GC_DAMAGED * ix->stat.documents;
     t->wide = shapes->wide == before + t->nblocks && shapes->wide < UINT32_MAX ? (uint32_t)before + 1 : 0;
-    c->aids[t->slot].wide = t->wide;
+    c->guides[t->tile_row].wide = t->wide;
   }
   return GPUIR_OK;
 }
 
-/* Allocates the guides and, with `full`, the expanded lists, and has the device fill them. */
+/* Allocates the guides and, with `full`, the expanded lists, and lets the device fill them. */
 static int gc_expand_to(gpuir_cuda *c, const gc_shapes *shapes, uint64_t marks, uint64_t lines, int full,
     gpuir_error *err) {
   const gpuir__segment *ix = c->ix;
@@ -7253,8 +7359,8 @@ static int gc_expand_to(gpuir_cuda *c, const gc_shapes *shapes, uint64_t marks, 
   return GPUIR_OK;
 }
 
-/* Expands the long lists if `room` bytes hold them, or makes only their guides if it holds those. Their peaks become as
- * fine as half of what is left then allows. */
+/* Expands the long lists if `room` bytes hold them; otherwise makes only their guides, if it holds those. Half of what
+ * is left goes into finer peaks. */
 static int gc_expand_all(gpuir_cuda *c, uint64_t room, gpuir_error *err) {
   const uint64_t blocks = c->ix->stat.blocks;
   uint64_t marks, lines, guides, expanded;
@@ -7270,8 +7376,8 @@ static int gc_expand_all(gpuir_cuda *c, uint64_t room, gpuir_error *err) {
   expanded = blocks * (sizeof(uint2) + GPUIR__BLOCK * 6) + shapes.wide * GPUIR__BLOCK * 4;
   lines = gc_lay_peaks(c, 1);
   if (guides + lines * GC_PEAK_BYTES > room || shapes.damaged) {
-    gpuir__free(&c->a, c->aids, (size_t)c->ix->stat.longs * sizeof *c->aids);
-    c->aids = NULL;
+    gpuir__free(&c->a, c->guides, (size_t)c->ix->stat.longs * sizeof *c->guides);
+    c->guides = NULL;
   } else {
     full = expanded + guides + lines * GC_PEAK_BYTES <= room && shapes.wide < UINT32_MAX - 1;
     room -= guides + (full ? expanded : 0);
@@ -7284,8 +7390,8 @@ static int gc_expand_all(gpuir_cuda *c, uint64_t room, gpuir_error *err) {
 
 /* ---- the device's limits and the kernels' shapes ---- */
 
-/* Fills in what a device is: its name, versions, capability and memory. Refuses one that is not there or too old. */
-static int gc_look(int device, cudaDeviceProp *p, gpuir_cuda_info *info, gpuir_error *err) {
+/* Fills in a device's name, versions, capability and memory. It refuses a device that is not there or too old. */
+static int gc_device_info(int device, cudaDeviceProp *p, gpuir_cuda_info *info, gpuir_error *err) {
   int devices = 0;
   GC_TRY(cudaGetDeviceCount(&devices), "counting devices");
   if (device < 0 || device >= devices)
@@ -7302,9 +7408,9 @@ static int gc_look(int device, cudaDeviceProp *p, gpuir_cuda_info *info, gpuir_e
   return GPUIR_OK;
 }
 
-typedef void (*gc_or_kernel)(gc_view, gc_batch);
+typedef void (*gc_or_kernel)(gc_view, gc_launch_view);
 
-/* Chooses the size of tiles, such that two blocks of threads share a multiprocessor. */
+/* Chooses the size of tiles, such that two blocks of threads fit on a multiprocessor. */
 static int gc_shape_or(gpuir_cuda *c, int expanded, gpuir_error *err) {
   const gc_or_kernel kernel = expanded ? gc_or<true> : gc_or<false>;
   const uint64_t n = c->view.documents;
@@ -7317,12 +7423,12 @@ static int gc_shape_or(gpuir_cuda *c, int expanded, gpuir_error *err) {
       "asking for the device's properties");
   GC_TRY(cudaFuncGetAttributes(&at, kernel), "loading the kernels (is this GPU among those it was compiled for?)");
   most = gpuir__min64((uint64_t)processor / 2 - 1024, (uint64_t)block) - at.sharedSizeBytes;
-  tile = (n / 512 + 1023) / 1024 * 1024; /* enough tiles for all processors, but large ones cost less each */
+  tile = (n / 512 + 1023) / 1024 * 1024; /* enough tiles for all multiprocessors; but each costs less if it is large */
   tile = gpuir__max64(2048, gpuir__min64(tile, GC_TILE_MOST));
   while (gc_tile_bytes(tile) > most) tile -= 1024;
   c->view.tile = (uint32_t)tile;
   c->view.ntiles = (uint32_t)((n + tile - 1) / tile);
-  /* The kernel may take all shared memory: it serves the device's other indexes too, with tiles of other sizes. */
+  /* The kernel may take all shared memory: it serves the device's other indexes too, whose tiles have other sizes. */
   GC_TRY(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)most), "shaping a kernel");
   GC_TRY(
       cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, (int)GC_OR_THREADS(expanded), gc_tile_bytes(tile)),
@@ -7331,7 +7437,7 @@ static int gc_shape_or(gpuir_cuda *c, int expanded, gpuir_error *err) {
   return GPUIR_OK;
 }
 
-/* Returns how many blocks of threads of a kernel fill the device. */
+/* Finds how many blocks of threads of a kernel fill the device. */
 static int gc_grid_of(const gpuir_cuda *c, const void *kernel, unsigned threads, size_t shared, unsigned *grid,
     gpuir_error *err) {
   int blocks = 0;
@@ -7340,11 +7446,11 @@ static int gc_grid_of(const gpuir_cuda *c, const void *kernel, unsigned threads,
   return GPUIR_OK;
 }
 
-/* Finds out the device's limits and the other kernels' shapes. */
+/* Finds the device's limits, and the shapes of the other kernels. */
 static int gc_shape(gpuir_cuda *c, gpuir_error *err) {
   cudaDeviceProp p;
   cudaFuncAttributes at;
-  int most, s = gc_look(c->device, &p, &c->info, err);
+  int most, s = gc_device_info(c->device, &p, &c->info, err);
   if (s) return s;
   GC_TRY(cudaDeviceGetStreamPriorityRange(NULL, &c->ahead), "asking for priorities");
   c->processors = p.multiProcessorCount;
@@ -7354,7 +7460,7 @@ static int gc_shape(gpuir_cuda *c, gpuir_error *err) {
   if (!s) s = gc_grid_of(c, (const void *)gc_max, GC_GUIDED_THREADS, 0, &c->grids.maxs, err);
   if (!s) s = gc_grid_of(c, (const void *)gc_alone, GC_GUIDED_THREADS, 0, &c->grids.alone, err);
   if (s) return s;
-  if (c->info.compute_capability >= 90) { /* or the first queries would wait for them */
+  if (c->info.compute_capability >= 90) { /* loads them now: otherwise the first queries would wait for that */
     GC_TRY(cudaFuncGetAttributes(&at, gc_prompt<false>), "loading the kernels");
     GC_TRY(cudaFuncGetAttributes(&at, gc_prompt<true>), "loading the kernels");
   }
@@ -7371,44 +7477,46 @@ static int gc_shape(gpuir_cuda *c, gpuir_error *err) {
 
 /* The sizes of launches of so many queries. */
 typedef struct gc_sizes {
-  size_t queries, njobs, nterms, nslots, nchunks; /* at most in a launch; slots: rows of the tile arrays */
+  size_t queries, njobs, nterms, ntile_rows, nbound_tasks; /* at most in a launch; ntile_rows: of the tile arrays */
   size_t ndrives; /* entries of gc_maxs.drives */
   size_t ntokens; /* of phrases; 0: the index has no positions */
   uint64_t ncand; /* candidates */
-  uint64_t tiles; /* of the index, and one more */
+  uint64_t tiles; /* of the index, plus one */
   uint64_t host, staging, device; /* bytes */
 } gc_sizes;
 
 static gc_sizes gc_sizes_of(const gpuir_cuda *c, size_t queries) {
   const gc_view *v = &c->view;
-  const uint64_t chunks = v->documents / (GPUIR__BLOCK * GC_CHUNK);
+  const uint64_t bound_tasks = v->documents / (GPUIR__BLOCK * GC_BOUND_BLOCKS);
   gc_sizes z;
   uint64_t each;
   z.tiles = (uint64_t)v->ntiles + 1;
   each = 8 * z.tiles;
   z.queries = queries;
   z.njobs = (size_t)gpuir__max64(2, gpuir__min64(2 * (uint64_t)queries, (1u << 30) / each));
-  z.nslots = z.nterms = (size_t)gpuir__max64(2 * GPUIR_MAX_TERMS, 8 * (uint64_t)queries);
-  z.nslots = (size_t)gpuir__max64(GPUIR_MAX_TERMS, gpuir__min64(z.nslots, (1u << 30) / each));
-  z.nchunks = (size_t)gpuir__max64(z.nslots + gpuir__max64(GPUIR_MAX_TERMS, 8 * (uint64_t)queries) * (1 + chunks / 4),
-      GPUIR_MAX_TERMS * (2 + chunks));
+  z.ntile_rows = z.nterms = (size_t)gpuir__max64(2 * GPUIR_MAX_TERMS, 8 * (uint64_t)queries);
+  z.ntile_rows = (size_t)gpuir__max64(GPUIR_MAX_TERMS, gpuir__min64(z.ntile_rows, (1u << 30) / each));
+  z.nbound_tasks =
+      (size_t)gpuir__max64(z.ntile_rows + gpuir__max64(GPUIR_MAX_TERMS, 8 * (uint64_t)queries) * (1 + bound_tasks / 4),
+          GPUIR_MAX_TERMS * (2 + bound_tasks));
   z.ncand = gpuir__max64(2 * 16 * GC_K_MOST, (uint64_t)z.njobs * 8192);
   z.host = z.nterms * (sizeof(gc_term) + 8 + sizeof(gc_sum_list)) +
       z.njobs * (sizeof(gc_job) + 16 + sizeof(gc_sum_job) + GC_TURNS * (sizeof(gc_turn) + 4)) +
-      z.nchunks * sizeof(gc_chunk) + queries * (sizeof(uint2) + 4) + sizeof(gc_wanted) + 4096;
+      z.nbound_tasks * sizeof(gc_bound_task) + queries * (sizeof(uint2) + 4) + sizeof(gc_wanted) + 4096;
   z.ntokens = c->ix->lists.positions ? 2 * z.nterms + (GPUIR_MAX_TERMS + 2) * GPUIR_MAX_TERMS : 0;
   if (z.ntokens)
-    z.host += z.ntokens + z.nterms * (sizeof(gc_spots) + sizeof(gc_clause)) + z.njobs * (sizeof(gc_sought) + 4);
+    z.host += z.ntokens + z.nterms * (sizeof(gc_stored_positions) + sizeof(gc_clause)) +
+        z.njobs * (sizeof(gc_phrase_job) + 4);
   z.staging = z.host + z.njobs * sizeof(gc_state);
   z.ndrives = GC_ROUNDS * z.nterms;
-  z.device = z.staging + z.nslots * each + z.njobs * each + z.ncand * 8 + z.ndrives * (sizeof(gc_drive) + 4) +
-      sizeof(gc_desk) + 4096;
-  if (c->slices.ntiles) z.device += z.nslots * ((uint64_t)c->slices.ntiles + 1) * 4;
+  z.device = z.staging + z.ntile_rows * each + z.njobs * each + z.ncand * 8 + z.ndrives * (sizeof(gc_drive) + 4) +
+      sizeof(gc_alone_state) + 4096;
+  if (c->slices.ntiles) z.device += z.ntile_rows * ((uint64_t)c->slices.ntiles + 1) * 4;
   return z;
 }
 
-/* Returns the sizes of the largest launch whose memory takes at most half of what is left, if that is possible. A
- * searcher has memory for one or two launches: as long as it never needs a second one, for one. */
+/* Returns the sizes of the largest launch whose memory takes at most half of what is left, if there is one. A searcher
+ * has memory for one launch until it needs a second one. */
 static gc_sizes gc_sizes_within(const gpuir_cuda *c, uint64_t left) {
   size_t queries = c->batch;
   gc_sizes z = gc_sizes_of(c, queries);
@@ -7424,9 +7532,10 @@ static uint64_t gc_left(const gpuir_cuda *c) {
 
 /* ---- slices ---- */
 
-#define GC_CUT_LEAST 64u /* postings a tile at least, of a list that is cut */
+#define GC_CUT_LEAST 64u /* postings for a tile at least, of a list that is cut */
 
-/* Chooses the tiles of slices and the lists to be cut: those with GC_CUT_LEAST postings a tile. Returns how many. */
+/* Chooses the tiles of slices, and the lists to be cut: those with GC_CUT_LEAST postings for a tile. Returns how
+ * many. */
 static uint32_t gc_choose_cut(gpuir_cuda *c, uint32_t *cut) {
   gc_slices *to = &c->slices;
   uint32_t n = 0;
@@ -7436,13 +7545,13 @@ static uint32_t gc_choose_cut(gpuir_cuda *c, uint32_t *cut) {
   for (i = 0; i < c->nlists; i++)
     if (c->lists[i].df / GC_CUT_LEAST >= to->ntiles) {
       cut[n++] = (uint32_t)i;
-      c->lists[i].cut = c->aids[c->lists[i].slot].cut = n;
+      c->lists[i].cut = c->guides[c->lists[i].tile_row].cut = n;
     }
   return n;
 }
 
-/* Turns the counts of strips, [list][ntiles + 1] on the device with 0 at the end of each row, into where each slice
- * begins; *total: how many strips there are. */
+/* Turns the counts of strips into where each slice begins. Both are [list][ntiles + 1] on the device, with 0 at the end
+ * of each row. *total: how many strips there are. */
 static int gc_place_strips(gpuir_cuda *c, uint32_t *there, size_t ncut, uint64_t *total, gpuir_error *err) {
   const size_t n = ncut * ((size_t)c->slices.ntiles + 1);
   uint32_t *starts = (uint32_t *)gpuir__alloc(&c->a, n * 4);
@@ -7461,7 +7570,7 @@ static int gc_place_strips(gpuir_cuda *c, uint32_t *there, size_t ncut, uint64_t
   return e == cudaSuccess ? GPUIR_OK : gc_fail(err, e, "cutting lists");
 }
 
-/* Has the device fill the slices. */
+/* Lets the device fill the slices. */
 static int gc_fill_slices(gpuir_cuda *c, const uint32_t *cut, uint32_t ncut, uint8_t *strips, gpuir_error *err) {
   gc_cut_lists<<<(unsigned)c->processors * 16, GC_CUT_THREADS>>>(c->view, c->lists_there, cut, ncut, c->slices, strips);
   GC_TRY(cudaGetLastError(), "cutting lists");
@@ -7472,7 +7581,7 @@ static int gc_fill_slices(gpuir_cuda *c, const uint32_t *cut, uint32_t ncut, uin
   return gc_grid_of(c, (const void *)gc_sum_tiles, GC_SUM_THREADS, (size_t)c->slices.tile * 4, &c->grids.sums, err);
 }
 
-/* Cuts the lists that are chosen, if `room` bytes hold their slices. */
+/* Cuts the chosen lists, if `room` bytes hold their slices. */
 static int gc_cut_chosen(gpuir_cuda *c, const uint32_t *chosen, uint32_t ncut, uint64_t room, gpuir_error *err) {
   const size_t table = (size_t)ncut * (c->slices.ntiles + 1) * 4, more = table + ncut * 4 + 4096;
   void *cut, *starts, *strips;
@@ -7490,8 +7599,8 @@ static int gc_cut_chosen(gpuir_cuda *c, const uint32_t *chosen, uint32_t ncut, u
   s = gc_place_strips(c, (uint32_t *)starts, ncut, &n, err);
   if (s) return s;
   if (n >= UINT32_MAX || n * GC_STRIP + more > room) {
-    gc_give(c, starts, table);
-    gc_give(c, cut, ncut * 4);
+    gc_free(c, starts, table);
+    gc_free(c, cut, ncut * 4);
     c->nmemory -= 2;
     return GPUIR_OK;
   }
@@ -7508,7 +7617,7 @@ int gpuir_cuda_seam_uncut; /* 1: no list is cut into slices */
 #define GC_UNCUT 0
 #endif
 
-/* Cuts long lists into slices, if all of them are expanded and what the bound leaves holds the slices too. */
+/* Cuts long lists into slices, if all of them are expanded and the bound leaves room for the slices. */
 static int gc_cut_all(gpuir_cuda *c, gpuir_error *err) {
   uint32_t *chosen;
   uint64_t searcher, left;
@@ -7523,7 +7632,7 @@ static int gc_cut_all(gpuir_cuda *c, gpuir_error *err) {
   if (n && left > searcher) s = gc_cut_chosen(c, chosen, n, left - searcher, err);
   if (!c->slices.strips) {
     memset(&c->slices, 0, sizeof c->slices);
-    while (n--) c->lists[chosen[n]].cut = c->aids[c->lists[chosen[n]].slot].cut = 0;
+    while (n--) c->lists[chosen[n]].cut = c->guides[c->lists[chosen[n]].tile_row].cut = 0;
   }
   gpuir__free(&c->a, chosen, c->nlists * 4);
   return s;
@@ -7531,16 +7640,16 @@ static int gc_cut_all(gpuir_cuda *c, gpuir_error *err) {
 
 /* ---- opening ---- */
 
-/* Gathers what is known of the long lists beforehand, as far as there is memory for it. */
+/* Prepares the terms of long lists, as far as there is memory: a query then copies them, and opens no list. */
 static void gc_know(gpuir_cuda *c) {
   const gpuir__index_lists *lists = &c->ix->lists;
   size_t i;
   c->known = (gc_known *)gpuir__alloc_zero(&c->a, (size_t)c->ix->stat.longs * sizeof *c->known);
   for (i = 0; c->known && i < c->nlists; i++) {
-    gc_known *k = &c->known[c->lists[i].slot];
-    const uint64_t seeds = lists->longs[c->lists[i].slot].seeds;
+    gc_known *k = &c->known[c->lists[i].tile_row];
+    const uint64_t seeds = lists->longs[c->lists[i].tile_row].seeds;
     k->term = c->lists[i];
-    k->term.slot = 0;
+    k->term.tile_row = 0;
     if (seeds && seeds <= lists->nseeds) memcpy(k->seeds, lists->seeds + (seeds - 1) * GPUIR__SEEDS, sizeof k->seeds);
   }
 }
@@ -7573,31 +7682,31 @@ static int gc_open_whole(gpuir_cuda *c, int coded, gpuir_error *err) {
   if (left > searcher) status = gc_expand_all(c, left - searcher, err);
   if (!status && !c->expanded) status = gc_shape_or(c, 0, err);
   if (!status) status = gc_cut_all(c, err);
-  c->info.resident_bytes = c->info.index_bytes; /* what was made of it does not count */
+  c->info.resident_bytes = c->info.index_bytes; /* guides, expanded lists and slices do not count */
   if (!status) gc_know(c);
   if (!status) GC_TRY(cudaDeviceSynchronize(), "uploading the index");
   return status;
 }
 
-/* Puts the documents' lengths on the device, and a cache of lists. */
+/* Puts the documents' lengths on the device, and makes a cache of lists. */
 static int gc_open_cached(gpuir_cuda *c, gpuir_error *err) {
   uint64_t left, searcher;
   int status = gc_shape_or(c, 0, err);
   if (!status) status = gc_upload_lengths(c, err);
   if (status) return status;
-  c->info.index_bytes = c->info.resident_bytes + c->ix->stat.blocks * GC_ENTRY +
+  c->info.index_bytes = c->info.resident_bytes + c->ix->stat.blocks * GC_DIRECTORY_BYTES +
       c->ix->section[GPUIR__S_DOCIDS]->length + c->ix->section[GPUIR__S_FREQS]->length;
   left = gc_left(c);
   searcher = gc_sizes_within(c, left / 4).device;
-  if (searcher <= left / 4) searcher *= searcher <= left / 32 ? 5 : 2; /* for two of them, with two launches each */
+  if (searcher <= left / 4) searcher *= searcher <= left / 32 ? 5 : 2; /* for two searchers, with two launches each */
   status = gc_cache_open(c, left - gpuir__min64(left, searcher), err);
   if (status) return status;
   GC_TRY(cudaDeviceSynchronize(), "clearing the slab"); /* searchers' streams do not wait for the default one */
   return GPUIR_OK;
 }
 
-/* Frees all that has been made of the index. */
-GPUIR__COLD static void gc_forget(gpuir_cuda *c) {
+/* Frees all that was made of the index. */
+GPUIR__COLD static void gc_release_index(gpuir_cuda *c) {
   const gpuir__segment *ix = c->ix;
   size_t i;
   gc_cache_close(c);
@@ -7611,11 +7720,11 @@ GPUIR__COLD static void gc_forget(gpuir_cuda *c) {
   gpuir__buf_free(&c->a, &c->recoded);
   gpuir__free(&c->a, c->places, (size_t)ix->stat.terms * sizeof *c->places);
   gpuir__free(&c->a, c->lists, (size_t)ix->stat.longs * sizeof *c->lists);
-  gpuir__free(&c->a, c->aids, (size_t)ix->stat.longs * sizeof *c->aids);
+  gpuir__free(&c->a, c->guides, (size_t)ix->stat.longs * sizeof *c->guides);
   gpuir__free(&c->a, c->known, (size_t)ix->stat.longs * sizeof *c->known);
   c->places = NULL;
   c->lists = NULL;
-  c->aids = NULL;
+  c->guides = NULL;
   c->known = NULL;
   memset(&c->positions, 0, sizeof c->positions);
   memset(&c->slices, 0, sizeof c->slices);
@@ -7640,7 +7749,7 @@ GPUIR__COLD static int gc_open(gpuir_cuda *c, const gpuir_cuda_desc *desc, gpuir
   if (plain + gc_sizes_of(c, 1).device <= room) {
     status = gc_open_whole(c, coded, err);
     if (!status || !coded || !c->refused) return status;
-    gc_forget(c); /* as bp128 it does not fit */
+    gc_release_index(c); /* it does not fit as bp128 */
   }
   return gc_open_cached(c, err);
 }
@@ -7650,135 +7759,133 @@ GPUIR__COLD static int gc_open(gpuir_cuda *c, const gpuir_cuda_desc *desc, gpuir
 /* ========================
  * [cuda-13-plan]  host: queries become jobs, terms and chunks; the lists that they need are held
  *
- * Planning is reading: of each query's terms, their records and what is known of their lists, which lie anywhere in
- * memory; it prefetches them. Where a searcher has several threads, they plan sheets of a large batch's queries ahead,
- * each into a draft of its own, and launches take sheets in order. On 25.2 million documents (8 planners of an Intel
- * Xeon beside an H200) planning a query of 3.6 terms keeps the caller's thread 0.06 to 0.09 us, alone 0.4 to 0.5.
+ * Planning mostly reads: a query's terms, their records, and what is known of their lists. These lie anywhere in
+ * memory, so planning prefetches them. If a searcher has several threads, the planner pool plans packets of a large
+ * batch's queries ahead, each packet into a plan of its own. Launches take packets in order. How long planning takes
+ * stands in tools/results/bench_cuda-planners.txt.
  *
  * Uses      [cuda-05-expand], [cuda-06-or] to [cuda-07b-phrases], [cuda-08b-alone] to [cuda-09-memory],
  *           [cuda-11-cache], [cuda-12-open].
- * Start at  gc_plan_query (a query), gc_plan_some (a draft), gc_fill_by_crew, gc_stage_plan (all of a launch).
+ * Start at  gc_plan_query (a query), gc_plan_some (a plan), gc_plan_by_pool, gc_stage_plan (all of a launch).
  * Tests     tests/gpu/test_cuda.c
  * ======================*/
 
-#define GC_SMALL 16u /* queries of a small launch at most: what counts are the gaps between its kernels */
-/* Queries at most of a launch that takes all blocks of a job at once: floors that are raised meanwhile come too late,
- * and what counts is the wait for the last block; with many hits to find they pay sooner. Measured on an H100, 25.2
- * million documents, two calls of n ORs in flight, in us a call, without raising and with it: k = 10, n = 4: 71 and 84,
- * n = 8: 97 and 107, n = 12: 122 and 119, n = 16: 145 and 138; k = 1,000, n = 2: 116 and 130, n = 4: 167 and 161,
- * n = 16: 374 and 278; one call of 16, of which one is costly: 476 and 201 (tools/results/bench_cuda-small.txt). */
+#define GC_SMALL 16u /* queries of a small launch at most: most of its time passes between its kernels */
+/* Queries at most of a launch that takes all blocks of a job at once. Floors that are raised meanwhile would come too
+ * late, and all wait for the last block. With many hits to find, raising pays sooner. The limits were chosen by
+ * tools/results/bench_cuda-small.txt. */
 #define GC_UNRAISED(k) ((k) < 100 ? 8u : 3u)
-#define GC_GROUP 8 /* driver blocks that a warp takes at once: few, or the last ones to end keep all waiting */
-#define GC_TURNS_LEAST 32u /* groups of blocks of a driver that is taken in turns */
-#define GC_OPENED 1024u /* blocks of a driver at least, where the turns of few ANDs wait for the first one */
+#define GC_GROUP 8 /* driver blocks that a warp takes at once: with more, all would wait longer for the last warp */
+#define GC_TURNS_LEAST 32u /* groups of blocks from which on a driver is taken in turns */
+#define GC_OPENED 1024u /* blocks from which on a driver's later turns wait for the first one, if ANDs are few */
 
-/* The arrays of a plan, on the host; gc_batch has the same on the device. */
-typedef struct gc_draft {
+/* The arrays of a plan, on the host; gc_launch_view has the same on the device. */
+typedef struct gc_plan {
   gc_term *terms;
   gc_job *jobs;
-  gc_chunk *chunks;
+  gc_bound_task *bound_tasks;
   gc_turn *turns;
   uint32_t *and_jobs, *and_start, *or_jobs, *max_jobs, *sum_jobs;
   gc_sum_job *sums; /* of sum_jobs, when the launch is staged */
   gc_sum_list *rows;
-  uint32_t *thin;
+  uint32_t *sparse;
   uint2 *query_jobs;
-  gc_sought *sought; /* NULL: the index has no positions */
-  uint32_t *sought_start;
+  gc_phrase_job *phrase_jobs; /* NULL: the index has no positions */
+  uint32_t *phrase_start;
   gc_clause *clauses;
-  gc_spots *spots;
+  gc_stored_positions *stored;
   uint8_t *tokens;
   gc_wanted *wanted; /* of the query that is being planned */
-  int *outcomes; /* of each of its queries, from `first` on: GC_SETTLED, GC_HAS_JOBS, or why it failed */
-  void *memory; /* all of the arrays */
+  int *outcomes; /* of each query, from `first` on: GC_NO_JOBS, GC_HAS_JOBS, or why it failed */
+  void *memory; /* of all the arrays */
   size_t size;
-  size_t first, next, end; /* of the batch: queries before `next` are planned, those before `end` are to be */
-  gpuir_error error; /* of the first of them that failed */
-} gc_draft;
-
-/* A query has no hits, or has had its outcome before; or waits for the device. */
-enum { GC_SETTLED, GC_HAS_JOBS };
-
-/* How much of everything a plan has until now. */
-typedef struct gc_plan {
-  size_t nsum, nthin; /* jobs of gc_sum_tiles; their lists that are not cut */
-  size_t nq, njobs, nterms, nslots, nchunks, nand, nor, nmax; /* nq: queries that have jobs */
-  uint64_t nand_blocks, max_blocks; /* driver blocks of ANDs, of MaxScore */
-  size_t nsought, nspots, nclauses, ntokens; /* jobs of gc_phrase_all, and what they have of everything */
-  uint64_t sought_blocks; /* driver blocks of theirs */
-  uint32_t lists, tokens; /* of one of them at most: lists, those that exclude apart; tokens of a phrase */
+  size_t first, next, end; /* numbers in the batch: queries before `next` are planned, those before `end` will be */
+  gpuir_error error; /* of the first query that failed */
 } gc_plan;
 
-typedef struct gc_crew gc_crew;
+/* A query without jobs has no hits, or had its outcome before; one with jobs waits for the device. */
+enum { GC_NO_JOBS, GC_HAS_JOBS };
 
-/* A batch from begin to finish. */
-typedef struct gc_run {
-  gpuir_batch_desc desc; /* .k: the hits of a query that there is room for; */
-  uint32_t k; /* that many, or as many as there are documents */
+/* How much of everything a plan has so far. */
+typedef struct gc_plan_counts {
+  size_t nsum, nsparse; /* jobs of gc_sum_tiles; their lists that are not cut */
+  size_t nq, njobs, nterms, ntile_rows, nbound_tasks, nand, nor, nmax; /* nq: queries that have jobs */
+  uint64_t nand_blocks, max_blocks; /* driver blocks of ANDs, of MaxScore */
+  size_t nphrase_jobs, nstored, nclauses, ntokens; /* jobs of gc_phrase_all, and what they have of everything */
+  uint64_t phrase_blocks; /* driver blocks of these */
+  uint32_t lists, tokens; /* the greatest of any: required lists of a job, tokens of a phrase */
+} gc_plan_counts;
+
+typedef struct gc_planner_pool gc_planner_pool;
+
+/* A batch, from begin to finish. */
+typedef struct gc_batch {
+  gpuir_batch_desc desc; /* its .k is the hits of a query that there is room for */
+  uint32_t k; /* so many hits, or as many as there are documents */
   uint64_t deadline; /* of all queries; 0: none */
   const int *cancel; /* of all queries; or NULL */
-  uint64_t number; /* batches are served by it; 0: not in use */
+  uint64_t number; /* batches are served in this order; 0: not in use */
   size_t next; /* the first query that no launch has taken */
-  size_t seen; /* those before it have been planned, some of them to be planned again */
-  size_t piece; /* queries a launch at most */
-  gc_crew *crew; /* several threads that plan it, or NULL: */
-  size_t sheet, nsheets; /* queries that one of them plans at once; into how many of these a launch is cut */
+  size_t seen; /* queries before it were planned; some will be planned again */
+  size_t launch_size; /* queries of a launch at most */
+  gc_planner_pool *pool; /* several threads that plan it; or NULL */
+  size_t packet, npackets; /* queries of a packet; packets of a launch */
   size_t left; /* queries whose outcome is open */
   size_t bad, failed; /* how many failed; the first of them */
-  gpuir_error error; /* its */
-} gc_run;
+  gpuir_error error; /* of the first that failed */
+} gc_batch;
 
-/* What a launch is about: queries from `first` to `end` - 1 of a batch, those whose count is GC_NONE. */
-typedef struct gc_flight {
-  gc_run *run; /* NULL: nothing is in flight */
-  gc_plan plan;
+/* A launch: queries first .. end - 1 of a batch, those whose count is GC_NONE. */
+typedef struct gc_launch {
+  gc_batch *batch; /* NULL: nothing is in flight */
+  gc_plan_counts counts;
   size_t first, end;
-  uint64_t number; /* launches are waited for by it */
-  unsigned tries;
+  uint64_t number; /* launches are waited for in this order */
+  unsigned reruns;
   int count; /* 1: its queries are counted */
   int idle; /* 1: the searcher had nothing else in flight when it was planned */
-} gc_flight;
+} gc_launch;
 
-/* What queries are planned with and by. */
+/* What plans queries, into a plan of its own. */
 typedef struct gc_planner {
   gpuir_cuda *cuda;
   gpuir_allocator a;
   gpuir__engine *engine; /* the searcher's */
   gc_sizes most; /* of a launch */
-  gc_draft draft;
-  gc_plan plan; /* of the draft */
+  gc_plan plan;
+  gc_plan_counts counts; /* of the plan */
   int count; /* 1: the queries are counted */
   int few; /* 1: they are a small batch */
   gc_holds held;
-  gc_carrier by;
+  gc_transfer transfer;
 } gc_planner;
 
-/* What one launch needs: a stream and memory. */
-typedef struct gc_track : gc_planner {
-  gc_flight flight;
-  gc_batch batch; /* its device memory, from attaching on; the rest anew for each launch */
+/* A launch slot: a stream and the memory of one launch. */
+typedef struct gc_slot : gc_planner {
+  gc_launch launch;
+  gc_launch_view view; /* its device memory stays; the rest is new for each launch */
   cudaStream_t stream;
   cudaEvent_t sent; /* the lists that the launch uses are on the device */
-  uint8_t *staging, *input; /* the plan in pinned memory and on the device */
-  uint32_t *out; /* pinned: batch.out */
+  uint8_t *staging, *input; /* the plan in pinned memory; on the device */
+  uint32_t *out; /* pinned: view.out */
   size_t out_size;
   uint64_t device_bytes;
-  int dirty; /* 1: a launch failed, the candidates are to be cleared */
-  int chained; /* 1: a kernel of the launch starts while the one before ends */
-  int alone; /* 1: the launch is one of gc_alone */
-  size_t letter; /* bytes of the staged plan that it needs */
-  int rings; /* 1: its last kernel rings the bell */
-  uint32_t rung; /* number of the last launch that does */
+  int dirty; /* 1: a launch failed, so candidates must be cleared */
+  int chained; /* 1: each kernel of the launch starts while the one before ends */
+  int alone; /* 1: gc_alone answers the launch */
+  size_t alone_bytes; /* bytes of the staged plan that gc_alone needs */
+  int sets_flag; /* 1: its last kernel sets the done flag */
+  uint32_t flag_number; /* what the flag is set to */
   gc_phrases phrases; /* of the launch */
-  gc_desk *desk; /* device memory of gc_alone */
-  int prompt; /* 1: the launch is one of gc_prompt */
-  gc_line *lines, *device_lines; /* pinned memory in which gc_prompt writes, behind the bell; as the device sees it */
-} gc_track;
+  gc_alone_state *alone_state; /* device memory of gc_alone */
+  int prompt; /* 1: gc_prompt answers the launch */
+  gc_line *lines, *device_lines; /* pinned memory behind the done flag that gc_prompt writes; as the device sees it */
+} gc_slot;
 
 /* Allocates the plan's arrays on the host. */
-static int gc_draft_open(gc_planner *x, gpuir_error *err) {
+static int gc_plan_open(gc_planner *x, gpuir_error *err) {
   const gc_sizes *z = &x->most;
-  gc_draft *d = &x->draft;
+  gc_plan *d = &x->plan;
   uint8_t *at;
   d->size = (size_t)z->host;
   d->memory = gpuir__alloc(&x->a, d->size);
@@ -7786,7 +7893,7 @@ static int gc_draft_open(gc_planner *x, gpuir_error *err) {
   at = (uint8_t *)(((uintptr_t)d->memory + 63) & ~(uintptr_t)63);
   d->terms = (gc_term *)gc_carve(&at, z->nterms * sizeof *d->terms);
   d->jobs = (gc_job *)gc_carve(&at, z->njobs * sizeof *d->jobs);
-  d->chunks = (gc_chunk *)gc_carve(&at, z->nchunks * sizeof *d->chunks);
+  d->bound_tasks = (gc_bound_task *)gc_carve(&at, z->nbound_tasks * sizeof *d->bound_tasks);
   d->query_jobs = (uint2 *)gc_carve(&at, z->queries * sizeof *d->query_jobs);
   d->and_jobs = (uint32_t *)gc_carve(&at, z->njobs * 4);
   d->turns = (gc_turn *)gc_carve(&at, z->njobs * GC_TURNS * sizeof *d->turns);
@@ -7796,37 +7903,37 @@ static int gc_draft_open(gc_planner *x, gpuir_error *err) {
   d->sum_jobs = (uint32_t *)gc_carve(&at, z->njobs * 4);
   d->sums = (gc_sum_job *)gc_carve(&at, z->njobs * sizeof *d->sums);
   d->rows = (gc_sum_list *)gc_carve(&at, (z->nterms + 32) * sizeof *d->rows);
-  d->thin = (uint32_t *)gc_carve(&at, z->nterms * 4);
+  d->sparse = (uint32_t *)gc_carve(&at, z->nterms * 4);
   if (z->ntokens) {
-    d->sought = (gc_sought *)gc_carve(&at, z->njobs * sizeof *d->sought);
-    d->sought_start = (uint32_t *)gc_carve(&at, (z->njobs + 1) * 4);
+    d->phrase_jobs = (gc_phrase_job *)gc_carve(&at, z->njobs * sizeof *d->phrase_jobs);
+    d->phrase_start = (uint32_t *)gc_carve(&at, (z->njobs + 1) * 4);
     d->clauses = (gc_clause *)gc_carve(&at, z->nterms * sizeof *d->clauses);
-    d->spots = (gc_spots *)gc_carve(&at, z->nterms * sizeof *d->spots);
+    d->stored = (gc_stored_positions *)gc_carve(&at, z->nterms * sizeof *d->stored);
     d->tokens = (uint8_t *)gc_carve(&at, z->ntokens);
   }
   d->wanted = (gc_wanted *)gc_carve(&at, sizeof *d->wanted);
   d->outcomes = (int *)gc_carve(&at, z->queries * sizeof *d->outcomes);
-  x->held.slots = (uint32_t *)gc_carve(&at, z->nterms * 4);
+  x->held.entries = (uint32_t *)gc_carve(&at, z->nterms * 4);
   return GPUIR_OK;
 }
 
 /* ---- planning ---- */
 
 /* Fills in where a long list's guides are. */
-static void gc_aid_term(const gpuir_cuda *c, const gpuir__list *l, gc_term *t) {
-  if (l->extent && c->aids) {
-    const gc_aid *aid = &c->aids[l->extent - c->ix->lists.longs];
-    t->marks = aid->marks;
-    t->shift = aid->shift;
-    t->row = aid->row;
-    t->span = aid->span;
-    t->most = aid->most;
-    t->cut = aid->cut;
-    t->wide = aid->wide;
+static void gc_add_guide(const gpuir_cuda *c, const gpuir__list *l, gc_term *t) {
+  if (l->extent && c->guides) {
+    const gc_list_guide *guide = &c->guides[l->extent - c->ix->lists.longs];
+    t->marks = guide->marks;
+    t->shift = guide->shift;
+    t->row = guide->row;
+    t->span = guide->span;
+    t->most = guide->most;
+    t->cut = guide->cut;
+    t->wide = guide->wide;
   }
 }
 
-/* Returns what is known of a list beforehand, or NULL. */
+/* Returns the prepared term of a list, or NULL. */
 static const gc_known *gc_known_list(const gpuir_cuda *c, const gpuir__record *r) {
   if (!c->known || r->df <= GPUIR__SHORT_MAX || r->docs >= c->ix->stat.longs) return NULL;
   return c->known[r->docs].term.df == r->df ? &c->known[r->docs] : NULL;
@@ -7845,12 +7952,12 @@ static int gc_plan_list(const gpuir_cuda *c, const gpuir_query *q, unsigned term
   }
   status = gc_describe(c, gpuir__query_id(q, 0, term), r, t, l, err);
   if (status) return status;
-  gc_aid_term(c, l, t);
+  gc_add_guide(c, l, t);
   *seeds = l->seeds;
   return GPUIR_OK;
 }
 
-/* Fills in how a query uses a list, and the most that it adds to a document. */
+/* Fills in how a query uses a list, and the most that the list adds to a document. */
 static void gc_plan_use(const gpuir_query *q, unsigned term, gc_term *t) {
   const gpuir__query_term *from = &q->terms[term];
   const uint32_t most = t->most; /* by guides, under the stored k1 and b; or 0 */
@@ -7867,7 +7974,7 @@ static void gc_plan_use(const gpuir_query *q, unsigned term, gc_term *t) {
   }
 }
 
-/* Notes what a term says about its query's job. */
+/* Notes in the job what a term tells of it. */
 static void gc_plan_note(const gpuir_query *q, const uint32_t *seeds, const gc_term *t, gc_job *job) {
   uint32_t s;
   job->expanded = job->expanded && t->kind == GC_LONG;
@@ -7879,12 +7986,13 @@ static void gc_plan_note(const gpuir_query *q, const uint32_t *seeds, const gc_t
   if (s < GPUIR__SEEDS) job->seed = gpuir__max32(job->seed, t->q * seeds[s]);
 }
 
-/* Appends the query's known terms: positive ones by ascending df, then negated ones. *full: they have to wait. */
-static int gc_plan_terms(gc_planner *x, const gc_plan *p, const gpuir_query *q, gc_job *job, int *full,
+/* Appends the query's known terms: positive ones by ascending df, then negated ones. *full: their lists have to
+ * wait. */
+static int gc_plan_terms(gc_planner *x, const gc_plan_counts *p, const gpuir_query *q, gc_job *job, int *full,
     gpuir_error *err) {
   gpuir_cuda *c = x->cuda;
-  gc_wanted *w = x->draft.wanted;
-  gc_term *terms = x->draft.terms + p->nterms;
+  gc_wanted *w = x->plan.wanted;
+  gc_term *terms = x->plan.terms + p->nterms;
   uint32_t n = 0, i, j;
   job->expanded = c->expanded && q->stored_bm25;
   for (i = 0; i < q->n; i++) {
@@ -7901,7 +8009,7 @@ static int gc_plan_terms(gc_planner *x, const gc_plan *p, const gpuir_query *q, 
   if (c->cache) {
     int status;
     w->n = n;
-    status = gc_cache_hold_all(c, &x->held, &x->by, w, terms, full, err);
+    status = gc_cache_hold_all(c, &x->held, &x->transfer, w, terms, full, err);
     if (status || *full) return status;
   }
   for (i = 1; i < job->npositive; i++) { /* positive ones come first */
@@ -7915,10 +8023,10 @@ static int gc_plan_terms(gc_planner *x, const gc_plan *p, const gpuir_query *q, 
   return GPUIR_OK;
 }
 
-/* Returns whether MaxScore is certain to be the way, by the threshold that is known beforehand; gc_max_plan decides
- * likewise. */
+/* Returns whether the threshold that is known beforehand makes it certain that MaxScore answers the job. gc_max_plan
+ * decides by the same rule. */
 static int gc_plan_sure(const gc_planner *x, const gc_job *job) {
-  const gc_term *terms = x->draft.terms + job->first_term;
+  const gc_term *terms = x->plan.terms + job->first_term;
   uint64_t all = (uint64_t)GC_TILE_COST * x->cuda->view.ntiles, driving = 0, behind = 0;
   uint32_t i;
   for (i = job->npositive; i--;) {
@@ -7930,8 +8038,8 @@ static int gc_plan_sure(const gc_planner *x, const gc_job *job) {
 }
 
 /* Appends an AND job. */
-static void gc_plan_and(gc_planner *x, gc_plan *p, const gc_job *job) {
-  gc_draft *d = &x->draft;
+static void gc_plan_and(gc_planner *x, gc_plan_counts *p, const gc_job *job) {
+  gc_plan *d = &x->plan;
   const gc_term *driver = &d->terms[job->first_term];
   d->and_jobs[p->nand++] = (uint32_t)p->njobs;
   p->nand_blocks += driver->nblocks;
@@ -7940,27 +8048,27 @@ static void gc_plan_and(gc_planner *x, gc_plan *p, const gc_job *job) {
 
 #define GC_SUM_TERMS 32u /* terms of a query at most */
 
-/* Appends an OR job to those that gc_sum_tiles answers, if it is one of them. One alone takes 197 us there at the
- * median, by gc_or 148: tile after tile for all queries keeps the device busy only with many of them. */
-static int gc_plan_sum(gc_planner *x, gc_plan *p, const gc_job *job) {
-  gc_draft *d = &x->draft;
+/* Appends an OR job to those of gc_sum_tiles, if it can answer it. Small batches stay with gc_or: tile after tile for
+ * all queries keeps the device busy only if there are many. */
+static int gc_plan_sum(gc_planner *x, gc_plan_counts *p, const gc_job *job) {
+  gc_plan *d = &x->plan;
   uint32_t i;
   if (!x->cuda->slices.ntiles || x->few || job->prune || job->count || !job->stored || job->nterms > GC_SUM_TERMS ||
       job->npositive < job->nterms || job->k > gc_shared_sum::KEYS)
     return 0;
-  for (i = 0; i < job->nterms; i++) p->nthin += !d->terms[job->first_term + i].cut;
+  for (i = 0; i < job->nterms; i++) p->nsparse += !d->terms[job->first_term + i].cut;
   d->sum_jobs[p->nsum++] = (uint32_t)p->njobs;
   d->jobs[p->njobs++] = *job;
   return 1;
 }
 
-/* Appends an OR job: for MaxScore, if there are guides, and for tiles, unless MaxScore is certain to be the way. */
-static void gc_plan_or(gc_planner *x, gc_plan *p, gc_job *job) {
-  gc_draft *d = &x->draft;
+/* Appends an OR job: for MaxScore, if there are guides; and for tiles, unless MaxScore is certain to answer it. */
+static void gc_plan_or(gc_planner *x, gc_plan_counts *p, gc_job *job) {
+  gc_plan *d = &x->plan;
   uint32_t i, first;
   job->any = 1;
   if (gc_plan_sum(x, p, job)) return;
-  job->follow = x->cuda->aids && job->prune;
+  job->follow = x->cuda->guides && job->prune;
   if (job->follow) {
     d->max_jobs[p->nmax++] = (uint32_t)p->njobs;
     for (i = 0; i < job->npositive; i++) p->max_blocks += d->terms[job->first_term + i].nblocks;
@@ -7971,9 +8079,9 @@ static void gc_plan_or(gc_planner *x, gc_plan *p, gc_job *job) {
   }
   for (i = 0; i < job->nterms; i++) {
     gc_term *t = &d->terms[job->first_term + i];
-    t->slot = (uint32_t)p->nslots++;
-    for (first = 0; first < t->nblocks; first += GC_CHUNK) {
-      gc_chunk *c = &d->chunks[p->nchunks++];
+    t->tile_row = (uint32_t)p->ntile_rows++;
+    for (first = 0; first < t->nblocks; first += GC_BOUND_BLOCKS) {
+      gc_bound_task *c = &d->bound_tasks[p->nbound_tasks++];
       c->job = (uint32_t)p->njobs;
       c->term = job->first_term + i;
       c->first = first;
@@ -7984,15 +8092,15 @@ static void gc_plan_or(gc_planner *x, gc_plan *p, gc_job *job) {
   d->jobs[p->njobs++] = *job;
 }
 
-/* Returns whether a job of one positive term goes the way of ANDs: if its list is short, or a threshold is known beside
- * which hardly a block of it is decoded. gc_alone begins without one. */
+/* Returns whether a job of one positive term goes the way of ANDs: its list is short, or a known threshold spares
+ * nearly all its blocks. gc_alone begins without that threshold. */
 static int gc_plan_driven(const gc_planner *x, const gc_job *job) {
-  return x->draft.terms[job->first_term].df <= 4096 || (x->cuda->aids && job->seed > 1 && !x->few);
+  return x->plan.terms[job->first_term].df <= 4096 || (x->cuda->guides && job->seed > 1 && !x->few);
 }
 
 /* Appends the jobs of a query whose terms have been appended: AND, OR, or both. A query of one positive term has the
  * same answer by either, and goes the cheaper way. */
-static uint2 gc_plan_jobs(gc_planner *x, gc_plan *p, const gpuir_query *q, gc_job *job) {
+static uint2 gc_plan_jobs(gc_planner *x, gc_plan_counts *p, const gpuir_query *q, gc_job *job) {
   const uint32_t seed = job->seed;
   int mode = job->count && q->mode == GPUIR_ANDOR ? GPUIR_AND : q->mode;
   uint2 jobs = {GC_NONE, GC_NONE};
@@ -8014,17 +8122,17 @@ static uint2 gc_plan_jobs(gc_planner *x, gc_plan *p, const gpuir_query *q, gc_jo
   return jobs;
 }
 
-/* Returns the chunks that a query's lists may be cut into. */
-static size_t gc_chunks_of(const gpuir_query *q) {
+/* Returns how many tasks of gc_tiles a query's lists may need. */
+static size_t gc_bound_tasks_of(const gpuir_query *q) {
   size_t n = 0;
   unsigned i;
-  for (i = 0; i < q->n; i++) n += q->terms[i].df / (GPUIR__BLOCK * GC_CHUNK) + 1;
+  for (i = 0; i < q->n; i++) n += q->terms[i].df / (GPUIR__BLOCK * GC_BOUND_BLOCKS) + 1;
   return n;
 }
 
-/* Returns whether the sum of a and b * length is exact in binary64, whatever the length below 2^24, so that
- * gc_fused_norm rounds as gpuir__norm_of does: from its first bit, at 2^(1 + the greater exponent), to the last one of
- * both, 23 below the lesser exponent, there are no more than 53. */
+/* Returns whether a + b * length is exact in binary64 for every length below 2^24, so that gc_fused_norm rounds as
+ * gpuir__norm_of does. The sum's first bit is at most 2^(1 + the greater exponent); its last one is 23 below the lesser
+ * exponent. It is exact if these are at most 53 bits. */
 static int gc_fused(double a, double b) {
   int ea, eb;
   if ((double)(float)a < a || (double)(float)a > a || (double)(float)b < b || (double)(float)b > b) return 0;
@@ -8037,7 +8145,7 @@ static int gc_fused(double a, double b) {
 
 /* ---- queries with phrases ---- */
 
-/* Returns which of a query's phrases or prefixes the device leaves to the CPU; NULL: none. */
+/* Returns which phrases or prefixes of a query the device leaves to the CPU; NULL: none. */
 static const char *gc_why_not(const gpuir_cuda *c, const gpuir_query *q, int count) {
   unsigned i;
   if (q->nprefixes) return "prefixes";
@@ -8050,36 +8158,36 @@ static const char *gc_why_not(const gpuir_cuda *c, const gpuir_query *q, int cou
 }
 
 /* Returns whether a plan has room for a query with phrases. */
-static int gc_phrases_fit(const gc_plan *p, const gpuir_query *q, const gc_sizes *most) {
+static int gc_phrases_fit(const gc_plan_counts *p, const gpuir_query *q, const gc_sizes *most) {
   return p->nterms + q->n + q->phrases->nmembers <= most->nterms &&
-      p->ntokens + q->n + q->phrases->ntokens <= most->ntokens && !(p->sought_blocks >> 30);
+      p->ntokens + q->n + q->phrases->ntokens <= most->ntokens && !(p->phrase_blocks >> 30);
 }
 
-/* The lists that a query with phrases requires, each once, and then those that exclude. */
-typedef struct gc_mix {
+/* The lists that a query with phrases requires, each once; then those that exclude. */
+typedef struct gc_phrase_lists {
   const gpuir_query *query;
   gc_term *terms;
-  gc_spots *spots;
+  gc_stored_positions *stored;
   uint32_t n;
   uint32_t id[2 * GPUIR_MAX_TERMS]; /* [list] the term's number in the index */
   uint8_t rank[2 * GPUIR_MAX_TERMS]; /* [list as it was added] its number when they are sorted */
-} gc_mix;
+} gc_phrase_lists;
 
-/* Describes the list of what has this number in the query, GPUIR__ID_TERMS or GPUIR__ID_MEMBERS and more, as list
- * number m->n. */
-static int gc_mix_describe(const gpuir_cuda *c, gc_mix *m, unsigned number, gpuir_error *err) {
+/* Describes, as list number m->n, the list of what has this number in the query: GPUIR__ID_TERMS or GPUIR__ID_MEMBERS
+ * and more. */
+static int gc_phrase_lists_describe(const gpuir_cuda *c, gc_phrase_lists *m, unsigned number, gpuir_error *err) {
   const gpuir__record *r = gpuir__query_record(m->query, 0, number);
   const gc_known *known = gc_known_list(c, r);
   const uint64_t most = c->ix->section[GPUIR__S_POSITIONS]->length;
   gc_term *t = &m->terms[m->n];
-  gc_spots *s = &m->spots[m->n];
+  gc_stored_positions *s = &m->stored[m->n];
   gpuir__list l;
   if (known) {
     *t = known->term;
   } else {
     const int status = gc_describe(c, m->query->ids[number], r, t, &l, err);
     if (status) return status;
-    gc_aid_term(c, &l, t);
+    gc_add_guide(c, &l, t);
   }
   t->q = 1;
   s->at = r->positions;
@@ -8088,8 +8196,9 @@ static int gc_mix_describe(const gpuir_cuda *c, gc_mix *m, unsigned number, gpui
   return GPUIR_OK;
 }
 
-/* Adds a list, unless it is there; *list: which it is. NOT_FOUND: the index has no such list. */
-static int gc_mix_add(const gpuir_cuda *c, gc_mix *m, unsigned number, uint8_t *list, gpuir_error *err) {
+/* Adds a list, unless it is there; *list: its number. NOT_FOUND: the index has no such list. */
+static int gc_phrase_lists_add(const gpuir_cuda *c, gc_phrase_lists *m, unsigned number, uint8_t *list,
+    gpuir_error *err) {
   const uint32_t id = m->query->ids[number];
   uint32_t i;
   int status;
@@ -8097,13 +8206,14 @@ static int gc_mix_add(const gpuir_cuda *c, gc_mix *m, unsigned number, uint8_t *
   for (i = 0; i < m->n && m->id[i] != id; i++) {}
   *list = (uint8_t)i;
   if (i < m->n) return GPUIR_OK;
-  status = gc_mix_describe(c, m, number, err);
+  status = gc_phrase_lists_describe(c, m, number, err);
   m->id[m->n++] = id;
   return status;
 }
 
-/* Adds the lists of the words and phrases that the query requires. tokens[]: those of each, one behind the other. */
-static int gc_mix_require(const gpuir_cuda *c, gc_mix *m, uint8_t *tokens, gpuir_error *err) {
+/* Adds the lists of the words and phrases that the query requires; tokens[] gets their numbers, one word or phrase
+ * behind the other. */
+static int gc_phrase_lists_require(const gpuir_cuda *c, gc_phrase_lists *m, uint8_t *tokens, gpuir_error *err) {
   const gpuir_query *q = m->query;
   unsigned i, j;
   for (i = 0; i < q->npositive; i++) {
@@ -8111,7 +8221,7 @@ static int gc_mix_require(const gpuir_cuda *c, gc_mix *m, uint8_t *tokens, gpuir
     const unsigned n = t->kind == GPUIR__PHRASE ? t->tokens : 1;
     for (j = 0; j < n; j++) {
       const unsigned number = t->kind == GPUIR__PHRASE ? GPUIR__ID_MEMBERS + q->phrases->tokens[t->first + j] : i;
-      const int status = gc_mix_add(c, m, number, tokens++, err);
+      const int status = gc_phrase_lists_add(c, m, number, tokens++, err);
       if (status) return status;
     }
   }
@@ -8119,94 +8229,94 @@ static int gc_mix_require(const gpuir_cuda *c, gc_mix *m, uint8_t *tokens, gpuir
 }
 
 /* Sorts the lists by ascending df. */
-static void gc_mix_sort(gc_mix *m) {
+static void gc_phrase_lists_sort(gc_phrase_lists *m) {
   uint8_t order[2 * GPUIR_MAX_TERMS];
   uint32_t i, j;
   for (i = 0; i < m->n; i++) {
     const gc_term t = m->terms[i];
-    const gc_spots s = m->spots[i];
+    const gc_stored_positions s = m->stored[i];
     for (j = i; j && m->terms[j - 1].df > t.df; j--) {
       m->terms[j] = m->terms[j - 1];
-      m->spots[j] = m->spots[j - 1];
+      m->stored[j] = m->stored[j - 1];
       order[j] = order[j - 1];
     }
     m->terms[j] = t;
-    m->spots[j] = s;
+    m->stored[j] = s;
     order[j] = (uint8_t)i;
   }
   for (i = 0; i < m->n; i++) m->rank[order[i]] = (uint8_t)i;
 }
 
 /* Adds the lists of the words that exclude, as far as the index has them. */
-static int gc_mix_exclude(const gpuir_cuda *c, gc_mix *m, gpuir_error *err) {
+static int gc_phrase_lists_exclude(const gpuir_cuda *c, gc_phrase_lists *m, gpuir_error *err) {
   const gpuir_query *q = m->query;
   unsigned i;
   for (i = q->npositive; i < q->n; i++) {
     int status;
     if (q->ids[i] == GPUIR__NO_TERM || !gpuir__query_record(q, 0, i)->df) continue;
-    status = gc_mix_describe(c, m, i, err);
+    status = gc_phrase_lists_describe(c, m, i, err);
     if (status) return status;
     m->terms[m->n++].negated = 1;
   }
   return GPUIR_OK;
 }
 
-/* Describes what the query requires, by lists as they are sorted now; returns how many tokens that are. */
-static size_t gc_plan_clauses(const gc_planner *x, gc_plan *p, const gc_mix *m) {
+/* Describes what the query requires, by the sorted lists; returns how many tokens it has. */
+static size_t gc_plan_clauses(const gc_planner *x, gc_plan_counts *p, const gc_phrase_lists *m) {
   const gpuir_query *q = m->query;
   size_t n = p->ntokens, i, j;
   for (i = 0; i < q->npositive; i++) {
-    gc_clause *c = &x->draft.clauses[p->nclauses + i];
+    gc_clause *c = &x->plan.clauses[p->nclauses + i];
     c->weight = q->terms[i].weight;
     c->q = q->terms[i].q;
     c->n = q->terms[i].kind == GPUIR__PHRASE ? q->terms[i].tokens : 1;
     c->first = (uint32_t)n;
-    for (j = 0; j < c->n; j++, n++) x->draft.tokens[n] = m->rank[x->draft.tokens[n]];
+    for (j = 0; j < c->n; j++, n++) x->plan.tokens[n] = m->rank[x->plan.tokens[n]];
     p->tokens = gpuir__max32(p->tokens, c->n);
   }
   return n - p->ntokens;
 }
 
 /* Appends the job of a query with phrases, unless it can have no hits. */
-static int gc_plan_phrases(gc_planner *x, gc_plan *p, const gpuir_query *q, gc_job *job, gpuir_error *err) {
-  gc_draft *d = &x->draft;
-  const gc_sought sought = {(uint32_t)p->njobs, (uint32_t)p->nspots, (uint32_t)p->nclauses, q->npositive};
+static int gc_plan_phrase_query(gc_planner *x, gc_plan_counts *p, const gpuir_query *q, gc_job *job, gpuir_error *err) {
+  gc_plan *d = &x->plan;
+  const gc_phrase_job phrase_job = {(uint32_t)p->njobs, (uint32_t)p->nstored, (uint32_t)p->nclauses, q->npositive};
   const uint2 jobs = {(uint32_t)p->njobs, GC_NONE};
   uint32_t tokens = 0;
   unsigned i;
-  gc_mix m;
+  gc_phrase_lists m;
   int status;
   memset(&m, 0, sizeof m);
   m.query = q;
   m.terms = d->terms + p->nterms;
-  m.spots = d->spots + p->nspots;
-  status = gc_mix_require(x->cuda, &m, d->tokens + p->ntokens, err);
+  m.stored = d->stored + p->nstored;
+  status = gc_phrase_lists_require(x->cuda, &m, d->tokens + p->ntokens, err);
   if (status) return status == GPUIR_E_NOT_FOUND ? GPUIR_OK : status;
   for (i = 0; i < q->npositive; i++) tokens = gpuir__max32(tokens, q->terms[i].tokens);
   if (GC_PHRASE_THREADS / 32 * gc_phrase_bytes(gpuir__max32(p->lists, m.n), gpuir__max32(p->tokens, tokens)) >
       x->cuda->phrase_room)
     return gpuir__fail(err, GPUIR_E_BACKEND, 0, "the CUDA backend does not answer phrases of so many words");
-  gc_mix_sort(&m);
+  gc_phrase_lists_sort(&m);
   job->first_term = (uint32_t)p->nterms;
   job->npositive = m.n;
   p->lists = gpuir__max32(p->lists, m.n);
-  status = gc_mix_exclude(x->cuda, &m, err);
+  status = gc_phrase_lists_exclude(x->cuda, &m, err);
   if (status) return status;
   job->nterms = m.n;
   p->ntokens += gc_plan_clauses(x, p, &m);
   p->nclauses += q->npositive;
-  p->nspots += m.n;
+  p->nstored += m.n;
   p->nterms += m.n;
-  p->sought_blocks += m.terms[0].nblocks;
-  d->sought[p->nsought++] = sought;
+  p->phrase_blocks += m.terms[0].nblocks;
+  d->phrase_jobs[p->nphrase_jobs++] = phrase_job;
   d->jobs[p->njobs++] = *job;
   d->query_jobs[p->nq++] = jobs;
   return GPUIR_OK;
 }
 
-/* Adds a query, if it can have hits; *full: it has to wait for the next launch. */
-static int gc_plan_query(gc_planner *x, gc_plan *p, const gpuir_query *q, uint32_t k, size_t most_jobs, int *full,
-    gpuir_error *err) {
+/* Appends a query, if it can have hits; *full: it has to wait for the next launch. */
+static int gc_plan_query(gc_planner *x, gc_plan_counts *p, const gpuir_query *q, uint32_t k, size_t most_jobs,
+    int *full, gpuir_error *err) {
   const gc_sizes *most = &x->most;
   gc_job job;
   int status;
@@ -8218,8 +8328,9 @@ static int gc_plan_query(gc_planner *x, gc_plan *p, const gpuir_query *q, uint32
     if (why) return gpuir__fail(err, GPUIR_E_BACKEND, 0, "the CUDA backend does not answer %s", why);
   }
   *full = (phrases && !gc_phrases_fit(p, q, most)) || p->nq == most->queries || p->njobs + 2 > most_jobs ||
-      p->nterms + q->n > most->nterms || p->nslots + q->n > most->nslots || p->nthin + q->n > most->nslots ||
-      p->nchunks + gc_chunks_of(q) > most->nchunks || p->nand_blocks >> 30 || p->max_blocks >> 30;
+      p->nterms + q->n > most->nterms || p->ntile_rows + q->n > most->ntile_rows ||
+      p->nsparse + q->n > most->ntile_rows || p->nbound_tasks + gc_bound_tasks_of(q) > most->nbound_tasks ||
+      p->nand_blocks >> 30 || p->max_blocks >> 30;
   if (*full) return GPUIR_OK;
   memset(&job, 0, sizeof job);
   job.k = k;
@@ -8230,19 +8341,19 @@ static int gc_plan_query(gc_planner *x, gc_plan *p, const gpuir_query *q, uint32
   job.count = x->count != 0;
   job.prune = x->engine->evaluator != GPUIR_EVAL_EXHAUSTIVE && !job.count;
   job.after = GC_NONE;
-  if (phrases) return gc_plan_phrases(x, p, q, &job, err);
+  if (phrases) return gc_plan_phrase_query(x, p, q, &job, err);
   if (q->mode == GPUIR_OR || (q->mode == GPUIR_ANDOR && !job.count) || !gpuir__query_absent(q, 0)) {
     status = gc_plan_terms(x, p, q, &job, full, err);
     if (status || *full) return status;
   }
-  if (job.npositive) x->draft.query_jobs[p->nq++] = gc_plan_jobs(x, p, q, &job);
+  if (job.npositive) x->plan.query_jobs[p->nq++] = gc_plan_jobs(x, p, q, &job);
   return GPUIR_OK;
 }
 
-/* ---- the queries of a batch, until a draft is full ---- */
+/* ---- the queries of a batch, until a plan is full ---- */
 
 /* Notes that a query failed. */
-static void gc_fail_query(gc_run *r, size_t i, int status, const gpuir_error *err) {
+static void gc_fail_query(gc_batch *r, size_t i, int status, const gpuir_error *err) {
   r->desc.statuses[i] = status;
   r->desc.counts[i] = 0;
   r->left--;
@@ -8252,27 +8363,27 @@ static void gc_fail_query(gc_run *r, size_t i, int status, const gpuir_error *er
   r->error = *err;
 }
 
-/* Returns whether a flag, if there is one, says stop. */
-static int gc_flagged(const int *flag) { return flag && __atomic_load_n(flag, __ATOMIC_RELAXED); }
+/* Returns whether there is a cancel flag and it is set. */
+static int gc_cancel_is_set(const int *flag) { return flag && __atomic_load_n(flag, __ATOMIC_RELAXED); }
 
-/* Returns the status of a query that has been cancelled or is out of time. */
-static int gc_stopped(const gc_run *r, size_t i, uint64_t now, gpuir_error *err) {
+/* Returns the status of a query that was cancelled or is out of time; otherwise OK. */
+static int gc_stopped(const gc_batch *r, size_t i, uint64_t now, gpuir_error *err) {
   const uint64_t own = r->desc.deadlines ? r->desc.deadlines[i] : 0;
-  if (gc_flagged(r->cancel) || (r->desc.cancels && gc_flagged(r->desc.cancels[i])))
+  if (gc_cancel_is_set(r->cancel) || (r->desc.cancels && gc_cancel_is_set(r->desc.cancels[i])))
     return gpuir__fail(err, GPUIR_E_CANCELLED, 0, "the search was cancelled");
   if ((r->deadline && now > r->deadline) || (own && now > own))
     return gpuir__fail(err, GPUIR_E_DEADLINE, 0, "the search exceeded its time limit");
   return GPUIR_OK;
 }
 
-static uint64_t gc_now(const gc_run *r) { return r->deadline || r->desc.deadlines ? gpuir__now() : 0; }
+static uint64_t gc_now(const gc_batch *r) { return r->deadline || r->desc.deadlines ? gpuir__now() : 0; }
 
 #define GC_AHEAD_OF_PLAN 16u /* queries */
 
-/* Prefetches what planning a draft's queries will read, each thing when what leads to it has come: query number i, the
- * records of one before it, the long lists of another. Planned without it, a query took 1.1 us, nearly all of which
- * were some 25 misses of the caches, one after another. */
-static void gc_expect(const gpuir_cuda *c, const gpuir_batch_desc *desc, const gc_draft *d, size_t i) {
+/* Prefetches what planning will read: query number i, the records of an earlier one, the long lists of one before that.
+ * Each is asked for when what leads to it has come. Without this, planning waits for some 25 cache misses of a query,
+ * one after another. */
+static void gc_expect(const gpuir_cuda *c, const gpuir_batch_desc *desc, const gc_plan *d, size_t i) {
   unsigned t;
   if (i < d->end) {
     const gpuir_query *q = desc->queries[i];
@@ -8303,49 +8414,49 @@ static void gc_expect(const gpuir_cuda *c, const gpuir_batch_desc *desc, const g
 }
 
 /* Returns the jobs that a launch of a batch has at most, such that there is room for their candidates. */
-static size_t gc_most_jobs(const gc_sizes *z, const gc_run *r) {
+static size_t gc_most_jobs(const gc_sizes *z, const gc_batch *r) {
   const uint64_t least = gpuir__max64(8192, 16 * (uint64_t)r->k);
   return (size_t)gpuir__min64(z->njobs, gpuir__max64(2, z->ncand / least));
 }
 
-/* Plans queries of a batch from draft.next on until the draft is full. *full: the next query found no room for its
- * lists. Writes nothing of the batch: gc_settle does. */
-static void gc_plan_some(gc_planner *x, const gc_run *r, int *full) {
+/* Plans queries of a batch, from plan.next on, until the plan is full. *full: the next query found no room for its
+ * lists. It writes nothing to the batch, as other threads may plan too; gc_report_outcomes does. */
+static void gc_plan_some(gc_planner *x, const gc_batch *r, int *full) {
   const gpuir_batch_desc *desc = &r->desc;
   const uint64_t now = gc_now(r), threshold = x->cuda->threshold;
   const size_t jobs = gc_most_jobs(&x->most, r);
-  gc_draft *d = &x->draft;
+  gc_plan *d = &x->plan;
   uint64_t postings = 0;
   unsigned t;
-  memset(&x->plan, 0, sizeof x->plan);
+  memset(&x->counts, 0, sizeof x->counts);
   x->count = desc->count;
   x->few = desc->nq <= GC_SMALL;
   d->first = d->next;
   d->error.code = 0;
   for (t = 0; t < GC_AHEAD_OF_PLAN; t++) gc_expect(x->cuda, desc, d, d->next + t);
   for (; d->next < d->end && postings < threshold; d->next++) {
-    const size_t i = d->next, had = x->plan.nq;
+    const size_t i = d->next, had = x->counts.nq;
     const gpuir_query *q = desc->queries[i];
     int *outcome = &d->outcomes[i - d->first];
     gpuir_error error;
     int status;
     gc_expect(x->cuda, desc, d, i + GC_AHEAD_OF_PLAN);
-    *outcome = GC_SETTLED;
+    *outcome = GC_NO_JOBS;
     if (i < r->seen && desc->counts[i] != GC_NONE) continue;
     error.code = 0;
     status = gc_stopped(r, i, now, &error);
-    if (!status) status = gc_plan_query(x, &x->plan, q, r->k, jobs, full, &error);
+    if (!status) status = gc_plan_query(x, &x->counts, q, r->k, jobs, full, &error);
     if (*full) break;
     if (status && !d->error.code) d->error = error;
-    *outcome = status ? status : x->plan.nq == had ? GC_SETTLED : GC_HAS_JOBS;
+    *outcome = status ? status : x->counts.nq == had ? GC_NO_JOBS : GC_HAS_JOBS;
     if (*outcome != GC_HAS_JOBS) continue;
     for (t = 0; t < q->n; t++) postings += q->terms[t].df;
   }
 }
 
-/* Tells the batch what has become of a draft's queries. */
-static void gc_settle(const gc_planner *x, gc_run *r) {
-  const gc_draft *d = &x->draft;
+/* Reports to the batch what became of a plan's queries. */
+static void gc_report_outcomes(const gc_planner *x, gc_batch *r) {
+  const gc_plan *d = &x->plan;
   size_t i;
   for (i = d->first; i < d->next; i++) {
     const int outcome = d->outcomes[i - d->first];
@@ -8360,85 +8471,87 @@ static void gc_settle(const gc_planner *x, gc_run *r) {
   }
   r->next = d->next;
   if (x->cuda->cache) r->seen = gpuir__max64(r->seen, r->next);
-  else __atomic_fetch_add(&x->cuda->info.lists_hit, x->plan.nterms, __ATOMIC_RELAXED);
+  else __atomic_fetch_add(&x->cuda->info.lists_hit, x->counts.nterms, __ATOMIC_RELAXED);
 }
 
-/* ---- several threads: sheets of a batch's queries are planned ahead, and taken by launches in order ---- */
+/* ---- the planner pool: packets are planned ahead, and launches take them in order ---- */
 
-#define GC_CREW 8u /* threads at most, the caller's among them */
-#define GC_SHEET 64u /* queries of a sheet at most */
-#define GC_SHEETS 96u /* so many sheets are planned ahead at most */
-#define GC_FIRST_SHEETS 4u /* a batch's first launch has no more than these, for which the device waits */
-#define GC_ROUSED_NS 1500000u /* so long planners look for the next batch's sheets before they sleep */
+#define GC_PLANNER_THREADS 8u /* threads at most, the caller's among them */
+#define GC_PACKET 64u /* queries of a packet at most */
+#define GC_PACKETS 96u /* packets that are planned ahead at most */
+#define GC_FIRST_PACKETS 4u /* packets of a batch's first launch at most, which the device waits for */
+#define GC_PLANNER_SPIN_NS 1500000u /* time that planners look for the next batch's packets before they sleep */
 
-/* A searcher's threads that plan. They sleep while there is nothing to plan, but for a moment at the end of a batch:
- * to wake a thread can take 200 us, and the caller's 10 us for each that it wakes. Sheets are numbered over all
+/* Threads of a searcher that plan. They sleep while there is nothing to plan. At the end of a batch they look for the
+ * next one for a while first, as waking a thread takes longer than planning a packet. Packets are numbered over all
  * batches. */
-struct gc_crew {
+struct gc_planner_pool {
   gpuir_allocator a;
-  pthread_mutex_t lock; /* of all that follows but what the sheet of a number holds, which is its planner's */
+  pthread_mutex_t lock; /* of all that follows; a packet's contents belong to the thread that plans it */
   pthread_cond_t work, done; /* for the threads; for the caller */
   int stop;
   unsigned n;
-  pthread_t threads[GC_CREW - 1];
-  const gc_run *runs[2]; /* the batches of these sheets, */
-  uint64_t from[2]; /* and the first one of each */
-  unsigned batches; /* that were announced; the last one is in place (batches - 1) % 2 */
-  uint64_t begun, claimed, taken; /* sheets that there are (atomic), that somebody plans, that launches have taken */
-  uint64_t roused; /* times that more sheets were soon to be expected */
-  gc_planner sheets[GC_SHEETS]; /* number i is in place i % GC_SHEETS */
-  int planned[GC_SHEETS];
+  pthread_t threads[GC_PLANNER_THREADS - 1];
+  const gc_batch *batches[2]; /* the batches of these packets */
+  uint64_t from[2]; /* the first packet of each */
+  unsigned nbatches; /* announced; the last one is in place (nbatches - 1) % 2 */
+  uint64_t begun, claimed, taken; /* packets that there are (atomic); that were claimed; that launches took */
+  uint64_t wakeups; /* how often another batch was soon to be expected */
+  gc_planner packets[GC_PACKETS]; /* packet i is in place i % GC_PACKETS */
+  int planned[GC_PACKETS];
 };
 
-/* Claims the next sheet for a thread; NULL: there is none, or no place for it. The lock is held. */
-static gc_planner *gc_claim(gc_crew *w, const gc_run **run) {
+/* Claims the next packet for a thread; NULL: there is none, or no place for it. The lock is held. */
+static gc_planner *gc_claim_packet(gc_planner_pool *w, const gc_batch **batch) {
   const uint64_t number = w->claimed;
-  gc_planner *sheet = &w->sheets[number % GC_SHEETS];
-  const unsigned last = (w->batches - 1) % 2, which = number < w->from[last] ? 1 - last : last;
-  const gc_run *r = w->runs[which];
+  gc_planner *packet = &w->packets[number % GC_PACKETS];
+  const unsigned last = (w->nbatches - 1) % 2, which = number < w->from[last] ? 1 - last : last;
+  const gc_batch *r = w->batches[which];
   size_t launch;
-  if (number == w->begun || number == w->taken + GC_SHEETS) return NULL;
+  if (number == w->begun || number == w->taken + GC_PACKETS) return NULL;
   w->claimed++;
-  w->planned[number % GC_SHEETS] = 0;
-  launch = (size_t)(number - w->from[which]) / r->nsheets * r->piece;
-  sheet->draft.next = launch + (size_t)(number - w->from[which]) % r->nsheets * r->sheet;
-  sheet->draft.end = (size_t)gpuir__min64(gpuir__min64(sheet->draft.next + r->sheet, launch + r->piece), r->desc.nq);
-  *run = r;
-  return sheet;
+  w->planned[number % GC_PACKETS] = 0;
+  launch = (size_t)(number - w->from[which]) / r->npackets * r->launch_size;
+  packet->plan.next = launch + (size_t)(number - w->from[which]) % r->npackets * r->packet;
+  packet->plan.end =
+      (size_t)gpuir__min64(gpuir__min64(packet->plan.next + r->packet, launch + r->launch_size), r->desc.nq);
+  *batch = r;
+  return packet;
 }
 
-/* Plans a sheet that was claimed; the lock is held, but not meanwhile. */
-static void gc_plan_sheet(gc_crew *w, gc_planner *sheet, const gc_run *r) {
+/* Plans a packet that was claimed. The lock is held before and after, but not meanwhile. */
+static void gc_plan_packet(gc_planner_pool *w, gc_planner *packet, const gc_batch *r) {
   int full = 0;
   (void)pthread_mutex_unlock(&w->lock);
-  gc_plan_some(sheet, r, &full);
+  gc_plan_some(packet, r, &full);
   (void)pthread_mutex_lock(&w->lock);
-  w->planned[sheet - w->sheets] = 1;
+  w->planned[packet - w->packets] = 1;
 }
 
-/* Looks for sheets of the next batch before the thread sleeps. The lock is held, but not meanwhile. */
-static void gc_look_out(gc_crew *w) {
-  const uint64_t begun = w->begun, until = gpuir__now() + GC_ROUSED_NS;
+/* Looks for packets of the next batch before the thread sleeps. The lock is held before and after, but not
+ * meanwhile. */
+static void gc_spin_for_packets(gc_planner_pool *w) {
+  const uint64_t begun = w->begun, until = gpuir__now() + GC_PLANNER_SPIN_NS;
   (void)pthread_mutex_unlock(&w->lock);
   while (__atomic_load_n(&w->begun, __ATOMIC_RELAXED) == begun && gpuir__now() < until) (void)sched_yield();
   (void)pthread_mutex_lock(&w->lock);
 }
 
-/* Each thread that finds more than one sheet wakes another. */
-static void *gc_crew_main(void *argument) {
-  gc_crew *w = (gc_crew *)argument;
-  uint64_t roused = 0;
+/* Each thread that sees more than one packet wakes another. */
+static void *gc_planner_main(void *argument) {
+  gc_planner_pool *w = (gc_planner_pool *)argument;
+  uint64_t wakeups = 0;
   (void)pthread_mutex_lock(&w->lock);
   while (!w->stop) {
-    const gc_run *r;
-    gc_planner *sheet = gc_claim(w, &r);
-    if (sheet) {
+    const gc_batch *r;
+    gc_planner *packet = gc_claim_packet(w, &r);
+    if (packet) {
       if (w->claimed < w->begun) (void)pthread_cond_signal(&w->work);
-      gc_plan_sheet(w, sheet, r);
+      gc_plan_packet(w, packet, r);
       (void)pthread_cond_signal(&w->done);
-    } else if (roused != w->roused) {
-      roused = w->roused;
-      gc_look_out(w);
+    } else if (wakeups != w->wakeups) {
+      wakeups = w->wakeups;
+      gc_spin_for_packets(w);
     } else {
       (void)pthread_cond_wait(&w->work, &w->lock);
     }
@@ -8447,50 +8560,51 @@ static void *gc_crew_main(void *argument) {
   return NULL;
 }
 
-/* Wakes all threads, as the last launch of a batch is on its way and another batch may come. */
-static void gc_rouse(gc_crew *w) {
+/* Wakes all threads: the last launch of a batch has started, and another batch may come. */
+static void gc_wake_planners(gc_planner_pool *w) {
   (void)pthread_mutex_lock(&w->lock);
-  w->roused++;
+  w->wakeups++;
   (void)pthread_cond_broadcast(&w->work);
   (void)pthread_mutex_unlock(&w->lock);
 }
 
-/* Returns the next sheet, planned: by the caller, if nobody else has begun to. While it waits for another thread, it
- * plans further ones. */
-static gc_planner *gc_next_sheet(gc_crew *w) {
-  const size_t place = w->taken % GC_SHEETS;
+/* Returns the next packet, planned. The caller plans it if no thread has begun to. While it waits for another thread,
+ * it plans further packets. */
+static gc_planner *gc_next_packet(gc_planner_pool *w) {
+  const size_t place = w->taken % GC_PACKETS;
   (void)pthread_mutex_lock(&w->lock);
   while (w->claimed == w->taken || !w->planned[place]) {
-    const gc_run *r;
-    gc_planner *sheet = gc_claim(w, &r);
-    if (sheet) gc_plan_sheet(w, sheet, r);
+    const gc_batch *r;
+    gc_planner *packet = gc_claim_packet(w, &r);
+    if (packet) gc_plan_packet(w, packet, r);
     else (void)pthread_cond_wait(&w->done, &w->lock);
   }
   (void)pthread_mutex_unlock(&w->lock);
-  return &w->sheets[place];
+  return &w->packets[place];
 }
 
-/* Leaves a sheet, all of whose queries launches have taken. */
-static void gc_leave_sheet(gc_crew *w) {
+/* Gives a packet up, all of whose queries launches have taken. */
+static void gc_leave_packet(gc_planner_pool *w) {
   (void)pthread_mutex_lock(&w->lock);
   w->taken++;
   if (w->claimed < w->begun) (void)pthread_cond_signal(&w->work);
   (void)pthread_mutex_unlock(&w->lock);
 }
 
-/* Announces a batch to the crew. */
-static void gc_announce(gc_crew *w, gc_run *r) {
-  r->crew = w;
+/* Announces a batch to the pool. */
+static void gc_announce(gc_planner_pool *w, gc_batch *r) {
+  r->pool = w;
   (void)pthread_mutex_lock(&w->lock);
-  w->runs[w->batches % 2] = r;
-  w->from[w->batches++ % 2] = w->begun;
+  w->batches[w->nbatches % 2] = r;
+  w->from[w->nbatches++ % 2] = w->begun;
   (void)__atomic_add_fetch(&w->begun,
-      r->desc.nq / r->piece * r->nsheets + (r->desc.nq % r->piece + r->sheet - 1) / r->sheet, __ATOMIC_RELAXED);
+      r->desc.nq / r->launch_size * r->npackets + (r->desc.nq % r->launch_size + r->packet - 1) / r->packet,
+      __ATOMIC_RELAXED);
   (void)pthread_mutex_unlock(&w->lock);
   (void)pthread_cond_signal(&w->work);
 }
 
-static void gc_crew_close(gc_crew *w) {
+static void gc_planner_pool_close(gc_planner_pool *w) {
   const gpuir_allocator a = w->a;
   unsigned i;
   (void)pthread_mutex_lock(&w->lock);
@@ -8498,16 +8612,16 @@ static void gc_crew_close(gc_crew *w) {
   (void)pthread_cond_broadcast(&w->work);
   (void)pthread_mutex_unlock(&w->lock);
   for (i = 0; i < w->n; i++) (void)pthread_join(w->threads[i], NULL);
-  for (i = 0; i < GC_SHEETS; i++) gpuir__free(&a, w->sheets[i].draft.memory, w->sheets[i].draft.size);
+  for (i = 0; i < GC_PACKETS; i++) gpuir__free(&a, w->packets[i].plan.memory, w->packets[i].plan.size);
   (void)pthread_cond_destroy(&w->done);
   (void)pthread_cond_destroy(&w->work);
   (void)pthread_mutex_destroy(&w->lock);
   gpuir__free(&a, w, sizeof *w);
 }
 
-/* Makes a crew of `threads` for launches as `like` plans them. Returns NULL without memory, or threads. */
-GPUIR__COLD static gc_crew *gc_crew_open(const gc_planner *like, unsigned threads) {
-  gc_crew *w = (gc_crew *)gpuir__alloc_zero(&like->a, sizeof *w);
+/* Makes a pool of `threads` for launches as `like` plans them. Returns NULL without memory or threads. */
+GPUIR__COLD static gc_planner_pool *gc_planner_pool_open(const gc_planner *like, unsigned threads) {
+  gc_planner_pool *w = (gc_planner_pool *)gpuir__alloc_zero(&like->a, sizeof *w);
   gpuir_error error;
   unsigned i;
   if (!w) return NULL;
@@ -8516,55 +8630,55 @@ GPUIR__COLD static gc_crew *gc_crew_open(const gc_planner *like, unsigned thread
     gpuir__free(&like->a, w, sizeof *w);
     return NULL;
   }
-  for (i = 0; i < GC_SHEETS; i++) {
-    w->sheets[i].cuda = like->cuda;
-    w->sheets[i].a = like->a;
-    w->sheets[i].engine = like->engine;
-    w->sheets[i].most = gc_sizes_of(like->cuda, GC_SHEET);
-    if (gc_draft_open(&w->sheets[i], &error)) break;
+  for (i = 0; i < GC_PACKETS; i++) {
+    w->packets[i].cuda = like->cuda;
+    w->packets[i].a = like->a;
+    w->packets[i].engine = like->engine;
+    w->packets[i].most = gc_sizes_of(like->cuda, GC_PACKET);
+    if (gc_plan_open(&w->packets[i], &error)) break;
   }
-  for (; i == GC_SHEETS && w->n + 1 < threads && w->n + 1 < GC_CREW; w->n++)
-    if (pthread_create(&w->threads[w->n], NULL, gc_crew_main, w)) break;
+  for (; i == GC_PACKETS && w->n + 1 < threads && w->n + 1 < GC_PLANNER_THREADS; w->n++)
+    if (pthread_create(&w->threads[w->n], NULL, gc_planner_main, w)) break;
   if (w->n) return w;
-  gc_crew_close(w);
+  gc_planner_pool_close(w);
   return NULL;
 }
 
-/* Appends a sheet's queries with phrases to a launch's draft; its other numbers stand as they were before. */
+/* Appends a packet's queries with phrases to a launch's plan, whose other counts have not been raised yet. */
 static void gc_append_phrases(gc_planner *to, const gc_planner *from) {
-  const gc_draft *d = &from->draft;
-  const gc_plan *more = &from->plan;
-  gc_plan *p = &to->plan;
-  gc_draft *all = &to->draft;
+  const gc_plan *d = &from->plan;
+  const gc_plan_counts *more = &from->counts;
+  gc_plan_counts *p = &to->counts;
+  gc_plan *all = &to->plan;
   size_t i;
-  for (i = 0; i < more->nsought; i++) {
-    gc_sought *s = &all->sought[p->nsought + i];
-    *s = d->sought[i];
+  for (i = 0; i < more->nphrase_jobs; i++) {
+    gc_phrase_job *s = &all->phrase_jobs[p->nphrase_jobs + i];
+    *s = d->phrase_jobs[i];
     s->job += (uint32_t)p->njobs;
-    s->first_spot += (uint32_t)p->nspots;
+    s->first_stored += (uint32_t)p->nstored;
     s->first_clause += (uint32_t)p->nclauses;
   }
   for (i = 0; i < more->nclauses; i++) {
     all->clauses[p->nclauses + i] = d->clauses[i];
     all->clauses[p->nclauses + i].first += (uint32_t)p->ntokens;
   }
-  memcpy(all->spots + p->nspots, d->spots, more->nspots * sizeof *d->spots);
+  memcpy(all->stored + p->nstored, d->stored, more->nstored * sizeof *d->stored);
   memcpy(all->tokens + p->ntokens, d->tokens, more->ntokens);
-  p->nsought += more->nsought;
-  p->nspots += more->nspots;
+  p->nphrase_jobs += more->nphrase_jobs;
+  p->nstored += more->nstored;
   p->nclauses += more->nclauses;
   p->ntokens += more->ntokens;
-  p->sought_blocks += more->sought_blocks;
+  p->phrase_blocks += more->phrase_blocks;
   p->lists = gpuir__max32(p->lists, more->lists);
   p->tokens = gpuir__max32(p->tokens, more->tokens);
 }
 
-/* Appends what a sheet has planned to a launch's draft. */
+/* Appends what a packet has planned to a launch's plan. */
 static void gc_append(gc_planner *to, const gc_planner *from) {
-  const gc_draft *d = &from->draft;
-  const gc_plan *more = &from->plan;
-  gc_plan *p = &to->plan;
-  gc_draft *all = &to->draft;
+  const gc_plan *d = &from->plan;
+  const gc_plan_counts *more = &from->counts;
+  gc_plan_counts *p = &to->counts;
+  gc_plan *all = &to->plan;
   size_t i;
   uint32_t t;
   memcpy(all->terms + p->nterms, d->terms, more->nterms * sizeof *d->terms);
@@ -8574,9 +8688,9 @@ static void gc_append(gc_planner *to, const gc_planner *from) {
     job->first_term += (uint32_t)p->nterms;
     if (job->after != GC_NONE) job->after += (uint32_t)p->njobs;
   }
-  for (i = 0; i < more->nchunks; i++) {
-    gc_chunk *c = &all->chunks[p->nchunks + i];
-    *c = d->chunks[i];
+  for (i = 0; i < more->nbound_tasks; i++) {
+    gc_bound_task *c = &all->bound_tasks[p->nbound_tasks + i];
+    *c = d->bound_tasks[i];
     c->job += (uint32_t)p->njobs;
     c->term += (uint32_t)p->nterms;
   }
@@ -8590,87 +8704,87 @@ static void gc_append(gc_planner *to, const gc_planner *from) {
   for (i = 0; i < more->nor; i++) {
     const gc_job *job = &all->jobs[p->njobs + d->or_jobs[i]];
     all->or_jobs[p->nor + i] = d->or_jobs[i] + (uint32_t)p->njobs;
-    for (t = 0; t < job->nterms; t++) all->terms[job->first_term + t].slot += (uint32_t)p->nslots;
+    for (t = 0; t < job->nterms; t++) all->terms[job->first_term + t].tile_row += (uint32_t)p->ntile_rows;
   }
   for (i = 0; i < more->nsum; i++) all->sum_jobs[p->nsum + i] = d->sum_jobs[i] + (uint32_t)p->njobs;
   for (i = 0; i < more->nmax; i++) all->max_jobs[p->nmax + i] = d->max_jobs[i] + (uint32_t)p->njobs;
-  if (more->nsought) gc_append_phrases(to, from);
+  if (more->nphrase_jobs) gc_append_phrases(to, from);
   p->nq += more->nq;
   p->njobs += more->njobs;
   p->nterms += more->nterms;
-  p->nslots += more->nslots;
-  p->nchunks += more->nchunks;
+  p->ntile_rows += more->ntile_rows;
+  p->nbound_tasks += more->nbound_tasks;
   p->nand += more->nand;
   p->nor += more->nor;
   p->nmax += more->nmax;
   p->nsum += more->nsum;
-  p->nthin += more->nthin;
+  p->nsparse += more->nsparse;
   p->nand_blocks += more->nand_blocks;
   p->max_blocks += more->max_blocks;
 }
 
-/* Returns whether a launch can take a sheet too. */
-static int gc_fits(const gc_planner *x, const gc_plan *more, size_t most_jobs) {
+/* Returns whether a launch has room for a packet. */
+static int gc_fits(const gc_planner *x, const gc_plan_counts *more, size_t most_jobs) {
   const gc_sizes *z = &x->most;
-  const gc_plan *p = &x->plan;
+  const gc_plan_counts *p = &x->counts;
   return p->nq + more->nq <= z->queries && p->njobs + more->njobs <= most_jobs &&
       p->nterms + more->nterms <= z->nterms && p->ntokens + more->ntokens <= z->ntokens &&
-      p->nslots + more->nslots <= z->nslots && p->nthin + more->nthin <= z->nslots &&
-      p->nchunks + more->nchunks <= z->nchunks && !((p->nand_blocks + more->nand_blocks) >> 30) &&
-      !((p->max_blocks + more->max_blocks) >> 30) && !((p->sought_blocks + more->sought_blocks) >> 30);
+      p->ntile_rows + more->ntile_rows <= z->ntile_rows && p->nsparse + more->nsparse <= z->ntile_rows &&
+      p->nbound_tasks + more->nbound_tasks <= z->nbound_tasks && !((p->nand_blocks + more->nand_blocks) >> 30) &&
+      !((p->max_blocks + more->max_blocks) >> 30) && !((p->phrase_blocks + more->phrase_blocks) >> 30);
 }
 
-/* Returns whether the next sheet is planned. */
-static int gc_sheet_is_ready(gc_crew *w) {
+/* Returns whether the next packet is planned. */
+static int gc_packet_is_ready(gc_planner_pool *w) {
   int ready;
   (void)pthread_mutex_lock(&w->lock);
-  ready = w->claimed > w->taken && w->planned[w->taken % GC_SHEETS];
+  ready = w->claimed > w->taken && w->planned[w->taken % GC_PACKETS];
   (void)pthread_mutex_unlock(&w->lock);
   return ready;
 }
 
-/* Plans a launch of at most `most` queries of a batch by a crew. If the device is idle, it has to do with the sheets
- * that are ready when two have been taken; the batch's first launch with few, so that the device starts. */
-static void gc_fill_by_crew(gc_planner *x, gc_run *r, size_t most, int idle) {
+/* Plans a launch of at most `most` queries of a batch by the pool. If the device is idle, the launch does not wait for
+ * further packets once it has two; and a batch's first launch takes only few, so that the device starts. */
+static void gc_plan_by_pool(gc_planner *x, gc_batch *r, size_t most, int idle) {
   const size_t first = r->next, jobs = gc_most_jobs(&x->most, r);
-  gc_crew *w = r->crew;
-  memset(&x->plan, 0, sizeof x->plan);
+  gc_planner_pool *w = r->pool;
+  memset(&x->counts, 0, sizeof x->counts);
   while (r->next < r->desc.nq) {
-    gc_planner *sheet;
-    gc_draft *d;
+    gc_planner *packet;
+    gc_plan *d;
     int full = 0;
-    if (idle && r->next - first >= 2 * r->sheet && !gc_sheet_is_ready(w)) break;
-    if (idle && !first && r->next >= GC_FIRST_SHEETS * r->sheet) break;
-    sheet = gc_next_sheet(w);
-    d = &sheet->draft;
-    if (r->next > first && (d->next - first > most || !gc_fits(x, &sheet->plan, jobs))) break;
-    gc_append(x, sheet);
-    gc_settle(sheet, r);
-    if (d->next == d->end) gc_leave_sheet(w);
-    else gc_plan_some(sheet, r, &full); /* it was full: the rest */
+    if (idle && r->next - first >= 2 * r->packet && !gc_packet_is_ready(w)) break;
+    if (idle && !first && r->next >= GC_FIRST_PACKETS * r->packet) break;
+    packet = gc_next_packet(w);
+    d = &packet->plan;
+    if (r->next > first && (d->next - first > most || !gc_fits(x, &packet->counts, jobs))) break;
+    gc_append(x, packet);
+    gc_report_outcomes(packet, r);
+    if (d->next == d->end) gc_leave_packet(w);
+    else gc_plan_some(packet, r, &full); /* the packet's plan was full: the rest */
   }
 }
 
 /* ---- sending a plan ---- */
 
 /* Copies an array into the staging memory; returns where it will lie on the device. */
-static void *gc_stage(gc_track *x, size_t *at, const void *from, size_t n) {
+static void *gc_stage(gc_slot *x, size_t *at, const void *from, size_t n) {
   size_t start = *at;
   memcpy(x->staging + start, from, n);
   *at = (start + n + 15) & ~(size_t)15;
   return x->input + start;
 }
 
-/* Appends the AND jobs' turns of one round to the draft: round 0 of the long drivers, all of the others in round 1, and
- * the further rounds of the long ones behind them. */
-static void gc_take_turns(const gc_track *x, const gc_plan *p, uint32_t round, uint32_t group, gc_ands *ands) {
-  const gc_draft *d = &x->draft;
+/* Appends the AND jobs' turns of one round: round 0 of the long drivers; in round 1 all blocks of the others; then the
+ * further rounds of the long ones. */
+static void gc_take_turns(const gc_slot *x, const gc_plan_counts *p, uint32_t round, uint32_t group, gc_ands *ands) {
+  const gc_plan *d = &x->plan;
   const uint32_t first = round > 1 ? 1u << (GC_TURNS - round) : 0;
   const uint32_t step = round ? 1u << (GC_TURNS - round + 1) : 1u << (GC_TURNS - 1);
   size_t i;
   for (i = 0; i < p->nand; i++) {
     gc_job *job = &d->jobs[d->and_jobs[i]];
-    const uint32_t some = job->npositive == 1 && job->seed ? 32 : group; /* hardly a block is decoded */
+    const uint32_t some = job->npositive == 1 && job->seed ? 32 : group; /* hardly a block of it is decoded */
     const uint32_t groups = (d->terms[job->first_term].nblocks - 1) / some + 1;
     const int at_once = groups < GC_TURNS_LEAST || job->npositive == 1;
     gc_turn turn = {d->and_jobs[i], first, step, 0, some};
@@ -8685,21 +8799,21 @@ static void gc_take_turns(const gc_track *x, const gc_plan *p, uint32_t round, u
 }
 
 /* Cuts the ANDs' driver blocks into groups, a ticket each. */
-static void gc_group_ands(const gc_track *x, const gc_plan *p, gc_ands *ands) {
+static void gc_group_ands(const gc_slot *x, const gc_plan_counts *p, gc_ands *ands) {
   const gpuir_cuda *c = x->cuda;
   uint32_t round;
   const uint32_t group = (uint32_t)gpuir__max64(1, gpuir__min64(GC_GROUP, p->nand_blocks / (c->grids.maxs * 64)));
   ands->n = ands->tickets = 0;
   for (round = 0; round <= GC_TURNS; round++) gc_take_turns(x, p, round, group, ands);
-  x->draft.and_start[ands->n] = ands->tickets;
+  x->plan.and_start[ands->n] = ands->tickets;
 }
 
-/* Describes the lists of gc_sum_tiles and stages them; its terms get their slots. */
-static void gc_stage_sums(gc_track *x, const gc_plan *p, size_t *at) {
+/* Describes the lists of gc_sum_tiles and stages them. Its terms get their rows. */
+static void gc_stage_sums(gc_slot *x, const gc_plan_counts *p, size_t *at) {
   const gc_slices *to = &x->cuda->slices;
-  gc_draft *d = &x->draft;
-  gc_sums *b = &x->batch.sums;
-  size_t rows = 0, thin = 0, i;
+  gc_plan *d = &x->plan;
+  gc_sums *b = &x->view.sums;
+  size_t rows = 0, sparse = 0, i;
   uint32_t n;
   for (i = 0; i < p->nsum; i++) {
     const gc_job *job = &d->jobs[d->sum_jobs[i]];
@@ -8709,9 +8823,9 @@ static void gc_stage_sums(gc_track *x, const gc_plan *p, size_t *at) {
       gc_term *t = &d->terms[n];
       gc_sum_list *row = &d->rows[rows++];
       const uint32_t cut = t->cut, is_long = t->kind == GC_LONG;
-      t->slot = cut ? cut - 1 : (uint32_t)thin;
-      if (!cut) d->thin[thin++] = n;
-      row->at = t->slot * (to->ntiles + 1);
+      t->tile_row = cut ? cut - 1 : (uint32_t)sparse;
+      if (!cut) d->sparse[sparse++] = n;
+      row->at = t->tile_row * (to->ntiles + 1);
       row->kind_q = t->q | (cut ? 0 : is_long ? 1u << 30 : 2u << 30);
       row->from = is_long ? (uint32_t)(t->first_block * GPUIR__BLOCK) : n;
       row->most = cut ? to->tile : t->df;
@@ -8720,35 +8834,35 @@ static void gc_stage_sums(gc_track *x, const gc_plan *p, size_t *at) {
   memset(d->rows + rows, 0, 32 * sizeof *d->rows);
   b->jobs = (const gc_sum_job *)gc_stage(x, at, d->sums, p->nsum * sizeof *d->sums);
   b->rows = (const gc_sum_list *)gc_stage(x, at, d->rows, (rows + 32) * sizeof *d->rows);
-  b->thin = (const uint32_t *)gc_stage(x, at, d->thin, thin * 4);
+  b->sparse = (const uint32_t *)gc_stage(x, at, d->sparse, sparse * 4);
   b->n = (uint32_t)p->nsum;
-  b->nthin = (uint32_t)thin;
+  b->nsparse = (uint32_t)sparse;
   b->lists = *to;
 }
 
 /* Stages the queries with phrases. */
-static void gc_stage_phrases(gc_track *x, const gc_plan *p, size_t *at) {
-  const gc_draft *d = &x->draft;
+static void gc_stage_phrases(gc_slot *x, const gc_plan_counts *p, size_t *at) {
+  const gc_plan *d = &x->plan;
   gc_phrases *b = &x->phrases;
   size_t i;
-  b->group = (uint32_t)gpuir__max64(1, gpuir__min64(GC_GROUP, p->sought_blocks / (x->cuda->grids.maxs * 64)));
+  b->group = (uint32_t)gpuir__max64(1, gpuir__min64(GC_GROUP, p->phrase_blocks / (x->cuda->grids.maxs * 64)));
   b->tickets = 0;
-  for (i = 0; i < p->nsought; i++) {
-    d->sought_start[i] = b->tickets;
-    b->tickets += (d->terms[d->jobs[d->sought[i].job].first_term].nblocks - 1) / b->group + 1;
+  for (i = 0; i < p->nphrase_jobs; i++) {
+    d->phrase_start[i] = b->tickets;
+    b->tickets += (d->terms[d->jobs[d->phrase_jobs[i].job].first_term].nblocks - 1) / b->group + 1;
   }
-  d->sought_start[i] = b->tickets;
-  b->jobs = (const gc_sought *)gc_stage(x, at, d->sought, p->nsought * sizeof *d->sought);
-  b->start = (const uint32_t *)gc_stage(x, at, d->sought_start, (p->nsought + 1) * 4);
+  d->phrase_start[i] = b->tickets;
+  b->jobs = (const gc_phrase_job *)gc_stage(x, at, d->phrase_jobs, p->nphrase_jobs * sizeof *d->phrase_jobs);
+  b->start = (const uint32_t *)gc_stage(x, at, d->phrase_start, (p->nphrase_jobs + 1) * 4);
   b->clauses = (const gc_clause *)gc_stage(x, at, d->clauses, p->nclauses * sizeof *d->clauses);
-  b->spots = (const gc_spots *)gc_stage(x, at, d->spots, p->nspots * sizeof *d->spots);
+  b->stored = (const gc_stored_positions *)gc_stage(x, at, d->stored, p->nstored * sizeof *d->stored);
   b->tokens = (const uint8_t *)gc_stage(x, at, d->tokens, p->ntokens);
   b->positions = x->cuda->positions;
-  b->n = (uint32_t)p->nsought;
+  b->n = (uint32_t)p->nphrase_jobs;
   b->lists = p->lists;
 }
 
-#define GC_DOUBT 9.0f /* see gc_maxs */
+#define GC_DOUBT 9.0f /* of gc_maxs.doubt: one guess in exp(9) = 8,100 may fail */
 #ifdef GPUIR_CUDA_SEAM
 float gpuir_cuda_seam_doubt[2] = {GC_DOUBT, GC_DOUBT};
 #define GC_DOUBT_NOW(i) gpuir_cuda_seam_doubt[i]
@@ -8756,27 +8870,27 @@ float gpuir_cuda_seam_doubt[2] = {GC_DOUBT, GC_DOUBT};
 #define GC_DOUBT_NOW(i) GC_DOUBT
 #endif
 
-/* Stages the plan and the states that jobs begin with, and makes x->batch describe it. Returns the bytes to be
- * sent. */
-static size_t gc_stage_plan(gc_track *x, const gc_plan *p, uint32_t k) {
+/* Stages the plan and the states that jobs begin with, and makes x->view describe it. Returns the bytes to be sent. */
+static size_t gc_stage_plan(gc_slot *x, const gc_plan_counts *p, uint32_t k) {
   const gpuir_cuda *c = x->cuda;
-  const gc_draft *d = &x->draft;
-  gc_batch *b = &x->batch;
+  const gc_plan *d = &x->plan;
+  gc_launch_view *b = &x->view;
   gc_state *states;
   size_t at = 0, i;
   gc_group_ands(x, p, &b->ands);
   if (p->nsum) gc_stage_sums(x, p, &at);
-  if (p->nsought) gc_stage_phrases(x, p, &at);
+  if (p->nphrase_jobs) gc_stage_phrases(x, p, &at);
   b->terms = (const gc_term *)gc_stage(x, &at, d->terms, p->nterms * sizeof *d->terms);
   b->jobs = (const gc_job *)gc_stage(x, &at, d->jobs, p->njobs * sizeof *d->jobs);
   b->query_jobs = (const uint2 *)gc_stage(x, &at, d->query_jobs, p->nq * sizeof *d->query_jobs);
-  x->letter = at;
+  x->alone_bytes = at;
   b->ands.turns = (const gc_turn *)gc_stage(x, &at, d->turns, b->ands.n * sizeof *d->turns);
   b->ands.start = (const uint32_t *)gc_stage(x, &at, d->and_start, ((size_t)b->ands.n + 1) * 4);
-  b->ors.chunks = (const gc_chunk *)gc_stage(x, &at, d->chunks, p->nchunks * sizeof *d->chunks);
+  b->ors.bound_tasks =
+      (const gc_bound_task *)gc_stage(x, &at, d->bound_tasks, p->nbound_tasks * sizeof *d->bound_tasks);
   b->ors.jobs = (const uint32_t *)gc_stage(x, &at, d->or_jobs, p->nor * 4);
   b->ors.n = (uint32_t)p->nor;
-  b->ors.nchunks = (uint32_t)p->nchunks;
+  b->ors.nbound_tasks = (uint32_t)p->nbound_tasks;
   b->ors.grab = p->nor >= 64 ? 4 : 1;
   b->maxs.jobs = (const uint32_t *)gc_stage(x, &at, d->max_jobs, p->nmax * 4);
   b->maxs.n = (uint32_t)p->nmax;
@@ -8802,42 +8916,42 @@ static size_t gc_stage_plan(gc_track *x, const gc_plan *p, uint32_t k) {
 /* ========================
  * [cuda-14-launch]  host: launches, some at a time in a searcher, and their hits
  *
- * A searcher has three tracks, each with a stream and memory for one launch. A batch is cut into launches, as many as
- * its size asks for; each is planned, sent in one transfer and run by the kernels, all without waiting; while some are
- * in flight the next is planned, of the same batch or of the next one. gc_max is most of an OR's launch and takes the
- * whole device: the kernels around it go ahead of another launch's, so that of three launches one is prepared when it
- * ends. Batches are served in the order in which they began. Only gc_finish waits.
+ * A searcher has up to three launch slots. A batch is cut into launches, as many as its size asks for. Each is planned,
+ * sent by one transfer and answered by kernels, and the caller waits for none of this: while some are in flight it
+ * plans the next, of the same batch or of the next one. gc_max is most of an OR's launch and takes the whole device;
+ * the kernels around it have a higher priority than another launch's gc_max. So of three launches one is ready when
+ * gc_max ends. Batches are served in the order in which they began. Only gc_finish waits.
  *
  * Uses      [cuda-06-or] to [cuda-09-memory], [cuda-11-cache] to [cuda-13-plan].
- * Start at  gc_begin, gc_poll, gc_finish; gc_fly (fills free tracks), gc_land (hands out hits); gc_attach.
+ * Start at  gc_begin, gc_poll, gc_finish; gc_start_launches, gc_finish_launch; gc_attach.
  * Tests     tests/gpu/test_cuda.c
  * ======================*/
 
-#define GC_BRIEF 2u /* queries at most whose plan is a kernel's parameter: see gc_letter */
-#define GC_BATCH 1024u /* queries a launch at most, unless the program says otherwise */
-#define GC_TRACKS 3u /* launches of a searcher in flight at most; */
-#define GC_TRACKS_FEW 2u /* of a team's member, as what it takes later is levelled better, and of one beside a cache */
+#define GC_ARGS_QUERIES 2u /* queries at most whose plan is a kernel's parameter: see gc_plan_args */
+#define GC_BATCH 1024u /* queries of a launch at most, unless the program says otherwise */
+#define GC_SLOTS 3u /* launches of a searcher in flight at most */
+#define GC_SLOTS_FEW 2u /* of a team's member, which then takes queries later, and of a cached index */
 
 /* What an attached searcher owns. */
 typedef struct gc_context {
   gpuir_cuda *cuda;
   gpuir_allocator a;
-  gc_track tracks[GC_TRACKS];
-  unsigned ntracks; /* those behind the first are made when they are first needed, */
-  unsigned most_tracks; /* but no more than these */
+  gc_slot slots[GC_SLOTS];
+  unsigned nslots; /* those behind the first are made when they are needed */
+  unsigned most_slots; /* no more are made */
   unsigned threads; /* that may plan */
-  gc_crew *crew; /* made when it is first needed */
-  gc_run runs[2];
-  uint64_t batches, launches; /* begun */
+  gc_planner_pool *pool; /* made when it is first needed */
+  gc_batch batches[2];
+  uint64_t nbatches, nlaunches; /* begun */
 } gc_context;
 
 /* ---- kernels of a launch ---- */
 
-/* Puts a kernel into a track's stream. In a small launch the gaps between kernels are much of the time: there each
- * starts while the one before ends, and waits in gc_chained. In a large one, or in one of ORs beside another, it would
- * take the place of others (16 ORs, two such calls in flight: 203 us a call, not 145); there it has a priority. */
+/* Enqueues a kernel. In a small launch much of the time passes between kernels: each one there starts while the one
+ * before ends, and waits in gc_chained. In a large launch, or beside another launch of ORs, it would hold a place that
+ * other kernels need; there it has a priority instead. */
 template <typename... Parameters>
-static void gc_start_at(const gc_track *x, int priority, void (*kernel)(Parameters...), size_t grid, unsigned threads,
+static void gc_enqueue_at(const gc_slot *x, int priority, void (*kernel)(Parameters...), size_t grid, unsigned threads,
     size_t shared, Parameters... parameters) {
   cudaLaunchConfig_t how;
   cudaLaunchAttribute attribute;
@@ -8859,166 +8973,166 @@ static void gc_start_at(const gc_track *x, int priority, void (*kernel)(Paramete
   (void)cudaLaunchKernelEx(&how, kernel, parameters...);
 }
 
-/* Likewise, ahead of other launches' gc_max. */
+/* Does the same, ahead of other launches' gc_max. */
 template <typename... Parameters>
-static void gc_start(const gc_track *x, void (*kernel)(Parameters...), size_t grid, unsigned threads, size_t shared,
+static void gc_enqueue(const gc_slot *x, void (*kernel)(Parameters...), size_t grid, unsigned threads, size_t shared,
     Parameters... parameters) {
-  gc_start_at(x, x->cuda->ahead, kernel, grid, threads, shared, parameters...);
+  gc_enqueue_at(x, x->cuda->ahead, kernel, grid, threads, shared, parameters...);
 }
 
 /* Returns whether gc_and_guided also writes the hits of all queries of a launch. */
-static int gc_settles(const gc_track *x, const gc_plan *p, uint32_t k) {
-  return p->nand && p->nq == p->njobs && p->nq > GC_SMALL && k <= GC_K_SETTLED && x->cuda->aids;
+static int gc_writes_hits(const gc_slot *x, const gc_plan_counts *p, uint32_t k) {
+  return p->nand && p->nq == p->njobs && p->nq > GC_SMALL && k <= GC_K_WRITTEN && x->cuda->guides;
 }
 
-/* Launches the kernel of the ANDs; queries: 0, or of how many it writes the hits. */
-static void gc_launch_ands(const gc_track *x, size_t queries) {
+/* Enqueues the kernel of the ANDs; queries: of how many it writes the hits, or 0. */
+static void gc_enqueue_ands(const gc_slot *x, size_t queries) {
   const gpuir_cuda *c = x->cuda;
-  const gc_batch *b = &x->batch;
+  const gc_launch_view *b = &x->view;
   const uint64_t blocks = gpuir__max64(((uint64_t)b->ands.tickets + 7) / 8, queries);
-  if (c->aids)
-    gc_start(x, gc_and_guided, gpuir__min64(blocks, c->grids.guided), GC_GUIDED_THREADS, 0, c->view, *b,
+  if (c->guides)
+    gc_enqueue(x, gc_and_guided, gpuir__min64(blocks, c->grids.guided), GC_GUIDED_THREADS, 0, c->view, *b,
         (uint32_t)queries);
-  else gc_start(x, gc_and_decoding, gpuir__min64(blocks, c->grids.ands), GC_AND_THREADS, 0, c->view, *b);
+  else gc_enqueue(x, gc_and_decoding, gpuir__min64(blocks, c->grids.ands), GC_AND_THREADS, 0, c->view, *b);
 }
 
-/* Launches the kernels of MaxScore; of a rerun the floors are known already. */
-static void gc_launch_maxs(const gc_track *x, const gc_plan *p, int rerun) {
+/* Enqueues the kernels of MaxScore. In a rerun the floors are known already. */
+static void gc_enqueue_maxs(const gc_slot *x, const gc_plan_counts *p, int rerun) {
   const gpuir_cuda *c = x->cuda;
-  const gc_batch *b = &x->batch;
+  const gc_launch_view *b = &x->view;
   const uint64_t most = c->grids.maxs, warps = GC_GUIDED_THREADS / 32;
-  gc_start(x, gc_max_plan, p->nmax, GC_FINAL_THREADS, 0, c->view, *b, rerun);
-  gc_start_at(x, 0, gc_max, gpuir__min64((p->max_blocks * b->maxs.parts + warps - 1) / warps, most), GC_GUIDED_THREADS,
-      0, c->view, *b);
+  gc_enqueue(x, gc_max_plan, p->nmax, GC_FINAL_THREADS, 0, c->view, *b, rerun);
+  gc_enqueue_at(x, 0, gc_max, gpuir__min64((p->max_blocks * b->maxs.parts + warps - 1) / warps, most),
+      GC_GUIDED_THREADS, 0, c->view, *b);
 }
 
-/* Launches the kernels of the tiles; of a rerun their bounds and order are known already. */
-static void gc_launch_ors(const gc_track *x, const gc_plan *p, int rerun) {
+/* Enqueues the kernels of the tiles. In a rerun their bounds and order are known already. */
+static void gc_enqueue_ors(const gc_slot *x, const gc_plan_counts *p, int rerun) {
   const gpuir_cuda *c = x->cuda;
   const gc_view *v = &c->view;
-  const gc_batch *b = &x->batch;
+  const gc_launch_view *b = &x->view;
   if (!rerun) {
-    gc_start(x, gc_tiles, gpuir__min64(p->nchunks, (uint64_t)c->processors * 8), 256, 0, *v, *b, c->expanded);
-    gc_start(x, gc_order, p->nor, 256, 0, *v, *b);
+    gc_enqueue(x, gc_tiles, gpuir__min64(p->nbound_tasks, (uint64_t)c->processors * 8), 256, 0, *v, *b, c->expanded);
+    gc_enqueue(x, gc_order, p->nor, 256, 0, *v, *b);
   }
-  gc_start(x, c->expanded ? gc_or<true> : gc_or<false>, gpuir__min64((uint64_t)p->nor * v->ntiles, c->grids.ors),
+  gc_enqueue(x, c->expanded ? gc_or<true> : gc_or<false>, gpuir__min64((uint64_t)p->nor * v->ntiles, c->grids.ors),
       GC_OR_THREADS(c->expanded), gc_tile_bytes(v->tile), *v, *b);
 }
 
-/* Returns the word of a track's bell, behind its pinned memory for hits. */
-static uint32_t *gc_bell_word(const gc_track *x) { return x->out + x->out_size / 4; }
+/* Returns the word of a launch slot's done flag, behind its pinned memory for hits. */
+static uint32_t *gc_done_word(const gc_slot *x) { return x->out + x->out_size / 4; }
 
-/* Has the next kernel ring the bell. */
-static gc_bell gc_hang_bell(gc_track *x) {
-  const gc_bell bell = {x->batch.out + x->out_size / 4, ++x->rung};
-  x->rings = 1;
-  return bell;
+/* Returns the done flag for the next kernel to set. */
+static gc_done_flag gc_next_done_flag(gc_slot *x) {
+  const gc_done_flag flag = {x->view.out + x->out_size / 4, ++x->flag_number};
+  x->sets_flag = 1;
+  return flag;
 }
 
-/* Starts gc_receive, with a staged plan of `size` bytes. */
-static void gc_post(gc_track *x, size_t size, uint64_t nbounds) {
-  gc_letter letter;
+/* Enqueues gc_receive, with a staged plan of `size` bytes. */
+static void gc_enqueue_receive(gc_slot *x, size_t size, uint64_t nbounds) {
+  gc_plan_args plan_args;
   const uint64_t threads = gpuir__max64(nbounds / 4, size / 16 + 1);
-  memcpy(&letter, x->staging, size);
-  gc_start(x, gc_receive, gpuir__min64((threads + 255) / 256, x->cuda->processors), 256, 0, letter, (uint4 *)x->input,
-      (uint32_t)((size + 15) / 16), x->batch.ors.bound, nbounds);
+  memcpy(&plan_args, x->staging, size);
+  gc_enqueue(x, gc_receive, gpuir__min64((threads + 255) / 256, x->cuda->processors), 256, 0, plan_args,
+      (uint4 *)x->input, (uint32_t)((size + 15) / 16), x->view.ors.bound, nbounds);
 }
 
 /* Returns whether gc_alone can answer a launch whose plan has been staged. */
-static int gc_is_alone(const gc_track *x, const gc_plan *p, uint32_t k) {
-  return p->njobs == 1 && p->nq == 1 && p->nand + p->nmax == 1 && !p->nsought && k <= GC_RANKED && x->cuda->aids &&
-      !x->cuda->cache && x->letter <= GC_LETTER;
+static int gc_is_alone(const gc_slot *x, const gc_plan_counts *p, uint32_t k) {
+  return p->njobs == 1 && p->nq == 1 && p->nand + p->nmax == 1 && !p->nphrase_jobs && k <= GC_RANKED &&
+      x->cuda->guides && !x->cuda->cache && x->alone_bytes <= GC_PLAN_ARGS_BYTES;
 }
 
-#define GC_TRIED_BLOCKS 512u /* of an AND's driver that is worth trying */
+#define GC_SAMPLED_DRIVER 512u /* blocks from which on an AND's driver is sampled */
 
-/* Chooses how an AND is tried. A floor out of x of the m matches that are likely leaves k * m / x of them: with x near
- * the root of k * m the fewest are kept in all. An eighth of the driver's documents may match, however few would if
- * terms came by chance. */
-static void gc_try_some_ands(const gc_track *x, unsigned grid, gc_errand *errand) {
-  const gc_job *job = x->draft.jobs;
-  const gc_term *terms = x->draft.terms + job->first_term;
+/* Chooses how gc_alone samples an AND. If x of about m matches are sampled, their floor leaves k * m / x candidates:
+ * the fewest are kept in all if x is near the root of k * m. Terms may occur together more often than by chance: so m
+ * is at least an eighth of the driver's documents. */
+static void gc_sample_and(const gc_slot *x, unsigned grid, gc_alone_args *args) {
+  const gc_job *job = x->plan.jobs;
+  const gc_term *terms = x->plan.terms + job->first_term;
   const double blocks = terms[0].nblocks;
   double matches = terms[0].df;
   uint32_t i;
-  errand->tries = job->seed != 0;
-  if (job->count || job->npositive == 1 || terms[0].nblocks < GC_TRIED_BLOCKS) return;
+  args->samplers = job->seed != 0;
+  if (job->count || job->npositive == 1 || terms[0].nblocks < GC_SAMPLED_DRIVER) return;
   for (i = 1; i < job->npositive; i++) matches *= (double)terms[i].df / x->cuda->view.documents;
   if (matches < terms[0].df / 8.0) matches = terms[0].df / 8.0;
-  errand->tries = (uint32_t)gpuir__min64(grid, (uint64_t)(blocks * sqrt(job->k / matches)) + 1);
-  errand->tries = gpuir__min32(errand->tries, terms[0].nblocks / 2);
-  errand->step = terms[0].nblocks / errand->tries;
+  args->samplers = (uint32_t)gpuir__min64(grid, (uint64_t)(blocks * sqrt(job->k / matches)) + 1);
+  args->samplers = gpuir__min32(args->samplers, terms[0].nblocks / 2);
+  args->step = terms[0].nblocks / args->samplers;
 }
 
-/* Chooses how an OR is tried: half as many blocks of each further list at most. */
-static void gc_try_some_ors(const gc_track *x, unsigned grid, gc_errand *errand) {
-  const gc_job *job = x->draft.jobs;
-  const gc_term *terms = x->draft.terms + job->first_term;
-  uint32_t share = (uint32_t)gpuir__min64(GC_TRIES, gpuir__min64((uint64_t)x->cuda->processors, grid)) / 2, i;
+/* Chooses how gc_alone samples an OR: at most half as many blocks of each further list. */
+static void gc_sample_or(const gc_slot *x, unsigned grid, gc_alone_args *args) {
+  const gc_job *job = x->plan.jobs;
+  const gc_term *terms = x->plan.terms + job->first_term;
+  uint32_t share = (uint32_t)gpuir__min64(GC_SAMPLERS, gpuir__min64((uint64_t)x->cuda->processors, grid)) / 2, i;
   for (i = 0; i < GC_LAYERS && i < job->npositive && (job->npositive > 1 || !job->seed); i++, share /= 2)
-    errand->tries += errand->take[i] = gpuir__min32(terms[i].nblocks, share);
-  if (!errand->tries) errand->tries = 1;
+    args->samplers += args->take[i] = gpuir__min32(terms[i].nblocks, share);
+  if (!args->samplers) args->samplers = 1;
 }
 
 /* Describes a query alone to a kernel of so many blocks of threads. */
-static gc_errand gc_errand_of(gc_track *x, const gc_plan *p, unsigned grid) {
-  gc_batch *b = &x->batch;
-  gc_errand errand;
-  memset(&errand, 0, sizeof errand);
-  errand.desk = x->desk;
-  errand.from = x->input;
-  errand.size = (uint32_t)((x->letter + 15) / 16);
-  errand.bell = gc_hang_bell(x);
-  if (p->nand) gc_try_some_ands(x, grid, &errand);
-  else gc_try_some_ors(x, grid, &errand);
-  b->control = &x->desk->control;
-  b->states = &x->desk->state;
+static gc_alone_args gc_alone_args_of(gc_slot *x, const gc_plan_counts *p, unsigned grid) {
+  gc_launch_view *b = &x->view;
+  gc_alone_args args;
+  memset(&args, 0, sizeof args);
+  args.state = x->alone_state;
+  args.from = x->input;
+  args.size = (uint32_t)((x->alone_bytes + 15) / 16);
+  args.flag = gc_next_done_flag(x);
+  if (p->nand) gc_sample_and(x, grid, &args);
+  else gc_sample_or(x, grid, &args);
+  b->control = &x->alone_state->control;
+  b->states = &x->alone_state->state;
   b->alone = 1;
-  return errand;
+  return args;
 }
 
-/* Starts gc_alone. */
-static int gc_launch_alone(gc_track *x, const gc_plan *p, gpuir_error *err) {
+/* Enqueues gc_alone. */
+static int gc_enqueue_alone(gc_slot *x, const gc_plan_counts *p, gpuir_error *err) {
   const unsigned most = x->cuda->grids.alone;
-  const gc_errand errand = gc_errand_of(x, p, most);
-  const uint64_t blocks = gpuir__max64(p->nand ? p->nand_blocks : p->max_blocks, errand.tries);
-  gc_letter letter;
-  static_assert(sizeof(gc_view) + sizeof(gc_batch) + sizeof letter + sizeof errand <= 4096, "parameters");
+  const gc_alone_args args = gc_alone_args_of(x, p, most);
+  const uint64_t blocks = gpuir__max64(p->nand ? p->nand_blocks : p->max_blocks, args.samplers);
+  gc_plan_args plan_args;
+  static_assert(sizeof(gc_view) + sizeof(gc_launch_view) + sizeof plan_args + sizeof args <= 4096, "parameters");
   x->chained = 0;
-  memcpy(&letter, x->staging, x->letter);
-  gc_start(x, gc_alone, gpuir__min64(blocks, most), GC_GUIDED_THREADS, 0, x->cuda->view, x->batch, letter, errand);
+  memcpy(&plan_args, x->staging, x->alone_bytes);
+  gc_enqueue(x, gc_alone, gpuir__min64(blocks, most), GC_GUIDED_THREADS, 0, x->cuda->view, x->view, plan_args, args);
   GC_TRY(cudaGetLastError(), "launching kernels");
   return GPUIR_OK;
 }
 
 /* Returns whether gc_prompt can answer a launch. */
-static int gc_is_prompt(const gc_track *x, const gc_plan *p, uint32_t k) {
-  const gc_job *job = x->draft.jobs;
-  const gc_term *driver = x->draft.terms + job->first_term;
+static int gc_is_prompt(const gc_slot *x, const gc_plan_counts *p, uint32_t k) {
+  const gc_job *job = x->plan.jobs;
+  const gc_term *driver = x->plan.terms + job->first_term;
   const gpuir_cuda *c = x->cuda;
-  if (p->njobs != 1 || p->nq != 1 || p->nand != 1 || p->nsought || k > GC_PROMPT_K || !c->expanded || c->cache)
+  if (p->njobs != 1 || p->nq != 1 || p->nand != 1 || p->nphrase_jobs || k > GC_PROMPT_K || !c->expanded || c->cache)
     return 0;
   if (job->count || !job->stored || job->nterms < 2 || job->nterms > GC_PROMPT_TERMS) return 0;
   if (c->info.compute_capability < 90) return 0;
   return job->expanded ? driver->nblocks <= GC_PROMPT_BLOCKS : driver->kind != GC_LONG;
 }
 
-/* Starts gc_prompt, by as many blocks of threads as have work for their warps. */
-static void gc_start_prompt(const gc_track *x) {
-  gc_request request;
+/* Enqueues gc_prompt, with as many blocks of threads as have work for their warps. */
+static void gc_enqueue_cluster(const gc_slot *x) {
+  gc_prompt_args args;
   cudaLaunchConfig_t how;
   cudaLaunchAttribute cluster;
-  const gc_job *job = x->draft.jobs;
-  const gc_term *terms = x->draft.terms + job->first_term;
+  const gc_job *job = x->plan.jobs;
+  const gc_term *terms = x->plan.terms + job->first_term;
   const uint32_t groups = (terms->df + GC_PAIRS - 1) / GC_PAIRS;
   unsigned blocks = 1;
   while (job->expanded && blocks < GC_PROMPT_CLUSTER && blocks * GC_PROMPT_WARPS < groups * (job->nterms - 1))
     blocks *= 2;
-  request.job = *job;
-  request.lines = x->device_lines;
-  request.number = x->rung;
-  request.share = (groups + blocks - 1) / blocks;
-  memcpy(request.terms, terms, job->nterms * sizeof *terms);
+  args.job = *job;
+  args.lines = x->device_lines;
+  args.number = x->flag_number;
+  args.block_groups = (groups + blocks - 1) / blocks;
+  memcpy(args.terms, terms, job->nterms * sizeof *terms);
   memset(&how, 0, sizeof how);
   cluster.id = cudaLaunchAttributeClusterDimension;
   cluster.val.clusterDim.x = blocks;
@@ -9028,7 +9142,7 @@ static void gc_start_prompt(const gc_track *x) {
   how.stream = x->stream;
   how.attrs = &cluster;
   how.numAttrs = blocks > 1;
-  (void)cudaLaunchKernelEx(&how, job->expanded ? gc_prompt<false> : gc_prompt<true>, x->cuda->view, request);
+  (void)cudaLaunchKernelEx(&how, job->expanded ? gc_prompt<false> : gc_prompt<true>, x->cuda->view, args);
 }
 
 #ifdef GPUIR_CUDA_SEAM
@@ -9038,12 +9152,12 @@ long gpuir_cuda_seam_prompts; /* launches of gc_prompt */
 #define GC_COUNT_PROMPT() ((void)0)
 #endif
 
-static int gc_launch_prompt(gc_track *x, gpuir_error *err) {
-  x->rings = 1;
+static int gc_enqueue_prompt(gc_slot *x, gpuir_error *err) {
+  x->sets_flag = 1;
   x->alone = x->chained = 0;
-  x->rung++;
+  x->flag_number++;
   GC_COUNT_PROMPT();
-  gc_start_prompt(x);
+  gc_enqueue_cluster(x);
   GC_TRY(cudaGetLastError(), "launching kernels");
   return GPUIR_OK;
 }
@@ -9054,18 +9168,18 @@ static int gc_line_there(const gc_line *line, uint32_t number) {
       __atomic_load_n(&line->also, __ATOMIC_ACQUIRE) == number;
 }
 
-/* Returns whether all that gc_prompt writes has come. */
-static int gc_lines_there(const gc_track *x) {
+/* Returns whether all lines of gc_prompt have come. */
+static int gc_lines_there(const gc_slot *x) {
   uint32_t n, i;
-  if (!gc_line_there(x->lines, x->rung)) return 0;
+  if (!gc_line_there(x->lines, x->flag_number)) return 0;
   n = x->lines->doc == GC_NONE ? 0 : x->lines->doc;
   for (i = 1; i <= n; i++)
-    if (!gc_line_there(x->lines + i, x->rung)) return 0;
+    if (!gc_line_there(x->lines + i, x->flag_number)) return 0;
   return 1;
 }
 
-/* Puts the hits where other launches' kernels do. */
-static void gc_take_lines(gc_track *x) {
+/* Copies the hits to where other launches' kernels write them. */
+static void gc_take_lines(gc_slot *x) {
   uint32_t i;
   x->out[0] = x->lines->doc;
   for (i = 0; x->out[0] != GC_NONE && i < x->out[0]; i++) {
@@ -9074,87 +9188,88 @@ static void gc_take_lines(gc_track *x) {
   }
 }
 
-/* Launches the kernels of the ORs whose postings are all added up. */
-static void gc_launch_sums(const gc_track *x, const gc_plan *p, int rerun) {
+/* Enqueues the kernels of the ORs whose postings are all added up. */
+static void gc_enqueue_sums(const gc_slot *x, const gc_plan_counts *p, int rerun) {
   const gpuir_cuda *c = x->cuda;
-  if (!rerun && p->nthin) gc_start(x, gc_places, p->nthin * GC_SUM_PARTS, 256, 0, c->view, x->batch);
-  gc_start(x, gc_sum_tiles, gpuir__min64((uint64_t)p->nsum * c->slices.ntiles, c->grids.sums), GC_SUM_THREADS,
-      (size_t)c->slices.tile * 4, c->view, x->batch);
+  if (!rerun && p->nsparse) gc_enqueue(x, gc_places, p->nsparse * GC_SUM_PARTS, 256, 0, c->view, x->view);
+  gc_enqueue(x, gc_sum_tiles, gpuir__min64((uint64_t)p->nsum * c->slices.ntiles, c->grids.sums), GC_SUM_THREADS,
+      (size_t)c->slices.tile * 4, c->view, x->view);
 }
 
-/* Launches the kernel of the queries with phrases. */
-static void gc_launch_phrases(const gc_track *x, const gc_plan *p) {
+/* Enqueues the kernel of the queries with phrases. */
+static void gc_enqueue_phrases(const gc_slot *x, const gc_plan_counts *p) {
   const uint32_t bytes = (uint32_t)gc_phrase_bytes(p->lists, p->tokens), warps = GC_PHRASE_THREADS / 32;
   const uint64_t most = gpuir__max64(1, gpuir__min64(x->cuda->phrase_room / (warps * bytes + 1024), 16));
-  gc_start(x, gc_phrase_all, gpuir__min64((x->phrases.tickets + warps - 1) / warps, most * x->cuda->processors),
-      GC_PHRASE_THREADS, warps * bytes, x->cuda->view, x->batch, x->phrases, bytes);
+  gc_enqueue(x, gc_phrase_all, gpuir__min64((x->phrases.tickets + warps - 1) / warps, most * x->cuda->processors),
+      GC_PHRASE_THREADS, warps * bytes, x->cuda->view, x->view, x->phrases, bytes);
 }
 
-/* Puts all kernels of a plan into the stream. */
-static int gc_launch(gc_track *x, const gc_plan *p, uint32_t k, int rerun, gpuir_error *err) {
-  const gc_bell none = {NULL, 0};
-  const int settles = gc_settles(x, p, k);
+/* Enqueues all kernels of a launch. */
+static int gc_enqueue_all(gc_slot *x, const gc_plan_counts *p, uint32_t k, int rerun, gpuir_error *err) {
+  const gc_done_flag none = {NULL, 0};
+  const int writes_hits = gc_writes_hits(x, p, k);
   size_t size = GC_RANKED;
-  x->rings = 0;
-  if (rerun) GC_TRY(cudaMemsetAsync(x->batch.control, 0, sizeof(gc_control), x->stream), "clearing counters");
-  if (p->nand && !settles) gc_launch_ands(x, 0);
-  if (p->nmax) gc_launch_maxs(x, p, rerun);
-  if (p->nor) gc_launch_ors(x, p, rerun);
-  if (p->nsum) gc_launch_sums(x, p, rerun);
-  if (p->nsought) gc_launch_phrases(x, p);
+  x->sets_flag = 0;
+  if (rerun) GC_TRY(cudaMemsetAsync(x->view.control, 0, sizeof(gc_control), x->stream), "clearing counters");
+  if (p->nand && !writes_hits) gc_enqueue_ands(x, 0);
+  if (p->nmax) gc_enqueue_maxs(x, p, rerun);
+  if (p->nor) gc_enqueue_ors(x, p, rerun);
+  if (p->nsum) gc_enqueue_sums(x, p, rerun);
+  if (p->nphrase_jobs) gc_enqueue_phrases(x, p);
   while (size < k) size *= 2;
-  if (settles) gc_launch_ands(x, p->nq);
+  if (writes_hits) gc_enqueue_ands(x, p->nq);
   else
-    gc_start(x, gc_final, p->nq, GC_FINAL_THREADS, size * 8, x->cuda->view, x->batch,
-        p->nq == 1 ? gc_hang_bell(x) : none);
+    gc_enqueue(x, gc_final, p->nq, GC_FINAL_THREADS, size * 8, x->cuda->view, x->view,
+        p->nq == 1 ? gc_next_done_flag(x) : none);
   GC_TRY(cudaGetLastError(), "launching kernels");
   return GPUIR_OK;
 }
 
-/* ---- tracks ---- */
+/* ---- launch slots ---- */
 
-GPUIR__COLD static void gc_track_close(gc_track *x) {
+GPUIR__COLD static void gc_slot_close(gc_slot *x) {
   const gpuir_allocator a = x->a;
   gc_stream_close(x->stream);
-  if (x->cuda->cache) gc_carrier_close(x->cuda, &x->by);
+  if (x->cuda->cache) gc_transfer_close(x->cuda, &x->transfer);
   if (x->sent) (void)cudaEventDestroy(x->sent);
   __atomic_fetch_sub(&x->cuda->info.used_memory, x->device_bytes, __ATOMIC_RELAXED);
   (void)cudaFree(x->input);
-  (void)cudaFree(x->desk);
-  (void)cudaFree(x->batch.ors.first);
-  (void)cudaFree(x->batch.ors.bound);
-  (void)cudaFree(x->batch.ors.order);
-  (void)cudaFree(x->batch.ors.total);
-  (void)cudaFree(x->batch.cand);
-  (void)cudaFree(x->batch.sums.first);
-  (void)cudaFree(x->batch.maxs.drives);
-  (void)cudaFree(x->batch.maxs.drive_start);
+  (void)cudaFree(x->alone_state);
+  (void)cudaFree(x->view.ors.first);
+  (void)cudaFree(x->view.ors.bound);
+  (void)cudaFree(x->view.ors.order);
+  (void)cudaFree(x->view.ors.total);
+  (void)cudaFree(x->view.cand);
+  (void)cudaFree(x->view.sums.first);
+  (void)cudaFree(x->view.maxs.drives);
+  (void)cudaFree(x->view.maxs.drive_start);
   (void)cudaFreeHost(x->staging);
   (void)cudaFreeHost(x->out);
   (void)cudaGetLastError();
-  gpuir__free(&a, x->draft.memory, x->draft.size);
+  gpuir__free(&a, x->plan.memory, x->plan.size);
   memset(x, 0, sizeof *x);
 }
 
-/* Allocates device memory of a track's own. */
-static int gc_track_take(gc_track *x, size_t n, void **p, gpuir_error *err) {
-  int status = gc_take(x->cuda, n, p, err);
+/* Allocates device memory of a launch slot. */
+static int gc_slot_alloc(gc_slot *x, size_t n, void **p, gpuir_error *err) {
+  int status = gc_malloc(x->cuda, n, p, err);
   if (!status) x->device_bytes += n ? n : 1;
   return status;
 }
 
 #define GC_LINES (1 + GC_PROMPT_K)
 
-/* Gives a track its stream and memory, for launches of at most these sizes. What fails is freed by gc_track_close. */
-GPUIR__COLD static int gc_track_open(gc_track *x, const gc_sizes *most, gpuir_error *err) {
-  gc_batch *b = &x->batch;
+/* Gives a launch slot its stream and memory, for launches of at most these sizes. If it fails, gc_slot_close frees what
+ * there is. */
+GPUIR__COLD static int gc_slot_open(gc_slot *x, const gc_sizes *most, gpuir_error *err) {
+  gc_launch_view *b = &x->view;
   const gc_sizes *z = &x->most;
-  size_t slots, jobs, lines;
+  size_t rows, jobs, lines;
   int s;
   x->most = *most;
-  s = gc_draft_open(x, err);
+  s = gc_plan_open(x, err);
   if (!s) s = gc_stream_open(&x->stream, x->cuda->ahead, err);
-  if (!s && x->cuda->cache) s = gc_carrier_open(x->cuda, &x->by, err);
+  if (!s && x->cuda->cache) s = gc_transfer_open(x->cuda, &x->transfer, err);
   if (s) return s;
   x->out_size = (size_t)gpuir__max64((2 + 2 * (uint64_t)GC_K_MOST) * 4, gpuir__min64(z->queries * 8192, 16u << 20));
   GC_TRY(cudaMallocHost((void **)&x->staging, (size_t)z->staging), "allocating pinned memory");
@@ -9166,56 +9281,56 @@ GPUIR__COLD static int gc_track_open(gc_track *x, const gc_sizes *most, gpuir_er
   x->device_lines = (gc_line *)(b->out + lines / 4);
   memset(x->lines, 0, GC_LINES * sizeof *x->lines);
   GC_TRY(cudaEventCreateWithFlags(&x->sent, cudaEventDisableTiming), "creating an event");
-  slots = (size_t)(z->nslots * z->tiles * 4);
+  rows = (size_t)(z->ntile_rows * z->tiles * 4);
   jobs = (size_t)(z->njobs * z->tiles * 4);
-  *gc_bell_word(x) = 0;
-  s = gc_track_take(x, (size_t)z->staging, (void **)&x->input, err);
-  if (!s) s = gc_track_take(x, sizeof *x->desk, (void **)&x->desk, err);
-  if (!s) s = gc_track_take(x, slots, (void **)&b->ors.first, err);
-  if (!s) s = gc_track_take(x, slots, (void **)&b->ors.bound, err);
-  if (!s) s = gc_track_take(x, jobs, (void **)&b->ors.order, err);
+  *gc_done_word(x) = 0;
+  s = gc_slot_alloc(x, (size_t)z->staging, (void **)&x->input, err);
+  if (!s) s = gc_slot_alloc(x, sizeof *x->alone_state, (void **)&x->alone_state, err);
+  if (!s) s = gc_slot_alloc(x, rows, (void **)&b->ors.first, err);
+  if (!s) s = gc_slot_alloc(x, rows, (void **)&b->ors.bound, err);
+  if (!s) s = gc_slot_alloc(x, jobs, (void **)&b->ors.order, err);
   if (!s && x->cuda->slices.ntiles)
-    s = gc_track_take(x, (size_t)z->nslots * (x->cuda->slices.ntiles + 1) * 4, (void **)&b->sums.first, err);
-  if (!s) s = gc_track_take(x, jobs, (void **)&b->ors.total, err);
-  if (!s) s = gc_track_take(x, (size_t)z->ncand * 8, (void **)&b->cand, err);
-  if (!s) s = gc_track_take(x, z->ndrives * sizeof *b->maxs.drives, (void **)&b->maxs.drives, err);
-  if (!s) s = gc_track_take(x, z->ndrives * 4, (void **)&b->maxs.drive_start, err);
+    s = gc_slot_alloc(x, (size_t)z->ntile_rows * (x->cuda->slices.ntiles + 1) * 4, (void **)&b->sums.first, err);
+  if (!s) s = gc_slot_alloc(x, jobs, (void **)&b->ors.total, err);
+  if (!s) s = gc_slot_alloc(x, (size_t)z->ncand * 8, (void **)&b->cand, err);
+  if (!s) s = gc_slot_alloc(x, z->ndrives * sizeof *b->maxs.drives, (void **)&b->maxs.drives, err);
+  if (!s) s = gc_slot_alloc(x, z->ndrives * 4, (void **)&b->maxs.drive_start, err);
   if (s) return s;
   x->dirty = 1;
   return GPUIR_OK;
 }
 
-/* Makes a searcher's next track, if the bound leaves as much again beside all of them. Returns 0 if that is not so, or
- * a call fails: then those that there are do. */
-static int gc_add_track(gc_context *x) {
-  const gc_track *first = &x->tracks[0];
-  gc_track *track = &x->tracks[x->ntracks];
+/* Makes a searcher's next launch slot, if the bound leaves as much again beside all of them. Returns 0 if it does not,
+ * or if a call fails: then the slots that there are must do. */
+static int gc_add_slot(gc_context *x) {
+  const gc_slot *first = &x->slots[0];
+  gc_slot *slot = &x->slots[x->nslots];
   gpuir_error error;
-  if (first->most.device > gc_left(x->cuda) / (2 * x->ntracks)) return 0;
-  track->cuda = x->cuda;
-  track->a = x->a;
-  track->engine = first->engine;
-  if (gc_track_open(track, &first->most, &error)) {
-    gc_track_close(track);
+  if (first->most.device > gc_left(x->cuda) / (2 * x->nslots)) return 0;
+  slot->cuda = x->cuda;
+  slot->a = x->a;
+  slot->engine = first->engine;
+  if (gc_slot_open(slot, &first->most, &error)) {
+    gc_slot_close(slot);
     return 0;
   }
-  x->ntracks++;
+  x->nslots++;
   return 1;
 }
 
-/* ---- landing a launch ---- */
+/* ---- ending a launch ---- */
 
 #ifdef GPUIR_CUDA_SEAM
-int gpuir_cuda_seam_looks; /* 1: launches are looked at when they have ended */
+int gpuir_cuda_seam_looks; /* 1: finished launches are inspected */
 uint64_t gpuir_cuda_seam_left; /* candidates that they have left in their buffers */
 
-/* Counts the candidates that a launch has left in its buffer, if a test wants to know. */
-static void gc_look_for_left(const gc_track *x) {
+/* Counts the candidates that a launch has left in its buffer, if a test asks for it. */
+static void gc_look_for_left(const gc_slot *x) {
   const size_t n = x->most.ncand;
   unsigned long long *cand = gpuir_cuda_seam_looks ? (unsigned long long *)gpuir__alloc(&x->a, n * 8) : NULL;
   size_t i;
   if (!cand) return;
-  (void)cudaMemcpyAsync(cand, x->batch.cand, n * 8, cudaMemcpyDeviceToHost, x->stream);
+  (void)cudaMemcpyAsync(cand, x->view.cand, n * 8, cudaMemcpyDeviceToHost, x->stream);
   (void)cudaStreamSynchronize(x->stream);
   for (i = 0; i < n; i++) gpuir_cuda_seam_left += cand[i] != 0;
   gpuir__free(&x->a, cand, n * 8);
@@ -9224,10 +9339,10 @@ static void gc_look_for_left(const gc_track *x) {
 #define gc_look_for_left(x) ((void)0)
 #endif
 
-/* Ends a launch: the queries that wait for it fail with a status, if that is not 0. */
-static void gc_end(gc_track *x, int status, const gpuir_error *err) {
-  gc_flight *f = &x->flight;
-  gc_run *r = f->run;
+/* Ends a launch. If `status` is not 0, the queries that wait for it fail with it. */
+static void gc_end_launch(gc_slot *x, int status, const gpuir_error *err) {
+  gc_launch *f = &x->launch;
+  gc_batch *r = f->batch;
   size_t i;
   if (status) { /* it may still use the lists */
     (void)cudaStreamSynchronize(x->stream);
@@ -9240,57 +9355,55 @@ static void gc_end(gc_track *x, int status, const gpuir_error *err) {
     if (r->desc.counts[i] == GC_NONE) gc_fail_query(r, i, status, err);
   gc_cache_release(x->cuda, &x->held);
   __atomic_fetch_add(&x->cuda->info.batches, 1, __ATOMIC_RELAXED);
-  f->run = NULL;
+  f->batch = NULL;
 }
 
-/* ---- taking off ---- */
+/* ---- starting launches ---- */
 
-#define GC_FIRST_QUERIES (GC_FIRST_SHEETS * GC_SHEET) /* of a batch's first launch, for which the device waits */
+#define GC_FIRST_QUERIES (GC_FIRST_PACKETS * GC_PACKET) /* of a batch's first launch, which the device waits for */
 
-/* Returns how many of such queries fill the device, of ANDs fewer than of others, by a look at some of them. */
-static size_t gc_piece_most(const gpuir_query *const *queries, size_t n) {
+/* Returns how many of such queries fill the device, by the modes of some of them: fewer ANDs than others do. */
+static size_t gc_launch_most(const gpuir_query *const *queries, size_t n) {
   const size_t some = (size_t)gpuir__min64(n, 16);
   size_t ands = 0, i;
   for (i = 0; i < some; i++) ands += queries[i]->mode == GPUIR_AND;
   return 2 * ands > some ? GC_BATCH / 2 : GC_BATCH;
 }
 
-/* Returns the track whose launch began first; NULL: nothing is in flight. */
-static gc_track *gc_first_track(gc_context *x) {
-  gc_track *first = NULL;
+/* Returns the launch slot whose launch began first; NULL: nothing is in flight. */
+static gc_slot *gc_oldest_slot(gc_context *x) {
+  gc_slot *first = NULL;
   unsigned i;
-  for (i = 0; i < x->ntracks; i++) {
-    gc_track *t = &x->tracks[i];
-    if (t->flight.run && (!first || t->flight.number < first->flight.number)) first = t;
+  for (i = 0; i < x->nslots; i++) {
+    gc_slot *t = &x->slots[i];
+    if (t->launch.batch && (!first || t->launch.number < first->launch.number)) first = t;
   }
   return first;
 }
 
-/* Returns whether several threads may plan. Batches of a cache are planned by one: they take places in it in turn. */
-static int gc_may_hire(const gc_context *x) {
+/* Returns whether several threads may plan. Batches of a cached index are planned by one, as queries take places in the
+ * cache in turn. */
+static int gc_may_use_pool(const gc_context *x) {
   return x->threads > 1 && !x->cuda->cache && x->cuda->threshold == UINT64_MAX;
 }
 
-/* Chooses how many queries a launch of a batch takes: all launches of it about as many. Unless the next batch is there
- * to be planned, a large one is halved, so that its second half is planned while the first one runs. Of ANDs fewer fill
- * the device. Measured on an H200, 8.84 million documents, in thousands of queries/s, by launches of 256, 512 and
- * 1,024: batches of 8,000: AND 808, 823, 719, pruned OR 287, 344, 381; of 1,000: AND 718, 789, 641, pruned OR (not
- * measured), 318, 310. With the ANDs' later kernels and 25.2 million documents, batches of 8,000 by launches of 512,
- * 1,000 and 2,048: AND 1,086, 1,082, 1,058. */
-static size_t gc_piece(gc_context *x, const gpuir_batch_desc *d) {
+/* Chooses how many queries a launch of a batch takes, such that all its launches take about as many. A large batch is
+ * halved, unless the next batch is there to be planned: so its second half is planned while the first one runs. Fewer
+ * ANDs than ORs fill the device. The sizes come from measurements in
+ * tools/results/cuda_notes.txt. */
+static size_t gc_launch_size(gc_context *x, const gpuir_batch_desc *d) {
   const gpuir_cuda *c = x->cuda;
-  const int idle = !gc_first_track(x);
-  const size_t most = gc_piece_most(d->queries, d->nq);
+  const int idle = !gc_oldest_slot(x);
+  const size_t most = gc_launch_most(d->queries, d->nq);
   const size_t n =
-      d->nq - (idle && d->nq > most && gc_may_hire(x) ? GC_FIRST_QUERIES : 0); /* behind the first launch */
-  size_t pieces = (n + most - 1) / most;
+      d->nq - (idle && d->nq > most && gc_may_use_pool(x) ? GC_FIRST_QUERIES : 0); /* behind the first launch */
+  size_t launches = (n + most - 1) / most;
   if (!c->by_itself) return c->batch;
-  if (pieces == 1 && idle && n > c->batch / 2) pieces = 2;
-  return (n + pieces - 1) / pieces;
+  if (launches == 1 && idle && n > c->batch / 2) launches = 2;
+  return (n + launches - 1) / launches;
 }
 
-/* Adds the time since `start` to a counter of what a caller's thread spends; returns what time it is. start 0: a small
- * batch, which is not timed. */
+/* Adds the time since `start` to a counter; returns the time now. start 0: the batch is small and is not timed. */
 static uint64_t gc_spent(uint64_t *counter, uint64_t start) {
   uint64_t now;
   if (!start) return 0;
@@ -9299,140 +9412,141 @@ static uint64_t gc_spent(uint64_t *counter, uint64_t start) {
   return now;
 }
 
-static uint64_t gc_timed(const gc_run *r) { return r->desc.nq > GC_SMALL ? gpuir__now() : 0; }
+static uint64_t gc_timed(const gc_batch *r) { return r->desc.nq > GC_SMALL ? gpuir__now() : 0; }
 
 /* Plans the next launch of a batch; idle: 1 if the device waits for it. *full: the next query found no room for its
  * lists. */
-static void gc_fill(gc_track *x, gc_run *r, int idle, int *full) {
-  const size_t room = (size_t)gpuir__min64(r->piece, x->out_size / ((2 + 2 * (size_t)r->k) * 4));
-  const size_t left = r->desc.nq - r->next, grain = r->crew ? r->sheet : 1;
-  const size_t even = (left - 1) / ((left - 1) / room + 1) + 1; /* all launches of what is left about as many */
+static void gc_plan_launch(gc_slot *x, gc_batch *r, int idle, int *full) {
+  const size_t room = (size_t)gpuir__min64(r->launch_size, x->out_size / ((2 + 2 * (size_t)r->k) * 4));
+  const size_t left = r->desc.nq - r->next, grain = r->pool ? r->packet : 1;
+  const size_t even = (left - 1) / ((left - 1) / room + 1) + 1; /* all launches of the rest have about as many */
   const size_t most = (size_t)gpuir__min64(room, (even - 1) / grain * grain + grain);
-  gc_flight *f = &x->flight;
+  gc_launch *f = &x->launch;
   memset(f, 0, sizeof *f);
   f->first = r->next;
   f->count = r->desc.count;
   f->idle = idle;
-  if (r->crew) {
-    gc_fill_by_crew(x, r, most, idle);
+  if (r->pool) {
+    gc_plan_by_pool(x, r, most, idle);
   } else {
-    x->draft.next = r->next;
-    x->draft.end = r->next + (size_t)gpuir__min64(left, most);
+    x->plan.next = r->next;
+    x->plan.end = r->next + (size_t)gpuir__min64(left, most);
     gc_plan_some(x, r, full);
-    gc_settle(x, r);
+    gc_report_outcomes(x, r);
   }
-  f->plan = x->plan;
+  f->counts = x->counts;
   f->end = r->next;
 }
 
-/* Sends the plan of a track and starts its kernels, or the one kernel that does if it may be `alone`. */
-static int gc_send(gc_track *x, const gc_run *r, int alone, gpuir_error *err) {
-  const gc_plan *p = &x->flight.plan;
+/* Sends the plan of a launch slot and enqueues its kernels. If it may be `alone`, one kernel answers it where that is
+ * possible. */
+static int gc_send_launch(gc_slot *x, const gc_batch *r, int alone, gpuir_error *err) {
+  const gc_plan_counts *p = &x->launch.counts;
   gc_cache *cache = x->cuda->cache;
   size_t size;
   x->prompt = alone && gc_is_prompt(x, p, r->k);
-  if (x->prompt && !x->dirty) return gc_launch_prompt(x, err);
+  if (x->prompt && !x->dirty) return gc_enqueue_prompt(x, err);
   x->prompt = 0;
   size = gc_stage_plan(x, p, r->k);
-  x->chained = x->cuda->info.compute_capability >= 90 && p->nq <= GC_SMALL && (x->flight.idle || !p->nmax);
+  x->chained = x->cuda->info.compute_capability >= 90 && p->nq <= GC_SMALL && (x->launch.idle || !p->nmax);
   x->alone = alone && gc_is_alone(x, p, r->k);
-  if (cache) { /* the launch waits for the lists that are on their way */
+  if (cache) { /* the launch waits for its lists */
     GC_TRY(cudaEventRecord(x->sent, cache->stream), "waiting for lists");
     GC_TRY(cudaStreamWaitEvent(x->stream, x->sent, 0), "waiting for lists");
   }
   if (x->dirty) {
-    GC_TRY(cudaMemsetAsync(x->batch.cand, 0, x->most.ncand * 8, x->stream), "clearing candidates");
-    GC_TRY(cudaMemsetAsync(x->desk, 0, sizeof *x->desk, x->stream), "clearing states");
+    GC_TRY(cudaMemsetAsync(x->view.cand, 0, x->most.ncand * 8, x->stream), "clearing candidates");
+    GC_TRY(cudaMemsetAsync(x->alone_state, 0, sizeof *x->alone_state, x->stream), "clearing states");
   }
   x->dirty = 1;
-  if (x->alone) return gc_launch_alone(x, p, err);
-  if (p->nq <= GC_BRIEF && size <= sizeof(gc_letter)) {
-    gc_post(x, size, p->nor ? p->nslots * (x->cuda->view.ntiles + 1) : 0);
-    return gc_launch(x, p, r->k, 0, err);
+  if (x->alone) return gc_enqueue_alone(x, p, err);
+  if (p->nq <= GC_ARGS_QUERIES && size <= sizeof(gc_plan_args)) {
+    gc_enqueue_receive(x, size, p->nor ? p->ntile_rows * (x->cuda->view.ntiles + 1) : 0);
+    return gc_enqueue_all(x, p, r->k, 0, err);
   }
   if (p->nor)
-    GC_TRY(cudaMemsetAsync(x->batch.ors.bound, 0, p->nslots * (x->cuda->view.ntiles + 1) * 4, x->stream),
+    GC_TRY(cudaMemsetAsync(x->view.ors.bound, 0, p->ntile_rows * (x->cuda->view.ntiles + 1) * 4, x->stream),
         "clearing bounds");
   GC_TRY(cudaMemcpyAsync(x->input, x->staging, size, cudaMemcpyHostToDevice, x->stream), "sending queries");
-  return gc_launch(x, p, r->k, 0, err);
+  return gc_enqueue_all(x, p, r->k, 0, err);
 }
 
-/* Plans and starts a launch in a free track. Returns 0 if the next query found no room for its lists, beside those that
+/* Plans and starts a launch in a free slot. Returns 0 if the next query found no room for its lists beside those that
  * are held. */
-static int gc_take_off(gc_context *x, gc_track *track, gc_run *r) {
+static int gc_start_launch(gc_context *x, gc_slot *slot, gc_batch *r) {
   uint64_t start = gc_timed(r);
   gpuir_error error;
   int full = 0, status;
-  gc_fill(track, r, !gc_first_track(x), &full);
+  gc_plan_launch(slot, r, !gc_oldest_slot(x), &full);
   start = gc_spent(&x->cuda->info.plan_ns, start);
-  if (!track->flight.plan.nq) {
-    gc_cache_release(x->cuda, &track->held);
+  if (!slot->launch.counts.nq) {
+    gc_cache_release(x->cuda, &slot->held);
     return !full;
   }
-  if (!gc_cache_await(x->cuda->cache, &track->held)) { /* once more: now this searcher will bring it */
-    gc_cache_release(x->cuda, &track->held);
-    r->next = track->flight.first;
+  if (!gc_cache_await(x->cuda->cache, &slot->held)) { /* once more: now this searcher loads the list */
+    gc_cache_release(x->cuda, &slot->held);
+    r->next = slot->launch.first;
     return 1;
   }
-  track->flight.run = r;
-  track->flight.number = ++x->launches;
-  status = gc_send(track, r, 1, &error);
-  if (r->crew && r->next == r->desc.nq) gc_rouse(r->crew);
+  slot->launch.batch = r;
+  slot->launch.number = ++x->nlaunches;
+  status = gc_send_launch(slot, r, 1, &error);
+  if (r->pool && r->next == r->desc.nq) gc_wake_planners(r->pool);
   (void)gc_spent(&x->cuda->info.send_ns, start);
-  if (status) gc_end(track, status, &error);
+  if (status) gc_end_launch(slot, status, &error);
   return 1;
 }
 
-/* Returns the batch whose turn it is to be planned; NULL: none has queries left. */
-static gc_run *gc_next_run(gc_context *x) {
-  gc_run *a = &x->runs[0], *b = &x->runs[1];
+/* Returns the batch that is to be planned next; NULL: none has queries left. */
+static gc_batch *gc_next_batch(gc_context *x) {
+  gc_batch *a = &x->batches[0], *b = &x->batches[1];
   if (!a->number || a->next == a->desc.nq) a = NULL;
   if (!b->number || b->next == b->desc.nq) b = NULL;
   return a && b ? (a->number < b->number ? a : b) : a ? a : b;
 }
 
-/* Returns a track that is free, or NULL. */
-static gc_track *gc_free_track(gc_context *x) {
+/* Returns a free launch slot, or NULL. */
+static gc_slot *gc_free_slot(gc_context *x) {
   unsigned i;
-  for (i = 0; i < x->ntracks; i++)
-    if (!x->tracks[i].flight.run) return &x->tracks[i];
-  if (x->ntracks == x->most_tracks) return NULL;
-  if (gc_add_track(x)) return &x->tracks[i];
-  x->most_tracks = x->ntracks;
+  for (i = 0; i < x->nslots; i++)
+    if (!x->slots[i].launch.batch) return &x->slots[i];
+  if (x->nslots == x->most_slots) return NULL;
+  if (gc_add_slot(x)) return &x->slots[i];
+  x->most_slots = x->nslots;
   return NULL;
 }
 
-/* Returns the number of lists that this searcher holds. */
+/* Returns how many lists this searcher holds. */
 static uint64_t gc_own_holds(const gc_context *x) {
   uint64_t n = 0;
   unsigned i;
-  for (i = 0; i < x->ntracks; i++) n += x->tracks[i].held.n;
+  for (i = 0; i < x->nslots; i++) n += x->slots[i].held.n;
   return n;
 }
 
-/* Fills free tracks with what waits. Returns NULL, or the batch whose next query finds no room, as long as other
- * searchers hold lists; *held: what to wait for. */
-static gc_run *gc_fly(gc_context *x, const gc_holds **held) {
-  gc_run *r;
-  gc_track *track;
-  while ((r = gc_next_run(x)) && (track = gc_free_track(x))) {
+/* Starts launches in free slots, as long as queries wait. Returns NULL; or the batch whose next query finds no room
+ * while other searchers hold lists; *held: what to wait for. */
+static gc_batch *gc_start_launches(gc_context *x, const gc_holds **held) {
+  gc_batch *r;
+  gc_slot *slot;
+  while ((r = gc_next_batch(x)) && (slot = gc_free_slot(x))) {
     gpuir_error error;
-    if (gc_take_off(x, track, r)) continue;
-    *held = &track->held;
+    if (gc_start_launch(x, slot, r)) continue;
+    *held = &slot->held;
     if (gc_own_holds(x)) return NULL; /* its own launch will make room */
-    if (track->held.pins) return r;
+    if (slot->held.pins) return r;
     (void)gpuir__fail(&error, GPUIR_E_NOMEM, 0, "CUDA: the lists of a query need more memory than is allowed");
     gc_fail_query(r, r->next++, GPUIR_E_NOMEM, &error);
   }
   return NULL;
 }
 
-/* ---- landing ---- */
+/* ---- finishing launches ---- */
 
-/* Hands out the hits of a launch; queries that have asked for another run, but shall have none, get `status`. */
-static void gc_deliver(gc_track *x, int status, const gpuir_error *err) {
-  const gc_flight *f = &x->flight;
-  gc_run *r = f->run;
+/* Hands out the hits of a launch. Queries that asked for another run, but get none, fail with `status`. */
+static void gc_deliver(gc_slot *x, int status, const gpuir_error *err) {
+  const gc_launch *f = &x->launch;
+  gc_batch *r = f->batch;
   const uint32_t *out = x->out;
   size_t i;
   for (i = f->first; i < f->end; i++) {
@@ -9445,108 +9559,110 @@ static void gc_deliver(gc_track *x, int status, const gpuir_error *err) {
         memcpy(r->desc.hits + i * r->desc.k, out + 2, (size_t)r->desc.counts[i] * sizeof *r->desc.hits);
       r->left--;
     }
-    out += x->batch.out_stride;
+    out += x->view.out_stride;
   }
 }
 
-/* Returns what stops all queries of a launch that ask for another run; 0: some may go on. */
-static int gc_all_stopped(const gc_track *x, gpuir_error *err) {
-  const gc_run *r = x->flight.run;
+/* Returns why all queries of a launch that ask for another run have to stop; 0: some may go on. */
+static int gc_all_stopped(const gc_slot *x, gpuir_error *err) {
+  const gc_batch *r = x->launch.batch;
   const uint64_t now = gc_now(r);
   const uint32_t *out = x->out;
   int status = GPUIR_OK;
   size_t i;
-  for (i = x->flight.first; i < x->flight.end; i++) {
+  for (i = x->launch.first; i < x->launch.end; i++) {
     if (r->desc.counts[i] != GC_NONE) continue;
     if (out[0] == GC_NONE) {
       status = gc_stopped(r, i, now, err);
       if (!status) return GPUIR_OK;
     }
-    out += x->batch.out_stride;
+    out += x->view.out_stride;
   }
   return status;
 }
 
-/* Starts a launch again whose queries have lost candidates. Returns 0 if none did, or there shall be no other run: then
- * *status and *err say why. */
-static int gc_again(gc_track *x, int *status, gpuir_error *err) {
-  gc_flight *f = &x->flight;
+/* Runs a launch again if queries have asked for it. Returns 0 if none has, or if there must be no other run: *status
+ * and *err say why. */
+static int gc_rerun(gc_slot *x, int *status, gpuir_error *err) {
+  gc_launch *f = &x->launch;
   size_t i;
   *status = GPUIR_OK;
-  for (i = 0; i < f->plan.nq && x->out[i * x->batch.out_stride] != GC_NONE; i++) {}
-  if (i == f->plan.nq) return 0;
+  for (i = 0; i < f->counts.nq && x->out[i * x->view.out_stride] != GC_NONE; i++) {}
+  if (i == f->counts.nq) return 0;
   *status = gc_all_stopped(x, err);
-  if (!*status && ++f->tries == 64)
+  if (!*status && ++f->reruns == 64)
     *status = gpuir__fail(err, GPUIR_E_BACKEND, 0, "CUDA: too many candidates share one score");
   (void)cudaSetDevice(x->cuda->device);
-  if (!*status && (x->alone || x->prompt)) *status = gc_send(x, f->run, 0, err); /* the long way, from the beginning */
-  else if (!*status) *status = gc_launch(x, &f->plan, f->run->k, 1, err);
+  if (!*status && (x->alone || x->prompt))
+    *status = gc_send_launch(x, f->batch, 0, err); /* with all its kernels, from the beginning */
+  else if (!*status) *status = gc_enqueue_all(x, &f->counts, f->batch->k, 1, err);
   return !*status;
 }
 
-/* Returns whether a launch has ended, as CUDA does; `wait`: waits for it. If a bell rings, the stream is asked only now
- * and then, as a kernel that fails rings none. */
-static cudaError_t gc_ended(const gc_track *x, int wait) {
+/* Returns whether a launch has ended, as CUDA does; wait: waits for it. With a done flag it asks the stream only now
+ * and then: a kernel that fails sets no flag. */
+static cudaError_t gc_has_ended(const gc_slot *x, int wait) {
   cudaError_t e;
-  if (!x->rings) return GC_CALL(wait ? cudaStreamSynchronize(x->stream) : cudaStreamQuery(x->stream));
+  if (!x->sets_flag) return GC_CALL(wait ? cudaStreamSynchronize(x->stream) : cudaStreamQuery(x->stream));
   do {
     uint32_t left;
     for (left = wait ? 10000 : 1; left; left--)
-      if (x->prompt ? gc_lines_there(x) : __atomic_load_n(gc_bell_word(x), __ATOMIC_ACQUIRE) == x->rung)
+      if (x->prompt ? gc_lines_there(x) : __atomic_load_n(gc_done_word(x), __ATOMIC_ACQUIRE) == x->flag_number)
         return cudaSuccess;
     e = GC_CALL(cudaStreamQuery(x->stream));
   } while (wait && e == cudaErrorNotReady);
   return e;
 }
 
-/* Looks whether a launch has ended, or waits until it has; then hands out its hits. */
-static void gc_land(gc_track *x, int wait) {
-  uint64_t start = gc_timed(x->flight.run);
+/* Tests whether a launch has ended, or waits for it; then hands out its hits. */
+static void gc_finish_launch(gc_slot *x, int wait) {
+  uint64_t start = gc_timed(x->launch.batch);
   gpuir_error error;
   int status;
   do {
-    const cudaError_t e = gc_ended(x, wait);
+    const cudaError_t e = gc_has_ended(x, wait);
     if (e == cudaErrorNotReady) return;
     if (e != cudaSuccess) {
       status = gc_fail(&error, e, "running kernels");
-      gc_end(x, status, &error);
+      gc_end_launch(x, status, &error);
       return;
     }
     if (x->prompt) gc_take_lines(x);
-    if (!gc_again(x, &status, &error)) break;
+    if (!gc_rerun(x, &status, &error)) break;
   } while (1);
   start = gc_spent(&x->cuda->info.wait_ns, start);
   gc_deliver(x, status, &error);
-  gc_end(x, status, &error);
+  gc_end_launch(x, status, &error);
   (void)gc_spent(&x->cuda->info.deliver_ns, start);
 }
 
-#define GC_SHEET_LEAST 16u /* queries of a sheet at least */
+#define GC_PACKET_LEAST 16u /* queries of a packet at least */
 
-/* Lets several threads plan a batch of which they will have to plan much at once. */
-static void gc_hire(gc_context *x, gc_run *r) {
-  const gc_track *first = &x->tracks[0];
+/* Lets several threads plan a batch, if it has enough to plan at once. */
+static void gc_use_pool(gc_context *x, gc_batch *r) {
+  const gc_slot *first = &x->slots[0];
   gc_sizes most;
-  most = gc_sizes_of(x->cuda, GC_SHEET);
-  most.queries = (size_t)gpuir__min64(GC_SHEET, gc_most_jobs(&most, r) / 2);
-  if (most.queries < GC_SHEET_LEAST || r->piece < 4 * most.queries || first->most.queries < 4 * most.queries) return;
-  r->nsheets = (r->piece + most.queries - 1) / most.queries;
-  r->sheet = (r->piece + r->nsheets - 1) / r->nsheets;
-  r->nsheets = (r->piece + r->sheet - 1) / r->sheet;
-  if (!x->crew) x->crew = gc_crew_open(first, x->threads);
-  if (x->crew) gc_announce(x->crew, r);
+  most = gc_sizes_of(x->cuda, GC_PACKET);
+  most.queries = (size_t)gpuir__min64(GC_PACKET, gc_most_jobs(&most, r) / 2);
+  if (most.queries < GC_PACKET_LEAST || r->launch_size < 4 * most.queries || first->most.queries < 4 * most.queries)
+    return;
+  r->npackets = (r->launch_size + most.queries - 1) / most.queries;
+  r->packet = (r->launch_size + r->npackets - 1) / r->npackets;
+  r->npackets = (r->launch_size + r->packet - 1) / r->packet;
+  if (!x->pool) x->pool = gc_planner_pool_open(first, x->threads);
+  if (x->pool) gc_announce(x->pool, r);
   else x->threads = 1;
 }
 
 /* ---- the backend, see gpuir_backend ---- */
 
-#define GC_PATIENCE 1000000000u /* ns: so long other searchers may hold lists without releasing one */
+#define GC_HOLD_TIMEOUT_NS 1000000000u /* ns that other searchers may hold lists without releasing one */
 
 static int gc_begin(void *context, const gpuir_batch_desc *batch, uint64_t deadline, const int *cancel, void **running,
     gpuir_error *err) {
   gc_context *x = (gc_context *)context;
   const gc_holds *held;
-  gc_run *r = x->runs[0].number ? &x->runs[1] : &x->runs[0];
+  gc_batch *r = x->batches[0].number ? &x->batches[1] : &x->batches[0];
   const size_t k = batch->count ? 1 : (size_t)gpuir__min64(batch->k, x->cuda->ix->stat.documents);
   if (r->number) return gpuir__fail(err, GPUIR_E_BUSY, 0, "two batches are in flight");
   if (k > x->cuda->k_most)
@@ -9558,36 +9674,36 @@ static int gc_begin(void *context, const gpuir_batch_desc *batch, uint64_t deadl
   r->k = (uint32_t)k;
   r->deadline = deadline;
   r->cancel = cancel;
-  r->number = ++x->batches;
+  r->number = ++x->nbatches;
   r->next = k ? 0 : batch->nq;
   r->left = batch->nq - r->next;
   r->failed = SIZE_MAX;
-  r->piece = gc_piece(x, batch);
-  if (r->left && gc_may_hire(x)) gc_hire(x, r);
+  r->launch_size = gc_launch_size(x, batch);
+  if (r->left && gc_may_use_pool(x)) gc_use_pool(x, r);
   *running = r;
-  (void)gc_fly(x, &held);
+  (void)gc_start_launches(x, &held);
   return GPUIR_OK;
 }
 
 static int gc_poll(void *context, void *running) {
   gc_context *x = (gc_context *)context;
-  const gc_run *r = (const gc_run *)running;
+  const gc_batch *r = (const gc_batch *)running;
   const gc_holds *held;
   unsigned i;
-  for (i = 0; i < x->ntracks; i++)
-    if (x->tracks[i].flight.run) gc_land(&x->tracks[i], 0);
-  if (gc_next_run(x)) (void)cudaSetDevice(x->cuda->device);
-  (void)gc_fly(x, &held);
+  for (i = 0; i < x->nslots; i++)
+    if (x->slots[i].launch.batch) gc_finish_launch(&x->slots[i], 0);
+  if (gc_next_batch(x)) (void)cudaSetDevice(x->cuda->device);
+  (void)gc_start_launches(x, &held);
   return !r->left;
 }
 
-/* Waits for other searchers to release lists; fails the query that needs them if they do not. */
-static void gc_yield(gc_context *x, gc_run *r, const gc_holds *held) {
+/* Waits for other searchers to release lists. If they do not, the query that needs them fails. */
+static void gc_yield(gc_context *x, gc_batch *r, const gc_holds *held) {
   const uint64_t slice = 1000000;
   gpuir_error error;
   uint64_t waited;
   int status = GPUIR_OK;
-  for (waited = 0; !status && waited < GC_PATIENCE; waited += slice) {
+  for (waited = 0; !status && waited < GC_HOLD_TIMEOUT_NS; waited += slice) {
     if (gc_cache_wait(x->cuda->cache, held->releases, slice)) return;
     status = gc_stopped(r, r->next, gc_now(r), &error);
   }
@@ -9597,16 +9713,16 @@ static void gc_yield(gc_context *x, gc_run *r, const gc_holds *held) {
 
 static int gc_finish(void *context, void *running, gpuir_error *err) {
   gc_context *x = (gc_context *)context;
-  gc_run *r = (gc_run *)running;
+  gc_batch *r = (gc_batch *)running;
   int status;
   while (r->left) {
     const gc_holds *held;
-    gc_run *stuck;
-    gc_track *track;
-    if (gc_next_run(x)) (void)cudaSetDevice(x->cuda->device); /* kernels are launched on the current one */
-    stuck = gc_fly(x, &held);
-    track = gc_first_track(x);
-    if (track) gc_land(track, 1);
+    gc_batch *stuck;
+    gc_slot *slot;
+    if (gc_next_batch(x)) (void)cudaSetDevice(x->cuda->device); /* kernels are enqueued on the current device */
+    stuck = gc_start_launches(x, &held);
+    slot = gc_oldest_slot(x);
+    if (slot) gc_finish_launch(slot, 1);
     else if (stuck) gc_yield(x, stuck, held);
   }
   __atomic_fetch_add(&x->cuda->info.queries, r->desc.nq - r->bad, __ATOMIC_RELAXED);
@@ -9625,31 +9741,32 @@ static void gc_detach(void *context) {
   if (!x) return;
   a = x->a;
   (void)cudaSetDevice(x->cuda->device);
-  if (x->crew) gc_crew_close(x->crew);
-  while (x->ntracks) gc_track_close(&x->tracks[--x->ntracks]);
+  if (x->pool) gc_planner_pool_close(x->pool);
+  while (x->nslots) gc_slot_close(&x->slots[--x->nslots]);
   gpuir__free(&a, x, sizeof *x);
 }
 
-/* Gives a searcher its first track. */
+/* Gives a searcher its first launch slot. */
 static int gc_attach(gc_context *x, gpuir__engine *engine, gpuir_error *err) {
   const gc_sizes most = gc_sizes_within(x->cuda, gc_left(x->cuda));
-  gc_track *track = &x->tracks[0];
-  track->cuda = x->cuda;
-  track->a = x->a;
-  track->engine = engine;
-  x->ntracks = 1;
-  return gc_track_open(track, &most, err);
+  gc_slot *slot = &x->slots[0];
+  slot->cuda = x->cuda;
+  slot->a = x->a;
+  slot->engine = engine;
+  x->nslots = 1;
+  return gc_slot_open(slot, &most, err);
 }
 
 /* ---- one device ---- */
 
-/* Refuses a structure of the program's copy of the implementation that this copy would misread. */
+/* Refuses a structure of the program's copy of gpuir.h that this copy would misread. */
 static int gc_refuse(gpuir_error *err, const char *function) {
   return gpuir__fail(err, GPUIR_E_VERSION, 0,
       "%s: gpuir_cuda.cu and the program were compiled from different versions of gpuir.h", function);
 }
 
-/* Gives a searcher a backend with a context, unless `status` says that this was not made. What fails is closed. */
+/* Gives a searcher a backend with a context, unless `status` says that the context was not made. If it fails, the
+ * context is closed. */
 static int gc_set_backend(gpuir_searcher *s, const gpuir_backend *table, void *context, int status, int fallback,
     gpuir_error *err) {
   gpuir_backend backend = *table;
@@ -9667,7 +9784,7 @@ static void gc_close_device(gpuir_cuda *c) {
   if (!c) return;
   a = c->a;
   (void)cudaSetDevice(c->device);
-  gc_forget(c);
+  gc_release_index(c);
   gpuir__free(&a, c, sizeof *c);
 }
 
@@ -9689,7 +9806,7 @@ static int gc_open_device(const gpuir_index *ix, const gpuir_cuda_desc *desc, gp
   return status;
 }
 
-static void gc_device_info(const gpuir_cuda *c, gpuir_cuda_info *info) {
+static void gc_get_info(const gpuir_cuda *c, gpuir_cuda_info *info) {
   *info = c->info;
   info->used_memory = __atomic_load_n(&c->info.used_memory, __ATOMIC_RELAXED);
   info->queries = __atomic_load_n(&c->info.queries, __ATOMIC_RELAXED);
@@ -9705,8 +9822,8 @@ static void gc_device_info(const gpuir_cuda *c, gpuir_cuda_info *info) {
   info->devices = 1;
 }
 
-/* Lets a searcher be answered by a device. */
-GPUIR__COLD static int gc_attach_device(gpuir_searcher *s, gpuir_cuda *cuda, unsigned tracks, int fallback,
+/* Lets a device answer a searcher's queries. */
+GPUIR__COLD static int gc_attach_device(gpuir_searcher *s, gpuir_cuda *cuda, unsigned slots, int fallback,
     gpuir_error *err) {
   static const gpuir_backend backend = {GPUIR_BACKEND_VERSION, "cuda", NULL, gc_begin, gc_poll, gc_finish, gc_detach};
   gc_context *x;
@@ -9716,21 +9833,21 @@ GPUIR__COLD static int gc_attach_device(gpuir_searcher *s, gpuir_cuda *cuda, uns
   x->a = s->engine.a;
   x->cuda = cuda;
   x->threads = s->nworkers + 1;
-  x->most_tracks = cuda->cache ? GC_TRACKS_FEW : tracks;
+  x->most_slots = cuda->cache ? GC_SLOTS_FEW : slots;
   return gc_set_backend(s, &backend, x, gc_attach(x, &s->engine, err), fallback, err);
 }
 
 /* ========================
  * [cuda-15-partition]  host: several devices of one host: the index is cut into parts and opened
  *
- * A team answers one searcher's batches by several devices, its members. Either each of them holds the whole index and
- * every query is answered by one: see [cuda-15b-members]. Or each holds a part, the documents of a range as an index of
- * its own, and every query is answered by all: see [cuda-15c-merge]. A part weighs its terms by the whole's N, df and
- * average length, as a shard does, and has the whole's seeds, thresholds that all parts share. So its scores are the
- * whole's, bit for bit, and a hit that it leaves out has k better ones in the whole.
+ * A team answers one searcher's batches by several devices, its members. Each member may hold the whole index: then one
+ * member answers each query, see [cuda-15b-members]. Or each holds a part, the documents of a range as an index of its
+ * own: then all members answer each query, see [cuda-15c-merge]. A part weighs its terms by the whole's N, df and
+ * average length, as a shard does. It also has the whole's seeds, thresholds that all parts share. So its scores are
+ * the whole's, bit for bit, and a hit that it leaves out has k better ones in the whole.
  *
  * Uses      [cuda-09-memory], [cuda-14-launch].
- * Start at  gt_open (gt_part: the index of a range).
+ * Start at  gt_open (gt_make_part: the index of a range).
  * Tests     tests/gpu/test_team.c, which needs no device
  * ======================*/
 
@@ -9739,7 +9856,7 @@ GPUIR__COLD static int gc_attach_device(gpuir_searcher *s, gpuir_cuda *cuda, uns
 /* A segment on a device: see [cuda-15d-live]. */
 typedef struct gl_resident {
   uint64_t refs; /* snapshots that have it, counted atomically */
-  uint64_t hash, size; /* of its file: the header's checksum */
+  uint64_t hash, size; /* of its file; the hash is the header's checksum */
   gpuir_index *alone; /* the segment as an index without deletions */
   gpuir_cuda *cuda;
 } gl_resident;
@@ -9749,16 +9866,16 @@ typedef struct gt_device {
   gpuir_cuda *cuda;
   gpuir_index *part; /* NULL: it has the whole index */
   uint32_t first, end; /* the documents of its part */
-  uint32_t *ids; /* a term's number in the part, by its number in the whole; or GPUIR__NO_TERM */
-  uint32_t *dfs; /* by a term's number in the part: the whole's df */
-  gpuir__record *records; /* likewise: its record, out of the part's dictionary, as a query needs it soon */
+  uint32_t *ids; /* [number in the whole] the term's number in the part, or GPUIR__NO_TERM */
+  uint32_t *dfs; /* [number in the part] the whole's df */
+  gpuir__record *records; /* likewise: the record out of the part's dictionary, which each query needs */
   uint32_t *seeds;
-  uint64_t nids, ndfs, nrecords, nseeds; /* room of these; in GPUIR__SEEDS */
+  uint64_t nids, ndfs, nrecords, nseeds; /* room of these; nseeds: in GPUIR__SEEDS */
   size_t leaf; /* of a snapshot: the segment's number, and what it has on the device */
   gl_resident *resident;
-  int weighed; /* 1: contributions and bounds are under the snapshot's N, df and lengths; then it has its own: */
+  int weighed; /* 1: contributions and bounds are under the snapshot's N, df and lengths, in these three */
   gc_term *lists;
-  gc_aid *aids;
+  gc_list_guide *guides;
   gc_known *known;
   gpuir__shard shard;
 } gt_device;
@@ -9774,9 +9891,9 @@ struct gt_team {
 
 /* ---- parts: the documents of a range as an index of their own ---- */
 
-/* Cuts documents into `parts` ranges with about as many tokens each, of one document at least: range i begins at
- * starts[i]. */
-static void gt_cut_documents(const uint32_t *lengths, uint64_t n, uint64_t tokens, unsigned parts, uint32_t *starts) {
+/* Cuts the documents into `parts` ranges, each with at least one document and about as many tokens as the others. Range
+ * i begins at starts[i]. */
+static void gt_choose_ranges(const uint32_t *lengths, uint64_t n, uint64_t tokens, unsigned parts, uint32_t *starts) {
   uint64_t sum = 0, at = 0;
   unsigned i;
   for (i = 0; i < parts; i++) {
@@ -9786,14 +9903,14 @@ static void gt_cut_documents(const uint32_t *lengths, uint64_t n, uint64_t token
   }
 }
 
-/* Opens a list, whose decoders are those of the program's engine. */
+/* Opens a list with the decoders of the program's engine. */
 static int gt_open_list(const gpuir__calls *calls, const gpuir__segment *from, const gpuir_allocator *a,
     const gpuir__record *record, gpuir__list *l) {
   const int status = calls->list_of(from, record, l);
   return status || l->df == 1 ? status : gpuir__list_open_codecs(a, l);
 }
 
-/* Makes an index of a leaf, as gpuir__index_make does, with the settings of another one. */
+/* Makes an index of a leaf, as gpuir__index_make does, with the settings of another index. */
 static int gt_make_index(const gpuir_index *like, const char *path, const gpuir__leaf *leaf, gpuir_index **index,
     gpuir_error *err) {
   const int status = like->calls->index_make(&like->a, path, NULL, leaf, 1, like->analysis.pool, index, err);
@@ -9801,53 +9918,53 @@ static int gt_make_index(const gpuir_index *like, const char *path, const gpuir_
   return status;
 }
 
-/* What a part is made from, and how far it is. */
-typedef struct gt_cutter {
+/* What makes a part: its source, its builder, and how far the workers are. */
+typedef struct gt_partitioner {
   const gpuir__segment *from;
   const gpuir__calls *calls;
   gt_device *to;
   gpuir_builder *builder;
   gpuir_allocator a;
   pthread_mutex_t lock; /* of all that follows */
-  pthread_cond_t turn; /* the next run may be appended */
+  pthread_cond_t turn; /* the next packet may be appended */
   gpuir__walk walk;
-  uint64_t claimed, appended; /* runs of terms */
+  uint64_t claimed, appended; /* packets of terms */
   uint32_t terms; /* of the part */
   int status;
   gpuir_error error;
-} gt_cutter;
+} gt_partitioner;
 
-#define GT_RUN_POSTINGS (1u << 18) /* of the whole that a thread cuts at once, or one list, */
-#define GT_RUN_TERMS 1024u /* of so many terms at most */
+#define GT_PACKET_POSTINGS (1u << 18) /* postings of the whole that a packet has at most, or one list */
+#define GT_PACKET_TERMS 1024u /* terms of a packet at most */
 
-/* A term of a run. */
-typedef struct gt_cut_term {
+/* A term of a packet. */
+typedef struct gt_packet_term {
   uint64_t id; /* in the whole */
-  gpuir__record record; /* likewise */
-  uint32_t at, len; /* its bytes in gt_knife.text */
-} gt_cut_term;
+  gpuir__record record; /* in the whole */
+  uint32_t at, len; /* its bytes in gt_part_worker.text */
+} gt_packet_term;
 
 /* One of the threads that make a part. */
-typedef struct gt_knife {
-  gt_cutter *cutter;
+typedef struct gt_part_worker {
+  gt_partitioner *partitioner;
   gpuir__encoder *encoder;
   pthread_t thread;
-  uint64_t run; /* that it cuts */
-  gt_cut_term terms[GT_RUN_TERMS];
+  uint64_t packet; /* the number of its packet */
+  gt_packet_term terms[GT_PACKET_TERMS];
   unsigned nterms;
   gpuir__buf text, postings; /* postings: the docIDs of a list, then its tfs */
-  gpuir__batch batch; /* the run's lists of the part */
-  uint32_t kept[GT_RUN_TERMS]; /* which terms have one */
-} gt_knife;
+  gpuir__batch batch; /* the packet's lists, as the part has them */
+  uint32_t kept[GT_PACKET_TERMS]; /* which terms have one */
+} gt_part_worker;
 
-/* Claims the next run of terms for a thread. 0: there is none. The lock is held. */
-static int gt_claim_terms(gt_knife *k, gpuir_error *err) {
-  gt_cutter *x = k->cutter;
+/* Claims the next packet of terms for a thread; 0: there is none. The lock is held. */
+static int gt_claim_packet(gt_part_worker *k, gpuir_error *err) {
+  gt_partitioner *x = k->partitioner;
   uint64_t postings = 0;
   k->nterms = 0;
   k->text.len = 0;
-  while (!x->status && postings < GT_RUN_POSTINGS && k->nterms < GT_RUN_TERMS && gpuir__walk_next(&x->walk)) {
-    gt_cut_term *t = &k->terms[k->nterms++];
+  while (!x->status && postings < GT_PACKET_POSTINGS && k->nterms < GT_PACKET_TERMS && gpuir__walk_next(&x->walk)) {
+    gt_packet_term *t = &k->terms[k->nterms++];
     t->id = x->walk.id;
     t->record = x->walk.record;
     t->at = (uint32_t)k->text.len;
@@ -9855,14 +9972,14 @@ static int gt_claim_terms(gt_knife *k, gpuir_error *err) {
     postings += t->record.df;
     if (gpuir__buf_put(&x->a, &k->text, x->walk.term, x->walk.len)) x->status = gpuir__fail_nomem(err);
   }
-  k->run = x->claimed;
+  k->packet = x->claimed;
   x->claimed += k->nterms && !x->status;
   return k->nterms && !x->status;
 }
 
-/* Takes the postings of a list in the part's range; *n: how many there are. */
-static int gt_cut_list(gt_knife *k, const gpuir__record *record, uint32_t *n, gpuir_error *err) {
-  const gt_cutter *x = k->cutter;
+/* Decodes the postings of a list that lie in the part's range; *n: how many there are. */
+static int gt_select_postings(gt_part_worker *k, const gpuir__record *record, uint32_t *n, gpuir_error *err) {
+  const gt_partitioner *x = k->partitioner;
   const uint32_t first = x->to->first, end = x->to->end, room = gpuir__min32(record->df, end - first);
   uint32_t docs[GPUIR__BLOCK_ROOM], freqs[GPUIR__BLOCK_ROOM], *docids, *tfs, block, i, in;
   gpuir__list l;
@@ -9891,16 +10008,16 @@ static int gt_cut_list(gt_knife *k, const gpuir__record *record, uint32_t *n, gp
   return status;
 }
 
-/* Cuts a run's lists and encodes what of them is in the part. */
-static int gt_cut_run(gt_knife *k, gpuir_error *err) {
-  const gt_cutter *x = k->cutter;
+/* Encodes what the packet's lists have in the part. */
+static int gt_encode_packet(gt_part_worker *k, gpuir_error *err) {
+  const gt_partitioner *x = k->partitioner;
   unsigned i;
   gpuir__batch_clear(NULL, &k->batch);
   for (i = 0; i < k->nterms; i++) {
-    const gt_cut_term *t = &k->terms[i];
+    const gt_packet_term *t = &k->terms[i];
     const uint32_t *docids, room = gpuir__min32(t->record.df, x->to->end - x->to->first);
     uint32_t n = 0;
-    int status = gt_cut_list(k, &t->record, &n, err);
+    int status = gt_select_postings(k, &t->record, &n, err);
     if (status) return status;
     if (!n) continue;
     docids = (const uint32_t *)(const void *)k->postings.data;
@@ -9911,13 +10028,14 @@ static int gt_cut_run(gt_knife *k, gpuir_error *err) {
   return GPUIR_OK;
 }
 
-/* Appends a run's lists to the part, and notes its terms: one thread at a time does, in the order of the runs. */
-static int gt_append_run(const gt_knife *k, gpuir_error *err) {
-  gt_cutter *x = k->cutter;
+/* Appends a packet's lists to the part, and notes its terms. One thread at a time does so, in the order of the packets:
+ * otherwise terms would get wrong numbers. */
+static int gt_append_packet(const gt_part_worker *k, gpuir_error *err) {
+  gt_partitioner *x = k->partitioner;
   gpuir_builder *b = x->builder;
   uint64_t i;
   for (i = 0; i < k->batch.nterms; i++) {
-    const gt_cut_term *t = &k->terms[k->kept[i]];
+    const gt_packet_term *t = &k->terms[k->kept[i]];
     x->to->ids[t->id] = x->terms;
     x->to->dfs[x->terms++] = gpuir__segment_df(x->from, t->id, t->record.df);
   }
@@ -9926,21 +10044,21 @@ static int gt_append_run(const gt_knife *k, gpuir_error *err) {
   return x->calls->put_batch(b->writer, &k->batch, err);
 }
 
-/* Cuts runs and appends each when those before it have been. */
-static void *gt_knife_main(void *argument) {
-  gt_knife *k = (gt_knife *)argument;
-  gt_cutter *x = k->cutter;
+/* Encodes packets, and appends each one when those before it have been appended. */
+static void *gt_part_worker_main(void *argument) {
+  gt_part_worker *k = (gt_part_worker *)argument;
+  gt_partitioner *x = k->partitioner;
   gpuir_error error;
   (void)pthread_mutex_lock(&x->lock);
-  while (gt_claim_terms(k, &x->error)) {
+  while (gt_claim_packet(k, &x->error)) {
     int status;
     (void)pthread_mutex_unlock(&x->lock);
-    status = gt_cut_run(k, &error);
+    status = gt_encode_packet(k, &error);
     (void)pthread_mutex_lock(&x->lock);
-    while (x->appended != k->run) (void)pthread_cond_wait(&x->turn, &x->lock);
+    while (x->appended != k->packet) (void)pthread_cond_wait(&x->turn, &x->lock);
     if (!status && !x->status) {
       (void)pthread_mutex_unlock(&x->lock); /* it is this thread's turn */
-      status = gt_append_run(k, &error);
+      status = gt_append_packet(k, &error);
       (void)pthread_mutex_lock(&x->lock);
     }
     if (status && !x->status) {
@@ -9954,35 +10072,35 @@ static void *gt_knife_main(void *argument) {
   return NULL;
 }
 
-/* Puts the lists into the part's builder, by as many threads as it has workers. */
-static int gt_cut_lists(gt_cutter *x, gpuir_error *err) {
+/* Writes the lists to the part's builder, by as many threads as the builder has workers. */
+static int gt_write_lists(gt_partitioner *x, gpuir_error *err) {
   gpuir_builder *b = x->builder;
   const unsigned n = b->threads.nworkers;
-  gt_knife *knives = (gt_knife *)gpuir__alloc_zero(&x->a, n * sizeof *knives);
+  gt_part_worker *workers = (gt_part_worker *)gpuir__alloc_zero(&x->a, n * sizeof *workers);
   unsigned started, i;
-  if (!knives) return gpuir__fail_nomem(err);
+  if (!workers) return gpuir__fail_nomem(err);
   memset(x->to->ids, 0xff, (size_t)x->from->stat.terms * sizeof *x->to->ids); /* GPUIR__NO_TERM */
   gpuir__walk_start(&x->walk, x->from);
   for (i = 0; i < n; i++) {
-    knives[i].cutter = x;
-    knives[i].encoder = &b->threads.workers[i].encoding.encoder;
+    workers[i].partitioner = x;
+    workers[i].encoder = &b->threads.workers[i].encoding.encoder;
   }
   for (started = 1; started < n; started++)
-    if (pthread_create(&knives[started].thread, NULL, gt_knife_main, &knives[started])) break;
-  (void)gt_knife_main(&knives[0]);
+    if (pthread_create(&workers[started].thread, NULL, gt_part_worker_main, &workers[started])) break;
+  (void)gt_part_worker_main(&workers[0]);
   for (i = 0; i < n; i++) {
-    if (i && i < started) (void)pthread_join(knives[i].thread, NULL);
-    gpuir__buf_free(&x->a, &knives[i].text);
-    gpuir__buf_free(&x->a, &knives[i].postings);
-    gpuir__batch_clear(&b->a, &knives[i].batch);
+    if (i && i < started) (void)pthread_join(workers[i].thread, NULL);
+    gpuir__buf_free(&x->a, &workers[i].text);
+    gpuir__buf_free(&x->a, &workers[i].postings);
+    gpuir__batch_clear(&b->a, &workers[i].batch);
   }
-  gpuir__free(&x->a, knives, n * sizeof *knives);
+  gpuir__free(&x->a, workers, n * sizeof *workers);
   if (x->status && err) *err = x->error;
   return x->status;
 }
 
-/* Puts the part's documents and lists into its builder. */
-static int gt_cut_all(gt_cutter *x, gpuir_error *err) {
+/* Writes the part's documents and lists to its builder. */
+static int gt_write_all(gt_partitioner *x, gpuir_error *err) {
   const gt_device *to = x->to;
   gpuir_builder *b = x->builder;
   uint32_t i;
@@ -9997,14 +10115,15 @@ static int gt_cut_all(gt_cutter *x, gpuir_error *err) {
     (void)pthread_mutex_destroy(&x->lock);
     return gpuir__fail_nomem(err);
   }
-  status = gt_cut_lists(x, err);
+  status = gt_write_lists(x, err);
   (void)pthread_cond_destroy(&x->turn);
   (void)pthread_mutex_destroy(&x->lock);
   return status;
 }
 
 /* Writes the index of a part. */
-static int gt_cut(gt_cutter *x, const gpuir_index *ix, const char *path, unsigned threads, gpuir_error *err) {
+static int gt_write_part(gt_partitioner *x, const gpuir_index *ix, const char *path, unsigned threads,
+    gpuir_error *err) {
   gpuir_builder_desc desc;
   int status;
   memset(&desc, 0, sizeof desc);
@@ -10015,7 +10134,7 @@ static int gt_cut(gt_cutter *x, const gpuir_index *ix, const char *path, unsigne
   desc.like = ix;
   status = x->calls->builder_create(&desc, &x->builder, err);
   if (status) return status;
-  status = gt_cut_all(x, err);
+  status = gt_write_all(x, err);
   if (!status) status = x->calls->builder_write(x->builder, NULL, err);
   x->calls->builder_destroy(x->builder);
   return status;
@@ -10042,7 +10161,7 @@ static int gt_seed(gt_device *d, const gpuir_index *ix, gpuir__segment *part) {
   return GPUIR_OK;
 }
 
-/* Takes the records of a part's terms out of its dictionary. */
+/* Reads the records of a part's terms from its dictionary. */
 static int gt_take_records(gt_device *d, const gpuir_allocator *a, const gpuir__segment *part) {
   gpuir__walk w;
   d->records = (gpuir__record *)gpuir__alloc(a, (size_t)part->stat.terms * sizeof *d->records);
@@ -10052,7 +10171,7 @@ static int gt_take_records(gt_device *d, const gpuir_allocator *a, const gpuir__
   return GPUIR_OK;
 }
 
-/* Opens the file of a part as an index that knows of the whole. */
+/* Opens the file of a part as an index that knows the whole's statistics. */
 static int gt_open_part(gt_device *d, const gpuir_index *ix, const char *path, gpuir_error *err) {
   const gpuir__segment *from = gpuir__only(ix);
   gpuir__leaf leaf = {NULL, NULL, 0};
@@ -10073,11 +10192,11 @@ static int gt_open_part(gt_device *d, const gpuir_index *ix, const char *path, g
   return gt_make_index(ix, path, &leaf, &d->part, err);
 }
 
-/* Makes the part of a device: its file lies in a folder of its own until it is open. */
-static int gt_part(gt_device *d, const gpuir_index *ix, const char *folder, unsigned threads, gpuir_error *err) {
+/* Makes the part of a device. Its file lies in a folder of its own, and is removed once it is open. */
+static int gt_make_part(gt_device *d, const gpuir_index *ix, const char *folder, unsigned threads, gpuir_error *err) {
   const gpuir__segment *from = gpuir__only(ix);
   char path[256], own[240];
-  gt_cutter x;
+  gt_partitioner x;
   int status;
   memset(&x, 0, sizeof x);
   x.from = from;
@@ -10093,7 +10212,7 @@ static int gt_part(gt_device *d, const gpuir_index *ix, const char *folder, unsi
     return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_cuda_open: the name of the folder is too long");
   if (!mkdtemp(own)) return gpuir__fail_errno(err, own, "cannot make a folder for a part of the index");
   (void)snprintf(path, sizeof path, "%s/part", own);
-  status = gt_cut(&x, ix, path, threads, err);
+  status = gt_write_part(&x, ix, path, threads, err);
   if (!status) status = gt_open_part(d, ix, path, err);
   (void)unlink(path);
   (void)rmdir(own);
@@ -10124,7 +10243,7 @@ typedef struct gt_opening {
 GPUIR__COLD static void *gt_opening_main(void *argument) {
   gt_opening *o = (gt_opening *)argument;
   gt_device *d = &o->team->devices[o->member];
-  if (o->team->parts) o->status = gt_part(d, o->team->ix, o->folder, o->threads, &o->error);
+  if (o->team->parts) o->status = gt_make_part(d, o->team->ix, o->folder, o->threads, &o->error);
   if (!o->status && GT_DEVICES)
     o->status = gc_open_device(d->part ? d->part : o->team->ix, &o->desc, &d->cuda, &o->error);
   return NULL;
@@ -10145,14 +10264,14 @@ static void gt_close(gt_team *t) {
   gpuir__free(&a, t, sizeof *t);
 }
 
-/* Returns where the parts of an index can be written: in memory, if that holds twice as much as they take. */
+/* Returns the folder for the files of parts: in memory, if that has room for twice the index. */
 static const char *gt_folder(const gpuir_index *ix) {
   struct statvfs fs;
   if (access("/dev/shm", W_OK | X_OK) || statvfs("/dev/shm", &fs)) return "/tmp";
   return fs.f_bavail * (uint64_t)fs.f_frsize / 2 > gpuir__only(ix)->size ? "/dev/shm" : "/tmp";
 }
 
-/* Opens all devices side by side; the error is the first one's. */
+/* Opens all devices at the same time. The error is that of the first one that fails. */
 static int gt_open_all(gt_team *t, const gpuir_cuda_desc *desc, gpuir_error *err) {
   const long processors = sysconf(_SC_NPROCESSORS_ONLN);
   gt_opening *opening = (gt_opening *)gpuir__alloc_zero(&t->a, t->n * sizeof *opening);
@@ -10199,7 +10318,7 @@ static int gt_open(const gpuir_index *ix, const gpuir_cuda_desc *desc, gt_team *
   t->ix = ix;
   t->n = (unsigned)desc->ndevices;
   t->parts = desc->partition ? t->n : 0;
-  if (t->parts) gt_cut_documents(from->lengths, from->stat.documents, from->stat.tokens, t->n, starts);
+  if (t->parts) gt_choose_ranges(from->lengths, from->stat.documents, from->stat.tokens, t->n, starts);
   for (i = 0; i < t->parts; i++) {
     t->devices[i].first = starts[i];
     t->devices[i].end = i + 1 < t->n ? starts[i + 1] : (uint32_t)from->stat.documents;
@@ -10210,13 +10329,13 @@ static int gt_open(const gpuir_index *ix, const gpuir_cuda_desc *desc, gt_team *
   return status;
 }
 
-/* Sums up what the devices are and did. */
+/* Adds up what the devices are and did. */
 static void gt_info(const gt_team *t, gpuir_cuda_info *sum) {
   unsigned i;
   memset(sum, 0, sizeof *sum);
   for (i = 0; i < t->n && t->devices[i].cuda; i++) {
     gpuir_cuda_info one;
-    gc_device_info(t->devices[i].cuda, &one);
+    gc_get_info(t->devices[i].cuda, &one);
     if (!i && t->live) (void)snprintf(sum->device, sizeof sum->device, "%s", one.device);
     else if (!i) (void)snprintf(sum->device, sizeof sum->device, "%u x %.50s", t->n, one.device);
     sum->driver_version = one.driver_version;
@@ -10244,78 +10363,78 @@ static void gt_info(const gt_team *t, gpuir_cuda_info *sum) {
 /* ========================
  * [cuda-15b-members]  host: a batch becomes tasks of a team's members, and their threads answer these
  *
- * Attached, a member is a thread with a searcher: the thread plans and waits, so that devices do not wait for each
- * other's planning, and has two tasks in flight, as a searcher may have batches.
+ * An attached member is a thread with a searcher. The thread plans and waits, so that devices do not wait for each
+ * other's planning. It has two tasks in flight, as a searcher may have two batches.
  *
- * Where each member has the whole index, members have shares of a batch, two by two with a border between them, and
- * take from them half of what is left at a time, in launches that fill a device, since smaller ones take longer. The
- * border is where both will end at once, by what their queries cost and how far each of them is. One that has nothing
- * left takes from the others, also what a device that fails leaves.
+ * If each member has the whole index, it has a range of a batch's queries. Ranges are paired, with a border between the
+ * two, at which both members end. A member takes half of what is left of its range at a time, in launches that fill a
+ * device. The border moves to where both will end at the same time, by what the queries cost and how far each member
+ * is. A member that has nothing left takes queries from other ranges, and also those that a failed device leaves.
  *
  * Uses      [cuda-09-memory], [cuda-14-launch], [cuda-15-partition].
- * Start at  gt_member_main (a member's thread), gt_take_some (a task of its share), gt_translate (a query for a part).
+ * Start at  gt_member_main (a member's thread), gt_take_queries (its next task), gt_translate.
  * Tests     tests/gpu/test_team.c, which needs no device
  * ======================*/
 
-#define GT_LEAST 64u /* queries of a share at least */
-#define GT_AND_COST 322000u /* see gt_cost */
+#define GT_RANGE_LEAST 64u /* queries of a range at least */
+#define GT_AND_COST 322000u /* in look-ups: see gt_cost */
 #define GT_OR_COST 473000u
 #define GT_OR_DRIVING 20u
-#define GT_LOOK_NS 500000u /* so long a member looks for work before it sleeps: to be woken can take 200 us; */
-#define GT_PIECES 8u /* tasks that a batch of parts becomes for each member at most, */
-#define GT_TASKS (GT_PIECES * GT_MEMBERS) /* of a round at most */
+#define GT_SPIN_NS 500000u /* time that a member looks for work before it sleeps, as waking it takes long */
+#define GT_MEMBER_TASKS 8u /* tasks at most that a batch becomes for each member that has a part */
+#define GT_TASKS (GT_MEMBER_TASKS * GT_MEMBERS) /* of a round at most */
 
 /* ---- what a searcher asks of a team ---- */
 
-typedef struct gt_run gt_run;
+typedef struct gt_batch gt_batch;
 
-/* A member's queries of a round, as long as they are in no task. Members of even number take theirs from the
- * beginning on, and those of odd number from the end, so that the border between two shares can be moved. */
-typedef struct gt_share {
+/* A member's queries of a round that are in no task. Members of even number take theirs from the beginning on, those of
+ * odd number from the end: so the border between two ranges can move. */
+typedef struct gt_range {
   size_t at, end;
-  size_t begin; /* where its member began, */
-  size_t ended; /* how many of those from there on it has answered, */
-  uint64_t when; /* and when the last of them, as gpuir__now tells time */
-} gt_share;
+  size_t begin; /* where its member began */
+  size_t ended; /* how many from there on the member has answered */
+  uint64_t when; /* when it answered the last of them, by gpuir__now */
+} gt_range;
 
-/* What one round of a batch asks of one member. Its results go to the batch's arrays, or to its own. */
+/* What one round of a batch asks of one member. Results go to the batch's arrays, or to the task's own. */
 typedef struct gt_task {
   struct gt_task *next; /* in the member's queue */
-  gt_share *share; /* its member's own, of which it was taken; or NULL */
-  gt_run *run; /* NULL: it is not in use */
+  gt_range *range; /* the member's own range that it was taken from; or NULL */
+  gt_batch *batch; /* NULL: it is not in use */
   const gpuir_query *const *queries; /* of the whole index */
   gpuir_batch_desc desc;
-  gpuir_batch *batch; /* of the member's searcher, while it is in flight */
+  gpuir_batch *handle; /* of the member's searcher, while it is in flight */
   const int *cancel;
   uint64_t deadline;
   int as_or, and_first; /* 1: its queries are asked as OR; ANDOR ones as AND */
   int ended; /* atomic; 1: its outcome is there */
   int status;
   gpuir_error error; /* of its first query that failed */
-  gpuir__buf results, deadlines; /* hits, counts, statuses; deadlines of each query */
+  gpuir__buf results, deadlines; /* hits, counts and statuses; a deadline for each query */
 } gt_task;
 
-/* A batch from begin to finish. */
-struct gt_run {
-  gpuir_batch_desc desc; /* .k is the batch's, at which its hits lie; */
-  size_t k; /* how many of them there may be */
+/* A batch, from begin to finish. */
+struct gt_batch {
+  gpuir_batch_desc desc; /* its hits lie at multiples of desc.k */
+  size_t k; /* hits of a query at most */
   uint64_t deadline;
   const int *cancel;
-  int used, ready, again; /* ready: the outcome is there; again: the round is not the first */
-  int failed; /* 1: some query did, in any round; written atomically */
-  uint64_t open; /* tasks that are not done, and 1 more while there are queries to take; atomic */
-  uint64_t batch; /* batches are served by it */
-  size_t n, taken; /* queries of the round, and how many of them are in tasks, or were failed: */
-  uint32_t *numbers; /* which ones, if it is not the first */
-  gpuir__buf gathered; /* that and pointers to them */
-  gt_share shares[GT_MEMBERS]; /* of members with the whole index */
-  size_t grain; /* queries of a launch of theirs */
-  uint64_t since; /* when they were shared out */
-  gpuir__buf costs; /* [i] what the queries before number i cost, see gt_cost; */
-  const uint64_t *sums; /* these; NULL: they are not known */
-  size_t ntasks; /* of the round; */
-  size_t merged; /* of parts: so many of them, from the first on, have had their hits merged */
-  gt_task tasks[GT_TASKS]; /* of parts those of one piece, by member, behind one another */
+  int used, ready, again; /* ready: its outcome is there; again: the round is not the first */
+  int failed; /* 1: some query failed, in any round; written atomically */
+  uint64_t open; /* tasks that are not done, plus 1 while there are queries to take; atomic */
+  uint64_t number; /* batches are served in this order */
+  size_t n, taken; /* queries of the round; those that are in tasks or have failed */
+  uint32_t *numbers; /* [query of the round] its number in the batch, in rounds behind the first */
+  gpuir__buf gathered; /* the numbers, and pointers to the queries */
+  gt_range ranges[GT_MEMBERS]; /* of members with the whole index */
+  size_t launch_size; /* queries of a launch of such members */
+  uint64_t since; /* when the ranges were assigned */
+  gpuir__buf costs; /* [i] what the queries before number i cost, see gt_cost */
+  const uint64_t *sums; /* the same; NULL: not known yet */
+  size_t ntasks; /* of the round */
+  size_t merged; /* of parts: tasks, from the first on, whose hits were merged */
+  gt_task tasks[GT_TASKS]; /* of parts: those of the same queries stand in a row, by member */
   gpuir_error error;
   int status;
 };
@@ -10329,12 +10448,12 @@ typedef struct gt_member {
   gpuir_searcher *searcher;
   pthread_t thread;
   int threaded;
-  int lost; /* 1: its device failed, and gets no further queries; under the lock */
-  gt_task *first, *last; /* those that wait; under the lock */
-  gt_task *flown[2]; /* those in flight, the older one first; its thread's, as what follows */
+  int lost; /* 1: its device failed, and it gets no further queries; under the lock */
+  gt_task *first, *last; /* tasks that wait; under the lock */
+  gt_task *in_flight[2]; /* the older one first; only its thread uses this and what follows */
   gt_task *next; /* translated while two are in flight; or NULL */
-  gpuir__buf asked[3]; /* a part's queries, of these three tasks, */
-  unsigned asks; /* taken in turn: tasks that have been in flight */
+  gpuir__buf asked[3]; /* a part's queries, of these three tasks */
+  unsigned asks; /* tasks that were in flight; they take `asked` in turn */
 } gt_member;
 
 /* What a searcher with a team has. */
@@ -10342,27 +10461,27 @@ struct gt_context {
   gpuir_allocator a;
   gt_team *team;
   pthread_mutex_t lock;
-  pthread_cond_t work, done; /* for members; for who waits for a run */
+  pthread_cond_t work, done; /* for members; for those that wait for a batch */
   int ready, stop; /* ready: the three above are initialized */
-  uint64_t posted; /* times that something came for members to do; written under the lock, atomic */
+  uint64_t signals; /* how often work came for members; written under the lock, read atomically */
   unsigned n;
   gt_member *members;
-  gt_run runs[2];
-  uint64_t batches; /* begun */
+  gt_batch batches[2];
+  uint64_t nbatches; /* begun */
 };
 
 /* ---- tasks ---- */
 
 /* Returns the number in the batch of the round's query i. */
-static size_t gt_number(const gt_run *r, size_t i) { return r->again ? r->numbers[i] : i; }
+static size_t gt_number(const gt_batch *r, size_t i) { return r->again ? r->numbers[i] : i; }
 
 /* Returns the round's queries. */
-static const gpuir_query *const *gt_queries(const gt_run *r) {
+static const gpuir_query *const *gt_queries(const gt_batch *r) {
   return r->again ? (const gpuir_query *const *)(void *)r->gathered.data : r->desc.queries;
 }
 
 /* Ends a query with a status. */
-static void gt_fail_query(gt_run *r, size_t i, int status, const gpuir_error *err) {
+static void gt_fail_query(gt_batch *r, size_t i, int status, const gpuir_error *err) {
   r->desc.statuses[i] = status;
   r->desc.counts[i] = 0;
   gpuir__poke(&r->failed, 1);
@@ -10371,9 +10490,9 @@ static void gt_fail_query(gt_run *r, size_t i, int status, const gpuir_error *er
   if (err) r->error = *err;
 }
 
-/* Describes the round's queries from .. from + n - 1 to a task. Returns NOMEM if it is to have results of its own, and
- * there is no memory for them. */
-static int gt_describe(const gt_context *x, const gt_run *r, gt_task *t, size_t from, size_t n, int own) {
+/* Describes queries from .. from + n - 1 of the round to a task. own: 1: the task gets memory of its own for results;
+ * NOMEM: there is none. */
+static int gt_describe(const gt_context *x, const gt_batch *r, gt_task *t, size_t from, size_t n, int own) {
   const gpuir_batch_desc *d = &r->desc;
   const size_t hits = GC_ALIGN(n * r->k * sizeof(gpuir_hit));
   uint8_t *at;
@@ -10399,18 +10518,18 @@ static int gt_describe(const gt_context *x, const gt_run *r, gt_task *t, size_t 
   return GPUIR_OK;
 }
 
-/* Returns how many members are there. The lock is held. */
+/* Returns how many members have not failed. The lock is held. */
 static unsigned gt_alive(const gt_context *x) {
   unsigned alive = 0, i;
   for (i = 0; i < x->n; i++) alive += !x->members[i].lost;
   return alive;
 }
 
-/* Makes a task one of the run's. The lock is held. */
-static void gt_open_task(gt_run *r, gt_task *t) {
-  t->run = r;
+/* Makes a task one of the batch's. The lock is held. */
+static void gt_open_task(gt_batch *r, gt_task *t) {
+  t->batch = r;
   t->next = NULL;
-  t->share = NULL;
+  t->range = NULL;
   t->cancel = r->cancel;
   t->deadline = r->deadline;
   t->ended = 0;
@@ -10419,64 +10538,65 @@ static void gt_open_task(gt_run *r, gt_task *t) {
   (void)__atomic_add_fetch(&r->open, 1, __ATOMIC_ACQ_REL);
 }
 
-/* Takes one from what a run waits for. The lock is held. */
-static void gt_close_one(gt_context *x, gt_run *r) {
+/* Counts one task less that the batch waits for. The lock is held. */
+static void gt_close_one(gt_context *x, gt_batch *r) {
   if (!__atomic_sub_fetch(&r->open, 1, __ATOMIC_ACQ_REL)) (void)pthread_cond_broadcast(&x->done);
 }
 
-/* Tells members that something came for them to do. The lock is held. */
-static void gt_post(gt_context *x) {
-  (void)__atomic_add_fetch(&x->posted, 1, __ATOMIC_RELEASE);
+/* Tells members that work has come. The lock is held. */
+static void gt_signal_work(gt_context *x) {
+  (void)__atomic_add_fetch(&x->signals, 1, __ATOMIC_RELEASE);
   (void)pthread_cond_broadcast(&x->work);
 }
 
-/* Gives a member a task. The lock is held. */
-static void gt_give(gt_context *x, gt_member *m, gt_run *r, gt_task *t) {
+/* Puts a task into a member's queue. The lock is held. */
+static void gt_queue_task(gt_context *x, gt_member *m, gt_batch *r, gt_task *t) {
   gt_open_task(r, t);
   if (m->last) m->last->next = t;
   else m->first = t;
   m->last = t;
-  gt_post(x);
+  gt_signal_work(x);
 }
 
-/* Notes that n of the round's queries are in tasks, or were failed. The lock is held. */
-static void gt_took(gt_context *x, gt_run *r, size_t n) {
+/* Notes that n of the round's queries are in tasks or have failed. The lock is held. */
+static void gt_took(gt_context *x, gt_batch *r, size_t n) {
   r->taken += n;
   if (r->taken == r->n) gt_close_one(x, r);
 }
 
-/* Fails the round's queries from .. from + n - 1, which are in no task. The lock is held. */
-static void gt_drop(gt_context *x, gt_run *r, size_t from, size_t n, int status) {
+/* Fails queries from .. from + n - 1 of the round, which are in no task. The lock is held. */
+static void gt_drop(gt_context *x, gt_batch *r, size_t from, size_t n, int status) {
   size_t i;
   for (i = from; i < from + n; i++) gt_fail_query(r, gt_number(r, i), status, NULL);
   gt_took(x, r, n);
 }
 
-/* Shares a round's queries out among the members that are there, or some of them if they are few. The lock is held. */
-static void gt_share_out(const gt_context *x, gt_run *r) {
+/* Assigns a round's queries to the members that have not failed; few queries go to some of these. The lock is held. */
+static void gt_assign_ranges(const gt_context *x, gt_batch *r) {
   const gpuir_cuda *c = x->team->devices[0].cuda;
-  const size_t shares = (size_t)gpuir__max64(1, gpuir__min64(gt_alive(x), r->n / GT_LEAST));
+  const size_t nranges = (size_t)gpuir__max64(1, gpuir__min64(gt_alive(x), r->n / GT_RANGE_LEAST));
   const unsigned first =
-      shares < x->n ? (unsigned)(r->batch % x->n) : 0; /* not always the same one for small batches */
+      nranges < x->n ? (unsigned)(r->number % x->n) : 0; /* so that small batches use all members in turn */
   size_t given = 0;
   unsigned i;
-  memset(r->shares, 0, sizeof r->shares);
+  memset(r->ranges, 0, sizeof r->ranges);
   r->since = gpuir__now();
   r->sums = NULL;
-  for (i = 0; i < x->n && given < shares; i++) {
+  for (i = 0; i < x->n && given < nranges; i++) {
     const unsigned to = (first + i) % x->n;
     if (x->members[to].lost) continue;
-    r->shares[to].at = r->n * given / shares;
-    r->shares[to].end = r->n * ++given / shares;
-    r->shares[to].begin = to & 1 ? r->shares[to].end : r->shares[to].at;
+    r->ranges[to].at = r->n * given / nranges;
+    r->ranges[to].end = r->n * ++given / nranges;
+    r->ranges[to].begin = to & 1 ? r->ranges[to].end : r->ranges[to].at;
   }
-  r->grain = c && !c->by_itself ? c->batch : gc_piece_most(gt_queries(r), r->n);
+  r->launch_size = c && !c->by_itself ? c->batch : gc_launch_most(gt_queries(r), r->n);
 }
 
-/* Moves the border between the shares of two members to where both will end at once, as far as neither has taken
- * queries beyond it: each goes on from where it last ended some, both at the pace of both. The lock is held. */
-static void gt_move_border(const gt_context *x, gt_run *r, unsigned even) {
-  gt_share *a = &r->shares[even], *b = a + 1;
+/* Moves the border between two members' ranges to where both will end at the same time, as far as neither has taken
+ * queries beyond it. It assumes that each goes on from the last query that it has answered, and both at their common
+ * pace. The lock is held. */
+static void gt_move_border(const gt_context *x, gt_batch *r, unsigned even) {
+  gt_range *a = &r->ranges[even], *b = a + 1;
   const uint64_t *sums = r->sums;
   size_t lo = a->at, hi = b->end;
   double middle;
@@ -10486,7 +10606,7 @@ static void gt_move_border(const gt_context *x, gt_run *r, unsigned even) {
     const uint64_t first = sums[a->begin + a->ended], last = sums[b->begin - b->ended];
     const uint64_t gone = first - sums[a->begin] + sums[b->begin] - last;
     const double spent = (double)(a->when - r->since) + (double)(b->when - r->since);
-    const double ahead = (double)b->when - (double)a->when; /* so long a has worked since, while b had not ended */
+    const double ahead = (double)b->when - (double)a->when; /* time that a has worked since, while b had not ended */
     middle = ((double)first + (double)last + ahead * (double)gone / (spent > 1 ? spent : 1)) / 2;
   }
   while (lo < hi) {
@@ -10497,58 +10617,58 @@ static void gt_move_border(const gt_context *x, gt_run *r, unsigned even) {
   a->end = b->at = lo;
 }
 
-/* Moves the border of a member's share, and returns the share of a run from which it takes next: its own one; or, if it
- * has nothing else to do, or the owner was lost, the largest. NULL: there is none. The lock is held. */
-static gt_share *gt_choose_share(const gt_member *m, gt_run *r) {
+/* Moves the border of a member's range, and returns the range from which the member takes next: its own; or the largest
+ * of others, if it has nothing else to do or their member has failed. NULL: there is none. The lock is held. */
+static gt_range *gt_choose_range(const gt_member *m, gt_batch *r) {
   const gt_context *x = m->context;
-  gt_share *best = &r->shares[m - x->members];
+  gt_range *best = &r->ranges[m - x->members];
   unsigned i;
   gt_move_border(x, r, (unsigned)(m - x->members) & ~1u);
   if (best->at < best->end) return best;
   for (i = 0; i < x->n; i++) {
-    gt_share *s = &r->shares[i];
-    if ((!m->flown[0] || x->members[i].lost) && s->end - s->at > best->end - best->at) best = s;
+    gt_range *s = &r->ranges[i];
+    if ((!m->in_flight[0] || x->members[i].lost) && s->end - s->at > best->end - best->at) best = s;
   }
   return best->at < best->end ? best : NULL;
 }
 
-/* Returns how many queries a member takes of its own share, of which `left` are left: half of the launches that these
- * are, and first, if its device waits, what a batch's first launch has then. A launch fills the device; all have as
- * many where the last one would have next to nothing. */
-static size_t gt_own_cut(const gt_run *r, size_t left, int waits) {
-  const size_t begin = waits && left > r->grain ? GC_FIRST_QUERIES : 0, rest = left - begin;
-  const size_t launches = (rest + r->grain - 1) / r->grain, last = rest - (launches - 1) * r->grain;
-  const size_t each = last < r->grain / 4 ? (rest + launches - 1) / launches : r->grain;
+/* Returns how many queries a member takes of its own range, of which `left` are left: half of the launches that they
+ * make; and if its device waits, a short first launch before these. A launch fills the device. If the last one would be
+ * almost empty, all launches share the queries evenly. */
+static size_t gt_own_take(const gt_batch *r, size_t left, int waits) {
+  const size_t begin = waits && left > r->launch_size ? GC_FIRST_QUERIES : 0, rest = left - begin;
+  const size_t launches = (rest + r->launch_size - 1) / r->launch_size, last = rest - (launches - 1) * r->launch_size;
+  const size_t each = last < r->launch_size / 4 ? (rest + launches - 1) / launches : r->launch_size;
   return begin + each * ((launches + 1) / 2);
 }
 
-/* Cuts the queries of a task from a share, the member's own or not; waits: 1 if its device has nothing to do. Returns
- * the first, and how many in *n. */
-static size_t gt_cut_share(const gt_run *r, gt_share *s, int own, int waits, size_t *n) {
+/* Takes the queries of a task from a range; own: it is the member's; waits: its device has nothing to do. Returns the
+ * first; *n: how many. */
+static size_t gt_take_from_range(const gt_batch *r, gt_range *s, int own, int waits, size_t *n) {
   const size_t left = s->end - s->at;
-  const int odd = (s - r->shares) & 1, at_end = odd == own;
-  *n = own ? gt_own_cut(r, left, waits) : gpuir__max64(left / 2, GT_LEAST);
-  if (*n + (own ? 0 : GT_LEAST / 2) > left || r->ntasks + GT_MEMBERS >= GT_TASKS) *n = left;
+  const int odd = (s - r->ranges) & 1, at_end = odd == own;
+  *n = own ? gt_own_take(r, left, waits) : gpuir__max64(left / 2, GT_RANGE_LEAST);
+  if (*n + (own ? 0 : GT_RANGE_LEAST / 2) > left || r->ntasks + GT_MEMBERS >= GT_TASKS) *n = left;
   if (at_end) s->end -= *n;
   else s->at += *n;
   return at_end ? s->end : s->at - *n;
 }
 
 /* Makes a task of queries of the oldest batch that has some for a member. NULL: there are none. The lock is held. */
-static gt_task *gt_take_some(gt_member *m) {
+static gt_task *gt_take_queries(gt_member *m) {
   gt_context *x = m->context;
-  gt_run *r = &x->runs[x->runs[1].used && (!x->runs[0].used || x->runs[1].batch < x->runs[0].batch)];
-  gt_share *s = r->used && r->taken < r->n ? gt_choose_share(m, r) : NULL;
+  gt_batch *r = &x->batches[x->batches[1].used && (!x->batches[0].used || x->batches[1].number < x->batches[0].number)];
+  gt_range *s = r->used && r->taken < r->n ? gt_choose_range(m, r) : NULL;
   gt_task *t;
   size_t from, n;
   int own;
   if (!s) {
-    r = &x->runs[r == x->runs];
-    s = r->used && r->taken < r->n ? gt_choose_share(m, r) : NULL;
+    r = &x->batches[r == x->batches];
+    s = r->used && r->taken < r->n ? gt_choose_range(m, r) : NULL;
   }
   if (!s) return NULL;
-  own = s == &r->shares[m - x->members];
-  from = gt_cut_share(r, s, own, !m->flown[0], &n);
+  own = s == &r->ranges[m - x->members];
+  from = gt_take_from_range(r, s, own, !m->in_flight[0], &n);
   t = &r->tasks[r->ntasks];
   if (gt_describe(x, r, t, from, n, r->again)) {
     gt_drop(x, r, from, n, GPUIR_E_NOMEM);
@@ -10556,18 +10676,18 @@ static gt_task *gt_take_some(gt_member *m) {
   }
   r->ntasks++;
   gt_open_task(r, t);
-  if (own) t->share = s;
+  if (own) t->range = s;
   gt_took(x, r, n);
   return t;
 }
 
-/* Fails what nobody can take, as no member is there. The lock is held. */
+/* Fails the queries that nobody can take, as all members have failed. The lock is held. */
 static void gt_give_up(gt_context *x) {
   unsigned i, j;
   for (i = 0; i < 2 && !gt_alive(x); i++) {
-    gt_run *r = &x->runs[i];
+    gt_batch *r = &x->batches[i];
     for (j = 0; j < x->n && r->used && r->taken < r->n; j++) {
-      gt_share *s = &r->shares[j];
+      gt_range *s = &r->ranges[j];
       const size_t n = s->end - s->at;
       s->end = s->at;
       if (n) gt_drop(x, r, s->at, n, GPUIR_E_BACKEND);
@@ -10575,8 +10695,8 @@ static void gt_give_up(gt_context *x) {
   }
 }
 
-/* Returns how many postings the lists have through which MaxScore drives: beyond the others' documents, the longest
- * lists', some may reach the threshold that is known beforehand. Of a list with seeds that is about its weight. */
+/* Returns how many postings drive MaxScore: those of the lists with which a document may reach the threshold that is
+ * known beforehand. A list with seeds has a threshold of about its weight. */
 static uint64_t gt_driving(const gpuir_query *q) {
   float threshold = 0;
   uint64_t sum = 0;
@@ -10586,7 +10706,7 @@ static uint64_t gt_driving(const gpuir_query *q) {
     if (q->terms[i].df > GPUIR__WHOLE && weight > threshold) threshold = weight;
   }
   for (i = 0; i < q->npositive; i++) {
-    float most = 0; /* of a document that is in no shorter list */
+    float most = 0; /* of a document that no shorter list holds */
     for (j = 0; j < q->npositive; j++)
       if (q->terms[j].df >= q->terms[i].df) most += (float)q->terms[j].q * q->terms[j].weight;
     if (most >= threshold) sum += q->terms[i].df;
@@ -10594,11 +10714,9 @@ static uint64_t gt_driving(const gpuir_query *q) {
   return sum;
 }
 
-/* Returns about how long a device takes for a query, in look-ups: of each posting of the shortest list in all of them,
- * and of OR, of one of twenty that drive in all others. A line through the times of 2,500 calls of 1,000 random queries
- * each, on 25.2 million documents and an H100: what is left is 1.9 % of a call's time for AND and 2.6 % for OR, while
- * calls differ by 6.8 %. By the shortest list alone it is 3.2 and 4.5 %; by that and more of 20 properties of a query
- * 1.8 and 2.4 %. */
+/* Returns about how long a device takes for a query; the unit is a look-up. An AND looks each posting of the shortest
+ * list up in all others. An OR looks one of twenty driving postings up in all others. The constants are a line fitted
+ * to the times of random calls (tools/results/cuda_notes.txt). */
 static uint64_t gt_cost(const gpuir_query *q) {
   const uint64_t n = q->npositive;
   const int all = q->mode == GPUIR_AND;
@@ -10610,9 +10728,9 @@ static uint64_t gt_cost(const gpuir_query *q) {
   return n * least + (all ? GT_AND_COST : (n - 1) * gt_driving(q) / GT_OR_DRIVING + GT_OR_COST);
 }
 
-/* Adds up what a batch's queries cost, while members begin with the first of them, and moves the borders between their
- * shares by it. */
-static void gt_level(gt_context *x, gt_run *r) {
+/* Adds up what a batch's queries cost, and moves the borders between ranges by it. Members work on the first queries
+ * meanwhile. */
+static void gt_balance(gt_context *x, gt_batch *r) {
   const gpuir_query *const *q = gt_queries(r);
   uint64_t *sums = (uint64_t *)(void *)gpuir__buf_room(&x->a, &r->costs, (r->n + 1) * sizeof *sums);
   size_t i;
@@ -10630,18 +10748,18 @@ static const gpuir__calls *gt_calls(const gt_member *m) { return m->context->tea
 
 static int gt_unanswerable(const gpuir_query *q) { return q->nphrases || q->nprefixes; }
 
-/* Returns whether parts do not answer a query: only those that are segments have positions. */
+/* Returns whether parts cannot answer a query. Only parts that are segments have positions. */
 static int gt_refuses(const gt_team *t, const gpuir_query *q) {
   if (q->nrequired < q->npositive && q->mode != GPUIR_OR) return 1; /* optional terms */
   return t->live ? q->nprefixes > 0 : gt_unanswerable(q);
 }
 
-/* Returns how many members of phrases parts are told of. */
+/* Returns of how many members of phrases parts are told. */
 static unsigned gt_members_of(const gt_team *t, const gpuir_query *q) {
   return t->live && q->nphrases ? q->phrases->nmembers : 0;
 }
 
-/* Finds what has this number in a query, of a term or of a phrase's member, in a part. */
+/* Finds the term, or the phrase's member, of this number of a query in a part. */
 static void gt_translate_id(const gt_device *d, const gpuir_query *q, gpuir_query *to, unsigned number) {
   uint32_t id = q->ids[d->leaf * GPUIR__IDS + number];
   gpuir__record *r = gpuir__query_record(to, 0, number);
@@ -10654,13 +10772,13 @@ static void gt_translate_id(const gt_device *d, const gpuir_query *q, gpuir_quer
   else gpuir__record_get(d->part->leaves[0].seg, id, r);
 }
 
-/* Copies a query for a part of the index: its terms have other numbers there, or none. Of one that devices do not
- * answer nothing is asked: gt_merge_query fails it. */
+/* Copies a query for a part of the index, where its terms have other numbers, or none. Of a query that devices cannot
+ * answer nothing is copied: gt_merge_query fails it. */
 static gpuir_query *gt_translate(const gt_task *t, const gt_member *m, const gpuir_query *q, uint8_t **at) {
   const gt_device *d = m->device;
   const gt_team *team = m->context->team;
   const unsigned members = gt_members_of(team, q);
-  const size_t each = members ? sizeof q->terms[0] : offsetof(gpuir__query_term, text); /* a text that nobody reads */
+  const size_t each = members ? sizeof q->terms[0] : offsetof(gpuir__query_term, text); /* no text */
   gpuir_query *to = (gpuir_query *)(void *)*at;
   unsigned i;
   memcpy((void *)to, q, offsetof(gpuir_query, terms));
@@ -10671,7 +10789,7 @@ static gpuir_query *gt_translate(const gt_task *t, const gt_member *m, const gpu
   *at += GC_ALIGN((q->n + members) * sizeof(gpuir__record));
   to->ix = d->part;
   to->nrecords = q->n + members;
-  if (team->live) to->stored_bm25 = q->stored_bm25 && d->weighed; /* or else it is as under other k1 and b */
+  if (team->live) to->stored_bm25 = q->stored_bm25 && d->weighed; /* otherwise as under other k1 and b */
   if (t->as_or) to->mode = GPUIR_OR;
   else if (t->and_first && q->mode == GPUIR_ANDOR) to->mode = GPUIR_AND;
   for (i = 0; i < q->n; i++) {
@@ -10685,8 +10803,8 @@ static gpuir_query *gt_translate(const gt_task *t, const gt_member *m, const gpu
   return to;
 }
 
-/* Prefetches what translating a query for a part of a team will read, each thing when what leads to it has come: number
- * i of n queries, and those behind it. */
+/* Prefetches what translating queries for a part will read: of query i of n, and of those behind it. Each is asked for
+ * when what leads to it has come. */
 static void gt_expect(const gt_device *d, const gpuir_query *const *queries, size_t i, size_t n) {
   enum { HEAD = 20, TERMS = 14, IDS = 10, RECORDS = 5 }; /* so many queries ahead */
   unsigned t;
@@ -10707,7 +10825,7 @@ static void gt_expect(const gt_device *d, const gpuir_query *const *queries, siz
   }
 }
 
-/* Makes a part's queries of a task's, and has the task in flight go on meanwhile. */
+/* Translates a task's queries for a part. The task in flight goes on meanwhile. */
 static int gt_translate_all(gt_member *m, gt_task *t, gpuir_error *err) {
   gpuir__buf *asked = &m->asked[m->asks % 3];
   const gpuir_query **to;
@@ -10725,13 +10843,13 @@ static int gt_translate_all(gt_member *m, gt_task *t, gpuir_error *err) {
   for (i = 0; i < t->desc.nq; i++) {
     gt_expect(m->device, t->queries, i, t->desc.nq);
     to[i] = gt_translate(t, m, t->queries[i], &at);
-    if (i % 64 == 63 && m->flown[0]) (void)gt_calls(m)->search_poll(m->flown[0]->batch);
+    if (i % 64 == 63 && m->in_flight[0]) (void)gt_calls(m)->search_poll(m->in_flight[0]->handle);
   }
   t->desc.queries = to;
   return GPUIR_OK;
 }
 
-/* Gives each query of a task its time limit, which is the batch's too. */
+/* Gives each query of a task its time limit: its own or the batch's. */
 static int gt_limit(const gt_member *m, gt_task *t, gpuir_error *err) {
   uint64_t *to;
   size_t i;
@@ -10756,18 +10874,18 @@ static void gt_fail_task(gt_task *t, int status) {
   }
 }
 
-/* Prepares a task for its member: it has then a status. */
+/* Prepares a task for its member. t->status then says whether it can begin. */
 static void gt_prepare(gt_member *m, gt_task *t) {
   t->status = gt_limit(m, t, &t->error);
   if (!t->status && m->device->part) t->status = gt_translate_all(m, t, &t->error);
 }
 
-/* Begins a task that is prepared; 0 if it is not in flight. */
+/* Begins a prepared task; returns 0 if it is not in flight then. */
 static int gt_task_begin(gt_member *m, gt_task *t) {
   int status = t->status;
   if (!status) {
     m->searcher->engine.limits.cancel = t->cancel;
-    status = gt_calls(m)->search_begin(m->searcher, &t->desc, &t->batch);
+    status = gt_calls(m)->search_begin(m->searcher, &t->desc, &t->handle);
     if (status) gpuir_searcher_error(m->searcher, &t->error);
   }
   if (status) gt_fail_task(t, status);
@@ -10776,74 +10894,76 @@ static int gt_task_begin(gt_member *m, gt_task *t) {
 
 static void gt_task_finish(gt_member *m, gt_task *t) {
   m->searcher->engine.limits.cancel = t->cancel;
-  t->status = gt_calls(m)->search_finish(t->batch);
+  t->status = gt_calls(m)->search_finish(t->handle);
   if (t->status) gpuir_searcher_error(m->searcher, &t->error);
 }
 
-/* Returns whether a query's failure means that the device has failed, not that it cannot answer that query. */
+/* Returns whether a query's failure means that the device has failed, and not that the backend cannot answer that
+ * query. */
 static int gt_is_lost(const gpuir_query *q, int status) { return status == GPUIR_E_BACKEND && !gt_unanswerable(q); }
 
 /* Notes that a task is done. The lock is held. */
 static void gt_task_done(gt_member *m, gt_task *t) {
   gt_context *x = m->context;
   size_t i;
-  if (t->status) gpuir__poke(&t->run->failed, 1);
+  if (t->status) gpuir__poke(&t->batch->failed, 1);
   for (i = 0; t->status && !m->lost && i < t->desc.nq; i++) {
     m->lost = gt_is_lost(t->queries[i], t->desc.statuses[i]);
     if (m->lost) (void)__atomic_add_fetch(&x->team->lost, 1, __ATOMIC_RELAXED);
   }
   if (m->lost) gt_give_up(x);
-  if (t->share) {
-    t->share->ended += t->desc.nq;
-    t->share->when = gpuir__now();
+  if (t->range) {
+    t->range->ended += t->desc.nq;
+    t->range->when = gpuir__now();
   }
   __atomic_store_n(&t->ended, 1, __ATOMIC_RELEASE);
-  gt_close_one(x, t->run);
+  gt_close_one(x, t->batch);
 }
 
-/* Takes the next task that waits, or queries that do. NULL: nothing does. The lock is held. */
+/* Takes the next task from the member's queue, or makes one of queries that wait. NULL: there is none. The lock is
+ * held. */
 static gt_task *gt_take(gt_member *m) {
   gt_task *t = m->first;
-  if (!t) return m->lost ? NULL : gt_take_some(m);
+  if (!t) return m->lost ? NULL : gt_take_queries(m);
   m->first = t->next;
   if (!m->first) m->last = NULL;
   return t;
 }
 
-/* Begins a task, or without one waits for the older of those in flight. Returns the task that has ended, or NULL. */
+/* Begins a task; without one it waits for the older task in flight. Returns the task that has ended, or NULL. */
 static gt_task *gt_work(gt_member *m, gt_task *t) {
   if (t) {
     if (t != m->next) gt_prepare(m, t);
     m->next = NULL;
     if (!gt_task_begin(m, t)) return t;
     m->asks++;
-    m->flown[m->flown[0] != NULL] = t;
+    m->in_flight[m->in_flight[0] != NULL] = t;
     return NULL;
   }
   if (m->next) gt_prepare(m, m->next);
-  t = m->flown[0];
+  t = m->in_flight[0];
   gt_task_finish(m, t);
-  m->flown[0] = m->flown[1];
-  m->flown[1] = NULL;
+  m->in_flight[0] = m->in_flight[1];
+  m->in_flight[1] = NULL;
   return t;
 }
 
-/* Looks for work that has come since `posted`, as long as a member may. */
-static void gt_look(const gt_context *x, uint64_t posted) {
-  const uint64_t until = gpuir__now() + GT_LOOK_NS;
-  while (__atomic_load_n(&x->posted, __ATOMIC_ACQUIRE) == posted && gpuir__now() < until) (void)sched_yield();
+/* Looks for work that has come since `signals` was read, for a limited time. */
+static void gt_spin(const gt_context *x, uint64_t signals) {
+  const uint64_t until = gpuir__now() + GT_SPIN_NS;
+  while (__atomic_load_n(&x->signals, __ATOMIC_ACQUIRE) == signals && gpuir__now() < until) (void)sched_yield();
 }
 
 static void *gt_member_main(void *argument) {
   gt_member *m = (gt_member *)argument;
   gt_context *x = m->context;
-  int looked = 0; /* 1: since its last task, in vain */
+  int looked = 0; /* 1: since its last task it has looked in vain */
   (void)pthread_mutex_lock(&x->lock);
   for (;;) {
     gt_task *t = NULL;
-    if (!m->flown[1]) t = m->next ? m->next : gt_take(m);
-    else if (m->device->part) m->next = gt_take(m); /* one with the whole index takes as late as it can */
-    if (t || m->flown[0]) {
+    if (!m->in_flight[1]) t = m->next ? m->next : gt_take(m);
+    else if (m->device->part) m->next = gt_take(m); /* one with the whole index takes tasks as late as it can */
+    if (t || m->in_flight[0]) {
       (void)pthread_mutex_unlock(&x->lock);
       t = gt_work(m, t);
       (void)pthread_mutex_lock(&x->lock);
@@ -10852,9 +10972,9 @@ static void *gt_member_main(void *argument) {
     } else if (x->stop) {
       break;
     } else if (!looked) {
-      const uint64_t posted = x->posted;
+      const uint64_t signals = x->signals;
       (void)pthread_mutex_unlock(&x->lock);
-      gt_look(x, posted);
+      gt_spin(x, signals);
       (void)pthread_mutex_lock(&x->lock);
       looked = 1;
     } else {
@@ -10868,31 +10988,32 @@ static void *gt_member_main(void *argument) {
 /* ========================
  * [cuda-15c-merge]  host: rounds of a batch, whose hits are merged; the team as a backend
  *
- * A batch takes rounds: the first asks for all queries; another, where it is needed, asks other members for what a lost
- * one left, or, of parts, for OR of those ANDOR queries whose AND has fewer than k hits in all. The hits that parts
- * have of a query are merged by score and docID.
+ * A batch takes rounds. The first round asks for all queries. A second one may be needed: it asks other members for the
+ * queries that a failed one left; or it asks parts for the OR of those ANDOR queries whose AND has fewer than k hits in
+ * all. If members have parts, their hits of a query are merged by score and docID.
  *
  * Uses      [cuda-09-memory], [cuda-14-launch] to [cuda-15b-members].
  * Start at  gt_begin, gt_poll, gt_finish; gt_advance (rounds), gt_merge_query (hits); gt_attach_searcher.
  * Tests     tests/gpu/test_team.c, which needs no device
  * ======================*/
 
-#define GT_PIECE 1024u /* of so many queries at least: while the device answers some, the next are translated; */
-#define GT_FIRST_PIECE 256u /* but the first of several has so many, for which the device waits */
-#define GT_WATCH_NS 20000000u /* and so long who waits for a batch looks, as it does with one device */
+#define GT_TASK_LEAST 1024u /* queries of a task at least: while the device answers some, the next are translated */
+#define GT_FIRST_TASK 256u /* queries of the first of several tasks, which the device waits for */
+#define GT_BATCH_SPIN_NS 20000000u /* time that a thread that waits for a batch looks at it before it sleeps */
 
 /* ---- rounds ---- */
 
-/* Asks all members for all queries of a round; each has a part. */
-static void gt_ask_all(gt_context *x, gt_run *r) {
-  size_t from, piece, j, n = 0;
+/* Asks all members for all queries of a round; each member has a part. */
+static void gt_ask_all(gt_context *x, gt_batch *r) {
+  size_t from, size, j, n = 0;
   unsigned i;
-  piece = r->n > GT_PIECE ? GT_FIRST_PIECE : r->n;
-  for (from = 0; from < r->n; from += piece) {
-    if (from == GT_FIRST_PIECE) piece = gpuir__max64(GT_PIECE, (r->n - from + GT_PIECES - 2) / (GT_PIECES - 1));
+  size = r->n > GT_TASK_LEAST ? GT_FIRST_TASK : r->n;
+  for (from = 0; from < r->n; from += size) {
+    if (from == GT_FIRST_TASK)
+      size = gpuir__max64(GT_TASK_LEAST, (r->n - from + GT_MEMBER_TASKS - 2) / (GT_MEMBER_TASKS - 1));
     for (i = 0; i < x->n; i++, n++) {
       gt_task *t = &r->tasks[n];
-      if (gt_describe(x, r, t, from, gpuir__min64(piece, r->n - from), 1)) break;
+      if (gt_describe(x, r, t, from, gpuir__min64(size, r->n - from), 1)) break;
       t->as_or = r->again;
       t->and_first = !r->again;
     }
@@ -10901,30 +11022,30 @@ static void gt_ask_all(gt_context *x, gt_run *r) {
   r->taken = r->n;
   if (from >= r->n) {
     r->ntasks = n;
-    for (j = 0; j < n; j++) gt_give(x, &x->members[j % x->n], r, &r->tasks[j]);
+    for (j = 0; j < n; j++) gt_queue_task(x, &x->members[j % x->n], r, &r->tasks[j]);
     return;
   }
   for (j = 0; j < r->n; j++) gt_fail_query(r, gt_number(r, j), GPUIR_E_NOMEM, NULL);
   r->n = 0;
 }
 
-/* Begins a round of the queries whose numbers are there, if there are any; 0 if not. The lock is held. */
-static int gt_round(gt_context *x, gt_run *r) {
+/* Begins a round of the queries in r->n; returns 0 if there are none. The lock is held. */
+static int gt_round(gt_context *x, gt_batch *r) {
   if (!r->n) return 0;
   r->ntasks = r->merged = r->taken = 0;
   if (x->team->parts) {
     gt_ask_all(x, r);
     return 1;
   }
-  gt_share_out(x, r);
+  gt_assign_ranges(x, r);
   (void)__atomic_add_fetch(&r->open, 1, __ATOMIC_ACQ_REL);
-  gt_post(x);
+  gt_signal_work(x);
   return 1;
 }
 
-/* Collects the queries of the batch for which `wanted` is true for another round. Returns how many there are. Without
- * memory it returns 0, and those of them that have not failed yet fail with NOMEM. */
-static size_t gt_gather(const gt_context *x, gt_run *r, int (*wanted)(const gt_run *r, size_t i)) {
+/* Collects the batch's queries for which `wanted` is true for another round. Returns how many there are. Without memory
+ * it returns 0, and fails those of them that have not failed yet. */
+static size_t gt_gather(const gt_context *x, gt_batch *r, int (*wanted)(const gt_batch *r, size_t i)) {
   const size_t nq = r->desc.nq;
   const gpuir_query **q;
   size_t i, n = 0;
@@ -10943,7 +11064,7 @@ static size_t gt_gather(const gt_context *x, gt_run *r, int (*wanted)(const gt_r
   return n;
 }
 
-/* Returns the most significant of what orders hits: greater ones come first. */
+/* Returns a key that orders hits: greater ones come first. */
 static inline uint64_t gt_key(gpuir_hit h) { return (uint64_t)h.score << 32 | (uint32_t)~h.docid; }
 
 /* A member's hits of a query, as they are merged. */
@@ -10952,7 +11073,7 @@ typedef struct gt_source {
   uint32_t first; /* the whole's number of the part's first document */
 } gt_source;
 
-/* Merges sources of hits, best first, to the k best ones. Returns how many there are. */
+/* Merges hits, which each source has in order, to the k best ones. Returns how many there are. */
 static uint32_t gt_merge(gt_source *from, unsigned n, size_t k, gpuir_hit *to) {
   uint32_t got = 0;
   while (got < k) {
@@ -10976,14 +11097,15 @@ static uint32_t gt_merge(gt_source *from, unsigned n, size_t k, gpuir_hit *to) {
 }
 
 /* Fails a query that no device answers. */
-static void gt_refuse(gt_run *r, size_t i) {
+static void gt_refuse(gt_batch *r, size_t i) {
   gpuir_error error;
   const int status = gpuir__fail(&error, GPUIR_E_BACKEND, 0, "the CUDA backend answers neither phrases nor prefixes");
   gt_fail_query(r, i, status, &error);
 }
 
-/* Merges the parts' hits of a query, number i of the tasks that have it, one a member. It fails if it has in one. */
-static void gt_merge_query(const gt_context *x, gt_run *r, const gt_task *tasks, size_t i) {
+/* Merges the parts' hits of query number i of the tasks, one task for each member. The query fails if it has failed in
+ * any part. */
+static void gt_merge_query(const gt_context *x, gt_batch *r, const gt_task *tasks, size_t i) {
   const size_t number = gt_number(r, (size_t)(tasks[0].queries - gt_queries(r)) + i);
   gt_source from[GT_MEMBERS];
   const gt_task *bad = NULL;
@@ -11004,7 +11126,7 @@ static void gt_merge_query(const gt_context *x, gt_run *r, const gt_task *tasks,
 }
 
 /* Merges the hits of those queries of a round that all parts have answered. */
-static void gt_merge_some(const gt_context *x, gt_run *r) {
+static void gt_merge_some(const gt_context *x, gt_batch *r) {
   for (; r->merged < r->ntasks; r->merged += x->n) {
     const gt_task *tasks = &r->tasks[r->merged];
     size_t i;
@@ -11014,8 +11136,8 @@ static void gt_merge_some(const gt_context *x, gt_run *r) {
   }
 }
 
-/* Copies the outcome of a round that was not the first, of members that have the whole index. */
-static void gt_copy_all(gt_run *r) {
+/* Copies the results of a later round, of members that have the whole index, to the batch's arrays. */
+static void gt_copy_all(gt_batch *r) {
   size_t i, m;
   for (m = 0; m < r->ntasks; m++) {
     const gt_task *t = &r->tasks[m];
@@ -11030,14 +11152,14 @@ static void gt_copy_all(gt_run *r) {
   }
 }
 
-static int gt_wants_other(const gt_run *r, size_t i) { return gt_is_lost(r->desc.queries[i], r->desc.statuses[i]); }
+static int gt_wants_other(const gt_batch *r, size_t i) { return gt_is_lost(r->desc.queries[i], r->desc.statuses[i]); }
 
-static int gt_wants_or(const gt_run *r, size_t i) {
+static int gt_wants_or(const gt_batch *r, size_t i) {
   return r->desc.queries[i]->mode == GPUIR_ANDOR && !r->desc.count && !r->desc.statuses[i] && r->desc.counts[i] < r->k;
 }
 
-/* Chooses the words for a run's status, its first query's that failed. */
-static void gt_conclude(gt_run *r) {
+/* Sets a batch's status and error: those of its first query that failed. */
+static void gt_conclude(gt_batch *r) {
   size_t i, m;
   for (i = 0; r->failed && i < r->desc.nq && !r->desc.statuses[i]; i++) {}
   r->status = r->failed && i < r->desc.nq ? r->desc.statuses[i] : GPUIR_OK;
@@ -11046,8 +11168,8 @@ static void gt_conclude(gt_run *r) {
   r->ready = 1;
 }
 
-/* Goes on with a run none of whose tasks is open: to another round, or to its outcome. The lock is held. */
-static void gt_advance(gt_context *x, gt_run *r) {
+/* Goes on with a batch that has no open task: to another round, or to its outcome. The lock is held. */
+static void gt_advance(gt_context *x, gt_batch *r) {
   size_t more = 0;
   if (x->team->parts) {
     gt_merge_some(x, r);
@@ -11063,13 +11185,13 @@ static void gt_advance(gt_context *x, gt_run *r) {
 
 /* ---- the backend, see gpuir_backend ---- */
 
-/* Returns whether there are members enough to answer queries. The lock is held. */
+/* Returns whether enough members are there to answer queries. The lock is held. */
 static int gt_can(const gt_context *x) { return gt_alive(x) >= (x->team->parts ? x->n : 1); }
 
 static int gt_begin(void *context, const gpuir_batch_desc *batch, uint64_t deadline, const int *cancel, void **running,
     gpuir_error *err) {
   gt_context *x = (gt_context *)context;
-  gt_run *r = x->runs[0].used ? &x->runs[1] : &x->runs[0];
+  gt_batch *r = x->batches[0].used ? &x->batches[1] : &x->batches[0];
   size_t i;
   if (r->used) return gpuir__fail(err, GPUIR_E_BUSY, 0, "two batches are in flight");
   if (batch->nq >= UINT32_MAX) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "too many queries");
@@ -11085,21 +11207,21 @@ static int gt_begin(void *context, const gpuir_batch_desc *batch, uint64_t deadl
   r->deadline = deadline;
   r->cancel = cancel;
   r->used = 1;
-  r->batch = ++x->batches;
+  r->number = ++x->nbatches;
   r->ready = r->again = r->failed = r->status = 0;
   r->error.code = 0;
   r->n = r->k || r->desc.count ? batch->nq : 0;
   for (i = 0; i < batch->nq; i++) batch->counts[i] = 0;
   if (!gt_round(x, r)) gt_conclude(r);
   (void)pthread_mutex_unlock(&x->lock);
-  if (!x->team->parts && r->n / x->n > r->grain) gt_level(x, r);
+  if (!x->team->parts && r->n / x->n > r->launch_size) gt_balance(x, r);
   *running = r;
   return GPUIR_OK;
 }
 
 static int gt_poll(void *context, void *running) {
   gt_context *x = (gt_context *)context;
-  gt_run *r = (gt_run *)running;
+  gt_batch *r = (gt_batch *)running;
   if (r->ready) return 1;
   if (__atomic_load_n(&r->open, __ATOMIC_ACQUIRE)) {
     if (x->team->parts) gt_merge_some(x, r);
@@ -11111,10 +11233,10 @@ static int gt_poll(void *context, void *running) {
   return r->ready;
 }
 
-/* Looks at how many tasks of a run are open, until there are none, as long as it may; merges meanwhile what parts have
+/* Looks, for a limited time, whether all tasks of a batch are done. It merges meanwhile what all parts have
  * answered. */
-static void gt_watch(const gt_context *x, gt_run *r) {
-  const uint64_t until = gpuir__now() + GT_WATCH_NS;
+static void gt_spin_until_done(const gt_context *x, gt_batch *r) {
+  const uint64_t until = gpuir__now() + GT_BATCH_SPIN_NS;
   while (__atomic_load_n(&r->open, __ATOMIC_ACQUIRE) && gpuir__now() < until) {
     if (x->team->parts) gt_merge_some(x, r);
     (void)sched_yield();
@@ -11123,11 +11245,11 @@ static void gt_watch(const gt_context *x, gt_run *r) {
 
 static int gt_finish(void *context, void *running, gpuir_error *err) {
   gt_context *x = (gt_context *)context;
-  gt_run *r = (gt_run *)running;
+  gt_batch *r = (gt_batch *)running;
   (void)pthread_mutex_lock(&x->lock);
   while (!r->ready) {
     (void)pthread_mutex_unlock(&x->lock);
-    gt_watch(x, r);
+    gt_spin_until_done(x, r);
     (void)pthread_mutex_lock(&x->lock);
     while (__atomic_load_n(&r->open, __ATOMIC_ACQUIRE)) (void)pthread_cond_wait(&x->done, &x->lock);
     gt_advance(x, r);
@@ -11160,11 +11282,11 @@ static void gt_detach(void *context) {
   }
   for (i = 0; i < 2; i++) {
     for (j = 0; j < GT_TASKS; j++) {
-      gpuir__buf_free(&a, &x->runs[i].tasks[j].results);
-      gpuir__buf_free(&a, &x->runs[i].tasks[j].deadlines);
+      gpuir__buf_free(&a, &x->batches[i].tasks[j].results);
+      gpuir__buf_free(&a, &x->batches[i].tasks[j].deadlines);
     }
-    gpuir__buf_free(&a, &x->runs[i].gathered);
-    gpuir__buf_free(&a, &x->runs[i].costs);
+    gpuir__buf_free(&a, &x->batches[i].gathered);
+    gpuir__buf_free(&a, &x->batches[i].costs);
   }
   if (x->ready) {
     (void)pthread_cond_destroy(&x->done);
@@ -11175,7 +11297,7 @@ static void gt_detach(void *context) {
   gpuir__free(&a, x, sizeof *x);
 }
 
-/* Gives a member its searcher, and the device to that. */
+/* Gives a member its searcher, and attaches the device to it. */
 static int gt_member_open(gt_member *m, const gpuir_searcher *like, unsigned number, gpuir_error *err) {
   const gt_team *t = m->context->team;
   gpuir_index *ix = m->device->part ? m->device->part : (gpuir_index *)(uintptr_t)t->ix;
@@ -11190,7 +11312,7 @@ static int gt_member_open(gt_member *m, const gpuir_searcher *like, unsigned num
   if (!GT_DEVICES) return gpuir_cuda_seam_member(number, m->searcher);
 #endif
   (void)number;
-  return gc_attach_device(m->searcher, m->device->cuda, GC_TRACKS_FEW, 0, err);
+  return gc_attach_device(m->searcher, m->device->cuda, GC_SLOTS_FEW, 0, err);
 }
 
 static int gt_attach(gt_context *x, const gpuir_searcher *like, gpuir_error *err) {
@@ -11213,7 +11335,7 @@ static int gt_attach(gt_context *x, const gpuir_searcher *like, gpuir_error *err
   return GPUIR_OK;
 }
 
-/* Lets a searcher be answered by a team. */
+/* Lets a team answer a searcher's queries. */
 static int gt_attach_searcher(gpuir_searcher *s, gt_team *team, int fallback, gpuir_error *err) {
   static const gpuir_backend backend = {GPUIR_BACKEND_VERSION, "cuda", NULL, gt_begin, gt_poll, gt_finish, gt_detach};
   gt_context *x = (gt_context *)gpuir__alloc_zero(&s->engine.a, sizeof *x);
@@ -11231,22 +11353,22 @@ static int gt_attach_searcher(gpuir_searcher *s, gt_team *team, int fallback, gp
 /* ========================
  * [cuda-15d-live]  host: snapshots of several segments, or with deletions, on one device
  *
- * What lies on the device of a segment does not depend on a snapshot: it is made once, and a later snapshot that has
- * the same segment takes it over, so that only new segments are uploaded. A snapshot is answered as the parts of a team
- * are, one for each segment that has documents; their queries bring N, df and average length of the snapshot in their
- * weights and norms. Contributions and bounds of the segment's own are of no use then: the device computes them anew
- * for each snapshot, where that is cheap; otherwise queries are asked as under other k1 and b than the stored ones. A
- * segment's seeds are never looked at. Deleted documents are a bitmap of the snapshot's; where a segment has one, its
- * lists are decoded in place, and a document's bit is looked at before it is scored.
+ * What the device has of a segment does not depend on a snapshot. It is made once; a later snapshot that has the same
+ * segment shares it, so that only new segments are uploaded. A snapshot is answered as the parts of a team are: each
+ * segment that has documents is a member. Queries bring the snapshot's N, df and average length in their weights and
+ * norms. The segment's own contributions and bounds are not valid under these: where that is cheap, the device computes
+ * them anew for each snapshot; otherwise queries are asked as under other k1 and b than the stored ones. A segment's
+ * seeds are never used. Deleted documents are a bitmap of the snapshot. If a segment has one, its lists are decoded in
+ * place, and each document's bit is tested before the document is scored.
  *
  * Uses      [cuda-05-expand], [cuda-09-memory], [cuda-12-open], [cuda-14-launch], [cuda-15-partition].
  * Start at  gl_open.
  * Tests     tests/gpu/test_team.c (without a device), tests/gpu/test_cuda.c
  * ======================*/
 
-#define GL_LEAST ((uint64_t)256 << 20) /* bytes that a segment may take, where there are so many */
+#define GL_LEAST ((uint64_t)256 << 20) /* bytes that a segment may take at least, if there is so much memory */
 
-static void gl_leave(gl_resident *r) {
+static void gl_release(gl_resident *r) {
   gpuir_allocator a;
   if (!r || __atomic_sub_fetch(&r->refs, 1, __ATOMIC_ACQ_REL)) return;
   a = r->alone->a;
@@ -11256,7 +11378,7 @@ static void gl_leave(gl_resident *r) {
 }
 
 /* Frees what the members of a live team have; gt_close frees the rest. */
-static void gl_let_go(gt_team *t) {
+static void gl_close_members(gt_team *t) {
   unsigned i;
   for (i = 0; i < t->n; i++) {
     gt_device *d = &t->devices[i];
@@ -11265,24 +11387,24 @@ static void gl_let_go(gt_team *t) {
       (void)cudaSetDevice(d->cuda->device);
       while (d->cuda->nmemory) (void)cudaFree(d->cuda->memory[--d->cuda->nmemory]);
       gpuir__free(&t->a, d->lists, longs * sizeof *d->lists);
-      gpuir__free(&t->a, d->aids, longs * sizeof *d->aids);
+      gpuir__free(&t->a, d->guides, longs * sizeof *d->guides);
       gpuir__free(&t->a, d->known, longs * sizeof *d->known);
       gpuir__free(&t->a, d->cuda, sizeof *d->cuda);
     }
-    gl_leave(d->resident);
+    gl_release(d->resident);
     d->cuda = NULL;
     d->resident = NULL;
   }
 }
 
-/* Makes an index of a leaf, with the snapshot's deletions or without. */
+/* Makes an index of a leaf, with the snapshot's deletions or without them. */
 static int gl_index(const gpuir_index *ix, const gpuir__leaf *leaf, int deletions, gpuir_index **index,
     gpuir_error *err) {
   gpuir__leaf one = {gpuir__segment_retain(leaf->seg), deletions ? gpuir__deleted_retain(leaf->deleted) : NULL, 0};
   return gt_make_index(ix, ix->path, &one, index, err);
 }
 
-/* Finds a segment among those that another snapshot has on the device; NULL: it is not there. */
+/* Finds a segment among those that another snapshot has on the device. NULL: it is not there. */
 static gl_resident *gl_find(const gpuir_cuda *share, const gpuir__segment *seg, int device) {
   const gt_team *t = share ? share->team : NULL;
   unsigned i;
@@ -11296,7 +11418,7 @@ static gl_resident *gl_find(const gpuir_cuda *share, const gpuir__segment *seg, 
   return NULL;
 }
 
-/* Puts a segment on the device, in `memory` bytes at most. */
+/* Puts a segment on the device, in at most `memory` bytes. */
 static int gl_upload(const gpuir_index *ix, const gpuir__leaf *leaf, const gpuir_cuda_desc *desc, uint64_t memory,
     gl_resident **resident, gpuir_error *err) {
   gl_resident *r = (gl_resident *)gpuir__alloc_zero(&ix->a, sizeof *r);
@@ -11315,15 +11437,15 @@ static int gl_upload(const gpuir_index *ix, const gpuir__leaf *leaf, const gpuir
   if (GT_DEVICES) status = gc_open_device(r->alone, &one, &r->cuda, err);
   if (!status && r->cuda && r->cuda->cache)
     status = gpuir__fail(err, GPUIR_E_NOMEM, 0, "CUDA: a segment of the snapshot needs more memory than is allowed");
-  if (status) gl_leave(r);
+  if (status) gl_release(r);
   else *resident = r;
   return status;
 }
 
 /* ---- contributions under a snapshot's statistics ---- */
 
-#define GL_LOOKUPS ((uint64_t)4 << 20) /* of terms in other segments, at most; */
-#define GL_COUNTED ((uint64_t)64 << 20) /* postings that are decoded, to count those of deleted documents */
+#define GL_LOOKUPS ((uint64_t)4 << 20) /* look-ups of terms in other segments at most */
+#define GL_COUNTED ((uint64_t)64 << 20) /* postings at most that are decoded to count those of deleted documents */
 
 #ifdef GPUIR_CUDA_SEAM
 int gpuir_cuda_seam_unweighed; /* 1: no list is weighed by a snapshot */
@@ -11332,8 +11454,8 @@ int gpuir_cuda_seam_unweighed; /* 1: no list is weighed by a snapshot */
 #define GC_UNWEIGHED 0
 #endif
 
-/* Returns whether weighing all long lists of a segment by the snapshot is worth its time; otherwise their postings'
- * contributions are computed for each query. */
+/* Returns whether weighing all long lists of a segment by the snapshot is worth the time. If not, each query computes
+ * its postings' contributions. */
 static int gl_is_cheap(const gpuir_index *ix, const gpuir_cuda *c) {
   uint64_t counted = 0;
   size_t i;
@@ -11372,26 +11494,26 @@ static int gl_weigh(const gpuir_index *ix, gpuir_cuda *c, const gpuir__saturatio
     uint64_t df = 0;
     gpuir__list l;
     gc_term *t;
-    gc_aid *aid;
+    gc_list_guide *guide;
     int status = GPUIR_OK;
     if (w.record.df <= GPUIR__SHORT_MAX) continue;
     for (i = 0; i < ix->nleaves && !status; i++)
       status = gl_count(ix->calls, &ix->leaves[i], (const char *)w.term, w.len, &df);
     if (status) return status;
     t = &c->lists[n++];
-    aid = &c->aids[t->slot];
+    guide = &c->guides[t->tile_row];
     memset(&l, 0, sizeof l);
-    l.extent = &c->ix->lists.longs[t->slot];
+    l.extent = &c->ix->lists.longs[t->tile_row];
     t->weight = gpuir__weight(gpuir__idf(ix->collection, (uint32_t)gpuir__min64(df, ix->collection)), c->ix->stat.k1);
-    t->most = aid->most = gpuir__bound(t->weight, gpuir__list_saturation(table, &l), 1);
-    t->step = aid->most / GC_PEAK_MOST + 1;
-    t->cut = aid->cut = 0;
+    t->most = guide->most = gpuir__bound(t->weight, gpuir__list_saturation(table, &l), 1);
+    t->step = guide->most / GC_PEAK_MOST + 1;
+    t->cut = guide->cut = 0;
   }
   return GPUIR_OK;
 }
 
-/* Has the device compute contributions and peaks of a member anew; marks and docIDs, which the segment's own have, are
- * written once more as they are. */
+/* Lets the device compute a member's contributions and peaks anew. It writes marks and docIDs too, which it shares with
+ * the segment, but with the values that they have. */
 static int gl_expand(const gpuir_index *ix, gpuir_cuda *c, gpuir_error *err) {
   const gc_term *end = &c->lists[c->nlists - 1];
   const uint64_t blocks = c->ix->stat.blocks,
@@ -11422,7 +11544,7 @@ static int gl_expand(const gpuir_index *ix, gpuir_cuda *c, gpuir_error *err) {
   return GPUIR_OK;
 }
 
-/* Returns whether the bound leaves a member memory for that beside two launches. */
+/* Returns whether the bound leaves a member memory for this beside two launches. */
 static int gl_has_room(const gpuir_cuda *c) {
   const gc_term *end = &c->lists[c->nlists - 1];
   const uint64_t lines = end->row + ((c->view.documents - 1) >> end->span) / GC_PEAK_LINE + 1;
@@ -11432,41 +11554,41 @@ static int gl_has_room(const gpuir_cuda *c) {
   return left > bytes && left - bytes > 2 * gc_sizes_of(c, c->batch).device;
 }
 
-/* Forgets the seeds, which are the segment's own. */
+/* Clears the seeds, which are the segment's own. */
 static void gl_forget_seeds(gpuir_cuda *c) {
   size_t i;
   for (i = 0; i < c->nlists; i++) {
-    gc_known *k = &c->known[c->lists[i].slot];
+    gc_known *k = &c->known[c->lists[i].tile_row];
     memset(k->seeds, 0, sizeof k->seeds);
   }
 }
 
-/* Gives a member of a segment without deletions contributions, bounds and weights of its lists under the snapshot's
- * statistics, if that is cheap; then d->weighed is 1. */
+/* Gives a member, whose segment has no deletions, contributions, bounds and weights of its lists under the snapshot's
+ * statistics, if that is cheap: then d->weighed becomes 1. */
 static int gl_derive(const gpuir_index *ix, gt_device *d, gpuir_error *err) {
   gpuir_cuda *c = d->cuda;
   const size_t longs = (size_t)c->ix->stat.longs;
   gpuir__saturation *table;
   int status;
-  if (c->view.deleted || !c->aids || !c->nlists || !gl_is_cheap(ix, c) || !gl_has_room(c)) return GPUIR_OK;
+  if (c->view.deleted || !c->guides || !c->nlists || !gl_is_cheap(ix, c) || !gl_has_room(c)) return GPUIR_OK;
   table = (gpuir__saturation *)gpuir__alloc_zero(&c->a, sizeof *table);
   d->lists = (gc_term *)gpuir__alloc(&c->a, longs * sizeof *d->lists);
-  d->aids = (gc_aid *)gpuir__alloc(&c->a, longs * sizeof *d->aids);
-  if (!table || !d->lists || !d->aids) {
+  d->guides = (gc_list_guide *)gpuir__alloc(&c->a, longs * sizeof *d->guides);
+  if (!table || !d->lists || !d->guides) {
     gpuir__free(&c->a, table, sizeof *table);
     return gpuir__fail_nomem(err);
   }
   memcpy(d->lists, c->lists, longs * sizeof *d->lists);
-  memcpy(d->aids, c->aids, longs * sizeof *d->aids);
+  memcpy(d->guides, c->guides, longs * sizeof *d->guides);
   c->lists = d->lists;
-  c->aids = d->aids;
+  c->guides = d->guides;
   gpuir__saturation_prepare(table, ix->norm);
   status = gl_weigh(ix, c, table);
   gpuir__free(&c->a, table, sizeof *table);
   if (status) return gpuir__fail(err, status, 0, "%s: cannot open a list: %s", ix->path, gpuir_strerror(status));
   status = gl_expand(ix, c, err);
   if (status) return status;
-  c->info.resident_bytes = c->info.index_bytes; /* what was made of it does not count */
+  c->info.resident_bytes = c->info.index_bytes; /* what was made of the index does not count */
   gc_know(c);
   d->known = c->known;
   if (!c->known) return gpuir__fail_nomem(err);
@@ -11478,7 +11600,7 @@ static int gl_derive(const gpuir_index *ix, gt_device *d, gpuir_error *err) {
 
 /* ---- opening ---- */
 
-/* Gives a member what it answers with: the segment on the device, less the snapshot's deletions. */
+/* Gives a member what it answers with: the segment on the device, and the snapshot's deletions. */
 static int gl_member(const gpuir_index *ix, gt_device *d, uint64_t room, gpuir_error *err) {
   const gpuir__deleted *deleted = d->part->leaves[0].deleted;
   gpuir_cuda *c;
@@ -11499,13 +11621,13 @@ static int gl_member(const gpuir_index *ix, gt_device *d, uint64_t room, gpuir_e
   n = (size_t)deleted->words * 8;
   status = gc_upload(c, deleted->bits, n, (const void **)&c->view.deleted, err);
   if (status) return status;
-  c->aids = NULL;
+  c->guides = NULL;
   c->expanded = 0;
   memset(&c->slices, 0, sizeof c->slices);
   return gc_shape_or(c, 0, err);
 }
 
-/* Finds the bytes of the device that a snapshot may take, those of segments that it takes over among them. */
+/* Finds the bytes of the device that a snapshot may take, with those of segments that it shares. */
 static int gl_room(const gt_team *t, const gpuir_cuda_desc *desc, uint64_t *room, uint64_t *used, gpuir_error *err) {
   size_t free_bytes, all_bytes;
   unsigned i;
@@ -11519,8 +11641,8 @@ static int gl_room(const gt_team *t, const gpuir_cuda_desc *desc, uint64_t *room
   return GPUIR_OK;
 }
 
-/* Uploads the segments that are not there. Each may take a part of the memory as its file is of the files, or more,
- * where there is much. */
+/* Uploads the segments that are not on the device yet. Each may take a share of the memory as large as its file's share
+ * of the files; or more, where there is much. */
 static int gl_upload_all(gt_team *t, const gpuir_cuda_desc *desc, gpuir_error *err) {
   uint64_t files = 0, room = 0, used = 0;
   unsigned i;
@@ -11587,7 +11709,7 @@ static int gl_open(const gpuir_index *ix, const gpuir_cuda_desc *desc, gt_team *
     *team = t;
     return GPUIR_OK;
   }
-  gl_let_go(t);
+  gl_close_members(t);
   gt_close(t);
   return status;
 }
@@ -11606,7 +11728,7 @@ int gpuir_cuda_device(int device, gpuir_cuda_info *info, gpuir_error *err) {
   cudaDeviceProp p;
   if (!info) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_cuda_device: NULL");
   memset(info, 0, sizeof *info);
-  return gc_look(device, &p, info, err);
+  return gc_device_info(device, &p, info, err);
 }
 
 void gpuir_cuda_close(gpuir_cuda *c) {
@@ -11616,7 +11738,7 @@ void gpuir_cuda_close(gpuir_cuda *c) {
     return;
   }
   a = c->a;
-  if (c->team->live) gl_let_go(c->team);
+  if (c->team->live) gl_close_members(c->team);
   gt_close(c->team);
   gpuir__free(&a, c, sizeof *c);
 }
@@ -11657,7 +11779,7 @@ int gpuir_cuda_open(const gpuir_index *ix, const gpuir_cuda_desc *desc, gpuir_cu
 void gpuir_cuda_get_info(const gpuir_cuda *c, gpuir_cuda_info *info) {
   if (!c || !info) return;
   if (c->team) gt_info(c->team, info);
-  else gc_device_info(c, info);
+  else gc_get_info(c, info);
 }
 
 int gpuir_cuda_attach(gpuir_searcher *s, gpuir_cuda *cuda, int fallback, gpuir_error *err) {
@@ -11666,7 +11788,7 @@ int gpuir_cuda_attach(gpuir_searcher *s, gpuir_cuda *cuda, int fallback, gpuir_e
   if (s->ix != cuda->index)
     return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_cuda_attach: a searcher of another index");
   if (cuda->team) return gt_attach_searcher(s, cuda->team, fallback, err);
-  return gc_attach_device(s, cuda, GC_TRACKS, fallback, err);
+  return gc_attach_device(s, cuda, GC_SLOTS, fallback, err);
 }
 
 } /* extern "C" */

@@ -2,6 +2,8 @@
 /* ========================
  * [cuda-02-primitives]  what many kernels need of a warp or of a block of threads
  *
+ * Functions that many kernels call: on a warp, on a block of threads, on keys.
+ *
  * Start at  gc_scan, gc_claim (warps); gc_block_scan, gc_select, gc_sort (blocks of threads); gc_owner (a thread).
  * Tests     tests/gpu/test_cuda.c
  * ======================*/
@@ -10,13 +12,13 @@
 
 static __device__ __forceinline__ uint32_t gc_lane(void) { return threadIdx.x & 31; }
 
-/* Returns the n lowest bits, set. */
+/* Returns n bits that are set, from the lowest on. */
 static __device__ __forceinline__ uint32_t gc_mask(uint32_t n) { return n < 32 ? (1u << n) - 1 : ~0u; }
 
-/* Returns how many of the lanes before this one have a bit in `vote`. */
+/* Returns how many lower lanes have a bit in `vote`: the lane's place among those that vote. */
 static __device__ __forceinline__ uint32_t gc_rank(uint32_t vote) { return __popc(vote & ((1u << gc_lane()) - 1)); }
 
-/* Returns the sum of x over the lanes up to this one. */
+/* Returns the sum of x over this lane and all lower ones. */
 static __device__ __forceinline__ uint32_t gc_scan(uint32_t x) {
   uint32_t lane = gc_lane(), i;
 #pragma unroll
@@ -27,15 +29,16 @@ static __device__ __forceinline__ uint32_t gc_scan(uint32_t x) {
   return x;
 }
 
-/* Takes room for the lanes of `vote`, which is not 0, at the end of an array of *count items; returns the lane's place
- * there. */
+/* Takes room for the lanes of `vote`, which is not 0, at the end of an array of *count items. Returns where the lane's
+ * item goes. */
 static __device__ __forceinline__ uint32_t gc_claim(uint32_t vote, uint32_t *count) {
   uint32_t at = 0;
   if (!gc_lane()) at = atomicAdd(count, __popc(vote));
   return __shfl_sync(GC_WARP, at, 0) + gc_rank(vote);
 }
 
-/* Returns the first of last[lo..hi) that is not below doc, or hi; looks at 32 at a time. */
+/* Returns the first index of last[lo..hi) whose value is not below doc, or hi. The warp compares 32 values at a
+ * time. */
 static __device__ __forceinline__ uint32_t gc_find_block(const uint32_t *last, uint32_t lo, uint32_t hi, uint32_t doc) {
   uint32_t lane = gc_lane();
   while (hi - lo > 32) {
@@ -47,7 +50,7 @@ static __device__ __forceinline__ uint32_t gc_find_block(const uint32_t *last, u
   return lo + __popc(__ballot_sync(GC_WARP, lo + lane < hi && __ldg(last + min(lo + lane, hi - 1)) < doc));
 }
 
-/* Turns 256 counts into how many stand before each, by a warp; returns their sum in the last lane. */
+/* Replaces each of 256 counts by the sum of those before it, by a warp. The last lane gets the sum of all. */
 static __device__ __forceinline__ uint32_t gc_scan_counts(uint32_t count[256]) {
   uint32_t own[8], sum = 0, scan, before, i;
   for (i = 0; i < 8; i++) {
@@ -63,25 +66,25 @@ static __device__ __forceinline__ uint32_t gc_scan_counts(uint32_t count[256]) {
   return scan;
 }
 
-/* Where a histogram's item of a given rank lies. */
-typedef struct gc_slot_found {
-  uint32_t slot, above, inside; /* items in slots above it, and in it */
-} gc_slot_found;
+/* The bin of a histogram that holds the item of some rank. */
+typedef struct gc_bin_found {
+  uint32_t bin, above, inside; /* items in the bins above it; items in it */
+} gc_bin_found;
 
-/* Finds, by a warp, the slot of the rank-th item from the highest slot down; rank is at least 1 and at most the sum of
+/* Finds the bin of the rank-th item, counted from the highest bin down, by a warp. rank must be from 1 to the sum of
  * the counts. One lane writes *found. */
-template <uint32_t SLOTS>
-static __device__ __forceinline__ void gc_find_slot(const uint32_t *count, uint32_t rank, gc_slot_found *found) {
-  uint32_t own[SLOTS / 32], sum = 0, above, i;
-  for (i = 0; i < SLOTS / 32; i++) { /* lane 0 has the highest slots */
-    own[i] = count[SLOTS - 1 - (gc_lane() * (SLOTS / 32) + i)];
+template <uint32_t BINS>
+static __device__ __forceinline__ void gc_find_bin(const uint32_t *count, uint32_t rank, gc_bin_found *found) {
+  uint32_t own[BINS / 32], sum = 0, above, i;
+  for (i = 0; i < BINS / 32; i++) { /* lane 0 has the highest bins */
+    own[i] = count[BINS - 1 - (gc_lane() * (BINS / 32) + i)];
     sum += own[i];
   }
   above = gc_scan(sum) - sum;
   if (above < rank && above + sum >= rank)
-    for (i = 0; i < SLOTS / 32; i++) {
+    for (i = 0; i < BINS / 32; i++) {
       if (above < rank && above + own[i] >= rank) {
-        found->slot = SLOTS - 1 - (gc_lane() * (SLOTS / 32) + i);
+        found->bin = BINS - 1 - (gc_lane() * (BINS / 32) + i);
         found->above = above;
         found->inside = own[i];
       }
@@ -89,25 +92,24 @@ static __device__ __forceinline__ void gc_find_slot(const uint32_t *count, uint3
     }
 }
 
-/* Returns to all lanes where the item of a rank lies, as gc_find_slot does; its slot is UINT32_MAX if there are fewer
- * items. */
-template <uint32_t SLOTS>
-static __device__ __forceinline__ gc_slot_found gc_slot_of(const uint32_t *count, uint32_t rank) {
-  gc_slot_found f = {UINT32_MAX, 0, 0};
+/* Does what gc_find_bin does, and returns the bin to all lanes: UINT32_MAX if there are fewer items than rank. */
+template <uint32_t BINS>
+static __device__ __forceinline__ gc_bin_found gc_bin_of(const uint32_t *count, uint32_t rank) {
+  gc_bin_found f = {UINT32_MAX, 0, 0};
   uint32_t who;
-  gc_find_slot<SLOTS>(count, rank, &f);
-  who = __ffs((int)__ballot_sync(GC_WARP, f.slot != UINT32_MAX));
+  gc_find_bin<BINS>(count, rank, &f);
+  who = __ffs((int)__ballot_sync(GC_WARP, f.bin != UINT32_MAX));
   who = who ? who - 1 : 0;
-  f.slot = __shfl_sync(GC_WARP, f.slot, who);
+  f.bin = __shfl_sync(GC_WARP, f.bin, who);
   f.above = __shfl_sync(GC_WARP, f.above, who);
   return f;
 }
 
 /* ---- a kernel ---- */
 
-/* Waits until the kernel before in the stream has ended, and lets the next one start meanwhile, which comes as far as
- * its own call of this. It matters in kernels that gc_start chains; in others it does nothing. A kernel calls it
- * before all else. */
+/* Lets the next kernel of the stream start, and waits until the kernel before has ended. Kernels that gc_enqueue chains
+ * overlap by this; without it one would read what the kernel before has not written yet. A kernel calls it before all
+ * else; in a kernel that is not chained it does nothing. */
 static __device__ __forceinline__ void gc_chained(void) {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;" : : : "memory");
@@ -117,7 +119,7 @@ static __device__ __forceinline__ void gc_chained(void) {
 
 /* ---- a thread ---- */
 
-/* Returns the last i < n whose start(i) is at most x; starts ascend, the first one is at most x. */
+/* Returns the last i < n whose start(i) is at most x. The starts ascend, and the first one is at most x. */
 template <typename Start>
 static __device__ __forceinline__ uint32_t gc_owner(const Start &start, uint32_t n, uint64_t x) {
   uint32_t lo = 0, hi = n;
@@ -129,7 +131,7 @@ static __device__ __forceinline__ uint32_t gc_owner(const Start &start, uint32_t
   return lo;
 }
 
-/* The numbers of an array that does not change while the kernel runs. */
+/* An array that does not change while the kernel runs. */
 struct gc_numbers {
   const uint32_t *p;
   __device__ __forceinline__ uint32_t operator()(uint32_t i) const { return __ldg(p + i); }
@@ -137,12 +139,12 @@ struct gc_numbers {
 
 /* ---- a block of threads: all of them call these ---- */
 
-/* Returns the sum of x over the threads up to this one; *all gets the sum over all. 3 barriers. */
+/* Returns the sum of x over this thread and all lower ones; *all gets the sum of all threads. It takes 3 barriers. */
 template <uint32_t THREADS>
 static __device__ __forceinline__ uint32_t gc_block_scan(uint32_t x, uint32_t *all) {
   __shared__ uint32_t sums[32];
   x = gc_scan(x);
-  __syncthreads(); /* the sums of the call before have been read */
+  __syncthreads(); /* the sums of the previous call have been read */
   if (gc_lane() == 31) sums[threadIdx.x / 32] = x;
   __syncthreads();
   if (threadIdx.x < 32) sums[threadIdx.x] = gc_scan(threadIdx.x < THREADS / 32 ? sums[threadIdx.x] : 0);
@@ -151,7 +153,7 @@ static __device__ __forceinline__ uint32_t gc_block_scan(uint32_t x, uint32_t *a
   return x + (threadIdx.x >= 32 ? sums[threadIdx.x / 32 - 1] : 0);
 }
 
-/* Returns what all of the n keys begin with, and in *width how many bits follow that. word: 4 words of shared
+/* Returns the bits with which all of the n keys begin; *width gets how many bits follow them. word: 4 words of shared
  * memory. */
 template <typename Keys>
 static __device__ __forceinline__ unsigned long long gc_common(const Keys &keys, uint32_t n, uint32_t *width,
@@ -160,7 +162,7 @@ static __device__ __forceinline__ unsigned long long gc_common(const Keys &keys,
   uint32_t i, u, low, high;
   __syncthreads();
   if (!threadIdx.x) {
-    first = keys(0); /* once: others may be about to write it */
+    first = keys(0); /* once: other threads may be about to write it */
     word[0] = word[1] = 0;
     word[2] = (uint32_t)first;
     word[3] = (uint32_t)(first >> 32);
@@ -182,22 +184,22 @@ static __device__ __forceinline__ unsigned long long gc_common(const Keys &keys,
   return *width < 64 ? first >> *width << *width : 0;
 }
 
-/* Returns a key such that at least k of the n keys are not below it: exactly k if limit is k and the keys differ,
- * otherwise at most `limit` of them where that is possible. n >= k >= 1. Passes over the keys nine times at most: once
- * for the bits in which they differ, then for 8 of these each from the highest on; so the counts of a pass are of many
- * values, and its additions do not wait for each other. hist: 256 words of shared memory. */
+/* Returns a key that at least k of the n keys reach, n >= k >= 1. If limit is k and the keys differ, exactly k reach
+ * it; otherwise at most `limit` do where that is possible. It is a radix select by 8 bits a pass. The first pass finds
+ * the bits in which the keys differ: so the counts of a pass spread over many bins, whose additions do not wait for
+ * each other. hist: 256 words of shared memory. */
 template <typename Keys>
 static __device__ unsigned long long gc_select(const Keys &keys, uint32_t n, uint32_t k, uint32_t limit,
     uint32_t *hist) {
-  __shared__ gc_slot_found digit;
-  uint32_t remain = k, above, shift, i; /* keys of interest begin with the prefix, down to bit `above` */
+  __shared__ gc_bin_found digit;
+  uint32_t remain = k, above, shift, i; /* keys of interest equal the prefix down to bit `above` */
   unsigned long long prefix = gc_common(keys, n, &above, hist);
   for (;; above = shift) {
     shift = above > 8 ? above - 8 : 0;
     for (i = threadIdx.x; i < 256; i += blockDim.x) hist[i] = 0;
-    if (!threadIdx.x) memset(&digit, 0, sizeof digit); /* keys that others just wrote may be wider, and not counted */
+    if (!threadIdx.x) memset(&digit, 0, sizeof digit); /* keys that other threads have just written may match no bin */
     __syncthreads();
-    for (i = threadIdx.x; i < n; i += 4 * blockDim.x) { /* four keys on their way at once */
+    for (i = threadIdx.x; i < n; i += 4 * blockDim.x) { /* four loads in flight */
       unsigned long long key[4];
       uint32_t u;
 #pragma unroll
@@ -208,19 +210,18 @@ static __device__ unsigned long long gc_select(const Keys &keys, uint32_t n, uin
           atomicAdd(&hist[key[u] >> shift & 255], 1);
     }
     __syncthreads();
-    if (threadIdx.x < 32) gc_find_slot<256>(hist, remain, &digit);
+    if (threadIdx.x < 32) gc_find_bin<256>(hist, remain, &digit);
     __syncthreads();
-    prefix |= (unsigned long long)digit.slot << shift;
+    prefix |= (unsigned long long)digit.bin << shift;
     remain -= digit.above;
-    i = k - remain + digit.inside; /* keys >= prefix */
+    i = k - remain + digit.inside; /* keys that reach the prefix */
     __syncthreads();
     if (i <= limit || !shift) return prefix;
   }
 }
 
-/* Sorts keys[0..size) in shared memory into descending order; size: a power of two. Bitonic. Pairs at most 32 apart
- * are the same warp's in every pass over them, so that only passes over wider ones end at a barrier: of 1,024 keys 11
- * of 55 do. */
+/* Sorts keys[0..size) in shared memory in descending order, by a bitonic network. size is a power of two. Pairs at most
+ * 32 apart belong to the same warp in each pass over them, so those passes need no barrier. */
 static __device__ __forceinline__ void gc_sort(unsigned long long *keys, uint32_t size) {
   uint32_t step, half, i;
   for (step = 2; step <= size; step *= 2)
@@ -241,7 +242,7 @@ static __device__ __forceinline__ void gc_sort(unsigned long long *keys, uint32_
 
 /* ---- keys: score << 32 | ~docID, so that their descending order is that of hits ---- */
 
-/* Returns the least score that can enter above a floor. */
+/* Returns the least score that is above a floor. */
 static __device__ __forceinline__ uint32_t gc_need(unsigned long long floor) {
   return max((uint32_t)((floor + 1) >> 32), 1u);
 }
@@ -256,13 +257,13 @@ struct gc_keys_cand {
   __device__ unsigned long long operator()(uint32_t i) const { return __ldcg(p + i); }
 };
 
-/* Returns a score that at least k of the n keys reach, by a warp, n being a multiple of 32: of the k-th best one its
- * highest 14 bits below those that are 0 in all scores. 3 passes over the keys. count: 128 words of shared memory. */
+/* Returns a score that at least k of the n keys reach, by a warp; n is a multiple of 32. It is the k-th best score, cut
+ * to its highest 14 bits. Keys are read 3 times. count: 128 words of shared memory. */
 static __device__ __noinline__ uint32_t gc_kth_score(const gc_keys_cand keys, uint32_t n, uint32_t k, uint32_t *count) {
-  uint32_t greatest = 0, slot = 0, shift = 0, pass, i, u;
-  for (pass = 0; pass < 3; pass++) { /* the greatest; slots of 2^shift scores each; those of one of them */
+  uint32_t greatest = 0, bin = 0, shift = 0, pass, i, u;
+  for (pass = 0; pass < 3; pass++) { /* find the greatest; the bin of 2^shift scores; the finer bin within it */
     const uint32_t fine = pass == 1 ? shift : shift > 7 ? shift - 7 : 0, mask = (1u << (shift - fine)) - 1;
-    gc_slot_found f;
+    gc_bin_found f;
     if (pass == 2 && !shift) break;
     __syncwarp();
     *(uint4 *)(count + 4 * gc_lane()) = make_uint4(0, 0, 0, 0);
@@ -275,8 +276,8 @@ static __device__ __noinline__ uint32_t gc_kth_score(const gc_keys_cand keys, ui
       for (u = 0; u < 8; u++) {
         if (!pass) greatest = max(greatest, score[u]);
         else if (pass == 1)
-          atomicAdd(count + min(score[u] >> fine, 127u), 1); /* others may just have written a greater one */
-        else if (score[u] >> shift == slot) atomicAdd(count + (score[u] >> fine & mask), 1);
+          atomicAdd(count + min(score[u] >> fine, 127u), 1); /* other warps may just have written a greater one */
+        else if (score[u] >> shift == bin) atomicAdd(count + (score[u] >> fine & mask), 1);
       }
     }
     __syncwarp();
@@ -285,12 +286,12 @@ static __device__ __noinline__ uint32_t gc_kth_score(const gc_keys_cand keys, ui
       if (greatest >> 7) shift = 25 - __clz((int)greatest);
       continue;
     }
-    f = gc_slot_of<128>(count, k);
-    if (f.slot == UINT32_MAX) break;
+    f = gc_bin_of<128>(count, k);
+    if (f.bin == UINT32_MAX) break;
     k -= f.above;
-    slot = slot << (shift - fine) | f.slot;
+    bin = bin << (shift - fine) | f.bin;
     shift = fine;
   }
   __syncwarp();
-  return slot << shift;
+  return bin << shift;
 }

@@ -2,16 +2,16 @@
 /* ========================
  * [cuda-03-bp128]  bp128 on the device; the postings of a term and their scores
  *
- * The format stands in [04-bp128] of gpuir.h, whose functions say here too where a block's parts are and which of them
- * are believed. There are two ways of decoding. A warp decodes a block, lane t its values 4t to 4t + 3: gc_unpack, of
- * a full block by gc_load_rows and gc_unpack_rows, between which a warp may have other loads on their way. A lane
- * decodes one value: gc_value.
+ * [04-bp128] of gpuir.h defines the format. Its functions also find a block's parts here, and check which of them can
+ * be believed. There are two ways to decode. A warp decodes a block: lane t gets values 4t to 4t + 3 (gc_unpack; of a
+ * full block gc_load_rows and gc_unpack_rows, between which a warp may start other loads). Or a lane decodes one value
+ * (gc_value).
  *
  * Start at  gc_decode_docs, gc_decode_freqs, gc_freq, gc_contribution.
  * Tests     tests/gpu/test_cuda.c
  * ======================*/
 
-/* Returns what gpuir__packed_value does, of a value that begins less than 2^32 bits behind p: 2 words and a funnel
+/* Returns what gpuir__packed_value does, of a value that begins less than 2^32 bits behind p, by 2 loads and a funnel
  * shift. */
 static __device__ __forceinline__ uint32_t gc_packed(const uint8_t *p, unsigned w, uint32_t i) {
   const uint32_t bit = ((uint32_t)(uintptr_t)p & 3) * 8 + i * w;
@@ -19,9 +19,8 @@ static __device__ __forceinline__ uint32_t gc_packed(const uint8_t *p, unsigned 
   return __funnelshift_r(words[0], words[1], bit) & gc_mask(w);
 }
 
-/* Returns values 4t to 4t + 3, t being the lane, of `count` values of w bits from value `from` on; those behind them
- * are 0. Four values of up to 14 bits are one load of 8 bytes: 3 words and 2 funnel shifts. `from` is a multiple of 8
- * if w is more. */
+/* Returns values 4t to 4t + 3 of lane t, out of `count` values of w bits from value `from` on; values behind them are
+ * 0. Four values of up to 14 bits take one load of 8 bytes. `from` is a multiple of 8 if w is more than 14. */
 static __device__ __forceinline__ void gc_packed4(const uint8_t *p, unsigned w, uint64_t from, uint32_t count,
     uint32_t v[4]) {
   const uint32_t first = 4 * gc_lane();
@@ -46,12 +45,12 @@ static __device__ __forceinline__ void gc_packed4(const uint8_t *p, unsigned w, 
 /* A block within its list's stream. */
 typedef struct gc_block {
   const uint8_t *low; /* its low parts, as gpuir__bp128_low finds them */
-  uint32_t bits, n; /* of a low part; values */
+  uint32_t bits, n; /* bits of a low part; values */
   uint32_t room; /* bytes of the stream that its high parts may take, 512 at most; 0: it has no exceptions */
 } gc_block;
 
-/* Returns the room for high parts, of `left` bytes behind the low parts of n values: the marks and the high parts'
- * width come first. */
+/* Returns the room for high parts, where `left` bytes follow the low parts of n values. The marks and the width of the
+ * high parts come first. */
 static __device__ __forceinline__ uint32_t gc_high_room(uint64_t left, uint32_t n) {
   const uint32_t before = (n + 7) / 8 + 1;
   return left > before ? (uint32_t)min(left - before, (uint64_t)512) : 0;
@@ -63,14 +62,14 @@ typedef struct gc_highs {
   uint32_t skip, bits, low_bits;
 } gc_highs;
 
-/* Returns high part number i, where it belongs in its value. */
+/* Returns high part number i, shifted to its place in the value. */
 static __device__ __forceinline__ uint32_t gc_high_part(const gc_highs &h, uint32_t i) {
   const uint32_t bit = h.skip + i * h.bits;
   const uint32_t *p = h.words + (bit >> 5);
   return (__funnelshift_r(__ldg(p), __ldg(p + 1), bit & 31) & gc_mask(h.bits)) << h.low_bits;
 }
 
-/* Adds the high parts from number `rank` on to those of the lane's values that are marked. */
+/* Adds high parts, from number `rank` on, to those of the lane's values that are marked. */
 static __device__ __forceinline__ void gc_add_highs(const gc_highs &h, uint32_t mine, uint32_t rank, uint32_t v[4]) {
   uint32_t l;
 #pragma unroll
@@ -78,7 +77,7 @@ static __device__ __forceinline__ void gc_add_highs(const gc_highs &h, uint32_t 
     if (mine >> l & 1) v[l] |= gc_high_part(h, rank++);
 }
 
-/* The words in which the low parts of a lane's four values lie: two rows of four lanes. */
+/* The words that hold the low parts of a lane's four values: two rows of four. */
 typedef struct gc_low {
   uint32_t word[8];
 } gc_low;
@@ -93,15 +92,15 @@ static __device__ __forceinline__ gc_low gc_load_low(const uint8_t *low, uint32_
   return r;
 }
 
-/* Returns the low parts of the lane's four values: 4 funnel shifts. */
+/* Returns the low parts of the lane's four values, by 4 funnel shifts. */
 static __device__ __forceinline__ void gc_low_parts(const gc_low &low, uint32_t bits, uint32_t v[4]) {
   uint32_t l;
 #pragma unroll
   for (l = 0; l < 4; l++) v[l] = __funnelshift_r(low.word[l], low.word[4 + l], gc_lane() * bits) & gc_mask(bits);
 }
 
-/* Adds a block's exceptions to the lane's values. If the high parts do not all lie in the stream, there are none, as
- * gpuir__bp128_open has it. */
+/* Adds a block's exceptions to the lane's values. If the high parts do not all lie in the stream, the block counts as
+ * one without exceptions, as in gpuir__bp128_open. */
 static __device__ __forceinline__ void gc_add_exceptions(const gc_block &p, uint32_t v[4]) {
   const uint8_t *marks = p.low + (p.n * p.bits + 7) / 8, *high = marks + (p.n + 7) / 8;
   const gc_highs h = {(const uint32_t *)((uintptr_t)high & ~(uintptr_t)3), 8 * ((uint32_t)(uintptr_t)high & 3) + 8,
@@ -119,8 +118,7 @@ static __device__ __forceinline__ void gc_add_exceptions(const gc_block &p, uint
   if (n * h.bits <= 8 * p.room) gc_add_highs(h, mine, rank, v);
 }
 
-/* Decodes a block by a warp: 8 loads of 4 bytes and about 40 instructions, 50 more with exceptions. Values behind p.n
- * are unspecified. */
+/* Decodes a block by a warp. Values behind p.n are unspecified. */
 static __device__ __forceinline__ void gc_unpack(const gc_block &p, uint32_t v[4]) {
   uint32_t i;
   if (p.n == GPUIR__BLOCK) {
@@ -135,7 +133,7 @@ static __device__ __forceinline__ void gc_unpack(const gc_block &p, uint32_t v[4
   if (p.room) gc_add_exceptions(p, v); /* the same for all lanes */
 }
 
-/* ---- a full block in two steps: its words are loaded, and are on their way while other work is done ---- */
+/* ---- a full block in two steps: a warp loads its words, does other work, and then decodes ---- */
 
 /* What a lane needs of a full block. */
 typedef struct gc_rows {
@@ -143,7 +141,7 @@ typedef struct gc_rows {
   uint32_t bits; /* of a low part */
   uint32_t high_bits; /* of a high part; 0: no exceptions */
   uint32_t room; /* as in gc_block */
-  uint32_t marks; /* the word of the marks in which its four stand */
+  uint32_t marks; /* the word that holds the marks of its four values */
   const uint32_t *high; /* the byte that says high_bits, then the high parts */
 } gc_rows;
 
@@ -162,8 +160,8 @@ static __device__ __forceinline__ gc_rows gc_load_rows(const uint8_t *low, uint3
   return r;
 }
 
-/* Decodes it: about 20 instructions, 60 more with exceptions. Up to 32 high parts are loaded by a lane each and handed
- * out by shuffles. */
+/* Decodes a block that gc_load_rows has loaded. If it has up to 32 exceptions, each lane loads one high part, and
+ * shuffles hand them out. */
 static __device__ __forceinline__ void gc_unpack_rows(const gc_rows &r, uint32_t v[4]) {
   gc_low_parts(r.low, r.bits, v);
   if (r.high_bits) { /* the same for all lanes */
@@ -171,7 +169,7 @@ static __device__ __forceinline__ void gc_unpack_rows(const gc_rows &r, uint32_t
     const uint32_t lane = gc_lane(), mine = r.marks >> lane % 8 * 4, sum = __popc(r.marks);
     uint32_t rank = __popc(r.marks & ((1u << lane % 8 * 4) - 1)), n = 0, l;
 #pragma unroll
-    for (l = 0; l < 4; l++) { /* exceptions of the words before the lane's, and of all */
+    for (l = 0; l < 4; l++) { /* count the exceptions of earlier words, and all */
       const uint32_t of = __shfl_sync(GC_WARP, sum, 8 * l);
       rank += lane >= 8 * (l + 1) ? of : 0;
       n += of;
@@ -193,7 +191,7 @@ static __device__ __forceinline__ void gc_unpack_rows(const gc_rows &r, uint32_t
 
 /* ---- one value ---- */
 
-/* Returns the high part of value i, which is marked; of 32 marks a step. */
+/* Returns the high part of value i, which is marked. It counts the marks before it, 32 at a time. */
 static __device__ __forceinline__ uint32_t gc_value_high(const gc_block &p, const uint8_t *marks, uint32_t i) {
   const uint8_t *high = marks + (p.n + 7) / 8;
   const uint32_t bits = __ldg(high);
@@ -208,7 +206,7 @@ static __device__ __forceinline__ uint32_t gc_value_high(const gc_block &p, cons
   return n * bits <= 8 * p.room ? gc_packed(high + 1, bits, rank) << p.bits : 0;
 }
 
-/* Returns value i < p.n alone; each lane may have its own block. */
+/* Returns value i < p.n alone. Each lane may have a block of its own. */
 static __device__ __forceinline__ uint32_t gc_value(const gc_block &p, uint32_t i) {
   const uint8_t *marks = p.low + (p.n * p.bits + 7) / 8;
   uint32_t v;
@@ -221,7 +219,7 @@ static __device__ __forceinline__ uint32_t gc_value(const gc_block &p, uint32_t 
   return p.room && (__ldg(marks + i / 8) >> i % 8 & 1) ? v | gc_value_high(p, marks, i) : v;
 }
 
-/* Turns gaps into docIDs: 4 additions, a scan of 5 shuffles. */
+/* Turns gaps into docIDs, by a scan over the warp. */
 static __device__ __forceinline__ void gc_sum(uint32_t v[4], uint32_t prev, uint32_t limit) {
   uint32_t i;
   v[0] += 1;
@@ -239,8 +237,8 @@ static __device__ __forceinline__ uint32_t gc_block_len(const gc_term &t, uint32
   return min(GPUIR__BLOCK, t.df - block * GPUIR__BLOCK);
 }
 
-/* Finds a block of n values in the stream list[0..length): the one `at` words behind its beginning, or, of a list
- * without a directory, the one behind the width byte. */
+/* Finds a block of n values in the stream list[0..length). If the list has a directory, the block begins `at` words
+ * behind the stream's beginning; otherwise behind the byte of its width. */
 static __device__ __forceinline__ gc_block gc_block_at(const uint8_t *list, uint64_t length, bool directory,
     uint32_t at, uint32_t width, uint32_t n) {
   gc_block p;
@@ -252,7 +250,7 @@ static __device__ __forceinline__ gc_block gc_block_at(const uint8_t *list, uint
   return p;
 }
 
-/* Finds a block of a list's frequencies or of its docIDs. */
+/* Finds a block of a list's frequencies, or of its docIDs. */
 static __device__ __forceinline__ gc_block gc_part_block(const gc_view &v, const gc_term &t, uint32_t block,
     bool freqs) {
   const uint64_t g = t.first_block + block;
@@ -263,8 +261,8 @@ static __device__ __forceinline__ gc_block gc_part_block(const gc_view &v, const
       directory ? __ldg((freqs ? v.freqs_width : v.docs_width) + g) : 0, gc_block_len(t, block));
 }
 
-/* Decodes the docIDs of a block by a warp, below `documents` whatever the file says; those behind its n are of no use.
- * Returns n. */
+/* Decodes the docIDs of a block by a warp, and returns how many it has; docIDs behind these are unspecified. All are
+ * below `documents`, whatever the file says: otherwise a damaged file would make kernels write outside their arrays. */
 static __device__ uint32_t gc_decode_docs(const gc_view &v, const gc_term &t, uint32_t block, uint32_t d[4]) {
   uint32_t prev = UINT32_MAX, most = v.documents - 1;
   if (t.kind == GC_INLINE) {
@@ -286,11 +284,11 @@ static __device__ __forceinline__ void gc_decode_freqs(const gc_view &v, const g
 
 /* The lane's postings of a block. */
 typedef struct gc_postings {
-  uint32_t doc[4], freq[4]; /* a frequency less one */
+  uint32_t doc[4], freq[4]; /* frequencies less one */
   uint32_t n; /* of the block, as gc_decode_docs returns it */
 } gc_postings;
 
-/* Decodes both. Not inline: it is called where few blocks are decoded, and the code is long. */
+/* Decodes both. It is not inlined, as the code is long and its callers decode few blocks. */
 static __device__ __noinline__ gc_postings gc_decode_both(const gc_view &v, const gc_term &t, uint32_t block) {
   gc_postings p;
   p.n = gc_decode_docs(v, t, block, p.doc);
@@ -306,8 +304,8 @@ static __device__ uint32_t gc_freq(const gc_view &v, const gc_term &t, uint32_t 
 
 /* ---- scores ---- */
 
-/* Returns x / y as IEEE 754 rounds it, for 0 or 2^-60 < x < 2^60 and 2^-30 < y < 2^60, where nothing can overflow or
- * vanish on the way: the steps of __fdiv_rn without its test for other operands. 8 instructions. */
+/* Returns x / y rounded as IEEE 754 says, for 0 or 2^-60 < x < 2^60 and 2^-30 < y < 2^60. Nothing overflows or vanishes
+ * for these, so that it does without __fdiv_rn's test for other operands. */
 static __device__ __forceinline__ float gc_divide(float x, float y) {
   float r, q;
   asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(y));
@@ -317,7 +315,8 @@ static __device__ __forceinline__ float gc_divide(float x, float y) {
   return __fmaf_rn(__fmaf_rn(-y, q, x), r, q);
 }
 
-/* Returns c = max(1, round(W * tf / (tf + K))), see gpuir__contribution: 4 roundings, in its order. */
+/* Returns max(1, round(W * tf / (tf + K))), as gpuir__contribution does. It rounds the same 4 times in the same order:
+ * otherwise scores would not be the CPU's. */
 static __device__ __forceinline__ uint32_t gc_contribution(float weight, uint32_t tf_less_1, float norm) {
   float f = __uint2float_rn(min(tf_less_1, GPUIR__CAP - 1) + 1);
   uint32_t c = __float2uint_rn(gc_divide(__fmul_rn(weight, f), __fadd_rn(f, norm)));
@@ -325,7 +324,7 @@ static __device__ __forceinline__ uint32_t gc_contribution(float weight, uint32_
 }
 
 static __device__ __forceinline__ uint32_t gc_length(const gc_view &v, uint32_t doc) {
-  return v.brief ? __ldg(v.brief + doc) : __ldg(v.lengths + doc);
+  return v.lengths16 ? __ldg(v.lengths16 + doc) : __ldg(v.lengths + doc);
 }
 
 static __device__ __forceinline__ float gc_norm(const gc_view &v, const gc_job &j, uint32_t doc) {

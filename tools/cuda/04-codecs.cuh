@@ -2,10 +2,10 @@
 /* ========================
  * [cuda-04-codecs]  blocks of any codec, by a warp; recoding as bp128
  *
- * Decoding uses the functions of gpuir.h by which the CPU decodes (GPUIR_HD): one definition of each format. Lane t
- * has values 4t to 4t + 3 of a block; a unary vector is taken apart by 16 bits a lane, exceptions are patched in
- * shared memory. The engine decodes other codecs only to recode them; the laboratory decodes all of them. The comments
- * predict warp instructions for a block of 128 and say what was counted, in the laboratory's kernels.
+ * Kernels decode by the functions of gpuir.h by which the CPU decodes (GPUIR_HD), so that each format is defined once.
+ * Lane t has values 4t to 4t + 3 of a block. A unary vector is read 16 bits a lane; exceptions are gathered in shared
+ * memory. The engine decodes other codecs only to recode them; the laboratory decodes all of them.
+ * tools/results/cuda_notes.txt says what was predicted, counted and measured of each decoder.
  *
  * Uses      [cuda-03-bp128].
  * Start at  gc_decode (a block), gc_recode (a batch of lists).
@@ -16,15 +16,15 @@
 
 /* A list on the device, in any codec. */
 typedef struct gc_coded {
-  gpuir__stream s; /* device addresses; without codec and scratch */
+  gpuir__stream s; /* device addresses; it has neither codec nor scratch */
   const uint32_t *docs; /* GC_PLAIN: its docIDs */
   uint32_t nblocks, number;
-  const uint8_t *slots; /* pfd-list: its first level, `number` exceptions, */
+  const uint8_t *slots; /* pfd-list: its low parts, and `number` exceptions, */
   const uint32_t *overflows, *positions; /* which have been decoded before */
-  uint32_t bits; /* of a slot */
+  uint32_t bits; /* of a low part */
 } gc_coded;
 
-/* Clears the 128 words of shared memory in which high parts of exceptions are gathered. */
+/* Clears the 128 words of shared memory in which exceptions' high parts are gathered. */
 static __device__ __forceinline__ void gc_patch_begin(uint32_t *sh) {
   __syncwarp();
   *(uint4 *)(sh + 4 * gc_lane()) = make_uint4(0, 0, 0, 0);
@@ -42,8 +42,8 @@ static __device__ __forceinline__ void gc_patch_end(const uint32_t *sh, uint32_t
   v[3] |= x.w;
 }
 
-/* gpuir__unary_stops by a warp: 16 bits a lane, whose marks each lane writes behind those of the lanes before. 64
- * bytes a round; about 40 instructions and 6 for each mark of the fullest lane. */
+/* Does what gpuir__unary_stops does, by a warp: each lane reads 16 bits, and writes the places of its marks behind
+ * those of lower lanes. */
 static __device__ __forceinline__ void gc_unary_marks(const gpuir__unary &u, uint64_t start, uint64_t rank,
     uint32_t count, uint32_t *pos) {
   uint64_t at = start / 8;
@@ -65,7 +65,7 @@ static __device__ __forceinline__ void gc_unary_marks(const gpuir__unary &u, uin
     got += total;
     at += 64;
     empty = total ? 0 : empty + 1;
-    if (!total && u.sums) { /* a long gap: where the next mark is, the sums say */
+    if (!total && u.sums) { /* a long gap: the sums say where the next mark is */
       uint64_t c = at * 8 >> u.log;
       if (c >= u.nsums) break;
       c = gpuir__unary_piece(&u, c, u.nsums, rank + got);
@@ -76,9 +76,7 @@ static __device__ __forceinline__ void gc_unary_marks(const gpuir__unary &u, uin
   __syncwarp();
 }
 
-/* Decodes vbyte: each lane looks at 4 bytes and notes where values end. 1 to 1.3 bytes a value; predicted 160
- * instructions, counted 462, the scans of ends and the loop over them among them. Measured to memory: 259 G values/s.
- */
+/* Decodes vbyte: each lane reads 4 bytes and notes where values end. */
 static __device__ __forceinline__ void gc_vbyte(const gpuir__stream &s, uint32_t block, uint32_t count, uint32_t *ends,
     uint32_t v[4]) {
   const uint64_t begin = s.offset ? gpuir__min64(s.offset[block], s.len) : 0, avail = s.len - begin;
@@ -110,11 +108,10 @@ static __device__ __forceinline__ void gc_vbyte(const gpuir__stream &s, uint32_t
   }
 }
 
-/* Returns which of a lane's values a chain of linked exceptions visits, a bit each: value `first`, then each time the
- * value that lies as far ahead as the slot of the one before says, plus one. Short chains are followed, which takes a
- * shared load for each link. In long ones each value learns where 1, 2, 4, ... links lead to, while visited values
- * mark the values that they lead to: 7 rounds at most, of 40 instructions. Values that are marked behind the chain's
- * end have a rank beyond its length. */
+/* Returns which of a lane's values a chain of linked exceptions visits, a bit each. The chain begins at value `first`;
+ * each value says how far ahead the next one is, less one. Short chains are followed, link by link. In a long chain
+ * each value finds where 1, 2, 4, ... links lead, while visited values mark those that they lead to: this takes 7
+ * rounds at most. Values that are marked behind the chain's end have a rank beyond its length. */
 static __device__ __forceinline__ uint32_t gc_chain(uint32_t first, uint32_t number, uint32_t count,
     const uint32_t v[4], uint32_t *sh) {
   const uint32_t mark = 1u << 31, end = GPUIR__BLOCK, own = 4 * gc_lane();
@@ -158,10 +155,8 @@ static __device__ __forceinline__ uint32_t gc_chain(uint32_t first, uint32_t num
   return seen;
 }
 
-/* Decodes pfd, newpfd and optpfd. Linked exceptions are a chain: gc_chain finds them, then each lane fetches its own.
- * Predicted: 60 instructions without exceptions, 100 with exceptions apart, 130 with marked ones, 12 more for each
- * linked one; counted 360 on average of the three. Measured to memory, random and clustered docIDs: pfd 266 and 145 G
- * values/s, newpfd 346 and 364, optpfd 288 and 320. */
+/* Decodes pfd, newpfd and optpfd. Linked exceptions form a chain: gc_chain finds them, then each lane fetches its
+ * own. */
 static __device__ __forceinline__ void gc_pfd(const gpuir__stream &s, uint32_t block, uint32_t count, uint32_t *sh,
     uint32_t v[4]) {
   uint32_t lane = gc_lane(), i, e;
@@ -187,12 +182,12 @@ static __device__ __forceinline__ void gc_pfd(const gpuir__stream &s, uint32_t b
   }
 }
 
-/* Decodes values from .. from + take - 1 of a segment, which become the values from `done` on of the block. */
+/* Decodes values from .. from + take - 1 of a segment. They become the block's values from `done` on. */
 static __device__ __forceinline__ void gc_para(const gpuir__para &p, uint32_t from, uint32_t done, uint32_t take,
     uint32_t *sh, uint32_t x[4]) {
   const uint32_t lane = gc_lane(), first = 4 * lane - done;
   uint32_t i, e;
-  if (p.b <= 14) { /* as in gc_packed4, but the first of the four may lie before */
+  if (p.b <= 14) { /* as in gc_packed4, but the first of the four may lie before them */
     const uint32_t a = 4 * lane < done ? 0 : first, bit = (from + a) * p.b;
     uint64_t y = a < take ? gpuir__load64(p.slots + bit / 8) >> bit % 8 : 0;
 #pragma unroll
@@ -216,8 +211,7 @@ static __device__ __forceinline__ void gc_para(const gpuir__para &p, uint32_t fr
   }
 }
 
-/* Decodes parapfor. Predicted 90 instructions, 60 more with exceptions; counted 355. Measured to memory, random and
- * clustered docIDs: 285 and 282 G values/s. */
+/* Decodes parapfor. */
 static __device__ __forceinline__ void gc_parapfor(const gpuir__stream &s, uint32_t block, uint32_t count, uint32_t *sh,
     uint32_t v[4]) {
   uint32_t lane = gc_lane(), first = block * GPUIR__BLOCK, done = 0, i, start = 0, from = 0, size = 256;
@@ -242,7 +236,7 @@ static __device__ __forceinline__ void gc_parapfor(const gpuir__stream &s, uint3
   }
 }
 
-/* Decodes a piece of a block: deviations, added to their line. */
+/* Decodes a piece of a block: deviations, which are added to their line. */
 static __device__ __forceinline__ void gc_line_piece(const gpuir__line &line, uint32_t base, const gpuir__para &p,
     uint32_t from, uint32_t done, uint32_t take, uint32_t limit, uint32_t *sh, uint32_t v[4]) {
   uint32_t x[4], i;
@@ -254,13 +248,12 @@ static __device__ __forceinline__ void gc_line_piece(const gpuir__line &line, ui
   }
 }
 
-/* Returns which of them a codec is. */
+/* Returns which of the codecs by lines `codec` is. */
 static __device__ __forceinline__ int gc_lrc_kind(uint32_t codec) {
   return codec == GPUIR__ID_LRC ? GPUIR__LRC : codec == GPUIR__ID_LRCSEG ? GPUIR__LRCSEG : GPUIR__SEGLRC;
 }
 
-/* Decodes lrc, lrcseg and seglrc: there is no sum to wait for. Predicted 110 instructions, 40 of them for headers;
- * counted 323, 343 and 306. Measured to memory: 296, 285 and 313 G values/s. */
+/* Decodes lrc, lrcseg and seglrc. No value waits for a sum of those before it. */
 static __device__ __forceinline__ void gc_lrc(const gpuir__stream &s, int kind, uint32_t block, uint32_t count,
     uint32_t *sh, uint32_t v[4]) {
   uint32_t first = block * GPUIR__BLOCK, start, from, done = 0;
@@ -281,10 +274,8 @@ static __device__ __forceinline__ void gc_lrc(const gpuir__stream &s, int kind, 
   }
 }
 
-/* Decodes hslrc of a list with a directory; without one it is seglrc. A block reaches over 1 to 2 buckets, more where
- * docIDs crowd unevenly; predicted 130 instructions each, counted 669 a block. Each lane fetches where one of the next
- * 32 buckets begins. Measured to memory, random and clustered docIDs: 153 and 142 G values/s; 107 to 136 where
- * exceptions are forced on six tenths or none. */
+/* Decodes hslrc of a list with a directory; without one it is seglrc. A block reaches over several buckets: each lane
+ * fetches where one of the next 32 buckets begins. */
 static __device__ __forceinline__ void gc_hslrc(const gpuir__stream &s, uint32_t block, uint32_t count, uint32_t *sh,
     uint32_t v[4]) {
   const uint32_t start = block * GPUIR__BLOCK, lane = gc_lane();
@@ -316,9 +307,7 @@ static __device__ __forceinline__ void gc_hslrc(const gpuir__stream &s, uint32_t
   }
 }
 
-/* Decodes ef, as gc_qs decodes qs: 12 bits a lane would do for a partition's unary part. Predicted 150 instructions;
- * counted 414 and 508, as gc_unary_marks takes the unary part apart bit by bit. Measured to memory, random and
- * clustered docIDs: ef 272 and 292 G values/s, qs 212 and 192. */
+/* Decodes ef. gc_qs decodes qs in the same way. */
 static __device__ __forceinline__ void gc_ef(const gpuir__stream &s, uint32_t block, uint32_t count, uint32_t prev,
     uint32_t *sh, uint32_t v[4]) {
   uint32_t i, first = 4 * gc_lane();
@@ -347,8 +336,7 @@ static __device__ __forceinline__ void gc_qs(const gpuir__stream &s, uint32_t bl
         s.limit);
 }
 
-/* Decodes rice: ef's instructions and a scan; counted 566. 190 G values/s, 175 of clustered docIDs. The two prefix
- * sums are localized by the directory (Ding et al. 2009, 6.1). */
+/* Decodes rice. The directory makes both of its prefix sums local to the block (Ding et al. 2009, 6.1). */
 static __device__ __forceinline__ void gc_rice(const gpuir__stream &s, uint32_t block, uint32_t count, uint32_t prev,
     bool sum, uint32_t *sh, uint32_t v[4]) {
   const uint64_t at = (uint64_t)block * GPUIR__BLOCK;
@@ -363,9 +351,8 @@ static __device__ __forceinline__ void gc_rice(const gpuir__stream &s, uint32_t 
     v[i] = min(gpuir__joined(first + i < count ? sh[first + i] : 0, first + i, h.b, 0, v[i]), s.limit);
 }
 
-/* Decodes pfd-list: one width for all. Its exceptions have been decoded before (gcl_pfl_node, or gcl_pfl_tiles and
- * gcl_pfl_exceptions: 35 instructions for 128 values of the list); counted without that 200. Measured with it: 365
- * and 259 G values/s in many lists; in a single one 40 of 1 M docIDs, 144 of 10 M. */
+/* Decodes pfd-list, which has one width for all values. Its exceptions have been decoded before: by gcl_pfl_node, or by
+ * gcl_pfl_tiles and gcl_pfl_exceptions. */
 static __device__ __forceinline__ void gc_pfl(const gc_coded &l, uint32_t block, uint32_t count, uint32_t *sh,
     uint32_t v[4]) {
   const uint32_t first = block * GPUIR__BLOCK;
@@ -393,8 +380,8 @@ static __device__ __forceinline__ void gc_bp128(const gpuir__stream &s, uint32_t
   gc_unpack(p, v);
 }
 
-/* Decodes the docIDs of a block, or without SUM its gaps where the codec has gaps; sh: 128 words of the warp's own.
- * Returns how many there are; v[] behind them is unspecified. */
+/* Decodes the docIDs of a block; without SUM, the gaps of a codec that stores gaps. Returns how many there are; v[]
+ * behind them is unspecified. sh: 128 words of the warp's own. */
 template <int CODEC, bool SUM>
 static __device__ __forceinline__ uint32_t gc_decode(const gc_coded &l, uint32_t block, uint32_t *sh, uint32_t v[4]) {
   const gpuir__stream &s = l.s;
@@ -435,20 +422,21 @@ static __device__ __forceinline__ uint32_t gc_decode(const gc_coded &l, uint32_t
   return count;
 }
 
-/* ---- recoding as bp128: what the index holds in other codecs, on its way to the kernels ----
- * A warp decodes a block and packs it as gpuir__bp128_encode would, so that all parts below have one codec to deal
- * with. Twice: first for the blocks' sizes, of which gc_recode_offsets makes offsets, then to write them. */
+/* ---- recoding lists of other codecs as bp128, for the kernels ----
+ *
+ * A warp decodes a block and packs it as gpuir__bp128_encode would, so that all later parts know one codec. It does so
+ * twice: first to find the blocks' sizes, which gc_recode_offsets turns into offsets; then to write the blocks. */
 
 enum { GC_DOCS, GC_FREQS }; /* a list's two streams */
 
-/* A list as the index has it, on the device. */
+/* A list as the index stores it, on the device. */
 typedef struct gc_source {
   gc_coded part[2];
   uint32_t codec[2];
 } gc_source;
 
-/* Where a list's bp128 goes: two streams of so many words, and the place of its first block in the directory, if it
- * has one. */
+/* Where a list's bp128 goes: two streams with room for so many words, and its first block's place in the directory, if
+ * it has one. */
 typedef struct gc_target {
   uint32_t *part[2];
   uint32_t words[2];
@@ -457,18 +445,18 @@ typedef struct gc_target {
 
 typedef struct gc_recoding {
   const gc_source *sources;
-  const uint32_t *start; /* of each list: the blocks before it; and one more */
+  const uint32_t *start; /* [list] the blocks of the lists before it; then all blocks */
   const gc_target *targets;
-  uint32_t nlists, nblocks, chunk; /* chunk: blocks that a warp takes at a time */
-  uint32_t *off[2]; /* of each block: its words, then where they begin in the list */
+  uint32_t nlists, nblocks, grain; /* grain: blocks that a warp takes at a time */
+  uint32_t *off[2]; /* of each block: its words, later where they begin in the list */
   uint8_t *width[2];
-  unsigned long long *words; /* of each list: of its docIDs, of its frequencies */
+  unsigned long long *words; /* of each list: words of its docIDs, words of its frequencies */
   uint32_t *to_last, *to_off[2]; /* the directory */
   uint8_t *to_width[2];
 } gc_recoding;
 
-/* Decodes a block in whichever codec: docIDs, or frequencies, each less one; those behind its n are unspecified.
- * Returns n. There is one place that decodes both, as its code is long. */
+/* Decodes a block in whichever codec: docIDs, or frequencies less one. Returns how many; values behind them are
+ * unspecified. Both are decoded at one place, as the code is long. */
 static __device__ __forceinline__ uint32_t gc_any_values(const gc_source &s, uint32_t part, uint32_t block,
     uint32_t *sh, uint32_t v[4]) {
   const gc_coded &l = s.part[part];
@@ -497,17 +485,17 @@ static __device__ __forceinline__ uint32_t gc_any_values(const gc_source &s, uin
   return count;
 }
 
-/* How a block is packed: low bits, bits of the high parts (0: no exceptions), bytes in all. */
+/* How a block is packed: bits of low parts, bits of high parts (0: no exceptions), bytes in all. */
 typedef struct gc_form {
   uint32_t bits, high, bytes;
 } gc_form;
 
-/* Chooses a block's form as gpuir__bp128_choose does: lane b looks at b low bits. Values behind count are 0. sh: 33
- * words. About 80 instructions. */
+/* Chooses a block's form as gpuir__bp128_choose does. Lane b computes the size with b low bits. Values behind count are
+ * 0. sh: 33 words. */
 static __device__ __forceinline__ gc_form gc_choose(const uint32_t v[4], uint32_t count, uint32_t unit, uint32_t *sh) {
   const uint32_t lane = gc_lane(), up = unit - 1, fixed = (count + 7) / 8 + 1;
   const uint32_t w = gpuir__width32(__reduce_or_sync(GC_WARP, v[0] | v[1] | v[2] | v[3]));
-  uint32_t least = (((count * w + 7) / 8 + up) & ~up) << 6, high, i; /* of bytes << 6 | bits of high parts */
+  uint32_t least = (((count * w + 7) / 8 + up) & ~up) << 6, high, i; /* bytes << 6 | bits of high parts */
   gc_form form;
   __syncwarp();
   sh[lane] = 0;
@@ -516,7 +504,7 @@ static __device__ __forceinline__ gc_form gc_choose(const uint32_t v[4], uint32_
 #pragma unroll
   for (i = 0; i < 4; i++) atomicAdd(sh + gpuir__width32(v[i]), 1);
   __syncwarp();
-  high = sh[lane + 1]; /* becomes: how many are wider than the lane's number */
+  high = sh[lane + 1]; /* becomes: how many values have more bits than the lane's number */
 #pragma unroll
   for (i = 1; i < 32; i *= 2) {
     uint32_t other = __shfl_down_sync(GC_WARP, high, i);
@@ -541,15 +529,16 @@ static __device__ __forceinline__ void gc_put_bits(uint32_t *sh, uint32_t bit, u
   if (shift + n > 32) atomicOr(sh + (bit >> 5) + 1, value >> (32 - shift));
 }
 
-/* Writes a block of at most 128 words, gathered in shared memory; `brief`: its width byte comes first. */
-static __device__ __forceinline__ void gc_pack(const uint32_t v[4], uint32_t count, const gc_form &form, bool brief,
+/* Writes a block of at most 128 words, which it gathers in shared memory. is_short: the byte of its width comes
+ * first. */
+static __device__ __forceinline__ void gc_pack(const uint32_t v[4], uint32_t count, const gc_form &form, bool is_short,
     uint32_t *to, uint32_t words, uint32_t *sh) {
-  const uint32_t lane = gc_lane(), b = form.bits, mask = gc_mask(b), start = brief ? 8 : 0;
+  const uint32_t lane = gc_lane(), b = form.bits, mask = gc_mask(b), start = is_short ? 8 : 0;
   uint32_t i, bit;
   __syncwarp();
   *(uint4 *)(sh + 4 * lane) = make_uint4(0, 0, 0, 0);
   __syncwarp();
-  if (brief && !lane) gc_put_bits(sh, 0, b | (form.high ? GPUIR__BP128_EXCEPTIONS : 0), 8);
+  if (is_short && !lane) gc_put_bits(sh, 0, b | (form.high ? GPUIR__BP128_EXCEPTIONS : 0), 8);
 #pragma unroll
   for (i = 0; i < 4; i++) {
     const uint32_t low = v[i] & mask;
@@ -584,9 +573,9 @@ static __device__ __forceinline__ void gc_pack(const uint32_t v[4], uint32_t cou
   for (i = lane; i < words; i += 32) to[i] = sh[i];
 }
 
-/* Packs the values of block g: notes its size and width or, if `to` is not NULL, writes its words behind that, where
- * the list has room for `room` words. Values behind count become 0. */
-static __device__ __forceinline__ void gc_recode_values(uint32_t v[4], uint32_t count, bool brief, uint64_t g,
+/* Packs the values of block g. With `to` NULL it notes the block's size and width; otherwise it writes the block's
+ * words there, where the list has room for `room` words. Values behind count become 0. */
+static __device__ __forceinline__ void gc_recode_values(uint32_t v[4], uint32_t count, bool is_short, uint64_t g,
     uint32_t *off, uint8_t *width, uint32_t *to, uint32_t room, uint32_t *sh) {
   const uint32_t lane = gc_lane();
   gc_form form;
@@ -594,23 +583,23 @@ static __device__ __forceinline__ void gc_recode_values(uint32_t v[4], uint32_t 
 #pragma unroll
   for (i = 0; i < 4; i++)
     if (4 * lane + i >= count) v[i] = 0;
-  form = gc_choose(v, count, brief ? 1 : 4, sh);
-  words = (form.bytes + brief + 3) / 4;
+  form = gc_choose(v, count, is_short ? 1 : 4, sh);
+  words = (form.bytes + is_short + 3) / 4;
   if (to) {
-    if (off[g] <= room && words <= room - off[g]) gc_pack(v, count, form, brief, to + off[g], words, sh);
+    if (off[g] <= room && words <= room - off[g]) gc_pack(v, count, form, is_short, to + off[g], words, sh);
   } else if (!lane) {
     off[g] = words;
     width[g] = (uint8_t)(form.bits | (form.high ? GPUIR__BP128_EXCEPTIONS : 0));
   }
 }
 
-/* Recodes a block's docIDs or frequencies, by a warp: block `block` of list `list`, block g of the batch. */
+/* Recodes a block's docIDs or frequencies, by a warp: block `block` of list `list`, number g of all blocks. */
 static __device__ __forceinline__ void gc_recode_part(const gc_recoding &r, uint32_t part, uint32_t list,
     uint32_t block, uint32_t g, bool writes, uint32_t *sh) {
   const uint32_t lane = gc_lane();
   const gc_source &s = r.sources[list];
   const gpuir__stream &docs = s.part[GC_DOCS].s;
-  const bool brief = !docs.offset;
+  const bool is_short = !docs.offset;
   const gc_target *to = writes ? r.targets + list : NULL;
   uint32_t v[4], count, i, before;
   count = gc_any_values(s, part, block, sh, v);
@@ -621,26 +610,23 @@ static __device__ __forceinline__ void gc_recode_part(const gc_recoding &r, uint
     for (i = 3; i > 0; i--) v[i] -= v[i - 1] + 1;
     v[0] -= before + 1;
   }
-  gc_recode_values(v, count, brief, g, r.off[part], r.width[part], to ? to->part[part] : NULL, to ? to->words[part] : 0,
-      sh);
-  if (to && !brief && !lane) {
+  gc_recode_values(v, count, is_short, g, r.off[part], r.width[part], to ? to->part[part] : NULL,
+      to ? to->words[part] : 0, sh);
+  if (to && !is_short && !lane) {
     if (part == GC_DOCS) r.to_last[to->entry + block] = docs.last[block];
     r.to_off[part][to->entry + block] = r.off[part][g];
     r.to_width[part][to->entry + block] = r.width[part][g];
   }
 }
 
-/* Recodes blocks, docIDs and frequencies, a warp a block: finds their sizes, or writes them. It takes the decoders'
- * instructions and about 400 for choosing and packing. Measured with ef and newpfd, 1.2 G postings in 0.7 M lists, 2^14
- * lists or 64 MB at once, by a kernel for each: sizes 58 G postings/s, writing 40 G; with what lies between 20 G.
- * Reading the index's bytes and sending them takes five times as long. */
+/* Recodes blocks, docIDs and frequencies, a warp a block. It finds their sizes, or with `writes` writes them. */
 static __global__ void __launch_bounds__(256) gc_recode(const __grid_constant__ gc_recoding r, bool writes) {
   __shared__ uint4 room[8][32];
   const uint32_t warps = gridDim.x * 8;
   uint32_t *sh = (uint32_t *)room[threadIdx.x / 32];
-  uint64_t at = (uint64_t)(blockIdx.x * 8 + threadIdx.x / 32) * r.chunk;
-  for (; at < r.nblocks; at += (uint64_t)warps * r.chunk) {
-    const uint32_t end = (uint32_t)min((uint64_t)r.nblocks, at + r.chunk);
+  uint64_t at = (uint64_t)(blockIdx.x * 8 + threadIdx.x / 32) * r.grain;
+  for (; at < r.nblocks; at += (uint64_t)warps * r.grain) {
+    const uint32_t end = (uint32_t)min((uint64_t)r.nblocks, at + r.grain);
     uint32_t list = gc_owner(gc_numbers{r.start}, r.nlists, at), g, part;
     for (g = (uint32_t)at; g < end; g++) {
       while (g >= __ldg(r.start + list + 1)) list++;
@@ -650,8 +636,7 @@ static __global__ void __launch_bounds__(256) gc_recode(const __grid_constant__ 
   }
 }
 
-/* Turns a list's sizes into offsets. A block of threads for its docIDs, one for its frequencies: 4 bytes read and
- * written a block of 128 postings. */
+/* Turns a list's sizes into offsets. One block of threads takes its docIDs, another its frequencies. */
 static __global__ void __launch_bounds__(1024) gc_recode_offsets(const __grid_constant__ gc_recoding r) {
   const uint32_t first = r.start[blockIdx.x], n = r.start[blockIdx.x + 1] - first;
   uint32_t *sizes = r.off[blockIdx.y] + first, at, k;

@@ -2,6 +2,9 @@
 /* ========================
  * [cuda-05-expand]  the long lists' guides and expanded form, under the stored k1 and b
  *
+ * Kernels decode a list faster if its postings lie there decoded, and they look documents up faster with guides. Both
+ * are made once for each long list, under the stored k1 and b.
+ *
  * Uses      [cuda-03-bp128].
  * Start at  gc_expand, gc_expanded_docs.
  * Tests     tests/gpu/test_cuda.c
@@ -9,11 +12,11 @@
 
 #define GC_PEAK_BITS 4u
 #define GC_PEAK_MOST ((1u << GC_PEAK_BITS) - 1)
-#define GC_PEAK_LINE 64u /* peaks; a list begins with a line */
+#define GC_PEAK_LINE 64u /* peaks; each list begins with a new line */
 #define GC_PEAK_BYTES (GC_PEAK_LINE * GC_PEAK_BITS / 8) /* of a line */
-#define GC_CELLS 96u /* bits of a group of marks */
+#define GC_CELLS 96u /* bits of marks in a group */
 
-/* Raises a peak of a row to x. */
+/* Raises a peak of a row to x, if it is lower. */
 static __device__ void gc_raise_peak(uint32_t *row, uint32_t peak, uint32_t x) {
   uint32_t *word = row + peak / (32 / GC_PEAK_BITS), shift = peak % (32 / GC_PEAK_BITS) * GC_PEAK_BITS;
   uint32_t now = *(volatile uint32_t *)word, seen;
@@ -24,22 +27,22 @@ static __device__ void gc_raise_peak(uint32_t *row, uint32_t peak, uint32_t x) {
   }
 }
 
-/* Returns a list's peaks. */
+/* Returns where a list's peaks are. */
 template <typename Word>
 static __device__ __forceinline__ Word *gc_peaks_of(Word *peaks, const gc_term &t) {
   return peaks + (uint64_t)t.row * (GC_PEAK_BYTES / 4);
 }
 
-/* The guides of all lists: marks, and peaks for spans of documents. */
-typedef struct gc_guide {
+/* The guides of all lists: marks, and the peaks of spans of documents. */
+typedef struct gc_guide_arrays {
   uint4 *marks;
   uint32_t *peaks;
-} gc_guide;
+} gc_guide_arrays;
 
-/* Makes the guides of a block: each posting sets its mark, raises its span's peak, and ranks the groups that begin
- * behind the posting before it. Only the groups between the last docIDs of the block and of the one before are
- * ranked, whatever a damaged block holds. */
-static __device__ void gc_note_block(const gc_view &v, const gc_guide &to, const gc_term &t, uint32_t block,
+/* Makes the guides of a block. Each posting sets its mark, raises its span's peak, and writes the ranks of those groups
+ * that begin between the posting before it and itself. Ranks are written only for groups between the last docIDs of the
+ * block and of the one before: otherwise a damaged block would write outside its list's groups. */
+static __device__ void gc_note_block(const gc_view &v, const gc_guide_arrays &to, const gc_term &t, uint32_t block,
     const uint32_t d[4], const uint32_t c[4]) {
   const uint32_t *last = v.last + t.first_block + block;
   const uint32_t first = block ? (__ldg(last - 1) >> t.shift) / GC_CELLS + 1 : 0,
@@ -56,9 +59,9 @@ static __device__ void gc_note_block(const gc_view &v, const gc_guide &to, const
     }
 }
 
-/* Where gc_expand writes: guides, and, unless impact is NULL, the expanded lists. */
+/* Where gc_expand writes: guides and, unless impact is NULL, expanded lists. */
 typedef struct gc_expansion {
-  gc_guide guide;
+  gc_guide_arrays guide;
   uint32_t *most; /* the greatest contribution of a block */
   const uint2 *bases;
   uint16_t *narrow;
@@ -71,10 +74,9 @@ struct gc_first_blocks {
   __device__ __forceinline__ uint64_t operator()(uint32_t i) const { return lists[i].first_block; }
 };
 
-/* Makes guides and expanded lists, a warp a block, once an index. Predicted: reads 1 to 1.5 bytes a posting and its
- * K, writes 6; about 256 warp instructions a block. Counted: 25.5 bytes read, 8.6 written, 3,390 instructions: each
- * posting's mark and peak is an atomic operation on a sector of its own, and the latter one a loop. 68 ms for 1.2 G
- * postings. */
+/* Makes guides and expanded lists, a warp a block. It runs once for an index, or for a snapshot's statistics. Each
+ * posting's mark and peak is an atomic operation of its own, which is most of the time
+ * (tools/results/cuda_notes.txt). */
 static __global__ void __launch_bounds__(256) gc_expand(gc_view v, const gc_term *lists, uint32_t nlists,
     uint64_t nblocks, const gc_expansion to, double norm_a, double norm_b) {
   uint64_t g = ((uint64_t)blockIdx.x * blockDim.x + threadIdx.x) / 32, step = (uint64_t)gridDim.x * blockDim.x / 32;
@@ -104,8 +106,8 @@ static __global__ void __launch_bounds__(256) gc_expand(gc_view v, const gc_term
     if (base.y)
       *(uint4 *)(to.wide + (uint64_t)(base.y - 1) * GPUIR__BLOCK + 4 * lane) =
           make_uint4(p.doc[0], p.doc[1], p.doc[2], p.doc[3]);
-    for (i = 0; i < 4; i++) p.doc[i] = min(p.doc[i] - base.x, 65535u); /* padding: 65535, of contribution 0 */
-    s.x = (uint16_t)p.doc[0]; /* of a wide block these are loaded, but not used */
+    for (i = 0; i < 4; i++) p.doc[i] = min(p.doc[i] - base.x, 65535u); /* padding: 65535, with contribution 0 */
+    s.x = (uint16_t)p.doc[0]; /* kernels load these for a wide block too, but do not use them */
     s.y = (uint16_t)p.doc[1];
     s.z = (uint16_t)p.doc[2];
     s.w = (uint16_t)p.doc[3];
@@ -113,7 +115,7 @@ static __global__ void __launch_bounds__(256) gc_expand(gc_view v, const gc_term
   }
 }
 
-/* DocIDs of an expanded block; padding gives docIDs of contribution 0 that may lie anywhere. */
+/* Loads the docIDs of an expanded block. Padding has contribution 0, and its docIDs may lie anywhere. */
 static __device__ __forceinline__ void gc_expanded_docs(const gc_view &v, uint64_t g, uint32_t d[4]) {
   uint32_t lane = gc_lane();
   uint2 base = __ldg(v.bases + g);
@@ -132,7 +134,7 @@ static __device__ __forceinline__ void gc_expanded_docs(const gc_view &v, uint64
   }
 }
 
-/* Returns posting i's docID in an expanded list. */
+/* Returns the docID of posting i of an expanded list. */
 static __device__ __forceinline__ uint32_t gc_doc_at(const gc_view &v, const gc_term &t, uint32_t i) {
   const uint64_t at = t.first_block * GPUIR__BLOCK + i;
   const uint32_t x = __ldg(v.narrow + at);

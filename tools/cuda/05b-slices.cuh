@@ -2,16 +2,17 @@
 /* ========================
  * [cuda-05b-slices]  long lists cut at tiles of documents, for adding up all of them
  *
- * A list's postings within a tile of documents are a slice. It has no order, as sums have none, and so needs no
- * prefix sums, no bounds to be checked and no blocks that reach into two tiles: a posting is its document's place in
- * the tile's sums, in bytes, and what it contributes. Slices are made of strips of 128 postings:
+ * An OR without pruning adds up all postings, tile after tile. A slice holds a list's postings within one tile of
+ * documents. Sums need no order, so a slice has none: there are no prefix sums, no bounds to test, and no blocks that
+ * reach into two tiles. A posting is the place of its document's sum, in bytes, and its contribution. Slices consist of
+ * strips of 128 postings:
  *
  *     place  u16 [128]      four times the document's number within the tile
  *     add    u32 [128]      the contribution under the stored k1 and b; 0: no posting
  *
- * Lane t of a warp takes the postings 4t to 4t + 3 of a strip, so the i-th addition of a warp is to the places
- * numbered i modulo 4. They are dealt out such that these stand in different banks of shared memory, as far as the
- * slice allows: round r of a slice takes the r-th posting of each bank.
+ * Lane t of a warp takes postings 4t to 4t + 3 of a strip, so that the warp's i-th addition takes the postings numbered
+ * i modulo 4. As far as the slice allows, these lie in different banks of shared memory: otherwise additions to one
+ * bank would wait for each other. Round r of a slice takes the r-th posting of each bank.
  *
  * Uses      [cuda-05-expand].
  * Start at  gc_cut_lists.
@@ -19,17 +20,17 @@
  * ======================*/
 
 #define GC_STRIP 768u /* bytes */
-#define GC_CUT_MOST 16384u /* documents of a tile: their places are below 2^16 */
+#define GC_CUT_MOST 16384u /* documents of a tile at most: their places are below 2^16 */
 #define GC_CUT_THREADS 128u
 
-/* Places of the postings of one slice. */
+/* How the postings of one slice are dealt out to places. */
 typedef struct gc_dealing {
-  uint32_t count[32], next[32]; /* postings of a bank; those that have a place */
-  uint32_t before[GC_CUT_MOST / 32], banks[GC_CUT_MOST / 32]; /* of a round: postings before it; its banks */
+  uint32_t count[32], next[32]; /* [bank] postings; postings that have a place already */
+  uint32_t before[GC_CUT_MOST / 32], banks[GC_CUT_MOST / 32]; /* [round] earlier postings; banks */
   uint32_t from, end; /* blocks that reach into the tile */
 } gc_dealing;
 
-/* Calls take(place, c) for each posting of list `t` within a tile, by all threads. */
+/* Calls take(place, contribution) for each posting of list `t` within a tile, by all threads. */
 template <typename Take>
 static __device__ __forceinline__ void gc_each_in_tile(const gc_view &v, const gc_term &t, const gc_slices &to,
     uint32_t tile, gc_dealing *sh, const Take &take) {
@@ -55,14 +56,20 @@ static __device__ __forceinline__ void gc_each_in_tile(const gc_view &v, const g
   __syncthreads();
 }
 
-/* Counts the strips of slices: one block of threads a slice. */
+/* Calls work(row, tile) for each slice of the lists that are cut, a block of threads a slice. */
+template <typename Work>
+static __device__ __forceinline__ void gc_each_slice(uint32_t ncut, const gc_slices &to, const Work &work) {
+  uint64_t item;
+  for (item = blockIdx.x; item < (uint64_t)ncut * to.ntiles; item += gridDim.x)
+    work((uint32_t)(item / to.ntiles), (uint32_t)(item % to.ntiles));
+}
+
+/* Counts the strips of slices. */
 static __global__ void __launch_bounds__(GC_CUT_THREADS) gc_count_strips(const __grid_constant__ gc_view v,
     const gc_term *lists, const uint32_t *cut, uint32_t ncut, const __grid_constant__ gc_slices to, uint32_t *strips) {
   __shared__ gc_dealing sh;
   __shared__ uint32_t n;
-  uint64_t item;
-  for (item = blockIdx.x; item < (uint64_t)ncut * to.ntiles; item += gridDim.x) {
-    const uint32_t row = (uint32_t)(item / to.ntiles), tile = (uint32_t)(item % to.ntiles);
+  gc_each_slice(ncut, to, [&](uint32_t row, uint32_t tile) {
     uint32_t mine = 0;
     if (!threadIdx.x) n = 0;
     __syncthreads();
@@ -72,13 +79,13 @@ static __global__ void __launch_bounds__(GC_CUT_THREADS) gc_count_strips(const _
     __syncthreads();
     if (!threadIdx.x) strips[(uint64_t)row * (to.ntiles + 1) + tile] = (n + GPUIR__BLOCK - 1) / GPUIR__BLOCK;
     __syncthreads();
-  }
+  });
 }
 
-/* Finds for each round its banks and the postings before it, by a warp; returns how many postings there are. */
+/* Finds the banks of each round and the postings before it, by a warp. Returns how many postings there are. */
 static __device__ __forceinline__ uint32_t gc_deal(gc_dealing *sh) {
   const uint32_t mine = sh->count[gc_lane()];
-  const uint32_t most = min(__reduce_max_sync(GC_WARP, mine), GC_CUT_MOST / 32); /* more: documents twice */
+  const uint32_t most = min(__reduce_max_sync(GC_WARP, mine), GC_CUT_MOST / 32); /* more: damaged */
   uint32_t before = 0, r;
   for (r = 0; r < most; r++) {
     const uint32_t banks = __ballot_sync(GC_WARP, mine > r);
@@ -91,17 +98,15 @@ static __device__ __forceinline__ uint32_t gc_deal(gc_dealing *sh) {
   return before;
 }
 
-/* Returns where posting number n of a slice lies: its strip, and its number there. */
+/* Returns where posting number n of a slice goes: 128 times its strip, and its place there. */
 static __device__ __forceinline__ uint32_t gc_dealt(uint32_t n) { return n & ~127u | (n & 31) << 2 | (n >> 5 & 3); }
 
-/* Fills the strips of slices, one block of threads a slice; what is left of the last one adds 0. */
+/* Fills the strips of slices. What is left of the last strip adds 0. */
 static __global__ void __launch_bounds__(GC_CUT_THREADS) gc_cut_lists(const __grid_constant__ gc_view v,
     const gc_term *lists, const uint32_t *cut, uint32_t ncut, const __grid_constant__ gc_slices to, uint8_t *strips) {
   __shared__ gc_dealing sh;
   __shared__ uint32_t n;
-  uint64_t item;
-  for (item = blockIdx.x; item < (uint64_t)ncut * to.ntiles; item += gridDim.x) {
-    const uint32_t row = (uint32_t)(item / to.ntiles), tile = (uint32_t)(item % to.ntiles);
+  gc_each_slice(ncut, to, [&](uint32_t row, uint32_t tile) {
     const uint32_t *start = to.starts + (uint64_t)row * (to.ntiles + 1) + tile;
     const uint32_t room = (start[1] - start[0]) * GPUIR__BLOCK;
     uint8_t *out = strips + (uint64_t)start[0] * GC_STRIP;
@@ -113,7 +118,7 @@ static __global__ void __launch_bounds__(GC_CUT_THREADS) gc_cut_lists(const __gr
       ((uint16_t *)strip)[at % GPUIR__BLOCK] = (uint16_t)place;
       ((uint32_t *)(strip + 2 * GPUIR__BLOCK))[at % GPUIR__BLOCK] = add;
     };
-    if (!room) continue;
+    if (!room) return;
     if (threadIdx.x < 32) sh.count[threadIdx.x] = sh.next[threadIdx.x] = 0;
     __syncthreads();
     gc_each_in_tile(v, lists[cut[row]], to, tile, &sh,
@@ -126,5 +131,5 @@ static __global__ void __launch_bounds__(GC_CUT_THREADS) gc_cut_lists(const __gr
     });
     for (i = n + threadIdx.x; i < room; i += GC_CUT_THREADS) put(i, 4 * (i & 31), 0);
     __syncthreads();
-  }
+  });
 }

@@ -2,28 +2,30 @@
 /* ========================
  * [cuda-06-or]  OR: docID tiles in shared memory
  *
- * The docIDs are cut into tiles. gc_tiles finds which blocks of each list reach into a tile and bounds what they can
- * contribute there; gc_order sorts a job's tiles by descending sum of bounds; gc_or scores tile after tile, until the
- * next one's bound is below the threshold.
+ * The docIDs are cut into tiles. gc_tiles finds the blocks of each list that reach into a tile, and bounds what they
+ * can contribute there. gc_order sorts a job's tiles by descending sum of bounds. gc_or scores tile after tile in that
+ * order, until a tile's bound is below the threshold: then no tile behind it can add a hit.
+ * tools/results/cuda_notes.txt says what was predicted, counted and measured of each kernel.
  *
  * Uses      [cuda-03-bp128], [cuda-05-expand].
  * Start at  gc_tiles, gc_order, gc_or.
  * Tests     tests/gpu/test_cuda.c
  * ======================*/
 
-#define GC_OR_WORKERS 256u /* threads that score expanded lists; one warp more looks ahead */
-#define GC_PACKED_WORKERS 384u /* threads that score lists in place: more of them, as each waits longer */
+#define GC_OR_WORKERS 256u /* threads that score expanded lists; one more warp schedules the tiles */
+#define GC_PACKED_WORKERS 384u /* threads that decode lists in place: more of them, as each waits longer for memory */
 #define GC_OR_THREADS(EXPANDED) ((EXPANDED) ? GC_OR_WORKERS + 32u : GC_PACKED_WORKERS + 32u)
-#define GC_AHEAD 3u /* blocks that a warp has on their way at once */
-#define GC_KEYS 1024u /* survivors of a tile that are selected among in shared memory */
-#define GC_CHUNK 2048u /* blocks of a list whose bounds one block of threads spreads over tiles */
+#define GC_AHEAD 3u /* blocks that a warp loads before it adds the first of them */
+#define GC_KEYS 1024u /* survivors of a tile at most that are selected among in shared memory */
+#define GC_BOUND_BLOCKS 2048u /* blocks of a list whose bounds one block of threads spreads over tiles */
 #define GC_BUCKETS 256u /* of tile bounds */
 
 /* ---- which blocks of a list reach into a tile, and what they can contribute there ----
- * first[t] is twice the first block whose last docID is not below tile t, plus 1 if that block starts in an
- * earlier tile; so tile t's blocks are first[t] / 2 up to first[t+1] / 2, and that one too if first[t+1] is odd. */
+ *
+ * first[t] is twice the number of the first block whose last docID is not below tile t, plus 1 if that block begins in
+ * an earlier tile. So tile t has blocks first[t] / 2 up to first[t+1] / 2, and that one too if first[t+1] is odd. */
 
-/* Returns the bound of a block under any k1 and b, as gpuir__bound does by its table. */
+/* Returns the bound of a block under any k1 and b. It is what gpuir__bound finds by its table. */
 static __device__ uint32_t gc_pairs_bound(const gc_term &t, const gc_job &j, const gpuir__pair *pairs) {
   float best = 0;
   uint32_t i;
@@ -37,27 +39,26 @@ static __device__ uint32_t gc_pairs_bound(const gc_term &t, const gc_job &j, con
   return t.q * gpuir__slacken(__float2uint_rn(__fmul_rn(t.weight, best)));
 }
 
-/* Spreads blocks over tiles: one block of threads takes GC_CHUNK blocks of a list, a thread a block. Predicted: reads
- * 8 to 12 bytes a block of 128 postings, 36 more where bounds are made of pairs; writes 8 bytes a tile. Counted
- * there: 46 bytes of the L2 cache, 3.3 of them from memory, and 7.4 warp instructions. */
+/* Spreads the bounds of blocks over tiles: a block of threads takes GC_BOUND_BLOCKS blocks of a list, a thread a
+ * block. */
 static __global__ void __launch_bounds__(256)
-    gc_tiles(const __grid_constant__ gc_view v, const __grid_constant__ gc_batch b, int expanded) {
+    gc_tiles(const __grid_constant__ gc_view v, const __grid_constant__ gc_launch_view b, int expanded) {
   uint32_t item;
   bool any = false;
   gc_chained();
-  for (item = blockIdx.x + threadIdx.x * gridDim.x; item < b.ors.nchunks; item += gridDim.x * blockDim.x)
-    any |= !b.states[b.ors.chunks[item].job].followed;
-  if (!__syncthreads_or(any)) return; /* as in most launches: MaxScore takes all jobs */
-  for (item = blockIdx.x; item < b.ors.nchunks; item += gridDim.x) {
-    const gc_chunk chunk = b.ors.chunks[item];
-    if (b.states[chunk.job].followed) continue;
-    const gc_term t = b.terms[chunk.term];
-    const gc_job job = b.jobs[chunk.job];
-    uint32_t *first = b.ors.first + (uint64_t)t.slot * (v.ntiles + 1),
-             *bound = b.ors.bound + (uint64_t)t.slot * (v.ntiles + 1);
+  for (item = blockIdx.x + threadIdx.x * gridDim.x; item < b.ors.nbound_tasks; item += gridDim.x * blockDim.x)
+    any |= !b.states[b.ors.bound_tasks[item].job].followed;
+  if (!__syncthreads_or(any)) return; /* in most launches MaxScore takes all jobs */
+  for (item = blockIdx.x; item < b.ors.nbound_tasks; item += gridDim.x) {
+    const gc_bound_task task = b.ors.bound_tasks[item];
+    if (b.states[task.job].followed) continue;
+    const gc_term t = b.terms[task.term];
+    const gc_job job = b.jobs[task.job];
+    uint32_t *first = b.ors.first + (uint64_t)t.tile_row * (v.ntiles + 1),
+             *bound = b.ors.bound + (uint64_t)t.tile_row * (v.ntiles + 1);
     if (t.kind == GC_LONG) {
-      uint32_t end = min(t.nblocks, chunk.first + GC_CHUNK), i;
-      for (i = chunk.first + threadIdx.x; i < end; i += blockDim.x) {
+      uint32_t end = min(t.nblocks, task.first + GC_BOUND_BLOCKS), i;
+      for (i = task.first + threadIdx.x; i < end; i += blockDim.x) {
         uint64_t g = t.first_block + i;
         uint32_t last = __ldg(v.last + g), start = i ? __ldg(v.last + g - 1) + 1 : 0, tile, most;
         uint32_t to = min(last / v.tile, v.ntiles - 1), from = i ? (start - 1) / v.tile + 1 : 0;
@@ -69,8 +70,8 @@ static __global__ void __launch_bounds__(256)
                                       : gc_pairs_bound(t, job, v.bounds + g * GPUIR__BLOCK_PAIRS);
         for (tile = min(start / v.tile, v.ntiles - 1); tile <= to; tile++) atomicMax(bound + tile, most);
       }
-    } else if (threadIdx.x < 32) { /* one block: its postings themselves */
-      const gc_postings p = gc_decode_both(v, b.terms[chunk.term], 0);
+    } else if (threadIdx.x < 32) { /* one block without a bound: its postings themselves */
+      const gc_postings p = gc_decode_both(v, b.terms[task.term], 0);
       uint32_t i;
       for (i = 0; i < 4; i++)
         if (4 * threadIdx.x + i < p.n)
@@ -80,17 +81,17 @@ static __global__ void __launch_bounds__(256)
   }
 }
 
-/* Returns where a tile stands in the order: monotone in its bound. */
+/* Returns a tile's bucket. A greater bound never has a lower bucket, so that gc_next_tile may end a job by its
+ * bucket. */
 static __device__ __forceinline__ uint32_t gc_bucket(uint32_t bound, uint32_t greatest) {
   return min((uint32_t)__fmul_rn(__uint2float_rd(bound), __fdiv_rn(GC_BUCKETS - 1, __uint2float_ru(greatest))),
       GC_BUCKETS - 1);
 }
 
-/* Orders the tiles of an OR, a block of threads an OR: sums up their bounds and sorts them in descending order, as
- * far as 256 steps tell them apart. Reads 4 bytes a term and tile, writes 8 a tile: predicted 21 KB for three terms
- * and 1,070 tiles. Counted, all tiles to be scored: 17 KB from memory and 5,000 warp instructions an OR. */
+/* Orders the tiles of an OR, a block of threads an OR: it sums up their bounds and sorts them in descending order, by
+ * 256 buckets. */
 static __global__ void __launch_bounds__(256)
-    gc_order(const __grid_constant__ gc_view v, const __grid_constant__ gc_batch b) {
+    gc_order(const __grid_constant__ gc_view v, const __grid_constant__ gc_launch_view b) {
   __shared__ uint32_t count[GC_BUCKETS], greatest, live;
   gc_chained();
   const uint32_t j = b.ors.jobs[blockIdx.x];
@@ -104,7 +105,7 @@ static __global__ void __launch_bounds__(256)
     for (t = threadIdx.x; t < v.ntiles; t += blockDim.x) {
       uint32_t sum = 0;
       for (i = 0; i < job.npositive; i++)
-        sum += b.ors.bound[(uint64_t)b.terms[job.first_term + i].slot * (v.ntiles + 1) + t];
+        sum += b.ors.bound[(uint64_t)b.terms[job.first_term + i].tile_row * (v.ntiles + 1) + t];
       total[t] = sum;
       atomicMax(&greatest, sum);
     }
@@ -126,14 +127,14 @@ static __global__ void __launch_bounds__(256)
   }
 }
 
-/* ---- the next tile, found by one warp while the others score ---- */
+/* ---- one warp schedules the next tile while the others score ---- */
 
 /* A list's blocks within a tile. */
 typedef struct gc_range {
-  uint32_t g; /* the i-th block of the tile is block g + i of the index, or of a list without a directory */
-  uint32_t end; /* i is below it */
+  uint32_t g; /* block i of the tile is block g + i of the directory; of a list without one, nothing */
+  uint32_t end; /* its blocks are those below this i */
   uint32_t q;
-  uint32_t term; /* in the batch; GC_SLOW: not expanded, or under other k1 and b */
+  uint32_t term; /* its number in the launch; GC_SLOW: it is not expanded, or k1 and b are not the stored ones */
   uint32_t first, full; /* of a list with a directory: its first block, and how many of its blocks are full */
 } gc_range;
 #define GC_SLOW 0x80000000u
@@ -141,22 +142,22 @@ typedef struct gc_range {
 /* A tile to score. */
 typedef struct gc_item {
   unsigned long long floor; /* of the job, when the tile was chosen */
-  uint32_t job, tile; /* job GC_NONE: no more work */
+  uint32_t job, tile; /* job GC_NONE: there is no more work */
   uint32_t n, blocks; /* lists that reach into the tile, and their blocks there */
-  uint32_t npositive; /* of the n */
+  uint32_t npositive; /* how many of the lists are positive */
   __align__(16) gc_range range[GPUIR_MAX_TERMS];
 } gc_item;
 
-/* Where the warp that looks ahead stands; the same in all its lanes. */
-typedef struct gc_ahead {
+/* Where the scheduling warp stands. All its lanes hold the same. */
+typedef struct gc_schedule {
   uint32_t job; /* whose tiles it hands out; GC_NONE: none yet */
-  uint32_t helping; /* 1: all jobs have been begun */
-  uint32_t at; /* in the list of OR jobs */
-  uint32_t pos, end; /* the positions in the job's tile order that it has taken */
-} gc_ahead;
+  uint32_t helping; /* 1: all jobs have been begun, so it helps with those of others */
+  uint32_t at; /* its place in the list of OR jobs */
+  uint32_t pos, end; /* the positions of the job's tile order that it has taken */
+} gc_schedule;
 
-/* Returns a job with tiles left, first one that nobody has begun, then any; GC_NONE: there is none. */
-static __device__ uint32_t gc_pick_job(const gc_batch &b, gc_ahead &a) {
+/* Returns a job that has tiles left: first one that nobody has begun, then any. GC_NONE: there is none. */
+static __device__ uint32_t gc_pick_job(const gc_launch_view &b, gc_schedule &a) {
   uint32_t lane = gc_lane(), s;
   if (!a.helping) {
     uint32_t i = 0;
@@ -184,8 +185,8 @@ static __device__ uint32_t gc_pick_job(const gc_batch &b, gc_ahead &a) {
   return GC_NONE;
 }
 
-/* Makes a job that still needs its tiles the current one; returns false if there is none. */
-static __device__ __forceinline__ bool gc_next_job(const gc_batch &b, gc_ahead &a) {
+/* Takes up a job whose tiles are still needed; returns false if there is none. */
+static __device__ __forceinline__ bool gc_next_job(const gc_launch_view &b, gc_schedule &a) {
   for (;;) {
     uint32_t after;
     a.job = gc_pick_job(b, a);
@@ -194,12 +195,12 @@ static __device__ __forceinline__ bool gc_next_job(const gc_batch &b, gc_ahead &
     if (b.states[a.job].done) continue;
     after = b.jobs[a.job].after;
     if (after == GC_NONE || b.states[after].count < b.jobs[a.job].k) return true;
-    if (!gc_lane()) b.states[a.job].next = UINT32_MAX / 2; /* AND was enough */
+    if (!gc_lane()) b.states[a.job].next = UINT32_MAX / 2; /* the AND was enough */
   }
 }
 
-/* Takes positions of the job's tile order, if none are left; returns false, and forgets the job, if it has no more. */
-static __device__ __forceinline__ bool gc_next_positions(const gc_batch &b, gc_ahead &a) {
+/* Takes positions of the job's tile order, if none are left. Returns false, and gives the job up, if it has no more. */
+static __device__ __forceinline__ bool gc_next_positions(const gc_launch_view &b, gc_schedule &a) {
   gc_state *state = b.states + a.job;
   if (a.pos != a.end) return true;
   if (!gc_lane()) a.pos = atomicAdd(&state->next, b.ors.grab);
@@ -210,10 +211,10 @@ static __device__ __forceinline__ bool gc_next_positions(const gc_batch &b, gc_a
   return false;
 }
 
-/* Takes the next position's tile; returns whether its bound reaches the floor. If no tile behind it does either, the
- * job is ended. */
-static __device__ __forceinline__ bool gc_next_tile(const gc_view &v, const gc_batch &b, gc_ahead &a, uint32_t *tile,
-    unsigned long long *floor) {
+/* Takes the tile of the next position; returns whether its bound reaches the floor. If the floor's bucket is higher, no
+ * tile behind it reaches it either, and the job ends. */
+static __device__ __forceinline__ bool gc_next_tile(const gc_view &v, const gc_launch_view &b, gc_schedule &a,
+    uint32_t *tile, unsigned long long *floor) {
   const gc_job *job = b.jobs + a.job;
   gc_state *state = b.states + a.job;
   uint32_t total, need;
@@ -231,30 +232,31 @@ static __device__ __forceinline__ bool gc_next_tile(const gc_view &v, const gc_b
 
 /* Finds the blocks of term number `who` within a tile; returns how many there are. */
 template <bool EXPANDED>
-static __device__ __forceinline__ uint32_t gc_find_range(const gc_view &v, const gc_batch &b, const gc_job *job,
+static __device__ __forceinline__ uint32_t gc_find_range(const gc_view &v, const gc_launch_view &b, const gc_job *job,
     uint32_t who, uint32_t tile, gc_range *range) {
   const gc_term *t = b.terms + who;
-  const uint64_t slot = (uint64_t)t->slot * (v.ntiles + 1) + tile;
+  const uint64_t tile_row = (uint64_t)t->tile_row * (v.ntiles + 1) + tile;
   uint32_t len;
   if (t->kind == GC_LONG) {
-    uint32_t x = b.ors.first[slot], y = b.ors.first[slot + 1], start = x >> 1, end;
+    uint32_t x = b.ors.first[tile_row], y = b.ors.first[tile_row + 1], start = x >> 1, end;
     end = min((y >> 1) + (y & 1), t->nblocks);
     len = end > start ? end - start : 0;
     range->first = (uint32_t)t->first_block;
     range->full = t->df / GPUIR__BLOCK;
     range->g = range->first + start;
   } else {
-    len = b.ors.bound[slot] ? 1 : 0;
+    len = b.ors.bound[tile_row] ? 1 : 0;
   }
   range->q = t->q;
   range->term = who | (EXPANDED && t->kind == GC_LONG && job->stored ? 0 : GC_SLOW);
   return len;
 }
 
-/* Describes a tile: the ranges of the lists that reach into it, in the order of the job's terms, a lane a term. */
+/* Describes a tile: the ranges of the lists that reach into it, in the order of the job's terms. Each lane takes a
+ * term. */
 template <bool EXPANDED>
-static __device__ __forceinline__ void gc_fill_item(const gc_view &v, const gc_batch &b, uint32_t j, uint32_t tile,
-    unsigned long long floor, gc_item *item) {
+static __device__ __forceinline__ void gc_fill_item(const gc_view &v, const gc_launch_view &b, uint32_t j,
+    uint32_t tile, unsigned long long floor, gc_item *item) {
   const gc_job *job = b.jobs + j;
   const uint32_t lane = gc_lane();
   uint32_t i, n = 0, blocks = 0;
@@ -283,9 +285,9 @@ static __device__ __forceinline__ void gc_fill_item(const gc_view &v, const gc_b
   }
 }
 
-/* Finds the next tile that is worth scoring, by one warp. */
+/* Finds the next tile that is worth scoring, by the scheduling warp. */
 template <bool EXPANDED>
-static __device__ void gc_look_ahead(const gc_view &v, const gc_batch &b, gc_ahead &a, gc_item *item) {
+static __device__ void gc_schedule_tile(const gc_view &v, const gc_launch_view &b, gc_schedule &a, gc_item *item) {
   for (;;) {
     unsigned long long floor;
     uint32_t tile;
@@ -301,25 +303,26 @@ static __device__ void gc_look_ahead(const gc_view &v, const gc_batch &b, gc_ahe
 
 /* ---- adding blocks to a tile's sums ---- */
 
-/* Where the documents are noted that reach the need, in shared memory. */
+/* Where documents are noted whose sums reach the need. All of it lies in shared memory. */
 typedef struct gc_notes {
   uint32_t sums; /* shared address of the tile's sums, and of GC_SPARE more */
-  uint32_t tile; /* how many there are of the former */
+  uint32_t tile; /* how many sums the tile has */
   uint32_t below; /* the need, less one */
-  uint32_t *spots, *count; /* the noted documents, of the tile; how many they are */
+  uint32_t *noted, *count; /* the noted documents, by their number in the tile; how many there are */
 } gc_notes;
-#define GC_SPARE 32u /* sums of a lane's own, for what lies outside the tile */
+#define GC_SPARE 32u /* sums behind the tile's, a lane each, for postings that lie outside it */
 
 /* Returns the bytes of shared memory that a tile of so many documents takes. */
 static size_t gc_tile_bytes(uint64_t tile) { return (size_t)(tile + GC_SPARE) * 4; }
 
 static __device__ __forceinline__ void gc_note(const gc_notes &n, uint32_t local) {
   uint32_t at = atomicAdd(n.count, 1);
-  if (at < GC_KEYS) n.spots[at] = local;
+  if (at < GC_KEYS) n.noted[at] = local;
 }
 
-/* Adds to four documents' sums. The addition that lifts a sum to the need notes the document: sums only grow, so
- * exactly one does. What lies outside the tile goes to a sum that nobody reads. 7 instructions each. */
+/* Adds to four documents' sums. The addition that lifts a sum to the need notes the document. Sums only grow, so
+ * exactly one addition does. Postings outside the tile go to a sum that nobody reads, which is cheaper than a
+ * branch. */
 static __device__ __forceinline__ void gc_add4(const gc_notes &n, const uint32_t local[4], const uint32_t c[4]) {
   const uint32_t spare = n.tile + gc_lane();
   uint32_t old[4], hit = 0, i;
@@ -331,14 +334,14 @@ static __device__ __forceinline__ void gc_add4(const gc_notes &n, const uint32_t
                  : "memory");
 #pragma unroll
   for (i = 0; i < 4; i++) hit |= n.below - old[i] < c[i] ? 1u << i : 0;
-  if (hit) { /* one mask: synccheck takes branches on two predicates for divergence at the next barrier */
+  if (hit) { /* one mask: compute-sanitizer takes two predicates for divergence at the next barrier */
 #pragma unroll
     for (i = 0; i < 4; i++)
       if (n.below - old[i] < c[i] && local[i] < n.tile) gc_note(n, local[i]);
   }
 }
 
-/* Adds a block of any kind, decoding it. */
+/* Decodes a block of any kind and adds it. */
 static __device__ __noinline__ void gc_add_rare(const gc_view &v, const gc_job &job, const gc_term *term,
     uint32_t block, uint32_t base, const gc_notes &notes) {
   uint32_t lane = gc_lane(), d[4], c[4], i, n;
@@ -353,24 +356,23 @@ static __device__ __noinline__ void gc_add_rare(const gc_view &v, const gc_job &
   gc_add4(notes, d, c);
 }
 
-/* What a lane holds of an expanded block. */
-typedef struct gc_held {
+/* An expanded block in a lane's registers. */
+typedef struct gc_block_regs {
   uint4 c;
   uint2 base, s;
-} gc_held;
+} gc_block_regs;
 
-static __device__ __forceinline__ gc_held gc_hold(const gc_view &v, uint32_t g) {
+static __device__ __forceinline__ gc_block_regs gc_load_regs(const gc_view &v, uint32_t g) {
   uint64_t at = (uint64_t)g * 32 + gc_lane();
-  gc_held h;
+  gc_block_regs h;
   h.c = __ldg((const uint4 *)v.impact + at);
   h.s = __ldg((const uint2 *)v.narrow + at);
   h.base = __ldg(v.bases + g);
   return h;
 }
 
-/* Adds an expanded block's postings to the tile's sums: 6 bytes a posting. Predicted 60 warp instructions a block, 4
- * of them shared additions; in the machine code 60, and 37 for what gc_fetch does. */
-static __device__ __forceinline__ void gc_add_held(const gc_view &v, const gc_held &h, uint32_t q, uint32_t base,
+/* Adds an expanded block's postings to the tile's sums. */
+static __device__ __forceinline__ void gc_add_regs(const gc_view &v, const gc_block_regs &h, uint32_t q, uint32_t base,
     const gc_notes &notes) {
   uint32_t d[4] = {h.s.x & 0xffff, h.s.x >> 16, h.s.y & 0xffff, h.s.y >> 16}, from = h.base.x - base, i;
   uint32_t c[4] = {q * h.c.x, q * h.c.y, q * h.c.z, q * h.c.w};
@@ -387,15 +389,16 @@ static __device__ __forceinline__ void gc_add_held(const gc_view &v, const gc_he
   gc_add4(notes, d, c);
 }
 
-/* Some of a warp's blocks in a tile, loaded and not yet added. More of them would be spilled, and a spill waits for
- * the load. */
+/* Blocks of a tile that a warp has loaded and not yet added. With more of them the compiler would spill registers, and
+ * a spill waits for the load. */
 typedef struct gc_round {
-  gc_held h[GC_AHEAD];
-  uint32_t q[GC_AHEAD], term[GC_AHEAD], g[GC_AHEAD]; /* term: GC_NONE if there is none */
+  gc_block_regs h[GC_AHEAD];
+  uint32_t q[GC_AHEAD], term[GC_AHEAD], g[GC_AHEAD]; /* term: GC_NONE if there is no such block */
 } gc_round;
 
-/* Loads the blocks i, i + 8 and i + 16 of a tile, of those below `end`. `at`: the range that i is in. A block that is
- * not there loads block 0 instead: a load under a condition would be waited for where the paths join. */
+/* Loads blocks i, i + 8 and i + 16 of a tile, those of them below `end`. `at`: the range that holds block i. For a
+ * block that is not there it loads block 0: the compiler would wait for a load under a condition where the paths
+ * join. */
 static __device__ __forceinline__ void gc_fetch(const gc_view &v, const gc_item *item, uint32_t i, uint32_t end,
     uint32_t &at, gc_round &round) {
   uint32_t u;
@@ -407,7 +410,7 @@ static __device__ __forceinline__ void gc_fetch(const gc_view &v, const gc_item 
     round.q[u] = r.q;
     round.term[u] = to < end ? r.term : GC_NONE;
     round.g[u] = r.g + to;
-    round.h[u] = gc_hold(v, round.term[u] & GC_SLOW ? 0 : round.g[u]);
+    round.h[u] = gc_load_regs(v, round.term[u] & GC_SLOW ? 0 : round.g[u]);
   }
 }
 
@@ -416,7 +419,7 @@ static __device__ __forceinline__ void gc_prefetch(const void *p, uint32_t bytes
   for (i = 0; i < bytes; i += 128) asm volatile("prefetch.global.L2 [%0];" : : "l"((const uint8_t *)p + i) : "memory");
 }
 
-/* Prefetches to the L2 cache the tile's blocks that gc_fetch does not load at first, a thread a block. */
+/* Prefetches into the L2 cache those blocks of the tile that gc_fetch does not load first, a thread a block. */
 static __device__ __forceinline__ void gc_prefetch_blocks(const gc_view &v, const gc_item *item, uint32_t end) {
   uint32_t i = GC_AHEAD * (GC_OR_WORKERS / 32) + threadIdx.x, at = 0;
   if (i >= end) return;
@@ -434,16 +437,16 @@ static __device__ __forceinline__ uint32_t gc_positive_blocks(const gc_item *ite
 
 /* ---- full blocks decoded in place ---- */
 
-/* Where a block of a tile stands. */
+/* Where a block of a tile is found. */
 typedef struct alignas(16) gc_head {
-  const uint8_t *docs; /* a full block's low parts; NULL: it is block `forms` of term `q`, in the batch */
+  const uint8_t *docs; /* a full block's low parts. NULL: it is block number `forms` of the launch's term `q` */
   const uint8_t *freqs; /* the same of its frequencies */
   uint32_t prev; /* the docID before it */
-  uint32_t forms; /* of docIDs, << 16 of frequencies: low bits, << 6 the room for high parts */
+  uint32_t forms; /* of docIDs; << 16 of frequencies: bits of low parts, << 6 bytes that its high parts may take */
   uint32_t q;
   float weight;
 } gc_head;
-#define GC_HEADS 128u /* blocks of a tile whose heads are in shared memory at once */
+#define GC_HEADS 128u /* blocks of a tile whose heads shared memory holds at once */
 
 /* Finds a full block of a list's stream; returns its form. */
 static __device__ __forceinline__ uint32_t gc_find_full(const uint8_t *list, uint64_t length, uint32_t at,
@@ -458,9 +461,8 @@ static __device__ __forceinline__ gc_rows gc_load_form(const uint8_t *low, uint3
   return gc_load_rows(low, form & 63, form >> 6);
 }
 
-/* Finds the heads of a tile's blocks `from` to `end`, GC_HEADS at most, a thread a block: about 100 instructions for
- * 32. */
-static __device__ __forceinline__ void gc_find_heads(const gc_view &v, const gc_batch &b, const gc_item *item,
+/* Finds the heads of a tile's blocks `from` to `end`, GC_HEADS at most, a thread a block. */
+static __device__ __forceinline__ void gc_find_heads(const gc_view &v, const gc_launch_view &b, const gc_item *item,
     uint32_t from, uint32_t end, gc_head *heads) {
   const uint32_t i = from + threadIdx.x;
   uint32_t at = 0, g, block;
@@ -489,14 +491,13 @@ static __device__ __forceinline__ void gc_find_heads(const gc_view &v, const gc_
   heads[threadIdx.x] = h;
 }
 
-/* Returns gpuir__norm_of for a `fused` job, whose only rounding there is the only one here too. 2 instructions, none
- * of 64 bits. */
+/* Returns gpuir__norm_of for a `fused` job, by one multiply-add. Its one rounding is the only one there too, so the
+ * bits are the same. */
 static __device__ __forceinline__ float gc_fused_norm(float a, float b, uint32_t length) {
   return __fmaf_rn(b, __uint2float_rn(min(length, GPUIR__CAP)), a);
 }
 
-/* Adds a full block: 1 to 1.5 bytes a posting, and 2 of its document's length. Predicted 220 warp instructions,
- * 60 more for each of its streams that has exceptions; in the machine code 280 and 67. */
+/* Decodes a full block and adds it. */
 static __device__ __forceinline__ void gc_add_packed(const gc_view &v, float norm_a, float norm_b, const gc_head &h,
     uint32_t base, const gc_notes &notes) {
   const gc_rows docs = gc_load_form(h.docs, h.forms & 0xffff), freqs = gc_load_form(h.freqs, h.forms >> 16);
@@ -511,24 +512,24 @@ static __device__ __forceinline__ void gc_add_packed(const gc_view &v, float nor
   gc_add4(notes, d, c);
 }
 
-/* Waits for the other workers of packed tiles, not for the warp that looks ahead. */
+/* Waits for the other workers. The scheduling warp is not among them, so __syncthreads would wait forever. */
 static __device__ __forceinline__ void gc_workers_wait(void) {
   asm volatile("bar.sync 1, %0;" : : "n"(GC_PACKED_WORKERS) : "memory");
 }
 
 /* ---- the work of one tile ---- */
 
-/* Adds a tile's expanded blocks by the workers: each warp takes every eighth. The first ones are on their way already,
- * in `round`. */
-static __device__ __forceinline__ void gc_add_tile_expanded(const gc_view &v, const gc_batch &b, const gc_job &job,
-    const gc_item *item, uint32_t base, const gc_notes &notes, gc_round &round, uint32_t at) {
+/* Adds a tile's expanded blocks, by the workers: each warp takes every eighth. The first ones have been loaded into
+ * `round`. */
+static __device__ __forceinline__ void gc_add_tile_expanded(const gc_view &v, const gc_launch_view &b,
+    const gc_job &job, const gc_item *item, uint32_t base, const gc_notes &notes, gc_round &round, uint32_t at) {
   const uint32_t end = gc_positive_blocks(item);
   uint32_t i = threadIdx.x / 32, u;
   while (i < end) {
 #pragma unroll
     for (u = 0; u < GC_AHEAD; u++) {
       if (!(round.term[u] & GC_SLOW)) {
-        gc_add_held(v, round.h[u], round.q[u], base, notes);
+        gc_add_regs(v, round.h[u], round.q[u], base, notes);
       } else if (round.term[u] != GC_NONE) {
         const gc_term *t = b.terms + (round.term[u] & ~GC_SLOW);
         gc_add_rare(v, job, t, round.g[u] - (uint32_t)t->first_block, base, notes);
@@ -539,8 +540,8 @@ static __device__ __forceinline__ void gc_add_tile_expanded(const gc_view &v, co
   }
 }
 
-/* Adds a tile's blocks by the workers, decoding them; the heads of the first ones are known already. */
-static __device__ __forceinline__ void gc_add_tile_packed(const gc_view &v, const gc_batch &b, const gc_job &job,
+/* Decodes a tile's blocks and adds them, by the workers. The heads of the first ones have been found. */
+static __device__ __forceinline__ void gc_add_tile_packed(const gc_view &v, const gc_launch_view &b, const gc_job &job,
     const gc_item *item, uint32_t base, const gc_notes &notes, gc_head *heads) {
   const uint32_t end = gc_positive_blocks(item);
   const float norm_a = (float)job.norm_a, norm_b = (float)job.norm_b;
@@ -559,7 +560,7 @@ static __device__ __forceinline__ void gc_add_tile_packed(const gc_view &v, cons
   }
 }
 
-/* Clears the sums of n documents of a negated list's block, four of them the lane's. */
+/* Clears the sums of documents of a negated list's block, which has n postings: four of them are the lane's. */
 static __device__ __forceinline__ void gc_clear4(uint32_t tile, const uint32_t d[4], uint32_t n, uint32_t base,
     uint32_t *sums) {
   uint32_t i;
@@ -567,7 +568,7 @@ static __device__ __forceinline__ void gc_clear4(uint32_t tile, const uint32_t d
     if (4 * gc_lane() + i < n && d[i] - base < tile) sums[d[i] - base] = 0;
 }
 
-/* Clears those of a block of any kind, decoding it. */
+/* Clears those of a block of any kind, which it decodes. */
 static __device__ __noinline__ void gc_clear_rare(const gc_view &v, const gc_term *term, uint32_t block, uint32_t base,
     uint32_t *sums) {
   const gc_postings p = gc_decode_both(v, *term, block);
@@ -587,7 +588,7 @@ static __device__ __forceinline__ void gc_clear_block(const gc_view &v, const gc
   }
 }
 
-/* The sums of a tile as keys; 0: not above the floor. */
+/* The sums of a tile as keys. A key is 0 if it is not above the floor. */
 struct gc_keys_sums {
   const uint32_t *sums;
   uint32_t base;
@@ -610,16 +611,16 @@ struct gc_shared_heads<true> {
 struct gc_shared_or {
   enum : uint32_t { KEYS = GC_KEYS };
   unsigned long long keys[GC_KEYS]; /* survivors of the tile */
-  gc_item item[2]; /* by the parity of the tile, as are the numbers below */
-  uint32_t hist[256], spots[GC_KEYS];
-  uint32_t nkeys[2], nspots[2];
+  gc_item item[2]; /* by the parity of the tile, as are nkeys and nnoted */
+  uint32_t hist[256], noted[GC_KEYS];
+  uint32_t nkeys[2], nnoted[2];
   uint32_t refine, pushed;
   unsigned long long kth;
 };
 
-/* Starts the first loads of the next tile's blocks, which travel while this tile is finished. */
+/* Starts the first loads of the next tile's blocks. They arrive while this tile is finished. */
 template <bool EXPANDED>
-static __device__ __forceinline__ void gc_start_tile(const gc_view &v, const gc_batch &b, const gc_item *next,
+static __device__ __forceinline__ void gc_start_tile(const gc_view &v, const gc_launch_view &b, const gc_item *next,
     gc_round &round, uint32_t &at, gc_head *heads, bool prefetch) {
   if (next->job == GC_NONE) return;
   if (EXPANDED) {
@@ -632,7 +633,7 @@ static __device__ __forceinline__ void gc_start_tile(const gc_view &v, const gc_
 
 /* Excludes the documents of the tile's negated blocks, by the workers. */
 template <bool EXPANDED>
-static __device__ __forceinline__ void gc_exclude(const gc_view &v, const gc_batch &b, const gc_item *item,
+static __device__ __forceinline__ void gc_exclude(const gc_view &v, const gc_launch_view &b, const gc_item *item,
     uint32_t base, uint32_t *sums) {
   const uint32_t workers = (GC_OR_THREADS(EXPANDED) - 32) / 32;
   uint32_t n = item->npositive, i = gc_positive_blocks(item) + threadIdx.x / 32;
@@ -657,19 +658,19 @@ static __device__ __forceinline__ void gc_exclude_deleted(const gc_view &v, uint
 template <typename Shared>
 static __device__ __forceinline__ void gc_survivors_noted(const uint32_t *sums, uint32_t base, unsigned long long floor,
     uint32_t side, Shared *sh) {
-  const uint32_t spots = sh->nspots[side], need = gc_need(floor);
+  const uint32_t noted = sh->nnoted[side], need = gc_need(floor);
   uint32_t i;
-  for (i = threadIdx.x; i < spots; i += blockDim.x) {
-    uint32_t local = sh->spots[i];
+  for (i = threadIdx.x; i < noted; i += blockDim.x) {
+    uint32_t local = sh->noted[i];
     unsigned long long key = gpuir__key(sums[local], base + local);
     if (sums[local] >= need && key > floor) sh->keys[atomicAdd(&sh->nkeys[side], 1)] = key;
   }
 }
 
-/* Collects the survivors among all documents of the tile: of them GC_KEYS at most, or, for a large k, straight into
- * the job's buffer. */
+/* Collects the survivors among all documents of the tile: GC_KEYS of them at most in shared memory. For a larger k they
+ * go straight into the job's buffer. */
 template <typename Shared>
-static __device__ __forceinline__ void gc_survivors_all(uint32_t tile, const gc_batch &b, uint32_t j,
+static __device__ __forceinline__ void gc_survivors_all(uint32_t tile, const gc_launch_view &b, uint32_t j,
     const uint4 *sums4, uint32_t base, unsigned long long floor, uint32_t side, Shared *sh) {
   const uint32_t need = gc_need(floor), k = b.jobs[j].k;
   uint32_t i;
@@ -691,11 +692,11 @@ static __device__ __forceinline__ void gc_survivors_all(uint32_t tile, const gc_
   }
 }
 
-/* Keeps the best k survivors or some more, where shared memory does not hold all of them; returns how many. Raises
- * the floor. */
+/* Keeps the best k survivors, or somewhat more, where shared memory does not hold all of them; returns how many. It
+ * raises the floor. */
 template <typename Shared>
-static __device__ __forceinline__ uint32_t gc_thin(uint32_t tile, gc_state *state, uint32_t k, const gc_keys_sums &keys,
-    uint32_t side, Shared *sh) {
+static __device__ __forceinline__ uint32_t gc_keep_survivors(uint32_t tile, gc_state *state, uint32_t k,
+    const gc_keys_sums &keys, uint32_t side, Shared *sh) {
   const unsigned long long kth = gc_select(keys, tile, k, Shared::KEYS, sh->hist);
   uint32_t i;
   if (!threadIdx.x) {
@@ -714,9 +715,9 @@ static __device__ __forceinline__ uint32_t gc_thin(uint32_t tile, gc_state *stat
   return min(sh->nkeys[side], (uint32_t)Shared::KEYS);
 }
 
-/* Raises a job's floor to the k-th best candidate of its buffer, after each doubling of their number. */
+/* Raises a job's floor to the k-th best candidate of its buffer, each time their number has doubled. */
 template <typename Shared>
-static __device__ void gc_refine(const gc_batch &b, uint32_t j, uint32_t k, Shared *sh) {
+static __device__ void gc_refine(const gc_launch_view &b, uint32_t j, uint32_t k, Shared *sh) {
   gc_state *state = b.states + j;
   if (!threadIdx.x) {
     uint32_t count = *(volatile uint32_t *)&state->count, step = max(2 * k, 64u), level;
@@ -735,9 +736,9 @@ static __device__ void gc_refine(const gc_batch &b, uint32_t j, uint32_t k, Shar
   __syncthreads();
 }
 
-/* Takes the survivors in sh->keys, n <= GC_KEYS, to the job's buffer: the best k of them, if there are more. */
+/* Moves the n <= GC_KEYS survivors in sh->keys to the job's buffer; if there are more than k, the best k of them. */
 template <typename Shared>
-static __device__ void gc_push(const gc_batch &b, uint32_t j, uint32_t k, uint32_t n, Shared *sh) {
+static __device__ void gc_push(const gc_launch_view &b, uint32_t j, uint32_t k, uint32_t n, Shared *sh) {
   gc_state *state = b.states + j;
   unsigned long long *cand = b.cand + (uint64_t)j * b.room;
   uint32_t i, o;
@@ -756,16 +757,42 @@ static __device__ void gc_push(const gc_batch &b, uint32_t j, uint32_t k, uint32
   }
 }
 
-/* Scores tiles. The workers add the postings of a tile into its sums in shared memory, noting the documents that
- * reach the floor, while one warp, the scout, finds the next tile. Traffic: that of the blocks (6 bytes a posting
- * expanded, 60 warp instructions for 128), and 4 bytes of shared memory a document of each tile for clearing it (2
- * instructions for 128 documents). Without a floor yet, and for a large k, all sums are looked at instead: 8 bytes,
- * 12 instructions. Counted by ncu on an H200, 3.8 M postings a query over 25.2 M documents: 5.9 bytes and 1.4 warp
- * instructions a posting, clearing and the blocks that straddle two tiles included; 36 % of issue slots, 32 % of
- * memory bandwidth. Decoded in place: 3.1 bytes and 4.5 warp instructions a posting, 48 % of issue slots. */
+/* Excludes the documents of negated lists and deleted ones from a tile, if there are any. All threads call it. */
+template <bool EXPANDED>
+static __device__ __forceinline__ void gc_exclude_all(const gc_view &v, const gc_launch_view &b, const gc_item *item,
+    uint32_t base, bool scheduler, uint32_t *sums) {
+  if (item->npositive < item->n || (!EXPANDED && v.deleted)) {
+    if (!scheduler) gc_exclude<EXPANDED>(v, b, item, base, sums);
+    if (!EXPANDED && !scheduler && v.deleted) gc_exclude_deleted(v, base, GC_OR_THREADS(EXPANDED) - 32, sums);
+    __syncthreads();
+  }
+}
+
+/* Collects a tile's survivors in sh->keys, or counts them for a job that counts. Returns how many are to be pushed.
+ * all: no documents were noted, so that all sums are read. All threads call it. */
+template <typename Shared>
+static __device__ __forceinline__ uint32_t gc_collect(const gc_view &v, const gc_launch_view &b, const gc_job &job,
+    uint32_t j, uint32_t base, unsigned long long floor, bool all, uint4 *sums4, uint32_t side, Shared *sh) {
+  uint32_t *sums = (uint32_t *)sums4, n;
+  const uint32_t noted = sh->nnoted[side];
+  if (!all && noted <= Shared::KEYS) gc_survivors_noted(sums, base, floor, side, sh);
+  else gc_survivors_all(v.tile, b, j, sums4, base, floor, side, sh);
+  if (all || noted) __syncthreads();
+  n = sh->nkeys[side];
+  if (job.count) {
+    if (!threadIdx.x) atomicAdd(&b.states[j].count, n);
+    n = 0;
+  }
+  if (n > Shared::KEYS) n = gc_keep_survivors(v.tile, b.states + j, job.k, gc_keys_sums{sums, base, floor}, side, sh);
+  return n;
+}
+
+/* Scores tiles. The workers add the postings of a tile to its sums in shared memory, and note the documents that reach
+ * the floor. One more warp schedules the next tile meanwhile. Without a floor, and for a large k, nothing is noted, and
+ * all sums are read. The counts of its instructions and bytes stand in tools/results/ncu_cuda.txt. */
 template <bool EXPANDED>
 static __global__ void __launch_bounds__(GC_OR_THREADS(EXPANDED), 2)
-    gc_or(const __grid_constant__ gc_view v, const __grid_constant__ gc_batch b) {
+    gc_or(const __grid_constant__ gc_view v, const __grid_constant__ gc_launch_view b) {
   extern __shared__ uint4 gc_dynamic[];
   __shared__ gc_shared_or sh;
   __shared__ gc_shared_heads<EXPANDED> packed;
@@ -773,50 +800,37 @@ static __global__ void __launch_bounds__(GC_OR_THREADS(EXPANDED), 2)
   uint32_t i, side = 0, at = 0;
   gc_round round;
   const uint32_t threads = GC_OR_THREADS(EXPANDED);
-  const bool scout = threadIdx.x >= threads - 32;
-  gc_ahead ahead = {GC_NONE, 0, 0, 0, 0};
+  const bool scheduler = threadIdx.x >= threads - 32;
+  gc_schedule schedule = {GC_NONE, 0, 0, 0, 0};
   gc_chained();
   for (i = threadIdx.x; i < v.tile / 4; i += blockDim.x) gc_dynamic[i] = make_uint4(0, 0, 0, 0);
-  if (threadIdx.x < 2) sh.nkeys[threadIdx.x] = sh.nspots[threadIdx.x] = 0;
-  if (scout) gc_look_ahead<EXPANDED>(v, b, ahead, &sh.item[0]);
+  if (threadIdx.x < 2) sh.nkeys[threadIdx.x] = sh.nnoted[threadIdx.x] = 0;
+  if (scheduler) gc_schedule_tile<EXPANDED>(v, b, schedule, &sh.item[0]);
   __syncthreads();
-  if (!scout) gc_start_tile<EXPANDED>(v, b, &sh.item[0], round, at, packed.heads, false);
+  if (!scheduler) gc_start_tile<EXPANDED>(v, b, &sh.item[0], round, at, packed.heads, false);
   if (!EXPANDED) __syncthreads();
   for (;; side ^= 1) {
     const gc_item *item = &sh.item[side], *next = &sh.item[side ^ 1];
     const uint32_t j = item->job, base = item->tile * v.tile;
-    const unsigned long long floor = item->floor; /* the same for all threads, which noting relies on */
+    const unsigned long long floor = item->floor; /* the same for all threads: noting relies on it */
     if (j == GC_NONE) return;
     const gc_job &job = b.jobs[j];
     const uint32_t k = job.k;
-    const bool all = k > GC_KEYS || !floor; /* nothing is noted, all sums are looked at */
-    if (scout) {
-      gc_look_ahead<EXPANDED>(v, b, ahead, &sh.item[side ^ 1]);
+    const bool all = k > GC_KEYS || !floor; /* nothing is noted; all sums are read */
+    if (scheduler) {
+      gc_schedule_tile<EXPANDED>(v, b, schedule, &sh.item[side ^ 1]);
     } else {
       const gc_notes notes = {(uint32_t)__cvta_generic_to_shared(sums), v.tile, (all ? UINT32_MAX : gc_need(floor)) - 1,
-          sh.spots, &sh.nspots[side]};
+          sh.noted, &sh.nnoted[side]};
       if (EXPANDED) gc_add_tile_expanded(v, b, job, item, base, notes, round, at);
       else gc_add_tile_packed(v, b, job, item, base, notes, packed.heads);
     }
     __syncthreads();
     at = 0;
-    if (!scout) gc_start_tile<EXPANDED>(v, b, next, round, at, packed.heads, true);
-    if (item->npositive < item->n || (!EXPANDED && v.deleted)) {
-      if (!scout) gc_exclude<EXPANDED>(v, b, item, base, sums);
-      if (!EXPANDED && !scout && v.deleted) gc_exclude_deleted(v, base, threads - 32, sums);
-      __syncthreads();
-    }
-    if (!threadIdx.x) sh.nkeys[side ^ 1] = sh.nspots[side ^ 1] = 0;
-    const uint32_t spots = sh.nspots[side];
-    if (!all && spots <= GC_KEYS) gc_survivors_noted(sums, base, floor, side, &sh);
-    else gc_survivors_all(v.tile, b, j, gc_dynamic, base, floor, side, &sh);
-    if (all || spots) __syncthreads();
-    i = sh.nkeys[side];
-    if (job.count) {
-      if (!threadIdx.x) atomicAdd(&b.states[j].count, i);
-      i = 0;
-    }
-    if (i > GC_KEYS) i = gc_thin(v.tile, b.states + j, k, gc_keys_sums{sums, base, floor}, side, &sh);
+    if (!scheduler) gc_start_tile<EXPANDED>(v, b, next, round, at, packed.heads, true);
+    gc_exclude_all<EXPANDED>(v, b, item, base, scheduler, sums);
+    if (!threadIdx.x) sh.nkeys[side ^ 1] = sh.nnoted[side ^ 1] = 0;
+    i = gc_collect(v, b, job, j, base, floor, all, gc_dynamic, side, &sh);
 #pragma unroll 8
     for (uint32_t o = threadIdx.x; o < v.tile / 4; o += threads) gc_dynamic[o] = make_uint4(0, 0, 0, 0);
     if (i) gc_push(b, j, k, i, &sh);

@@ -2,30 +2,31 @@
 /* ========================
  * [cuda-06b-sums]  OR without pruning: all slices of a tile are added up
  *
- * A query's lists are cut lists, whose slices are added strip by strip, and thin ones, whose few postings in a tile are
- * looked up. gc_places finds where a thin list's postings within each tile are. gc_sum_tiles takes the tiles one after
- * another, and for each of them all queries, so that what the queries share comes from the L2 cache.
+ * A query's lists are cut lists, whose slices are added strip by strip, and sparse ones, whose few postings in a tile
+ * are looked up. gc_places finds the sparse lists' postings within each tile. gc_sum_tiles takes the tiles one after
+ * another, and each tile for all queries: so the strips that queries share come from the L2 cache.
  *
  * Uses      [cuda-03-bp128], [cuda-05-expand] to [cuda-06-or].
  * Start at  gc_places, gc_sum_tiles.
  * Tests     tests/gpu/test_cuda.c
  * ======================*/
 
-#define GC_SUM_WORKERS 6u /* warps that add strips; one more adds thin lists, and one looks ahead */
-#define GC_SUM_BLOCKS 3 /* blocks of threads a multiprocessor */
-#define GC_SUM_SLOTS 4u /* strips that a warp has on their way at once */
+#define GC_SUM_WORKERS 6u /* warps that add strips; one more adds sparse lists, and one schedules */
+#define GC_SUM_BLOCKS 3 /* blocks of threads on a multiprocessor */
+#define GC_SUM_AHEAD 4u /* strips that a warp loads before it adds the first of them */
 #define GC_SUM_THREADS (32u * (GC_SUM_WORKERS + 2u))
-#define GC_SUM_ROUND (GC_SUM_WORKERS * GC_SUM_SLOTS) /* strips of a round of all workers */
-#define GC_SUM_GRAB 4u /* tiles of queries that are taken at once */
+#define GC_SUM_ROUND (GC_SUM_WORKERS * GC_SUM_AHEAD) /* strips of a round of all workers */
+#define GC_SUM_GRAB 4u /* pairs of a query and a tile that are taken at once */
 #define GC_SUM_PARTS 8u /* blocks of threads that share a list in gc_places */
 
-/* Finds the postings of thin lists within each tile: first[t] is the number of the first posting from tile t on. */
+/* Finds the postings of sparse lists within each tile: first[t] becomes the number of the first posting from tile t
+ * on. */
 static __global__ void __launch_bounds__(256)
-    gc_places(const __grid_constant__ gc_view v, const __grid_constant__ gc_batch b) {
+    gc_places(const __grid_constant__ gc_view v, const __grid_constant__ gc_launch_view b) {
   gc_chained();
-  const gc_term &t = b.terms[b.sums.thin[blockIdx.x / GC_SUM_PARTS]];
+  const gc_term &t = b.terms[b.sums.sparse[blockIdx.x / GC_SUM_PARTS]];
   const uint32_t tile = b.sums.lists.tile, ntiles = b.sums.lists.ntiles, part = blockIdx.x % GC_SUM_PARTS;
-  uint32_t *first = b.sums.first + (uint64_t)t.slot * (ntiles + 1), i, at;
+  uint32_t *first = b.sums.first + (uint64_t)t.tile_row * (ntiles + 1), i, at;
   const uint32_t from = (uint32_t)((uint64_t)t.df * part / GC_SUM_PARTS),
                  end = (uint32_t)((uint64_t)t.df * (part + 1) / GC_SUM_PARTS);
   const auto note = [&](uint32_t number, uint32_t before, uint32_t doc) {
@@ -47,19 +48,19 @@ static __global__ void __launch_bounds__(256)
 /* What is added up: a tile for a query. */
 typedef struct gc_sum_item {
   unsigned long long floor;
-  uint32_t job, tile; /* job GC_NONE: no more work */
-  uint32_t first, n; /* its lists in b.sums.lists; n 0: nothing is to be done */
+  uint32_t job, tile; /* job GC_NONE: there is no more work */
+  uint32_t first, n; /* its lists in b.sums.rows; n 0: nothing is to be done */
 } gc_sum_item;
 
 #define GC_SUM_RING 8u
 
 struct gc_shared_sum {
-  enum : uint32_t { KEYS = 1024u, SPOTS = 512u };
+  enum : uint32_t { KEYS = 1024u, NOTED = 512u };
   unsigned long long keys[KEYS]; /* survivors of the tile */
-  gc_sum_item item[GC_SUM_RING]; /* the next ones, by their number modulo that of places */
+  gc_sum_item item[GC_SUM_RING]; /* the next items, a ring */
   uint32_t hist[256];
-  uint16_t spots[SPOTS]; /* noted documents, of the tile */
-  uint32_t nkeys[2], nspots[2]; /* by the parity of the tile */
+  uint16_t noted[NOTED]; /* noted documents, by their number in the tile */
+  uint32_t nkeys[2], nnoted[2]; /* by the parity of the tile */
   uint32_t refine, pushed;
   uint32_t now; /* 1: the floor of the tile's job is to be raised now */
 };
@@ -73,8 +74,8 @@ static __device__ __forceinline__ gc_sum_item *gc_sum_at(gc_shared_sum *sh, uint
   return &sh->item[at % GC_SUM_RING];
 }
 
-/* Load from where they are called. Plain loads of memory that nobody writes the compiler moves behind the next barrier,
- * as late as possible, and then they are waited for. */
+/* Loads from where they are called. The compiler would move a plain load of memory that nobody writes behind the next
+ * barrier, where the warp would wait for it. */
 static __device__ __forceinline__ uint2 gc_sum_load2(const void *p) {
   uint2 x;
   asm volatile("ld.global.v2.u32 {%0, %1}, [%2];" : "=r"(x.x), "=r"(x.y) : "l"(p));
@@ -93,21 +94,23 @@ static __device__ __forceinline__ uint32_t gc_sum_load1(const void *p) {
   return x;
 }
 
-/* ---- finding a tile's postings, by each warp for itself, a lane a list; in three steps, so that no load is waited
- * for: the lists of item i + 3, their places in the tile of item i + 2, the postings of item i + 1 ---- */
+/* ---- finding a tile's postings ----
+ *
+ * Each warp does so for itself, a lane a list, in three steps: it loads the lists of item i + 3, their places in the
+ * tile of item i + 2, and the postings of item i + 1. So each load has the time of an item to arrive. */
 
-/* A lane's list, and where its postings of a tile begin and end: numbers of strips, or of postings. */
-typedef struct gc_sum_look {
+/* A lane's list, and the strips or postings from .. to - 1 that it has in a tile. */
+typedef struct gc_sum_cursor {
   uint4 list; /* a gc_sum_list */
   uint32_t from, to;
-} gc_sum_look;
+} gc_sum_cursor;
 
-/* Both look for items that are not there too, in rows of zeros: a load under a condition would be waited for where the
- * paths join. */
-template <bool THIN>
-static __device__ __forceinline__ void gc_sum_look_list(const gc_batch &b, const gc_sum_item *item, uint4 &list) {
+/* This and gc_sum_load_places load rows of zeros for items that are not there: the compiler would wait for a load under
+ * a condition where the paths join. */
+template <bool SPARSE>
+static __device__ __forceinline__ void gc_sum_load_list(const gc_launch_view &b, const gc_sum_item *item, uint4 &list) {
   const uint4 *p = (const uint4 *)b.sums.rows + item->first + gc_lane();
-  if (THIN) {
+  if (SPARSE) {
     list = gc_sum_load4(p);
   } else { /* the rest is not needed */
     const uint2 half = gc_sum_load2(p);
@@ -116,38 +119,39 @@ static __device__ __forceinline__ void gc_sum_look_list(const gc_batch &b, const
   }
 }
 
-static __device__ __forceinline__ void gc_sum_look_tile(const gc_batch &b, const gc_sum_item *item, gc_sum_look &l) {
+static __device__ __forceinline__ void gc_sum_load_places(const gc_launch_view &b, const gc_sum_item *item,
+    gc_sum_cursor &l) {
   const uint32_t *p = (l.list.y >> 30 ? b.sums.first : b.sums.lists.starts) + l.list.x + item->tile;
   l.from = gc_sum_load1(p);
   l.to = gc_sum_load1(p + 1);
 }
 
-/* What a lane's list has in a tile. */
+/* What a lane's list has in a tile, in units: strips, or 32 postings of a sparse list. */
 typedef struct gc_sum_range {
-  uint32_t end; /* its units among those of its kind end here; */
-  uint32_t start; /* unit i of them is number start + i, of strips or of postings */
+  uint32_t end; /* the units of lower lanes and of this one */
+  uint32_t start; /* unit i is number start + i, of strips or of postings */
   uint32_t q, postings, who;
-  uint32_t n; /* units of the kind, of all lists */
-  uint32_t shorts; /* lists without a directory */
-  bool wipe; /* all sums are to be cleared, not only those that the warps remember */
+  uint32_t n; /* units of all lanes */
+  uint32_t shorts; /* lists without a directory, a bit each */
+  bool wipe; /* 1: all sums are cleared. 0: the warps clear those that they have added to */
 } gc_sum_range;
 
-/* Finds the ranges; THIN: of thin lists in units of 32 postings, otherwise of strips. */
-template <bool THIN>
-static __device__ __forceinline__ gc_sum_range gc_sum_find(const gc_sum_item *item, const gc_sum_look &l) {
-  const uint32_t kind = l.list.y >> 30, most = THIN ? l.list.w : 1u << 26, live = gc_lane() < item->n;
-  const uint32_t count = live && l.to - l.from <= most ? l.to - l.from : 0; /* a damaged list's may be anything */
-  const uint32_t strips = kind == 0 ? count : 0, thins = kind == 1 ? (count + 31) / 32 : 0;
+/* Finds the ranges: with SPARSE of sparse lists, otherwise of cut ones. */
+template <bool SPARSE>
+static __device__ __forceinline__ gc_sum_range gc_sum_find(const gc_sum_item *item, const gc_sum_cursor &l) {
+  const uint32_t kind = l.list.y >> 30, most = SPARSE ? l.list.w : 1u << 26, live = gc_lane() < item->n;
+  const uint32_t count = live && l.to - l.from <= most ? l.to - l.from : 0; /* a damaged list's count may be anything */
+  const uint32_t strips = kind == 0 ? count : 0, sparse_units = kind == 1 ? (count + 31) / 32 : 0;
   gc_sum_range r;
-  r.end = gc_scan(THIN ? thins : strips);
+  r.end = gc_scan(SPARSE ? sparse_units : strips);
   r.n = __shfl_sync(GC_WARP, r.end, 31);
-  r.start = THIN ? l.from + l.list.z - 32 * (r.end - thins) : l.from - (r.end - strips);
+  r.start = SPARSE ? l.from + l.list.z - 32 * (r.end - sparse_units) : l.from - (r.end - strips);
   r.q = l.list.y & 0x3fffffff;
-  r.postings = THIN ? count + 32 * (r.end - thins) : 0;
+  r.postings = SPARSE ? count + 32 * (r.end - sparse_units) : 0;
   r.who = l.list.z;
   r.shorts = __ballot_sync(GC_WARP, kind == 2 && count);
   r.wipe = r.shorts || __reduce_add_sync(GC_WARP, strips) > 2 * GC_SUM_ROUND ||
-      __reduce_add_sync(GC_WARP, thins) > GC_SUM_SLOTS;
+      __reduce_add_sync(GC_WARP, sparse_units) > GC_SUM_AHEAD;
   return r;
 }
 
@@ -155,8 +159,8 @@ static __device__ __forceinline__ gc_sum_range gc_sum_find(const gc_sum_item *it
 
 /* Where documents are noted whose sums reach the need. */
 typedef struct gc_sum_notes {
-  uint32_t sums, need; /* shared address of the sums */
-  uint16_t *spots;
+  uint32_t sums, need; /* sums: their shared address */
+  uint16_t *noted;
   uint32_t *count;
 } gc_sum_notes;
 
@@ -170,7 +174,7 @@ static __device__ __forceinline__ void gc_sum_clear(uint32_t at) {
   asm volatile("st.shared.u32 [%0], %1;" : : "r"(at), "r"(0) : "memory");
 }
 
-/* Clears all sums, by all warps but the scout. */
+/* Clears all sums, by all warps but the scheduling one. */
 static __device__ __forceinline__ void gc_sum_wipe(uint32_t sums, uint32_t tile) {
   uint32_t i;
 #pragma unroll 4
@@ -181,11 +185,11 @@ static __device__ __forceinline__ void gc_sum_wipe(uint32_t sums, uint32_t tile)
 static __device__ __forceinline__ void gc_sum_note(const gc_sum_notes &n, uint32_t place, uint32_t old, uint32_t c) {
   if (n.need - 1 - old < c) {
     const uint32_t at = atomicAdd(n.count, 1);
-    if (at < gc_shared_sum::SPOTS) n.spots[at] = (uint16_t)(place / 4);
+    if (at < gc_shared_sum::NOTED) n.noted[at] = (uint16_t)(place / 4);
   }
 }
 
-/* Adds a strip: 28 instructions, and 2 loads. */
+/* Adds a strip. */
 static __device__ __forceinline__ void gc_sum_add(const gc_sum_notes &n, uint2 place, uint4 add, uint32_t q) {
   const uint32_t at[4] = {place.x & 0xffff, place.x >> 16, place.y & 0xffff, place.y >> 16};
   const uint32_t c[4] = {q * add.x, q * add.y, q * add.z, q * add.w};
@@ -200,8 +204,8 @@ static __device__ __forceinline__ void gc_sum_add(const gc_sum_notes &n, uint2 p
   }
 }
 
-/* Adds a short list, decoding it. */
-static __device__ __noinline__ void gc_sum_short(const gc_view &v, const gc_batch &b, const gc_sum_item *item,
+/* Decodes a short list and adds it. */
+static __device__ __noinline__ void gc_sum_short(const gc_view &v, const gc_launch_view &b, const gc_sum_item *item,
     uint32_t who, const gc_sum_notes &n) {
   const gc_term &t = b.terms[who];
   const uint32_t tile = b.sums.lists.tile, base = item->tile * tile;
@@ -215,21 +219,21 @@ static __device__ __noinline__ void gc_sum_short(const gc_view &v, const gc_batc
     }
 }
 
-/* A warp's part of a tile's strips, and the first of them, which it has on their way. */
+/* A warp's strips of a tile: those that it has loaded. */
 struct gc_sum_strips {
   enum : uint32_t { STEP = GC_SUM_WORKERS, ROUND = GC_SUM_ROUND };
-  static const bool THIN = false;
-  uint2 place[GC_SUM_SLOTS];
-  uint4 add[GC_SUM_SLOTS];
-  uint32_t q[GC_SUM_SLOTS];
+  static const bool SPARSE = false;
+  uint2 place[GC_SUM_AHEAD];
+  uint4 add[GC_SUM_AHEAD];
+  uint32_t q[GC_SUM_AHEAD];
   struct done {
-    uint2 place[GC_SUM_SLOTS];
+    uint2 place[GC_SUM_AHEAD];
   };
-  /* Loads strips from number i on, of those below r.n; instead of others the first one of all. */
-  __device__ __forceinline__ void fetch(const gc_view &, const gc_batch &b, const gc_sum_range &r, uint32_t i) {
+  /* Loads the strips from number i on that are below r.n. For others it loads the first strip of all. */
+  __device__ __forceinline__ void fetch(const gc_view &, const gc_launch_view &b, const gc_sum_range &r, uint32_t i) {
     uint32_t u;
 #pragma unroll
-    for (u = 0; u < GC_SUM_SLOTS; u++, i += STEP) {
+    for (u = 0; u < GC_SUM_AHEAD; u++, i += STEP) {
       const uint32_t of = __popc(__ballot_sync(GC_WARP, r.end <= i)) & 31;
       const uint32_t number = __shfl_sync(GC_WARP, r.start, of) + i;
       const uint8_t *p = b.sums.lists.strips + (uint64_t)(i < r.n ? number : 0) * GC_STRIP;
@@ -242,7 +246,7 @@ struct gc_sum_strips {
       uint32_t n, done &d) {
     uint32_t u;
 #pragma unroll
-    for (u = 0; u < GC_SUM_SLOTS; u++, i += STEP) {
+    for (u = 0; u < GC_SUM_AHEAD; u++, i += STEP) {
       d.place[u] = place[u];
       if (i < n) gc_sum_add(notes, place[u], add[u], q[u]);
     }
@@ -250,7 +254,7 @@ struct gc_sum_strips {
   static __device__ __forceinline__ void undo(uint32_t sums, uint32_t i, uint32_t n, const done &d) {
     uint32_t u;
 #pragma unroll
-    for (u = 0; u < GC_SUM_SLOTS; u++, i += STEP)
+    for (u = 0; u < GC_SUM_AHEAD; u++, i += STEP)
       if (i < n) {
         gc_sum_clear(sums + (d.place[u].x & 0xffff));
         gc_sum_clear(sums + (d.place[u].x >> 16));
@@ -260,19 +264,19 @@ struct gc_sum_strips {
   }
 };
 
-/* A tile's postings of thin lists, a lane a posting, and the first of them, which are on their way. */
-struct gc_sum_thins {
-  enum : uint32_t { STEP = 1, ROUND = GC_SUM_SLOTS };
-  static const bool THIN = true;
-  uint2 base[GC_SUM_SLOTS];
-  uint32_t narrow[GC_SUM_SLOTS], add[GC_SUM_SLOTS], q[GC_SUM_SLOTS], at[GC_SUM_SLOTS]; /* at: of the posting */
+/* A tile's postings of sparse lists, a lane a posting: those that the warp has loaded. */
+struct gc_sum_sparse {
+  enum : uint32_t { STEP = 1, ROUND = GC_SUM_AHEAD };
+  static const bool SPARSE = true;
+  uint2 base[GC_SUM_AHEAD];
+  uint32_t narrow[GC_SUM_AHEAD], add[GC_SUM_AHEAD], q[GC_SUM_AHEAD], at[GC_SUM_AHEAD]; /* at: the posting's number */
   struct done {
-    uint32_t place[GC_SUM_SLOTS];
+    uint32_t place[GC_SUM_AHEAD];
   };
-  __device__ __forceinline__ void fetch(const gc_view &v, const gc_batch &, const gc_sum_range &r, uint32_t i) {
+  __device__ __forceinline__ void fetch(const gc_view &v, const gc_launch_view &, const gc_sum_range &r, uint32_t i) {
     uint32_t u;
 #pragma unroll
-    for (u = 0; u < GC_SUM_SLOTS; u++, i++) {
+    for (u = 0; u < GC_SUM_AHEAD; u++, i++) {
       const uint32_t of = __popc(__ballot_sync(GC_WARP, r.end <= i)) & 31;
       const uint32_t start = __shfl_sync(GC_WARP, r.start, of), all = __shfl_sync(GC_WARP, r.postings, of);
       const bool is = i < r.n && 32 * i + gc_lane() < all;
@@ -289,7 +293,7 @@ struct gc_sum_thins {
       uint32_t i, uint32_t n, done &d) {
     uint32_t u;
 #pragma unroll
-    for (u = 0; u < GC_SUM_SLOTS; u++, i++) {
+    for (u = 0; u < GC_SUM_AHEAD; u++, i++) {
       uint32_t doc = base[u].x + (narrow[u] >> at[u] % 2 * 16 & 0xffff);
       d.place[u] = GC_NONE;
       if (i >= n || !q[u]) continue;
@@ -304,43 +308,43 @@ struct gc_sum_thins {
   static __device__ __forceinline__ void undo(uint32_t sums, uint32_t i, uint32_t n, const done &d) {
     uint32_t u;
 #pragma unroll
-    for (u = 0; u < GC_SUM_SLOTS; u++, i++)
+    for (u = 0; u < GC_SUM_AHEAD; u++, i++)
       if (i < n && d.place[u] != GC_NONE) gc_sum_clear(sums + d.place[u]);
   }
 };
 
 /* ---- tile after tile ---- */
 
-/* Waits for all threads. Each role waits at instructions of its own, which barrier.sync allows; bar.sync, and so
- * __syncthreads too, demands that all of them wait at the same one. */
+/* Waits for all threads. Each role waits at instructions of its own. barrier.sync allows that; bar.sync and
+ * __syncthreads demand that all threads wait at the same one. */
 static __device__ __forceinline__ void gc_sum_wait(void) {
   asm volatile("barrier.sync 1, %0;" : : "n"(GC_SUM_THREADS) : "memory");
 }
 
-/* Waits until a tile's sums are complete; returns GC_SUM_STOP, if all threads are needed, otherwise the number of
- * documents that were noted. */
+/* Waits until a tile's sums are complete. Returns how many documents were noted, or GC_SUM_STOP if there are so many
+ * that all threads have to collect them. */
 #define GC_SUM_STOP 0x80000000u
 static __device__ __forceinline__ uint32_t gc_sum_complete(const gc_shared_sum *sh, uint32_t side) {
   gc_sum_wait();
-  const uint32_t spots = sh->nspots[side];
-  return spots > 32 ? GC_SUM_STOP : spots;
+  const uint32_t noted = sh->nnoted[side];
+  return noted > 32 ? GC_SUM_STOP : noted;
 }
 
-/* Takes the noted documents of a tile, 32 at most, to the job's buffer, by a warp, once their sums have been read and
- * may be cleared. */
-static __device__ __forceinline__ void gc_sum_push(const gc_batch &b, const gc_sum_item *item, uint32_t spots,
+/* Moves the noted documents of a tile, 32 at most, to the job's buffer, by one warp. It waits for all threads once it
+ * has read their sums, so that the others may clear these. */
+static __device__ __forceinline__ void gc_sum_push(const gc_launch_view &b, const gc_sum_item *item, uint32_t noted,
     uint32_t side, gc_shared_sum *sh, uint32_t sums) {
   const uint32_t lane = gc_lane(), j = item->job, base = item->tile * b.sums.lists.tile;
   gc_state *state = b.states + j;
   unsigned long long key = 0;
   uint32_t vote, at = 0, step;
-  if (lane < spots) {
+  if (lane < noted) {
     uint32_t sum;
-    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(sum) : "r"(sums + 4 * sh->spots[lane]) : "memory");
-    key = gpuir__key(sum, base + sh->spots[lane]);
+    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(sum) : "r"(sums + 4 * sh->noted[lane]) : "memory");
+    key = gpuir__key(sum, base + sh->noted[lane]);
   }
   gc_sum_wait();
-  if (!lane) sh->nspots[side] = 0;
+  if (!lane) sh->nnoted[side] = 0;
   vote = __ballot_sync(GC_WARP, key > item->floor);
   if (!vote) return;
   if (!lane) at = atomicAdd(&state->count, __popc(vote));
@@ -350,32 +354,32 @@ static __device__ __forceinline__ void gc_sum_push(const gc_batch &b, const gc_s
   if (!lane && step && 32 - __clz(step) > *(volatile uint32_t *)&state->level) sh->now = 1;
 }
 
-/* Adds up tiles by a warp, number `warp` of those that share the units, until all threads are needed. */
+/* Adds up tiles until all threads are needed. It is warp number `warp` of those that share the units. */
 template <typename Units>
-static __device__ __forceinline__ void gc_sum_work(const gc_view &v, const gc_batch &b, gc_shared_sum *sh,
+static __device__ __forceinline__ void gc_sum_work(const gc_view &v, const gc_launch_view &b, gc_shared_sum *sh,
     uint32_t sums, uint32_t warp, gc_sum_place &to) {
   const uint32_t tile = b.sums.lists.tile;
   Units units;
-  gc_sum_look l1, l2; /* of item to.at + 1, to.at + 2 */
+  gc_sum_cursor l1, l2; /* of item to.at + 1, of item to.at + 2 */
   gc_sum_range r;
   uint4 list; /* of item to.at + 3 */
   l2.list = list = make_uint4(0, 0, 0, 0);
   l2.from = l2.to = 0;
-  gc_sum_look_list<Units::THIN>(b, gc_sum_at(sh, to.at), l2.list);
-  gc_sum_look_tile(b, gc_sum_at(sh, to.at), l2);
-  r = gc_sum_find<Units::THIN>(gc_sum_at(sh, to.at), l2);
+  gc_sum_load_list<Units::SPARSE>(b, gc_sum_at(sh, to.at), l2.list);
+  gc_sum_load_places(b, gc_sum_at(sh, to.at), l2);
+  r = gc_sum_find<Units::SPARSE>(gc_sum_at(sh, to.at), l2);
   units.fetch(v, b, r, warp);
   l1 = l2;
-  gc_sum_look_list<Units::THIN>(b, gc_sum_at(sh, to.at + 1), l1.list);
-  gc_sum_look_tile(b, gc_sum_at(sh, to.at + 1), l1);
-  gc_sum_look_list<Units::THIN>(b, gc_sum_at(sh, to.at + 2), list);
+  gc_sum_load_list<Units::SPARSE>(b, gc_sum_at(sh, to.at + 1), l1.list);
+  gc_sum_load_places(b, gc_sum_at(sh, to.at + 1), l1);
+  gc_sum_load_list<Units::SPARSE>(b, gc_sum_at(sh, to.at + 2), list);
   for (;;) {
     const gc_sum_item *item = gc_sum_at(sh, to.at);
     if (item->job == GC_NONE) return;
-    const gc_sum_notes notes = {sums, gc_need(item->floor), sh->spots, &sh->nspots[to.side]};
+    const gc_sum_notes notes = {sums, gc_need(item->floor), sh->noted, &sh->nnoted[to.side]};
     const uint32_t n = r.n, first = item->tile * tile;
     const bool wipe = r.wipe;
-    typename Units::done done, then; /* what the first two rounds added; after two of thin lists, all is wiped */
+    typename Units::done done, then; /* places of the first two rounds; with more rounds, all sums are cleared */
     uint32_t i, what;
     units.sum(v, notes, first, tile, warp, n, done);
     if (warp + Units::ROUND < n) {
@@ -387,22 +391,22 @@ static __device__ __forceinline__ void gc_sum_work(const gc_view &v, const gc_ba
         units.sum(v, notes, first, tile, i, n, forgotten);
       }
     }
-    if (Units::THIN)
+    if (Units::SPARSE)
       for (i = r.shorts; i; i &= i - 1) gc_sum_short(v, b, item, __shfl_sync(GC_WARP, r.who, __ffs(i) - 1), notes);
-    r = gc_sum_find<Units::THIN>(gc_sum_at(sh, to.at + 1), l1);
+    r = gc_sum_find<Units::SPARSE>(gc_sum_at(sh, to.at + 1), l1);
     units.fetch(v, b, r, warp);
     l1.list = list;
-    gc_sum_look_tile(b, gc_sum_at(sh, to.at + 2), l1);
-    gc_sum_look_list<Units::THIN>(b, gc_sum_at(sh, to.at + 3), list);
+    gc_sum_load_places(b, gc_sum_at(sh, to.at + 2), l1);
+    gc_sum_load_list<Units::SPARSE>(b, gc_sum_at(sh, to.at + 3), list);
     what = gc_sum_complete(sh, to.side);
     if (what == GC_SUM_STOP) return;
-    if (what && Units::THIN) gc_sum_push(b, item, what, to.side, sh, sums);
+    if (what && Units::SPARSE) gc_sum_push(b, item, what, to.side, sh, sums);
     else if (what) gc_sum_wait();
     if (wipe) {
       gc_sum_wipe(sums, tile);
     } else {
       Units::undo(sums, warp, n, done);
-      if (!Units::THIN && warp + Units::ROUND < n) Units::undo(sums, warp + Units::ROUND, n, then);
+      if (!Units::SPARSE && warp + Units::ROUND < n) Units::undo(sums, warp + Units::ROUND, n, then);
     }
     to.side ^= 1;
     gc_sum_wait();
@@ -411,15 +415,15 @@ static __device__ __forceinline__ void gc_sum_work(const gc_view &v, const gc_ba
   }
 }
 
-/* What the scout has on its way: the number that it has taken, whose job it is; what is known of that job. */
+/* What the scheduling warp has taken: its place, and the job of the next item. */
 typedef struct gc_sum_ahead {
-  uint32_t pos, end; /* the queries' tiles that it has taken and not handed out */
+  uint32_t pos, end; /* pairs of a tile and a query that it has taken and not handed out */
   uint32_t tile;
-  uint4 head; /* a gc_sum_job; x GC_NONE: no more work */
+  uint4 head; /* a gc_sum_job; x GC_NONE: there is no more work */
 } gc_sum_ahead;
 
-/* Looks up the next query's tile. */
-static __device__ __forceinline__ void gc_sum_take(const gc_batch &b, gc_sum_ahead &a) {
+/* Takes the next pair of a tile and a query. */
+static __device__ __forceinline__ void gc_sum_take(const gc_launch_view &b, gc_sum_ahead &a) {
   const uint64_t all = (uint64_t)b.sums.n * b.sums.lists.ntiles;
   if (a.pos == a.end) {
     if (!gc_lane()) a.pos = atomicAdd(&b.control->next_sum, GC_SUM_GRAB);
@@ -436,8 +440,8 @@ static __device__ __forceinline__ void gc_sum_take(const gc_batch &b, gc_sum_ahe
   }
 }
 
-/* Describes the item that a.head is about, and takes the next one. */
-static __device__ __forceinline__ void gc_sum_describe(const gc_batch &b, gc_sum_ahead &a, gc_sum_item *item) {
+/* Describes the item of a.head, and takes the next pair. */
+static __device__ __forceinline__ void gc_sum_describe(const gc_launch_view &b, gc_sum_ahead &a, gc_sum_item *item) {
   const uint4 head = a.head;
   const uint32_t tile = a.tile;
   uint32_t n = head.z;
@@ -457,8 +461,8 @@ static __device__ __forceinline__ void gc_sum_describe(const gc_batch &b, gc_sum
   }
 }
 
-/* Describes the items ahead, until all threads are needed. */
-static __device__ __forceinline__ void gc_sum_scout(const gc_batch &b, gc_shared_sum *sh, uint32_t sums,
+/* Schedules items until all threads are needed. */
+static __device__ __forceinline__ void gc_sum_schedule(const gc_launch_view &b, gc_shared_sum *sh, uint32_t sums,
     gc_sum_ahead &ahead, gc_sum_place &to) {
   while (gc_sum_at(sh, to.at)->job != GC_NONE) {
     uint32_t what;
@@ -473,36 +477,30 @@ static __device__ __forceinline__ void gc_sum_scout(const gc_batch &b, gc_shared
   }
 }
 
-/* Collects the survivors of a tile and takes them to the job's buffer, and clears all sums, by all threads. */
-static __device__ __noinline__ void gc_sum_survivors(const gc_batch &b, const gc_sum_item *item, uint32_t side,
+/* Collects the survivors of a tile, moves them to the job's buffer, and clears all sums. All threads call it. */
+static __device__ __noinline__ void gc_sum_survivors(const gc_launch_view &b, const gc_sum_item *item, uint32_t side,
     gc_shared_sum *sh, uint4 *sums4) {
   uint32_t *sums = (uint32_t *)sums4;
   const uint32_t j = item->job, tile = b.sums.lists.tile, base = item->tile * tile, k = b.jobs[j].k;
   const unsigned long long floor = item->floor;
   uint32_t i;
-  if (sh->nspots[side] <= gc_shared_sum::SPOTS) gc_survivors_noted(sums, base, floor, side, sh);
+  if (sh->nnoted[side] <= gc_shared_sum::NOTED) gc_survivors_noted(sums, base, floor, side, sh);
   else gc_survivors_all(tile, b, j, sums4, base, floor, side, sh);
   __syncthreads();
   i = sh->nkeys[side];
-  if (i > gc_shared_sum::KEYS) i = gc_thin(tile, b.states + j, k, gc_keys_sums{sums, base, floor}, side, sh);
+  if (i > gc_shared_sum::KEYS) i = gc_keep_survivors(tile, b.states + j, k, gc_keys_sums{sums, base, floor}, side, sh);
   if (i) gc_push(b, j, k, i, sh);
   __syncthreads();
   if (i) gc_refine(b, j, k, sh);
   for (i = threadIdx.x; i < tile / 4; i += GC_SUM_THREADS) sums4[i] = make_uint4(0, 0, 0, 0);
-  if (!threadIdx.x) sh->nkeys[side] = sh->nspots[side] = 0;
+  if (!threadIdx.x) sh->nkeys[side] = sh->nnoted[side] = 0;
 }
 
-/* Adds up tiles, each of them for all queries, in three roles: workers add strips, a warp adds thin lists, and the
- * scout chooses what is next. A document is noted by the addition that lifts its sum to the need. What was added is
- * cleared place by place, as the warps remember where they added; only if that was too much all sums are cleared.
- *
- * Predicted for 128 postings: 768 bytes of the L2 cache, 28 warp instructions to add them, 9 to clear, and 1,000 a tile
- * of a query, which holds 19 strips of the queries below: 90 in all. Counted by ncu on an H200, 500 queries of 3.8 M
- * postings each over 25.2 M documents: 145 warp instructions, of which finding and loading strips takes a third,
- * 4.55 ms, 45 % of issue slots, 36 % of the L2 cache's and 17 % of the memory's bandwidth. gc_or takes 184 there. That
- * was with aligned barriers; with those of gc_sum_wait it answers 4 % less. */
+/* Adds up tiles, each of them for all queries. The warps have three roles: workers add strips, one warp adds sparse
+ * lists, and one schedules the items. The addition that lifts a sum to the need notes the document. The warps remember
+ * where they have added, and clear these sums only, unless there were too many. */
 static __global__ void __launch_bounds__(GC_SUM_THREADS, GC_SUM_BLOCKS)
-    gc_sum_tiles(const __grid_constant__ gc_view v, const __grid_constant__ gc_batch b) {
+    gc_sum_tiles(const __grid_constant__ gc_view v, const __grid_constant__ gc_launch_view b) {
   extern __shared__ uint4 gc_dynamic[];
   __shared__ gc_shared_sum sh;
   __shared__ gc_sum_ahead ahead;
@@ -511,7 +509,7 @@ static __global__ void __launch_bounds__(GC_SUM_THREADS, GC_SUM_BLOCKS)
   gc_sum_place to = {0, 0};
   gc_chained();
   gc_sum_wipe(sums, b.sums.lists.tile);
-  if (threadIdx.x < 2) sh.nkeys[threadIdx.x] = sh.nspots[threadIdx.x] = 0;
+  if (threadIdx.x < 2) sh.nkeys[threadIdx.x] = sh.nnoted[threadIdx.x] = 0;
   if (warp == GC_SUM_WORKERS + 1) {
     gc_sum_ahead a = {0, 0, 0, {0, 0, 0, 0}};
     gc_sum_take(b, a);
@@ -526,10 +524,10 @@ static __global__ void __launch_bounds__(GC_SUM_THREADS, GC_SUM_BLOCKS)
     if (warp < GC_SUM_WORKERS) {
       gc_sum_work<gc_sum_strips>(v, b, &sh, sums, warp, to);
     } else if (warp == GC_SUM_WORKERS) {
-      gc_sum_work<gc_sum_thins>(v, b, &sh, sums, 0, to);
+      gc_sum_work<gc_sum_sparse>(v, b, &sh, sums, 0, to);
     } else {
       gc_sum_ahead a = ahead;
-      gc_sum_scout(b, &sh, sums, a, to);
+      gc_sum_schedule(b, &sh, sums, a, to);
       __syncwarp(); /* all lanes have read it */
       if (!gc_lane()) ahead = a;
     }

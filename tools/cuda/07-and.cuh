@@ -2,10 +2,11 @@
 /* ========================
  * [cuda-07-and]  AND; OR by MaxScore: documents of a driving list are looked for in the others
  *
- * Two ways of looking, by what the device has of the lists. gc_and_decoding, where there are no guides, as in a
- * cached index: a warp decodes a block of the shortest list and, for each further list, the candidate blocks.
- * gc_and_guided and gc_max, where there are: documents are followed by marks and peaks, and a list's block is decoded
- * only if it is not expanded.
+ * There are two ways to look a document up, by what the device has of the lists. Without guides, as in a cached index,
+ * gc_and_decoding decodes: a warp decodes a block of the shortest list and, for each further list, the blocks that may
+ * hold its documents. With guides, gc_and_guided and gc_max follow documents by marks and peaks, and decode a list's
+ * block only if the list is not expanded. tools/results/cuda_notes.txt says what was predicted, counted and measured,
+ * and what was tried without gain.
  *
  * Uses      [cuda-03-bp128], [cuda-05-expand].
  * Start at  gc_and_decoding; gc_and_all, which the kernel of [cuda-08-topk] calls; gc_max_plan, gc_max.
@@ -15,36 +16,37 @@
 #define GC_AND_THREADS 256u
 #define GC_GUIDED_THREADS 256u /* of gc_and_guided and the kernels of MaxScore */
 #define GC_FINAL_THREADS 256u
-#define GC_GUIDED_BLOCKS 4 /* blocks of threads a multiprocessor at least, of gc_and_guided and gc_max_plan; 5 spill */
+#define GC_GUIDED_BLOCKS 4 /* blocks of threads on a multiprocessor, of gc_and_guided and gc_max_plan; 5 would spill */
 #define GC_MAX_BLOCKS 6 /* the same of gc_max */
 #define GC_SIDE 2u /* documents that a lane follows side by side */
-#define GC_QUEUE (GPUIR__BLOCK + 32 * GC_SIDE) /* documents that a warp has waiting */
-#define GC_SIFTED (2 * 32 * GC_SIDE) /* documents that a warp has waiting for an AND's look-ups */
-#define GC_RAISED_BLOCKS 256u /* blocks of an AND's driver that is long enough for a floor to spare some of them */
-#define GC_RAISE_LEAST 32u /* candidates by which a floor is raised at least */
-#define GC_RAISE_READ 512u /* the last ones, that are looked at then */
-#define GC_RAISE_MOST 1024u /* the same at most, times k */
+#define GC_QUEUE (GPUIR__BLOCK + 32 * GC_SIDE) /* documents that wait in a warp's queue at most */
+#define GC_SIFTED (2 * 32 * GC_SIDE) /* documents of an AND at most that wait for look-ups */
+#define GC_RAISED_BLOCKS 256u /* blocks from which on an AND's driver is long: a raised floor can spare some of them */
+#define GC_RAISE_LEAST 32u /* candidates at least that a floor is raised from */
+#define GC_RAISE_READ 512u /* the last candidates, that are read then */
+#define GC_RAISE_MOST 1024u /* times k: with more candidates the floor is not raised */
 #define GC_FIRST 16u /* blocks of the shortest list in a sample */
 #define GC_FIRST_ALONE 4u /* the same where floors are not raised */
-#define GC_LAYERS 3u /* lists that add blocks to a sample, half as many each further one */
-#define GC_LAYERS_ALONE 1u /* the same there, where a launch waits for each: three take 7 us more, alone */
-#define GC_SAMPLED_LISTS 8u /* lists of a sample at most: further ones make up for blocks that short ones lack */
+#define GC_LAYERS 3u /* lists that add blocks to a sample, each further one half as many */
+#define GC_LAYERS_ALONE 1u /* the same where floors are not raised: such a launch would wait for each list */
+#define GC_SAMPLED_LISTS 8u /* lists of a sample at most: further ones make up for blocks that shorter ones lack */
 #define GC_SAMPLED ((GC_FIRST + GC_FIRST / 2 + GC_FIRST / 4) * GPUIR__BLOCK) /* documents of a sample at most */
-#define GC_SCORED 1024u /* of which are scored at most */
+#define GC_SCORED 1024u /* documents of a sample that are scored at most */
 #define GC_SCORED_LEAST 64u
-#define GC_OPENING 8u /* one in so many groups of blocks of a long driver is taken before the rest */
-#define GC_OPENED_LEAST 128u /* blocks of such a driver at least */
-/* What it costs to follow a block's postings through the other lists, in blocks added to tiles. */
+#define GC_OPENING 8u /* of a long driver, one in so many groups of blocks is taken first: its opening */
+#define GC_OPENED_LEAST 128u /* blocks that a driver has at least to have an opening */
+/* The cost of following a block's postings through the other lists; the unit is a block that is added to tiles. */
 #define GC_PROBE_COST 1u
-#define GC_PROBE_ALONE 8u /* the same where floors are not raised, which waits for the last block, or by decoding */
-#define GC_TILE_COST 8u /* of a tile, in blocks added to it */
+#define GC_PROBE_ALONE 8u /* the same if lists are decoded, or if all wait for the last block as floors stay */
+#define GC_TILE_COST 8u /* of a tile, in the same unit */
 
 /* ---- candidates ---- */
 
-/* Raises a job's floor to about the k-th best of its candidates, by a warp that has lifted their number to `level`: so
- * what the other warps have yet to follow becomes less. Not for single terms, whose floor is known, and only as long as
- * the candidates are few: reading many takes longer than the rest of the kernel. */
-static __device__ __forceinline__ void gc_raise_at(const gc_batch &b, uint32_t j, uint32_t level, uint32_t *count) {
+/* Raises a job's floor to about the k-th best of its candidates, by a warp that has brought their number to `level`: so
+ * the other warps have fewer documents to follow. A single term's floor is known beforehand, so its job is left out.
+ * With very many candidates the floor is not raised, as reading them takes longer than the rest of the kernel. */
+static __device__ __forceinline__ void gc_raise_at(const gc_launch_view &b, uint32_t j, uint32_t level,
+    uint32_t *count) {
   const uint32_t k = b.jobs[j].k;
   uint32_t some, score;
   if (level < max(2 * k, GC_RAISE_LEAST) || level > min(GC_RAISE_MOST * k, b.room) || b.jobs[j].npositive == 1) return;
@@ -54,10 +56,10 @@ static __device__ __forceinline__ void gc_raise_at(const gc_batch &b, uint32_t j
   if (!gc_lane() && score) atomicMax(&b.states[j].floor, ((unsigned long long)score << 32) - 1);
 }
 
-/* Raises the floor of an AND, whose candidates a warp has lifted from `before` to `now`, if there are enough new ones.
- * An AND has few matches: a floor that is raised only whenever their number has doubled would spare little. */
-static __device__ __forceinline__ void gc_raise_often(const gc_batch &b, uint32_t j, uint32_t before, uint32_t now,
-    uint32_t *count) {
+/* Raises the floor of an AND, if its candidates grew from `before` to `now` by enough. An AND has few matches: a floor
+ * that is raised only each time their number has doubled would spare little. */
+static __device__ __forceinline__ void gc_raise_often(const gc_launch_view &b, uint32_t j, uint32_t before,
+    uint32_t now, uint32_t *count) {
   const uint32_t k = b.jobs[j].k, n = now & ~31u;
   const uint32_t step = max(32 - __clz((int)(max(2 * k, GC_RAISE_LEAST) - 1)), 29 - __clz((int)now)); /* log2 */
   uint32_t some, score;
@@ -68,14 +70,14 @@ static __device__ __forceinline__ void gc_raise_often(const gc_batch &b, uint32_
   if (!gc_lane() && score) atomicMax(&b.states[j].floor, ((unsigned long long)score << 32) - 1);
 }
 
-/* When floors are raised. */
+/* When the floor is raised. */
 enum { GC_RAISE_NEVER, GC_RAISE_DOUBLED, GC_RAISE_OFTEN };
 
-/* Adds the lane's candidates, those of `live`, to the job's. With GC_RAISE_DOUBLED the floor is raised as often as
- * their number has doubled; done later, at the end of the warp's blocks, that made ORs slower by a tenth. count: 128
- * words of shared memory. */
+/* Adds the lane's candidates, those of `live`, to the job's buffer, and raises its floor as `raises` says.
+ * GC_RAISE_DOUBLED: each time their number has doubled. It is raised at once, not behind the warp's blocks: later it
+ * would spare less. count: 128 words of shared memory. */
 template <uint32_t SIDE>
-static __device__ __forceinline__ void gc_offer(const gc_batch &b, uint32_t j, int raises, uint32_t live,
+static __device__ __forceinline__ void gc_offer(const gc_launch_view &b, uint32_t j, int raises, uint32_t live,
     const uint32_t doc[SIDE], const uint32_t score[SIDE], uint32_t *count) {
   uint32_t vote[SIDE], n = 0, before = 0, at, level, u;
 #pragma unroll
@@ -100,8 +102,8 @@ static __device__ __forceinline__ void gc_offer(const gc_batch &b, uint32_t j, i
 
 /* ---- AND without guides ---- */
 
-/* Returns which of the live ones of N docIDs a lane a list holds, by decoding the candidate blocks one after another
- * into shared memory, 128 words; where[i]: index in the list. */
+/* Returns which of the live ones of N docIDs a lane a list holds. It decodes the blocks that may hold them, one after
+ * another, into shared memory (128 words). where[i]: the posting's number in the list. */
 template <uint32_t N>
 static __device__ __forceinline__ uint32_t gc_probe(const gc_view &v, const gc_term &t, const uint32_t d[N],
     uint32_t live, uint32_t where[N], uint32_t *docs) {
@@ -146,8 +148,9 @@ static __device__ __forceinline__ bool gc_lives(const gc_view &v, uint32_t doc) 
   return !v.deleted || !(__ldg(v.deleted + doc / 32) >> doc % 32 & 1);
 }
 
-/* Pushes the matches of one driver block with all lists of the job, with their scores. */
-static __device__ void gc_and_block(const gc_view &v, const gc_batch &b, uint32_t j, uint32_t block, uint32_t *docs) {
+/* Offers the documents of one driver block that all lists of the job hold, with their scores. */
+static __device__ void gc_and_block(const gc_view &v, const gc_launch_view &b, uint32_t j, uint32_t block,
+    uint32_t *docs) {
   const gc_job job = b.jobs[j];
   const gc_term *terms = b.terms + job.first_term;
   uint32_t lane = gc_lane(), d[4], score[4] = {0, 0, 0, 0}, live = 0, i, r, n;
@@ -184,15 +187,15 @@ static __device__ void gc_and_block(const gc_view &v, const gc_batch &b, uint32_
 
 /* The blocks of a ticket. */
 typedef struct gc_blocks {
-  uint32_t job, from, n; /* n: 0: there is no such ticket */
-  uint32_t opening; /* of its turn; 0 in the first one */
-  uint32_t opens; /* 1: it is of a first turn, for which the others wait */
+  uint32_t job, from, n; /* n 0: there is no such ticket */
+  uint32_t opening; /* of its turn; 0 in the first turn */
+  uint32_t opens; /* 1: it belongs to a first turn that the others wait for */
 } gc_blocks;
 
-/* Draws the warp's next ticket. A long driver is taken in turns, which are spread evenly over it: every 32nd group of
- * its blocks, those in the middle between, and so on, each turn of all jobs before the next turn of any. So the floor
- * that a job's matches have raised in one turn spares much of the next. */
-static __device__ __forceinline__ gc_blocks gc_next_blocks(const gc_batch &b) {
+/* Draws the warp's next ticket. A long driver is taken in turns: every 32nd group of its blocks, those midway between,
+ * and so on. Each turn of all jobs comes before the next turn of any. So the floor that one turn's matches have raised
+ * spares much of the next turn. */
+static __device__ __forceinline__ gc_blocks gc_next_blocks(const gc_launch_view &b) {
   gc_blocks x = {0, 0, 0, 0, 0};
   uint32_t at = 0;
   if (!gc_lane()) at = atomicAdd(&b.control->next_and, 1);
@@ -213,7 +216,7 @@ static __device__ __forceinline__ gc_blocks gc_next_blocks(const gc_batch &b) {
 
 /* Intersects by decoding. */
 static __global__ void __launch_bounds__(GC_AND_THREADS, 3)
-    gc_and_decoding(const __grid_constant__ gc_view v, const __grid_constant__ gc_batch b) {
+    gc_and_decoding(const __grid_constant__ gc_view v, const __grid_constant__ gc_launch_view b) {
   __shared__ uint32_t docs[GC_AND_THREADS / 32][GPUIR__BLOCK];
   gc_chained();
   for (;;) {
@@ -226,28 +229,29 @@ static __global__ void __launch_bounds__(GC_AND_THREADS, 3)
 }
 
 /* ---- following documents through lists with guides ----
- * The documents of a driving list wait in a queue of the warp until 64 are together, which are then followed through
- * the lists behind it, two a lane, as long as what these can add still lifts them to the floor. Two, as a lane waits
- * for memory most of the time: side by side they made ANDs 11 % faster. EXPANDED code is for jobs whose lists are all
- * expanded: no registers are kept for decoding there, which made them 12 % faster. Other jobs take one document a lane;
- * where a kernel CALLS, they decode and look up by functions: that makes gc_alone an eighth shorter and costs it and
- * gc_max_plan nothing, but would cost gc_and_guided 5 %.
- * AND: the shortest list drives; a document that a list lacks is dropped, mostly by that list's peaks: 0 says so.
- * OR: of a job's lists by ascending df, list e drives, and a document that an earlier list holds is left to that one.
- * Lists whose bounds together stay below the floor drive nothing (Turtle and Flood 1995). A posting is given up as soon
- * as the peaks of the lists behind, looked at one after the other, cannot lift it to the floor: in 4 bits and of spans
- * that have mostly one posting or none, they leave one in 200 of the documents that peaks of 1024 documents left. The
- * floor comes from a sample, and rises as documents are found. */
+ *
+ * The documents of a driving list wait in the warp's queue until 64 are together. They are followed through the other
+ * lists, two a lane, as long as these can still lift them to the floor. Two, because a lane waits for memory most of
+ * the time. EXPANDED code is for jobs whose lists are all expanded: it keeps no registers for decoding. Other jobs take
+ * one document a lane. A kernel that CALLS has functions for decoding and look-ups, which makes its code shorter;
+ * gc_and_guided inlines them, as calls would slow it down.
+ *
+ * AND: the shortest list drives. A document is dropped when a list lacks it, which that list's peak mostly says: it is
+ * 0.
+ *
+ * OR: list e of the job, by ascending df, drives. It leaves documents that an earlier list holds to that one. Lists
+ * whose bounds together stay below the floor drive nothing (Turtle and Flood 1995). A posting is given up as soon as
+ * the peaks of the lists behind cannot lift it to the floor. The floor comes from a sample, and rises as documents are
+ * found. */
 
 typedef struct alignas(16) gc_queue {
   uint32_t docs[GPUIR__BLOCK]; /* of gc_probe, and of gc_kth_score */
-  uint32_t doc[GC_QUEUE], score[GC_QUEUE]; /* those that wait */
-  uint32_t rest[GC_QUEUE]; /* bounds of the lists behind; of an AND's that wait to be sifted, of the second one */
+  uint32_t doc[GC_QUEUE], score[GC_QUEUE]; /* documents that wait */
+  uint32_t rest[GC_QUEUE]; /* bounds of the lists behind; of an AND before it is sifted, of the second list */
   uint32_t sifted_doc[GC_SIFTED], sifted_score[GC_SIFTED], sifted_rest[GC_SIFTED]; /* of ANDs */
 } gc_queue;
 
-/* Returns *p, or 0 unless `yes`: by a load that is predicated and not branched over, so that several are on their way
- * at once. */
+/* Returns *p if `yes`, otherwise 0. The load is predicated, not branched over: so several can be in flight at once. */
 static __device__ __forceinline__ uint32_t gc_load_if(uint32_t yes, const uint32_t *p) {
   uint32_t x;
   asm("{\n\t.reg .pred yes;\n\tsetp.ne.u32 yes, %1, 0;\n\tmov.u32 %0, 0;\n\t@yes ld.global.nc.u32 %0, [%2];\n\t}"
@@ -256,18 +260,18 @@ static __device__ __forceinline__ uint32_t gc_load_if(uint32_t yes, const uint32
   return x;
 }
 
-/* Loads the word in which the document's peak stands, or 0 unless `yes`. */
+/* Loads the word that holds the document's peak if `yes`; otherwise returns 0. */
 static __device__ __forceinline__ uint32_t gc_peak_word(const gc_view &v, const gc_term &t, uint32_t doc,
     uint32_t yes) {
   return gc_load_if(yes, gc_peaks_of(v.peaks, t) + (doc >> t.span) / (32 / GC_PEAK_BITS));
 }
 
-/* Returns what that word says: the most that the list can add to a document of the span; 0: it holds none. */
+/* Returns what that word says: the most that the list can add to a document of the span; 0: it holds none of them. */
 static __device__ __forceinline__ uint32_t gc_peak_in(const gc_term &t, uint32_t doc, uint32_t word) {
   return t.step * (__funnelshift_r(word, 0, (doc >> t.span) * GC_PEAK_BITS) & GC_PEAK_MOST);
 }
 
-/* Finds the most that the list can add to the live ones of N documents a lane; of the others, anything. */
+/* Finds the most that the list can add to N documents a lane; for those that are not live the result has no meaning. */
 template <uint32_t N>
 static __device__ __forceinline__ void gc_bounds_at(const gc_view &v, const gc_term &t, const uint32_t doc[N],
     uint32_t live, uint32_t bound[N]) {
@@ -279,15 +283,15 @@ static __device__ __forceinline__ void gc_bounds_at(const gc_view &v, const gc_t
   for (i = 0; i < N; i++) bound[i] = step ? gc_peak_in(t, doc[i], bound[i]) : t.most;
 }
 
-/* Returns whether a list with marks may hold the document: three of each group's four words are marks. */
+/* Returns whether a list with marks may hold the document. Three of each group's four words are marks. */
 static __device__ __forceinline__ bool gc_marked(const gc_view &v, const gc_term &t, uint32_t doc) {
   const uint32_t bit = doc >> t.shift, word = bit / 32;
   static_assert(GC_CELLS == 96, "three words of marks");
   return __ldg((const uint32_t *)(v.marks + t.marks) + word + word / 3) >> (bit & 31) & 1;
 }
 
-/* Finds, of N documents a lane, those of `live`, the most that a list adds to each; 0: it does not hold it. All loads
- * are on their way before the first one is waited for. */
+/* Finds the most that a list adds to each live one of N documents a lane; 0: it does not hold the document. All loads
+ * start before the first one is waited for. */
 template <bool EXPANDED, uint32_t N>
 static __device__ __forceinline__ void gc_bound_each(const gc_view &v, const gc_term &t, const uint32_t doc[N],
     uint32_t live, uint32_t bound[N]) {
@@ -304,8 +308,8 @@ static __device__ __forceinline__ void gc_bound_each(const gc_view &v, const gc_
   }
 }
 
-/* Finds, of an expanded list's postings from *at on, the first that is not below doc; x: the docID of posting *at.
- * Returns whether it is doc's. */
+/* Finds an expanded list's first posting from *at on whose docID is not below doc; x: the docID of posting *at. Returns
+ * whether that docID is doc. */
 static __device__ __forceinline__ bool gc_seek(const gc_view &v, const gc_term &t, uint32_t doc, uint32_t x,
     uint32_t *at) {
   uint32_t lo = *at, hi = lo, step;
@@ -327,12 +331,11 @@ static __device__ __forceinline__ bool gc_seek(const gc_view &v, const gc_term &
   return x == doc;
 }
 
-/* Looks SIDE documents a lane up in an expanded list, those of `live`, a bit each. Returns those that are there; at:
- * where in the list. A group of 16 bytes has 96 marks and the number of postings before them: the marks turn away 7
- * of 8 documents that the list does not hold, and say where in the list the document would be: there, if each mark is
- * of one document; otherwise there or, as postings may share a mark, a little behind. So a contribution is the second
- * or third load in turn. By way of the block and a search in it it was the sixth; with that, and with gc_drive_some
- * asking for marks one after another, ANDs took 1.36 times as long. */
+/* Looks the live ones of SIDE documents a lane up in an expanded list. Returns those that it holds, a bit each; at:
+ * their postings' numbers. A group of 16 bytes has 96 marks and the number of postings before them. So a mark says
+ * where in the list the document's posting is: just there if each mark covers one document; otherwise there or a little
+ * behind, as several postings may share a mark. A contribution is then the second or third load that waits for another;
+ * through the directory it would be the sixth. */
 template <uint32_t SIDE>
 static __device__ __forceinline__ uint32_t gc_find(const gc_view &v, const gc_term &t, const uint32_t doc[SIDE],
     uint32_t live, uint32_t at[SIDE]) {
@@ -359,8 +362,8 @@ static __device__ __forceinline__ uint32_t gc_find(const gc_view &v, const gc_te
   return live;
 }
 
-/* Finds what a list adds to the live ones of SIDE documents a lane (SIDE is 1 unless EXPANDED); returns those that it
- * holds. asks: whether contributions are asked for. docs: 128 words of shared memory. */
+/* Finds what a list adds to the live ones of SIDE documents a lane, and returns those that it holds. SIDE is 1 unless
+ * EXPANDED. asks: 1: contributions are wanted. docs: 128 words of shared memory. */
 template <bool EXPANDED, uint32_t SIDE>
 static __device__ __forceinline__ uint32_t gc_look_up(const gc_view &v, const gc_job &job, const gc_term &t,
     const uint32_t doc[SIDE], uint32_t live, uint32_t *docs, bool asks, uint32_t add[SIDE]) {
@@ -385,12 +388,12 @@ static __device__ __forceinline__ uint32_t gc_look_up(const gc_view &v, const gc
   return live;
 }
 
-/* What a list adds to a document; live: 1 if it holds it. */
+/* What a list adds to a document; live: 1 if it holds the document. */
 typedef struct gc_looked_up {
   uint32_t live, add;
 } gc_looked_up;
 
-/* Looks one document a lane up in any list. Not inline: the code is long. */
+/* Looks one document a lane up in any list. It is not inlined, as its code is long. */
 static __device__ __noinline__ gc_looked_up gc_look_up_any(const gc_view &v, const gc_job &job, const gc_term &t,
     uint32_t doc, uint32_t live, uint32_t *docs, bool asks) {
   gc_looked_up x = {0, 0};
@@ -398,7 +401,7 @@ static __device__ __noinline__ gc_looked_up gc_look_up_any(const gc_view &v, con
   return x;
 }
 
-/* Does what gc_look_up does, by a function if the kernel CALLS and lists may have to be decoded. */
+/* Does what gc_look_up does; if the kernel CALLS and lists may have to be decoded, by a function. */
 template <bool EXPANDED, bool CALLS, uint32_t SIDE>
 static __device__ __forceinline__ uint32_t gc_look_up_as(const gc_view &v, const gc_job &job, const gc_term &t,
     const uint32_t doc[SIDE], uint32_t live, uint32_t *docs, bool asks, uint32_t add[SIDE]) {
@@ -411,8 +414,8 @@ static __device__ __forceinline__ uint32_t gc_look_up_as(const gc_view &v, const
   return gc_look_up<EXPANDED, SIDE>(v, job, t, doc, live, docs, asks, add);
 }
 
-/* Returns which of the live ones of two documents a lane a short list holds. Not inline: few documents come here, and
- * decoding takes registers. docs: 128 words of shared memory. */
+/* Returns which of the live ones of two documents a lane a short list holds. It is not inlined: few documents come
+ * here, and decoding takes registers. docs: 128 words of shared memory. */
 static __device__ __noinline__ uint32_t gc_among(const gc_view &v, const gc_term &t, uint32_t first, uint32_t second,
     uint32_t live, uint32_t *docs) {
   const uint32_t d[2] = {first, second};
@@ -420,18 +423,14 @@ static __device__ __noinline__ uint32_t gc_among(const gc_view &v, const gc_term
   return gc_probe<2>(v, t, d, live, where, docs);
 }
 
-/* Takes the last of `count` waiting documents, at most 32 * SIDE, through the other lists, and offers those that stay
- * above the floor. rest: of each document the bounds of the lists behind, or, without a floor, anything. */
-template <bool IS_AND, bool EXPANDED, bool CALLS, uint32_t SIDE>
-static __device__ __forceinline__ void gc_follow(const gc_view &v, const gc_batch &b, uint32_t j, uint32_t e,
-    unsigned long long floor, uint32_t count, const uint32_t *docs, const uint32_t *scores, const uint32_t *rests,
-    gc_queue *w) {
-  const gc_job &job = b.jobs[j];
-  const gc_term *terms = b.terms + job.first_term;
-  const uint32_t lane = gc_lane(), need = gc_need(floor), npositive = job.npositive, nterms = job.nterms;
-  const uint32_t from = count > 32 * SIDE ? count - 32 * SIDE : 0;
-  uint32_t doc[SIDE], score[SIDE], rest[SIDE], add[SIDE], bound[SIDE], live = 0, turn, found, r, u;
-  __syncwarp();
+/* Loads the last of `count` waiting documents, 32 * SIDE at most, with their scores and the bounds of the lists behind.
+ * Returns which of them there are, a bit each; of an AND, those that still reach the need, as the floor may have
+ * risen. */
+template <bool IS_AND, uint32_t SIDE>
+static __device__ __forceinline__ uint32_t gc_load_waiting(uint32_t count, uint32_t need, const uint32_t *docs,
+    const uint32_t *scores, const uint32_t *rests, uint32_t doc[SIDE], uint32_t score[SIDE], uint32_t rest[SIDE]) {
+  const uint32_t lane = gc_lane(), from = count > 32 * SIDE ? count - 32 * SIDE : 0;
+  uint32_t live = 0, u;
 #pragma unroll
   for (u = 0; u < SIDE; u++) {
     const uint32_t at = from + 32 * u + lane;
@@ -439,12 +438,51 @@ static __device__ __forceinline__ void gc_follow(const gc_view &v, const gc_batc
     doc[u] = at < count ? docs[at] : 0;
     score[u] = at < count ? scores[at] : 0;
     rest[u] = at < count ? rests[at] : 0;
-    if (IS_AND && score[u] + rest[u] < need) live &= ~(1u << u); /* the floor has risen while it waited */
+    if (IS_AND && score[u] + rest[u] < need) live &= ~(1u << u);
   }
+  return live;
+}
+
+/* Adds to the documents' scores what one more list adds, and takes its bounds off the rest. Returns those of the live
+ * documents that can still reach the need. */
+template <uint32_t SIDE>
+static __device__ __forceinline__ uint32_t gc_add_list(uint32_t need, uint32_t live, const uint32_t add[SIDE],
+    const uint32_t bound[SIDE], uint32_t score[SIDE], uint32_t rest[SIDE]) {
+  uint32_t u;
+#pragma unroll
+  for (u = 0; u < SIDE; u++) {
+    score[u] += add[u];
+    if (need > 1) rest[u] -= bound[u];
+    if (score[u] + rest[u] < need) live &= ~(1u << u);
+  }
+  return live;
+}
+
+/* Returns when a job's floor is raised by the candidates that a warp adds. */
+template <bool IS_AND>
+static __device__ __forceinline__ int gc_raise_mode(const gc_launch_view &b, const gc_term &driver) {
+  const int raises = IS_AND ? driver.nblocks >= GC_RAISED_BLOCKS : b.raised;
+  return raises && !b.alone ? (IS_AND ? GC_RAISE_OFTEN : GC_RAISE_DOUBLED) : GC_RAISE_NEVER;
+}
+
+/* Follows the last of `count` waiting documents, 32 * SIDE at most, through the other lists, and offers those that stay
+ * above the floor. rest: the bounds of the lists behind; without a floor it has no meaning. The lists behind list e
+ * add; the earlier ones and the negated ones exclude. One loop does both: so the code of gc_look_up_as, which is long
+ * where lists may have to be decoded, stands in the kernel once. */
+template <bool IS_AND, bool EXPANDED, bool CALLS, uint32_t SIDE>
+static __device__ __forceinline__ void gc_follow(const gc_view &v, const gc_launch_view &b, uint32_t j, uint32_t e,
+    unsigned long long floor, uint32_t count, const uint32_t *docs, const uint32_t *scores, const uint32_t *rests,
+    gc_queue *w) {
+  const gc_job &job = b.jobs[j];
+  const gc_term *terms = b.terms + job.first_term;
+  const uint32_t need = gc_need(floor), npositive = job.npositive, nterms = job.nterms;
+  uint32_t doc[SIDE], score[SIDE], rest[SIDE], add[SIDE], bound[SIDE], live, pass, found, r, u;
   __syncwarp();
-#pragma unroll EXPANDED ? 2 : 1 /* the code that decodes is long */
-  for (turn = 0; turn < 2; turn++) { /* the lists behind; then the e earlier ones and the negated ones */
-    const bool adds = !turn;
+  live = gc_load_waiting<IS_AND, SIDE>(count, need, docs, scores, rests, doc, score, rest);
+  __syncwarp();
+#pragma unroll EXPANDED ? 2 : 1
+  for (pass = 0; pass < 2; pass++) {
+    const bool adds = !pass;
     for (r = adds ? e + 1 : 0; r < (adds ? npositive : nterms) && __any_sync(GC_WARP, live); r++) {
       if (!adds && r == e) r = npositive;
       if (r == nterms) break;
@@ -458,28 +496,18 @@ static __device__ __forceinline__ void gc_follow(const gc_view &v, const gc_batc
         continue;
       }
       if (IS_AND) live = found;
-#pragma unroll
-      for (u = 0; u < SIDE; u++) {
-        score[u] += add[u];
-        if (need > 1) rest[u] -= bound[u];
-        if (score[u] + rest[u] < need) live &= ~(1u << u);
-      }
+      live = gc_add_list<SIDE>(need, live, add, bound, score, rest);
     }
 #pragma unroll
     for (u = 0; u < SIDE && adds; u++)
       if (gpuir__key(score[u], doc[u]) <= floor) live &= ~(1u << u);
   }
-  gc_offer<SIDE>(b, j,
-      b.alone                                    ? GC_RAISE_NEVER
-          : !IS_AND                              ? (b.raised ? GC_RAISE_DOUBLED : GC_RAISE_NEVER)
-          : terms[0].nblocks >= GC_RAISED_BLOCKS ? GC_RAISE_OFTEN
-                                                 : GC_RAISE_NEVER,
-      live, doc, score, w->docs);
+  gc_offer<SIDE>(b, j, gc_raise_mode<IS_AND>(b, terms[0]), live, doc, score, w->docs);
 }
 
-/* Sifts the last of an AND's `count` waiting documents, at most 32 * SIDE, by what the peaks of the third and the
- * further lists say, one after another; behind: the greatest contributions of all lists but the driver. Those that are
- * left wait behind `sifted` others for being looked up; returns how many these are then. */
+/* Sifts the last of an AND's `count` waiting documents, 32 * SIDE at most: the peaks of the third list and of each
+ * further one drop those that cannot reach the need. behind: the greatest contributions of all lists but the driver.
+ * Documents that stay wait for their look-ups behind `sifted` others; returns how many these are then. */
 template <bool EXPANDED, uint32_t SIDE>
 static __device__ __forceinline__ uint32_t gc_sift(const gc_view &v, const gc_job &job, const gc_term *terms,
     uint32_t need, uint32_t behind, uint32_t count, uint32_t sifted, gc_queue *w) {
@@ -521,8 +549,8 @@ static __device__ __forceinline__ uint32_t gc_sift(const gc_view &v, const gc_jo
   return sifted;
 }
 
-/* Returns which posting of a driver's block the lane has as its i-th. EXPANDED: 32 postings in turn are one load's, so
- * that what is looked up for them lies close together. */
+/* Returns the number of the lane's i-th posting in a driver's block. EXPANDED: one load takes 32 consecutive postings,
+ * so that their look-ups lie close together. */
 template <bool EXPANDED>
 static __device__ __forceinline__ uint32_t gc_posting_of(uint32_t i) {
   return EXPANDED ? 32 * i + gc_lane() : 4 * gc_lane() + i;
@@ -543,7 +571,7 @@ static __device__ __forceinline__ void gc_load_expanded(const gc_view &v, uint64
     for (i = 0; i < 4; i++) d[i] = __ldg(v.wide + (uint64_t)(base.y - 1) * GPUIR__BLOCK + gc_posting_of<true>(i));
 }
 
-/* Decodes the postings of block `block` of the driver: docIDs, and q times their contributions. */
+/* Decodes block `block` of the driver: docIDs, and q times their contributions. */
 template <bool EXPANDED>
 static __device__ __forceinline__ void gc_drive_block(const gc_view &v, const gc_job &job, const gc_term &t,
     uint32_t block, uint32_t d[4], uint32_t c[4]) {
@@ -575,7 +603,7 @@ typedef struct gc_driven {
   uint32_t doc[4], add[4]; /* docIDs, and q times their contributions */
 } gc_driven;
 
-/* Decodes a block of any driver. Not inline: the code is long. */
+/* Decodes a block of any driver. It is not inlined, as its code is long. */
 static __device__ __noinline__ gc_driven gc_drive_any(const gc_view &v, const gc_job &job, const gc_term &t,
     uint32_t block) {
   gc_driven x;
@@ -583,7 +611,7 @@ static __device__ __noinline__ gc_driven gc_drive_any(const gc_view &v, const gc
   return x;
 }
 
-/* Does what gc_drive_block does, by a function if the kernel CALLS and lists may have to be decoded. */
+/* Does what gc_drive_block does; if the kernel CALLS and lists may have to be decoded, by a function. */
 template <bool EXPANDED, bool CALLS>
 static __device__ __forceinline__ void gc_drive_block_as(const gc_view &v, const gc_job &job, const gc_term &t,
     uint32_t block, uint32_t d[4], uint32_t c[4]) {
@@ -600,8 +628,8 @@ static __device__ __forceinline__ void gc_drive_block_as(const gc_view &v, const
   gc_drive_block<EXPANDED>(v, job, t, block, d, c);
 }
 
-/* Adds to rest[0..4) the bounds of the lists behind list e, which sum up to `behind`, one list after the other. Returns
- * those of the `live` postings (docIDs and contributions) that reach the need with them. */
+/* Adds the bounds of the lists behind list e to rest[0..4), list after list; `behind`: the sum of the greatest ones.
+ * Returns those of the live postings (docIDs and contributions) that can still reach the need. */
 static __device__ __forceinline__ uint32_t gc_add_bounds(const gc_view &v, const gc_term *terms, uint32_t e,
     uint32_t npositive, uint32_t need, uint32_t behind, const uint32_t d[4], const uint32_t c[4], uint32_t live,
     uint32_t rest[4]) {
@@ -620,12 +648,59 @@ static __device__ __forceinline__ uint32_t gc_add_bounds(const gc_view &v, const
   return live;
 }
 
-/* Takes those of the 32 blocks from `from` on that `which` names, of list e. Each: 4 bytes for its bound; then 6
- * bytes a posting. Postings wait that reach the floor with the greatest contributions of the lists behind and do so
- * too with their spans' bounds, of an OR of all these lists, of an AND of the second one, which has to have one there.
- * Only the postings of `lanes` are taken: for few queries, several warps share a block. */
+/* Returns those of the 32 blocks from `from` on, among those that `which` names, whose bounds reach the need with the
+ * greatest contributions of the lists behind. */
+template <bool EXPANDED>
+static __device__ __forceinline__ uint32_t gc_reaching_blocks(const gc_view &v, const gc_job &job, const gc_term &t,
+    uint32_t from, uint32_t which, uint32_t need, uint32_t behind) {
+  uint32_t peak = t.most;
+  if ((EXPANDED || (t.kind == GC_LONG && job.stored)) && (which >> gc_lane() & 1))
+    peak = t.q * __ldg(v.most + t.first_block + from + gc_lane());
+  return which & __ballot_sync(GC_WARP, peak + behind >= need);
+}
+
+/* Puts the live postings of a block into the queue, behind `count` others; returns how many wait then. */
+static __device__ __forceinline__ uint32_t gc_make_wait(gc_queue *w, uint32_t count, uint32_t live, const uint32_t d[4],
+    const uint32_t c[4], const uint32_t rest[4]) {
+  uint32_t i;
+#pragma unroll
+  for (i = 0; i < 4; i++) {
+    const uint32_t vote = __ballot_sync(GC_WARP, live >> i & 1);
+    if (live >> i & 1) {
+      const uint32_t at = count + gc_rank(vote);
+      w->doc[at] = d[i];
+      w->score[at] = c[i];
+      w->rest[at] = rest[i];
+    }
+    count += __popc(vote);
+  }
+  return count;
+}
+
+/* Returns those of a driving block's live postings (docIDs and contributions) that can reach the need by the peaks of
+ * their spans, which go to rest[]. An OR takes the peaks of all lists behind list e; an AND those of the second list,
+ * which must not be 0. */
+template <bool IS_AND, bool EXPANDED>
+static __device__ __forceinline__ uint32_t gc_bounded_postings(const gc_view &v, const gc_term *terms, uint32_t e,
+    uint32_t npositive, uint32_t need, uint32_t behind, const uint32_t d[4], const uint32_t c[4], uint32_t live,
+    uint32_t rest[4]) {
+  uint32_t i;
+  if (!IS_AND && need > 1) live = gc_add_bounds(v, terms, e, npositive, need, behind, d, c, live, rest);
+  if (IS_AND && npositive > 1) {
+    const gc_term o = terms[1];
+    gc_bound_each<EXPANDED, 4>(v, o, d, live, rest);
+#pragma unroll
+    for (i = 0; i < 4; i++)
+      if (!rest[i] || c[i] + rest[i] + behind - o.most < need) live &= ~(1u << i);
+  }
+  return live;
+}
+
+/* Takes blocks of list e as drivers: those of the 32 blocks from `from` on that `which` names. Postings wait in the
+ * queue if bounds and peaks let them reach the floor. Only the postings of `lanes` are taken: in a launch of few
+ * queries several warps share a block. */
 template <bool IS_AND, bool EXPANDED, bool CALLS>
-static __device__ __forceinline__ void gc_drive_some(const gc_view &v, const gc_batch &b, uint32_t j, uint32_t e,
+static __device__ __forceinline__ void gc_drive_some(const gc_view &v, const gc_launch_view &b, uint32_t j, uint32_t e,
     uint32_t from, uint32_t which, uint32_t lanes, gc_queue *w) {
   const gc_job &job = b.jobs[j];
   const gc_term *terms = b.terms + job.first_term, &t = terms[e];
@@ -633,15 +708,11 @@ static __device__ __forceinline__ void gc_drive_some(const gc_view &v, const gc_
   const uint32_t lane = gc_lane(), npositive = job.npositive;
   uint32_t need = gc_need(floor);
   constexpr uint32_t SIDE = EXPANDED ? GC_SIDE : 1;
-  uint32_t behind = 0, count = 0, sifted = 0, i, r, peak = t.most;
+  uint32_t behind = 0, count = 0, sifted = 0, i, r;
   if (IS_AND || need > 1)
     for (r = e + 1; r < npositive; r++) behind += terms[r].most;
-  if (need > 1) {
-    if ((EXPANDED || (t.kind == GC_LONG && job.stored)) && (which >> lane & 1))
-      peak = t.q * __ldg(v.most + t.first_block + from + lane);
-    which &= __ballot_sync(GC_WARP, peak + behind >= need);
-  }
-  while (which || count || sifted) { /* all of these are the same in all lanes */
+  if (need > 1) which = gc_reaching_blocks<EXPANDED>(v, job, t, from, which, need, behind);
+  while (which || count || sifted) { /* all lanes have the same values of these */
     if (IS_AND && (sifted >= 32 * SIDE || !(which || count))) {
       gc_follow<true, EXPANDED, CALLS, SIDE>(v, b, j, e, floor, sifted, w->sifted_doc, w->sifted_score, w->sifted_rest,
           w);
@@ -659,7 +730,7 @@ static __device__ __forceinline__ void gc_drive_some(const gc_view &v, const gc_
     which &= which - 1;
     const unsigned long long now = gc_floor(b.states + j);
     gc_drive_block_as<EXPANDED, CALLS>(v, job, t, block, d, c);
-    if (IS_AND || need > 1) { /* without a floor, what waits of an OR has no bounds */
+    if (IS_AND || need > 1) { /* without a floor, an OR's documents wait without bounds */
       floor = __shfl_sync(GC_WARP, now, 0);
       need = gc_need(floor);
     }
@@ -668,32 +739,15 @@ static __device__ __forceinline__ void gc_drive_some(const gc_view &v, const gc_
       d[i] = min(d[i], v.documents - 1);
       if (gc_posting_of<EXPANDED>(i) < n && (lanes >> lane & 1) && c[i] + behind >= need) live |= 1u << i;
     }
-    if (!IS_AND && need > 1) live = gc_add_bounds(v, terms, e, npositive, need, behind, d, c, live, rest);
-    if (IS_AND && npositive > 1) {
-      const gc_term o = terms[1];
-      gc_bound_each<EXPANDED, 4>(v, o, d, live, rest);
-#pragma unroll
-      for (i = 0; i < 4; i++)
-        if (!rest[i] || c[i] + rest[i] + behind - o.most < need) live &= ~(1u << i);
-    }
-#pragma unroll
-    for (i = 0; i < 4; i++) {
-      uint32_t vote = __ballot_sync(GC_WARP, live >> i & 1);
-      if (live >> i & 1) {
-        uint32_t at = count + __popc(vote & ((1u << lane) - 1));
-        w->doc[at] = d[i];
-        w->score[at] = c[i];
-        w->rest[at] = rest[i];
-      }
-      count += __popc(vote);
-    }
+    live = gc_bounded_postings<IS_AND, EXPANDED>(v, terms, e, npositive, need, behind, d, c, live, rest);
+    count = gc_make_wait(w, count, live, d, c, rest);
   }
   __syncwarp();
 }
 
 /* Does the same by the code that the job's lists allow. */
 template <bool IS_AND, bool CALLS>
-static __device__ __forceinline__ void gc_drive_from(const gc_view &v, const gc_batch &b, uint32_t j, uint32_t e,
+static __device__ __forceinline__ void gc_drive_from(const gc_view &v, const gc_launch_view &b, uint32_t j, uint32_t e,
     uint32_t from, uint32_t which, uint32_t lanes, gc_queue *w) {
   const gc_job &job = b.jobs[j];
   if (job.expanded || (!IS_AND && job.mixed && b.terms[job.first_term + e].kind == GC_LONG))
@@ -701,26 +755,17 @@ static __device__ __forceinline__ void gc_drive_from(const gc_view &v, const gc_
   else gc_drive_some<IS_AND, false, CALLS>(v, b, j, e, from, which, lanes, w);
 }
 
-/* Returns the lanes of the i-th of `parts` (1 or 4) parts of a block. */
+/* Returns the lanes of the i-th of `parts` parts of a block; there are 1 or 4. */
 static __device__ __forceinline__ uint32_t gc_lanes(uint32_t i, uint32_t parts) {
   return parts == 1 ? GC_WARP : 0xffu << i % 4 * 8;
 }
 
 /* ---- AND with guides ---- */
 
-/* Intersects by guides: a warp takes a ticket for a group of driver blocks at a time. settles: notes which tickets are
- * done. Predicted, by counting on the CPU 250 ANDs of 3.7 M postings with a floor that is raised at once: 0.28 M warp
- * instructions and 1.5 MB each. Counted on the device, hits included: 0.33 M and 1.9 MB, that is 11 instructions for
- * 128 postings and 0.5 byte a posting of all lists; 38 % of the issue slots, 45 % of the memory's bandwidth: it waits.
- * Before peaks took the place of marks, which say less: 0.37 M, 2.1 MB, and 1.25 times the time. Without gain: tickets
- * drawn ahead (1.1 times the time: floors that they begin with are older); the next driver block loaded ahead, into
- * registers or the L2 cache; 16 blocks a ticket, or one in the first turn; three, five or six blocks of threads a
- * multiprocessor, also with the code for lists that are not expanded in a function of its own; one document a lane for
- * that; half as many marks; marks in place of peaks while there is no floor; lists' postings asked for beforehand, or
- * not kept in caches; the L2 cache's granularity; where both of the first two lists are dense, comparing their peaks,
- * four to a word, instead of taking the driver's postings: one span in 50 passed, and what these needed then made it
- * 1.5 times the time. */
-static __device__ __forceinline__ void gc_and_all(const gc_view &v, const gc_batch &b, bool settles, gc_queue *w) {
+/* Intersects by guides: a warp takes a ticket for a group of driver blocks at a time. writes_hits: it notes which
+ * tickets are done, which gc_and_guided waits for. */
+static __device__ __forceinline__ void gc_and_all(const gc_view &v, const gc_launch_view &b, bool writes_hits,
+    gc_queue *w) {
   for (;;) {
     const gc_blocks x = gc_next_blocks(b);
     if (!x.n) return;
@@ -728,7 +773,7 @@ static __device__ __forceinline__ void gc_and_all(const gc_view &v, const gc_bat
     while (*(volatile const uint32_t *)&b.states[x.job].opened < x.opening) __nanosleep(100);
     gc_drive_from<true, false>(v, b, x.job, 0, x.from, gc_mask(x.n), GC_WARP, w);
     if (x.opens && !gc_lane()) atomicAdd(&b.states[x.job].opened, 1);
-    if (settles && !gc_lane()) {
+    if (writes_hits && !gc_lane()) {
       __threadfence();
       atomicAdd(&b.states[x.job].ended, 1);
     }
@@ -738,24 +783,25 @@ static __device__ __forceinline__ void gc_and_all(const gc_view &v, const gc_bat
 /* ---- OR by MaxScore ---- */
 
 /* Returns whether the AND that this OR waits for has found enough. */
-static __device__ __forceinline__ bool gc_spared(const gc_batch &b, uint32_t j) {
+static __device__ __forceinline__ bool gc_spared(const gc_launch_view &b, uint32_t j) {
   uint32_t after = b.jobs[j].after;
   return after != GC_NONE && b.states[after].count >= b.jobs[j].k;
 }
 
 /* ---- the sample ----
- * Some blocks of a job's shortest lists. For all their documents the bounds are summed up, and those with the greatest
- * sums are scored. The k-th best of these is a floor that is sure to hold. But a document of one block in w stands for
- * w documents; so fewer than k of the sample tell of a score that k documents of the lists reach, but for a small
- * probability: a better floor, which is a guess that gc_final checks. */
+ *
+ * A sample consists of some blocks of a job's shortest lists. The bounds of each of their documents are summed up, and
+ * those with the greatest sums are scored. The k-th best score is a floor that is certain. If one block in w was taken,
+ * a document of it stands for w documents. So fewer than k documents of the sample tell, but for a small probability, a
+ * score that k documents of the lists reach. That is a better floor; it is a guess, which gc_final checks. */
 
 /* A job's sample. */
 typedef struct gc_sample {
   uint32_t count, end[GC_SAMPLED_LISTS]; /* documents: all; up to the end of each list */
-  float weight[GC_SAMPLED_LISTS]; /* documents that one of the list stands for */
-  uint32_t scored, sure, guess; /* scored documents; floors as scores, 0: none */
+  float weight[GC_SAMPLED_LISTS]; /* documents that one document of the list stands for */
+  uint32_t scored, sure, guess; /* scored documents; floors as scores, or 0 */
   unsigned long long bound[GC_SAMPLED]; /* sum of a document's bounds, document */
-  unsigned long long key[GC_SCORED]; /* list, document; then score, list, 0: it is another list's */
+  unsigned long long key[GC_SCORED]; /* list, document; later score, list; or 0 if an earlier list has the document */
 } gc_sample;
 
 /* The sample's documents as keys. */
@@ -764,9 +810,9 @@ struct gc_keys_sample {
   __device__ unsigned long long operator()(uint32_t i) const { return p[i]; }
 };
 
-/* Adds the documents of `take` blocks of list e to the sample, unless their bounds do not reach the floor. */
+/* Adds the documents of `take` blocks of list e to the sample, if their bounds reach the floor. */
 template <bool EXPANDED>
-static __device__ __forceinline__ void gc_sample_list(const gc_view &v, const gc_batch &b, uint32_t j, uint32_t e,
+static __device__ __forceinline__ void gc_sample_list(const gc_view &v, const gc_launch_view &b, uint32_t j, uint32_t e,
     uint32_t take, gc_sample *s) {
   const gc_job &job = b.jobs[j];
   const gc_term *terms = b.terms + job.first_term, &t = terms[e];
@@ -796,8 +842,8 @@ static __device__ __forceinline__ void gc_sample_list(const gc_view &v, const gc
 
 /* Scores the documents that were chosen, a lane each. */
 template <bool EXPANDED>
-static __device__ __forceinline__ void gc_sample_scores(const gc_view &v, const gc_batch &b, uint32_t j, gc_sample *s,
-    uint32_t *docs) {
+static __device__ __forceinline__ void gc_sample_scores(const gc_view &v, const gc_launch_view &b, uint32_t j,
+    gc_sample *s, uint32_t *docs) {
   const gc_job &job = b.jobs[j];
   const gc_term *terms = b.terms + job.first_term;
   uint32_t at = threadIdx.x;
@@ -836,9 +882,9 @@ static __device__ __forceinline__ void gc_sample_choose(uint32_t most, gc_sample
   __syncthreads();
 }
 
-/* Returns whether k documents are as good as certain to be among those that documents of a sample stand for: the
- * weights of these sum up to `sum`, `most` at most each. If there were fewer than k, so great a sum would come about
- * with a probability of at most exp(-doubt) (Chernoff's bound). */
+/* Returns whether it is as good as certain that the sampled documents stand for at least k. Their weights sum up to
+ * `sum`, and each weight is at most `most`. If there were fewer than k documents, a sum so great would come about with
+ * a probability of at most exp(-doubt), by Chernoff's bound. */
 static __device__ __forceinline__ bool gc_certain(float sum, float most, float k, float doubt) {
   const float fewer = k - 1;
   if (sum < k && doubt > 0) return false;
@@ -875,9 +921,9 @@ static __device__ __forceinline__ void gc_sample_floors(uint32_t k, float doubt,
   }
 }
 
-/* Takes a job's sample, and raises its floor to what that tells. */
-static __device__ __forceinline__ void gc_take_sample(const gc_view &v, const gc_batch &b, uint32_t j, gc_sample *s,
-    uint32_t *docs, uint32_t *hist) {
+/* Takes a job's sample and raises its floor by it. */
+static __device__ __forceinline__ void gc_take_sample(const gc_view &v, const gc_launch_view &b, uint32_t j,
+    gc_sample *s, uint32_t *docs, uint32_t *hist) {
   const gc_job &job = b.jobs[j];
   const gc_term *terms = b.terms + job.first_term;
   gc_state *state = b.states + j;
@@ -920,10 +966,10 @@ static __device__ __forceinline__ void gc_take_sample(const gc_view &v, const gc
 
 /* ---- which lists drive ---- */
 
-#define GC_LOOKED 2048u /* blocks of a list at most whose bounds are looked at, to know how many have to be taken */
+#define GC_LOOKED 2048u /* blocks of a list at most whose bounds are read to estimate how many have to be taken */
 
-/* Returns about how many blocks of the first `drivers` lists can lift a document to the need; for a block of threads.
- */
+/* Returns about how many blocks of the first `drivers` lists can lift a document to the need. All threads of the block
+ * call it. */
 static __device__ uint32_t gc_blocks_to_take(const gc_view &v, const gc_job &job, const gc_term *terms,
     uint32_t drivers, uint32_t need) {
   __shared__ uint32_t sum;
@@ -951,11 +997,11 @@ static __device__ uint32_t gc_blocks_to_take(const gc_view &v, const gc_job &job
   return sum;
 }
 
-/* Returns how many of a list's groups of blocks are taken in its opening: not more than one in GC_OPENING. */
+/* Returns how many of a list's groups of blocks its opening takes: at most one in GC_OPENING. */
 static __device__ __forceinline__ uint32_t gc_opening_of(uint32_t groups) { return groups / GC_OPENING; }
 
-/* Has blocks of a list drive in a round; by a thread. */
-static __device__ void gc_add_drive(const gc_batch &b, uint32_t round, const gc_drive &drive) {
+/* Adds blocks of a list to those that drive in a round, by one thread. */
+static __device__ void gc_add_drive(const gc_launch_view &b, uint32_t round, const gc_drive &drive) {
   const uint32_t all = (drive.end - drive.from + drive.group - 1) / drive.group, first = gc_opening_of(all);
   const uint32_t groups = drive.part == GC_PART_ALL ? all : drive.part == GC_PART_OPENING ? first : all - first;
   const unsigned long long at = atomicAdd(&b.control->drives[round], 1ull << 40 | groups);
@@ -964,12 +1010,13 @@ static __device__ void gc_add_drive(const gc_batch &b, uint32_t round, const gc_
   b.maxs.drive_start[entry] = (uint32_t)at; /* groups stay below 2^32 */
 }
 
-/* Has a job's first lists drive. Their blocks are taken in rounds, each of all jobs: the opening, which is one in
- * GC_OPENING groups of blocks of each long list; the rest of the first list, of the second, of the others. What the
- * opening finds tells how many documents there are above a score: see gc_end_opening. So a floor that one round has
- * raised spares much of the next; within a round all blocks of a job are taken at about the same time. */
-static __device__ void gc_add_drives(const gc_batch &b, uint32_t j, const gc_term *terms, uint32_t drivers, int rerun) {
-  const uint32_t group = b.raised && b.jobs[j].npositive == 1 ? 32 : b.maxs.group; /* hardly a block is decoded */
+/* Lets a job's first lists drive. Their blocks are taken in rounds, each round of all jobs before the next: the
+ * openings of long lists, then the rest of the first list, of the second, and of the others. By what the opening finds,
+ * gc_end_opening guesses how many documents reach a score. A floor that one round has raised spares much of the
+ * next. */
+static __device__ void gc_add_drives(const gc_launch_view &b, uint32_t j, const gc_term *terms, uint32_t drivers,
+    int rerun) {
+  const uint32_t group = b.raised && b.jobs[j].npositive == 1 ? 32 : b.maxs.group; /* hardly a block of it is decoded */
   const bool opens = b.raised && !rerun;
   uint32_t opening = 0, i;
   for (i = 0; i < drivers && opens; i++)
@@ -984,14 +1031,39 @@ static __device__ void gc_add_drives(const gc_batch &b, uint32_t j, const gc_ter
   }
 }
 
-/* Plans MaxScore, a block of threads a job: takes a sample for a floor, and decides which lists drive, or that tiles
- * cost less. In a rerun the floor is known, and what was followed is followed again. Predicted for the 28 blocks of a
- * sample: 21 KB and a sector of 32 bytes for each peak of their 3,584 postings, 2.4 on average, 300 KB in all; 17,000
- * warp instructions with k = 10, 240 of them a block, twice that in choosing among the postings. Counted a query: 337
- * KB of the L2 cache and 28,600 instructions; with k = 1,000, when 1,024 documents are scored and sorted, 524 KB and
- * 56,600. 20 to 26 % of the issue slots: it waits for memory, in few steps. */
+/* Returns how many of a job's lists drive, by ascending df: a document that only later lists hold cannot reach the
+ * need. *driving: their blocks; *all: the cost of the tiles. */
+static __device__ __forceinline__ uint32_t gc_count_drivers(const gc_job &job, const gc_term *terms, uint32_t ntiles,
+    uint32_t need, uint32_t *driving, uint64_t *all) {
+  uint32_t behind = 0, drivers = 0, i;
+  *driving = 0;
+  *all = (uint64_t)GC_TILE_COST * ntiles;
+  for (i = 0; i < job.npositive; i++) behind += terms[i].most;
+  for (i = 0; i < job.npositive; i++) {
+    *all += terms[i].nblocks;
+    if (behind >= need) {
+      drivers = i + 1;
+      *driving += terms[i].nblocks; /* below 2^30: see gc_plan_query */
+    }
+    behind -= terms[i].most;
+  }
+  return drivers;
+}
+
+/* Returns whether following the drivers' postings costs less than the tiles do. All threads of the block call it. */
+static __device__ __forceinline__ bool gc_follows(const gc_view &v, const gc_launch_view &b, const gc_job &job,
+    const gc_term *terms, uint32_t need, uint32_t drivers, uint32_t driving, uint32_t cost, uint64_t all, int rerun) {
+  bool follow = rerun || job.npositive == 1 || (uint64_t)driving * cost <= all;
+  if (!follow && need > 1 && b.raised) /* the same for all threads */
+    follow = (uint64_t)gc_blocks_to_take(v, job, terms, drivers, need) * cost <= all;
+  if (need == 1 && !rerun) follow = (uint64_t)driving * GPUIR__BLOCK <= b.room; /* no candidate is lost */
+  return follow;
+}
+
+/* Plans MaxScore, a block of threads a job: it takes a sample for a floor, and decides which lists drive, or that the
+ * tiles cost less. In a rerun the floor is known, and jobs that were followed are followed again. */
 static __global__ void __launch_bounds__(GC_FINAL_THREADS, GC_GUIDED_BLOCKS)
-    gc_max_plan(const __grid_constant__ gc_view v, const __grid_constant__ gc_batch b, int rerun) {
+    gc_max_plan(const __grid_constant__ gc_view v, const __grid_constant__ gc_launch_view b, int rerun) {
   __shared__ uint32_t hist[256];
   __shared__ gc_sample sample;
   __shared__ uint32_t docs[GC_FINAL_THREADS / 32][GPUIR__BLOCK];
@@ -1001,9 +1073,8 @@ static __global__ void __launch_bounds__(GC_FINAL_THREADS, GC_GUIDED_BLOCKS)
   const gc_term *terms = b.terms + job.first_term;
   gc_state *state = b.states + j;
   const uint32_t cost = (job.expanded || job.mixed) && b.raised ? GC_PROBE_COST : GC_PROBE_ALONE;
-  uint32_t need, behind = 0, drivers = 0, driving = 0, i;
-  uint64_t all = (uint64_t)GC_TILE_COST * v.ntiles;
-  bool follow;
+  uint32_t need, drivers, driving;
+  uint64_t all;
   if (rerun && (state->done || !state->followed)) return;
   if (gc_spared(b, j)) { /* in a rerun too: nobody would clear what it found */
     if (!threadIdx.x) state->followed = 1;
@@ -1011,28 +1082,16 @@ static __global__ void __launch_bounds__(GC_FINAL_THREADS, GC_GUIDED_BLOCKS)
   }
   if (!rerun && (job.npositive > 1 || !job.seed)) gc_take_sample(v, b, j, &sample, docs[threadIdx.x / 32], hist);
   need = gc_need(gc_floor(state));
-  for (i = 0; i < job.npositive; i++) behind += terms[i].most;
-  for (i = 0; i < job.npositive; i++) {
-    all += terms[i].nblocks;
-    if (behind >= need) {
-      drivers = i + 1;
-      driving += terms[i].nblocks; /* below 2^30: see gc_plan_query */
-    }
-    behind -= terms[i].most;
-  }
-  follow = rerun || job.npositive == 1 || (uint64_t)driving * cost <= all;
-  if (!follow && need > 1 && b.raised) /* the same for all threads */
-    follow = (uint64_t)gc_blocks_to_take(v, job, terms, drivers, need) * cost <= all;
-  if (need == 1 && !rerun) follow = (uint64_t)driving * GPUIR__BLOCK <= b.room; /* no candidate is lost */
+  drivers = gc_count_drivers(job, terms, v.ntiles, need, &driving, &all);
+  const bool follow = gc_follows(v, b, job, terms, need, drivers, driving, cost, all, rerun);
   if (!threadIdx.x && follow) {
     state->followed = 1;
     gc_add_drives(b, j, terms, drivers, rerun);
   }
 }
 
-/* Finds the blocks of ticket number `ticket`, the rounds being copied from b.control->drives; returns whether there are
- * any. */
-static __device__ __forceinline__ bool gc_find_drive(const gc_batch &b, const unsigned long long *rounds,
+/* Finds the blocks of ticket number `ticket`; returns whether there are any. rounds: a copy of b.control->drives. */
+static __device__ __forceinline__ bool gc_find_drive(const gc_launch_view &b, const unsigned long long *rounds,
     uint32_t ticket, gc_drive *drive) {
   uint32_t round;
   for (round = 0; round < GC_ROUNDS; round++) {
@@ -1053,8 +1112,8 @@ static __device__ __forceinline__ bool gc_find_drive(const gc_batch &b, const un
   return false;
 }
 
-/* Returns the least number of documents, each of one in `weight`, that make as good as certain that there are k; or
- * weight 1. */
+/* Returns the least number of documents, each standing for `weight` others, that makes it as good as certain that there
+ * are k; or if each stands for itself, k. */
 static __device__ __forceinline__ uint32_t gc_certain_rank(float weight, uint32_t k, float doubt) {
   uint32_t lo = 0, hi = 2 * k + 64; /* lo is too few */
   while (hi - lo > 1) {
@@ -1065,9 +1124,9 @@ static __device__ __forceinline__ uint32_t gc_certain_rank(float weight, uint32_
   return hi;
 }
 
-/* Notes that a ticket of a job's opening is done, by its warp. The last one guesses a floor: documents that the
- * opening has found stand for GC_OPENING each. gc_final checks it, as it does the sample's. */
-static __device__ __forceinline__ void gc_end_opening(const gc_batch &b, uint32_t j, uint32_t opening,
+/* Notes that a ticket of a job's opening is done, by its warp. The last warp guesses a floor: each document that the
+ * opening has found stands for GC_OPENING. gc_final checks it, as it checks the sample's. */
+static __device__ __forceinline__ void gc_end_opening(const gc_launch_view &b, uint32_t j, uint32_t opening,
     uint32_t *count) {
   gc_state *state = b.states + j;
   const uint32_t k = b.jobs[j].k;
@@ -1094,25 +1153,15 @@ static __device__ __forceinline__ void gc_end_opening(const gc_batch &b, uint32_
   __syncwarp();
 }
 
-/* Bytes of a warp's queue that gc_max has: not the last array, which is of ANDs. With it, 28 KB of the multiprocessor's
- * memory are left to the first-level cache in place of 60, and gc_max takes 1.15 times the time. */
+/* Bytes of a warp's queue that gc_max needs: the last array is only for ANDs. With it the multiprocessor would have
+ * less than half of the first-level cache left. */
 #define GC_OR_QUEUE offsetof(gc_queue, sifted_rest)
 static_assert(GC_OR_QUEUE % 16 == 0, "a queue is aligned");
 
-/* Follows the documents of the driving lists: a warp takes a ticket for a group of blocks at a time. Counted on
- * the CPU, 96 ORs of 3.7 M postings, k = 10 and 1,000: 780 and 1,780 driver blocks a query, 41,000 and 131,000
- * postings that the lists' bounds let pass, 55,000 and 185,000 peaks looked at, 210 and 3,900 documents left; without
- * what the opening tells 58,000 and 206,000 postings. That predicts 0.27 M and 0.75 M warp instructions and, a sector a
- * peak, 2.4 and 8.5 MB of the L2 cache. Counted: 0.55 M and 1.3 M, 3.0 and 9.1 MB, of these 2.0 and 6.5 MB from memory:
- * 18 and 44 instructions for 128 postings, 0.54 and 1.7 bytes a posting; 72 and 59 % of the issue slots, 57 and 67 % of
- * the memory's bandwidth. A lane's four peaks asked for one after another, behind branches, took 1.4 times the time. A
- * tenth of the queries, of long lists alone, makes up two thirds of the blocks. Without gain: a lane for each document
- * that is left and list; code for lists that are not expanded in a function of its own (1.3 times the time, as
- * registers are spilled); 16 blocks a ticket; five blocks of threads a multiprocessor; peaks half or twice as fine;
- * blocks fetched ahead to the L2 cache; a contribution loaded before it is known that its posting is the document's;
- * an opening of a sixteenth. */
+/* Follows the documents of the driving lists: a warp takes a ticket for a group of blocks at a time. Tickets of later
+ * rounds wait until the job's opening is done. */
 static __global__ void __launch_bounds__(GC_GUIDED_THREADS, GC_MAX_BLOCKS)
-    gc_max(const __grid_constant__ gc_view v, const __grid_constant__ gc_batch b) {
+    gc_max(const __grid_constant__ gc_view v, const __grid_constant__ gc_launch_view b) {
   __shared__ __align__(16) uint8_t kept[GC_GUIDED_THREADS / 32][GC_OR_QUEUE];
   __shared__ unsigned long long rounds[GC_ROUNDS];
   gc_queue *w = (gc_queue *)kept[threadIdx.x / 32];

@@ -2,17 +2,20 @@
 /* ========================
  * [cuda-08-topk]  the hits of a query out of its candidates
  *
+ * When the kernels above have ended, each job's buffer holds its candidates. The best k of them become the query's
+ * hits. If candidates were lost, or a guessed floor was too high, the host runs the launch's kernels again.
+ *
  * Uses      [cuda-07-and].
  * Start at  gc_final.
  * Tests     tests/gpu/test_cuda.c
  * ======================*/
 
 #define GC_RANKED 512u /* candidates at most whose order gc_final finds by counting */
-#define GC_K_SETTLED 2048u /* hits of a query at most that gc_and_guided itself writes */
+#define GC_K_WRITTEN 2048u /* hits of a query at most that gc_and_guided itself writes */
 
-/* Returns the job whose candidates are a query's hits, of the two of AND+OR: AND's if it found k, otherwise OR's, and
- * then *other is AND's. GC_NONE: the query is done. */
-static __device__ __forceinline__ uint32_t gc_final_job(const gc_batch &b, uint2 jobs, uint32_t *other) {
+/* Returns the job whose candidates are the query's hits. In mode ANDOR that is the AND if it found k documents;
+ * otherwise the OR, and then *other is the AND. GC_NONE: the query is done. */
+static __device__ __forceinline__ uint32_t gc_final_job(const gc_launch_view &b, uint2 jobs, uint32_t *other) {
   *other = GC_NONE;
   if (b.states[jobs.x].done) return GC_NONE;
   if (jobs.y == GC_NONE || b.states[jobs.x].count >= b.jobs[jobs.x].k) return jobs.x;
@@ -20,14 +23,14 @@ static __device__ __forceinline__ uint32_t gc_final_job(const gc_batch &b, uint2
   return jobs.y;
 }
 
-/* Clears the n candidates of a job, for the next launch. */
-static __device__ __forceinline__ void gc_clear_candidates(const gc_batch &b, uint32_t j, uint32_t n) {
+/* Clears the n candidates of a job for the next launch. */
+static __device__ __forceinline__ void gc_clear_candidates(const gc_launch_view &b, uint32_t j, uint32_t n) {
   uint32_t i;
   for (i = threadIdx.x; i < n; i += blockDim.x) b.cand[(uint64_t)j * b.room + i] = 0;
 }
 
-/* Candidates were lost, or the floor was guessed too high: asks for another run above `floor`. */
-static __device__ __forceinline__ void gc_ask_again(const gc_batch &b, uint32_t j, uint32_t other,
+/* Asks for another run above `floor`, as candidates were lost, or as the floor was guessed too high. */
+static __device__ __forceinline__ void gc_ask_again(const gc_launch_view &b, uint32_t j, uint32_t other,
     unsigned long long floor, uint32_t *out) {
   gc_clear_candidates(b, j, b.room);
   if (!threadIdx.x) {
@@ -40,13 +43,13 @@ static __device__ __forceinline__ void gc_ask_again(const gc_batch &b, uint32_t 
   if (other != GC_NONE) gc_clear_candidates(b, other, b.room);
 }
 
-/* Writes a query's i-th hit: in one piece, as it goes to the host's memory. */
+/* Writes a query's i-th hit by one store, as the hit goes to the host's memory. */
 static __device__ __forceinline__ void gc_put_hit(const gc_view &v, unsigned long long key, uint32_t i, uint32_t *out) {
   *(uint2 *)(out + 2 + 2 * i) = make_uint2(min(~(uint32_t)key, v.documents - 1), (uint32_t)(key >> 32));
 }
 
-/* Writes the best k of the n <= GC_RANKED candidates, which are not selected or sorted, but counted: as many hits stand
- * before each as have greater keys. Empties the buffer. keys: n items of shared memory. */
+/* Writes the best k of the n <= GC_RANKED candidates, and clears the buffer. It counts, for each, how many have greater
+ * keys: that is its rank. For so few this is faster than sorting. keys: n items of shared memory. */
 static __device__ __forceinline__ void gc_rank_hits(const gc_view &v, unsigned long long *cand, uint32_t n, uint32_t k,
     unsigned long long *keys, uint32_t *out) {
   uint32_t i, o;
@@ -60,14 +63,14 @@ static __device__ __forceinline__ void gc_rank_hits(const gc_view &v, unsigned l
     uint32_t rank = 0;
 #pragma unroll 4
     for (o = 0; o < n; o++)
-      rank += (keys[o] > key) | ((keys[o] == key) & (o < i)); /* no branches: a tenth of the time */
+      rank += (keys[o] > key) | ((keys[o] == key) & (o < i)); /* without a branch, on which lanes would part */
     if (rank >= k) continue;
     gc_put_hit(v, key, rank, out);
   }
 }
 
-/* Writes the best k of the n candidates, of which the k-th best is `kth`: gathers them in shared memory and sorts them
- * there. Empties the buffer. best: the power of two from k on. */
+/* Writes the best k of the n candidates, and clears the buffer; `kth` is the k-th best key. It gathers them in shared
+ * memory and sorts them there. best: the power of two from k on. */
 static __device__ __forceinline__ void gc_sort_hits(const gc_view &v, unsigned long long *cand, uint32_t n, uint32_t k,
     unsigned long long kth, unsigned long long *best, uint32_t *out) {
   __shared__ uint32_t taken;
@@ -76,7 +79,7 @@ static __device__ __forceinline__ void gc_sort_hits(const gc_view &v, unsigned l
   if (!threadIdx.x) taken = 0;
   for (i = threadIdx.x; i < size; i += blockDim.x) best[i] = 0;
   __syncthreads();
-  for (i = threadIdx.x; i < n; i += 4 * blockDim.x) { /* four keys on their way at once */
+  for (i = threadIdx.x; i < n; i += 4 * blockDim.x) { /* four loads in flight */
     unsigned long long key[4];
     uint32_t u;
 #pragma unroll
@@ -98,17 +101,19 @@ static __device__ __forceinline__ void gc_sort_hits(const gc_view &v, unsigned l
   }
 }
 
-/* How the host learns that a small launch has ended, sooner than from its stream: from a word in its memory. */
-typedef struct gc_bell {
-  uint32_t *word; /* NULL: it asks the stream */
-  uint32_t number; /* which the word gets */
-} gc_bell;
+/* A word in the host's memory that tells it that a small launch has ended. The host sees it sooner than it would by
+ * asking the stream. */
+typedef struct gc_done_flag {
+  uint32_t *word; /* NULL: the host asks the stream */
+  uint32_t number; /* what the word is set to */
+} gc_done_flag;
 
-/* Rings it, by the last block of threads of a launch, when that has written all. */
-static __device__ __forceinline__ void gc_ring(const gc_bell &bell) {
+/* Sets the done flag, by a launch's last block of threads. The fence makes all hits visible before the flag: without it
+ * the host could read hits of an earlier launch. */
+static __device__ __forceinline__ void gc_set_done_flag(const gc_done_flag &flag) {
   __threadfence_system();
   __syncthreads();
-  if (!threadIdx.x) *(volatile uint32_t *)bell.word = bell.number;
+  if (!threadIdx.x) *(volatile uint32_t *)flag.word = flag.number;
 }
 
 /* Returns how many of the n candidates are above the floor. */
@@ -125,10 +130,10 @@ static __device__ __forceinline__ uint32_t gc_above(const unsigned long long *ca
   return above;
 }
 
-/* Writes a query's hits, by a block of threads, and empties the buffer: ranks the keys if they are few, otherwise
- * selects the best k of them and sorts these. When candidates were lost, it asks for another run instead. Reads 8 bytes
- * a candidate, up to 8 times. best: GC_RANKED items of shared memory, or the power of two from k on if that is more. */
-static __device__ __forceinline__ void gc_final_query(const gc_view &v, const gc_batch &b, uint32_t query,
+/* Writes a query's hits, by a block of threads, and clears the buffer. It ranks the keys if they are few; otherwise it
+ * selects the best k and sorts these. If candidates were lost it asks for another run. best: shared memory for
+ * GC_RANKED keys, or for the power of two from k on if that is more. */
+static __device__ __forceinline__ void gc_final_query(const gc_view &v, const gc_launch_view &b, uint32_t query,
     unsigned long long *best) {
   __shared__ uint32_t hist[256];
   const uint2 jobs = b.query_jobs[query];
@@ -153,7 +158,7 @@ static __device__ __forceinline__ void gc_final_query(const gc_view &v, const gc
   k = min(b.jobs[j].k, n);
   if (n > k && (n > GC_RANKED || count > b.room)) kth = gc_select(gc_keys_cand{cand}, n, k, k, hist);
   __syncthreads();
-  if (count > b.room) { /* nothing will check a guess in the rerun: the floor has to be known */
+  if (count > b.room) { /* nothing checks a guess in the rerun: this floor must be certain */
     gc_ask_again(b, j, other, max(known, kth - 1), out);
     return;
   }
@@ -172,28 +177,25 @@ static __device__ __forceinline__ void gc_final_query(const gc_view &v, const gc
   }
 }
 
-/* Writes the hits of all queries, a block of threads each. Counted: 3,500 warp instructions and 0.8 KB an OR, 6,700
- * and 5.9 KB an AND; of 500 ANDs 47 us, where selecting alone, with one key of a thread on its way at a time, took 72
- * us. */
+/* Writes the hits of all queries, a block of threads each. */
 static __global__ void __launch_bounds__(GC_FINAL_THREADS)
-    gc_final(const __grid_constant__ gc_view v, const __grid_constant__ gc_batch b, const gc_bell bell) {
+    gc_final(const __grid_constant__ gc_view v, const __grid_constant__ gc_launch_view b, const gc_done_flag flag) {
   extern __shared__ uint4 gc_dynamic[];
   gc_chained();
   gc_final_query(v, b, blockIdx.x, (unsigned long long *)gc_dynamic);
-  if (bell.word) gc_ring(bell);
+  if (flag.word) gc_set_done_flag(flag);
 }
 
 /* ---- ANDs: to their hits in one kernel ---- */
 
-/* Intersects by guides, and then, if the launch is of `queries` that have one job each, writes the hits of all: a block
- * of threads that finds no more tickets takes query after query, each as soon as its tickets are done. Kernels of their
- * own would wait until the next launch's blocks of threads leave room: these come as soon as the first ones here end.
- */
+/* Intersects by guides; then, if the launch is of `queries` with one job each, writes their hits. A block of threads
+ * that finds no more tickets takes query after query, as soon as the query's tickets are done. A kernel of its own
+ * would wait until the next launch's blocks of threads leave room. */
 static __global__ void __launch_bounds__(GC_GUIDED_THREADS, GC_GUIDED_BLOCKS)
-    gc_and_guided(const __grid_constant__ gc_view v, const __grid_constant__ gc_batch b, uint32_t queries) {
+    gc_and_guided(const __grid_constant__ gc_view v, const __grid_constant__ gc_launch_view b, uint32_t queries) {
   __shared__ gc_queue kept[GC_GUIDED_THREADS / 32];
   __shared__ uint32_t next;
-  static_assert(sizeof kept >= GC_K_SETTLED * 8 && GC_K_SETTLED >= GC_RANKED, "the best of a query's candidates");
+  static_assert(sizeof kept >= GC_K_WRITTEN * 8 && GC_K_WRITTEN >= GC_RANKED, "the best of a query's candidates");
   gc_chained();
   gc_and_all(v, b, queries != 0, &kept[threadIdx.x / 32]);
   while (queries) {

@@ -2,11 +2,11 @@
 /* ========================
  * [cuda-08c-prompt]  an AND alone whose driver is short: by one cluster of blocks of threads
  *
- * Most ANDs have few driver blocks, so that they wait for one load after another rather than for work. Here nothing
- * else is waited for. What the kernel needs is all among its parameters; a warp looks two documents a lane up in one
- * list, all lists at once; candidates go to the shared memory of the cluster's first block of threads, which ranks
- * them; and each line that the host gets says itself that it has come. So no memory of the device is written, and the
- * loads in turn are: the driver's documents; marks; documents and contributions, as one.
+ * Most ANDs have few driver blocks, so they wait for one load after another rather than for work. This kernel waits for
+ * nothing else. Its parameters hold all that it needs. A warp looks two documents a lane up in one list, and the warps
+ * take all lists at once. Candidates go to the shared memory of the cluster's first block of threads, which ranks them.
+ * Each line that the host gets says itself that it has come. So no memory of the device is written. The loads that wait
+ * for each other are: the driver's documents; marks; documents and contributions together.
  *
  * Uses      [cuda-03-bp128], [cuda-05-expand], [cuda-07-and], [cuda-08b-alone].
  * Start at  gc_prompt.
@@ -14,11 +14,11 @@
  * ======================*/
 
 #define GC_PROMPT_WARPS 16u /* that look documents up */
-#define GC_PROMPT_THREADS (32 * GC_PROMPT_WARPS + 32) /* and one warp that tells the cluster that it may write here */
+#define GC_PROMPT_THREADS (32 * GC_PROMPT_WARPS + 32) /* one more warp tells the cluster that it may write here */
 #define GC_PROMPT_CLUSTER 8u /* blocks of threads at most; a power of two */
-#define GC_PROMPT_BLOCKS 32u /* of a driver at most: of more, gc_alone's many blocks of threads and its floor gain */
+#define GC_PROMPT_BLOCKS 32u /* of a driver at most; for longer ones gc_alone's floor and many blocks of threads pay */
 #define GC_PROMPT_TERMS 8u
-#define GC_PROMPT_ROOM 2048u /* candidates; if there are more, gc_alone answers */
+#define GC_PROMPT_ROOM 2048u /* candidates at most; with more, gc_alone answers */
 #define GC_PROMPT_K 128u
 #define GC_PAIRS (32 * GC_SIDE) /* documents of a warp */
 /* Documents of a block of threads at most. */
@@ -27,26 +27,26 @@
           ? GPUIR__BLOCK * GC_PROMPT_BLOCKS / GC_PROMPT_CLUSTER \
           : GC_PAIRS * GC_PROMPT_WARPS)
 
-/* What the host gets: the first line, how many hits or GC_NONE; then hits. Each half of a line is written at once, and
- * has come as soon as it has the launch's number. */
+/* What the host gets: first how many hits there are, or GC_NONE; then the hits. A half of a line is written by one
+ * store, and has come as soon as it has the launch's number. */
 typedef struct alignas(16) gc_line {
   uint32_t doc, number, score, also;
 } gc_line;
 
 /* A query, as a kernel's parameter. */
-typedef struct gc_request {
+typedef struct gc_prompt_args {
   gc_job job; /* its first_term is not used */
   gc_line *lines;
   uint32_t number; /* of the launch */
-  uint32_t share; /* groups of documents of a block of threads */
+  uint32_t block_groups; /* groups of documents that a block of threads takes */
   gc_term terms[GC_PROMPT_TERMS];
-} gc_request;
+} gc_prompt_args;
 
 /* What the warps of a block of threads share. */
 typedef struct gc_prompt_shared {
   unsigned long long keys[GC_PROMPT_ROOM]; /* candidates; of the first block of threads */
-  uint32_t doc[GC_PROMPT_OWN], sum[GC_PROMPT_OWN]; /* the documents, and what lists add to them */
-  uint32_t dead[GC_PROMPT_OWN / 32]; /* those that are no candidates */
+  uint32_t doc[GC_PROMPT_OWN], sum[GC_PROMPT_OWN]; /* documents, and what lists add to them */
+  uint32_t dead[GC_PROMPT_OWN / 32]; /* documents that are no candidates, a bit each */
   uint32_t hist[256];
   uint32_t count, kept;
 } gc_prompt_shared;
@@ -61,7 +61,8 @@ static __device__ __forceinline__ uint32_t gc_cluster_rank(void) {
   return rank;
 }
 
-/* Says that this block of threads has come so far. What a thread does `tell` is there for those that wait. */
+/* Tells the cluster that this block of threads has come so far. With `tell`, what this thread has written is visible to
+ * those that wait. */
 static __device__ __forceinline__ void gc_cluster_arrive(bool tell) {
 #if __CUDA_ARCH__ >= 900
   if (tell) asm volatile("fence.acq_rel.cluster;" : : : "memory");
@@ -76,7 +77,7 @@ static __device__ __forceinline__ void gc_cluster_wait(void) {
 #endif
 }
 
-/* Returns where the cluster's first block of threads has what this one has at p, in shared memory. */
+/* Returns the address, in the shared memory of the cluster's first block of threads, of what this one has at p. */
 template <typename T>
 static __device__ __forceinline__ T *gc_in_first(T *p) {
 #if __CUDA_ARCH__ >= 900
@@ -90,8 +91,8 @@ static __device__ __forceinline__ T *gc_in_first(T *p) {
 
 /* ---- look-ups ---- */
 
-/* Finds the docIDs of N postings a lane of an expanded list, and the contributions of one occurrence: all loads are on
- * their way before the first one is waited for. */
+/* Loads the docIDs of N postings a lane of an expanded list, and the contributions of one occurrence. All loads start
+ * before the first one is waited for. */
 template <uint32_t N>
 static __device__ __forceinline__ void gc_load_postings(const gc_view &v, const gc_term &t, const uint32_t at[N],
     uint32_t doc[N], uint32_t add[N]) {
@@ -117,15 +118,15 @@ static __device__ __forceinline__ void gc_load_postings(const gc_view &v, const 
   }
 }
 
-/* Looks for a document from posting `at` on, whose docID x is below it. Returns what the list adds to it; 0: it does
- * not hold it. Not inline: few documents come here. */
+/* Looks for a document behind posting `at`, whose docID x is below it. Returns what the list adds to the document; 0:
+ * the list does not hold it. It is not inlined, as few documents come here. */
 static __device__ __noinline__ uint32_t gc_look_behind(const gc_view &v, const gc_term &t, uint32_t doc, uint32_t x,
     uint32_t at) {
   return gc_seek(v, t, doc, x, &at) ? __ldg(v.impact + t.first_block * GPUIR__BLOCK + at) : 0;
 }
 
-/* Does what gc_find does and finds the contributions too, loading two postings at once where marks leave it open which
- * one it is. */
+/* Does what gc_find does, and loads the contributions too. Where a mark covers several documents, it loads two postings
+ * at once. */
 template <uint32_t SIDE>
 static __device__ __forceinline__ uint32_t gc_find_now(const gc_view &v, const gc_term &t, const uint32_t doc[SIDE],
     uint32_t live, uint32_t add[SIDE]) {
@@ -140,7 +141,7 @@ static __device__ __forceinline__ uint32_t gc_find_now(const gc_view &v, const g
     const uint32_t word = cell < 32 ? m[u].x : cell < 64 ? m[u].y : m[u].z;
     at[u] = m[u].w + __popc(word & (bit - 1)) + (cell < 32 ? 0 : __popc(m[u].x)) + (cell < 64 ? 0 : __popc(m[u].y));
     if (!(word & bit) || at[u] >= df) live &= ~(1u << u);
-    if (!(live >> u & 1)) at[u] = 0; /* where all lanes load, there are no branches */
+    if (!(live >> u & 1)) at[u] = 0; /* no branch: all lanes load */
     at[SIDE + u] = min(at[u] + 1, df - 1);
     add[u] = 0;
   }
@@ -173,8 +174,8 @@ static __device__ __forceinline__ uint32_t gc_find_any(const gc_view &v, const g
   return live;
 }
 
-/* Notes what a warp has found in a list: adds what it adds to SIDE documents a lane from `first` on, and drops those of
- * which it says so. */
+/* Notes what a warp has found in a list: adds it to SIDE documents a lane from `first` on, and marks those as dead that
+ * the list excludes or lacks. */
 template <uint32_t SIDE>
 static __device__ __forceinline__ void gc_note_found(gc_prompt_shared *s, uint32_t first, bool excludes, uint32_t live,
     uint32_t found, const uint32_t add[SIDE]) {
@@ -188,9 +189,9 @@ static __device__ __forceinline__ void gc_note_found(gc_prompt_shared *s, uint32
   }
 }
 
-/* Looks the documents of this block of threads up, those of the driver's postings from `from` on, of `groups` groups:
- * the driver is expanded. */
-static __device__ __forceinline__ void gc_look_up_all(const gc_view &v, const gc_request &x, uint32_t from,
+/* Looks this block of threads' documents up: `groups` groups of the driver's postings, from posting `from` on. The
+ * driver is expanded. */
+static __device__ __forceinline__ void gc_look_up_all(const gc_view &v, const gc_prompt_args &x, uint32_t from,
     uint32_t groups, gc_prompt_shared *s) {
   const gc_term &driver = x.terms[0];
   const uint32_t warp = threadIdx.x / 32;
@@ -218,14 +219,14 @@ static __device__ __forceinline__ void gc_look_up_all(const gc_view &v, const gc
   }
 }
 
-/* Does the same of a driver that has no directory, 128 postings at most: a warp decodes docIDs, another one
+/* Does the same for a driver without a directory, of 128 postings at most. One warp decodes docIDs, another one
  * frequencies. */
-static __device__ __forceinline__ void gc_look_up_few(const gc_view &v, const gc_request &x, gc_prompt_shared *s) {
+static __device__ __forceinline__ void gc_look_up_few(const gc_view &v, const gc_prompt_args &x, gc_prompt_shared *s) {
   const gc_term &driver = x.terms[0];
   const uint32_t groups = (driver.df + 31) / 32, warp = threadIdx.x / 32, lane = gc_lane();
   uint32_t *freq = (uint32_t *)s->keys, *docs = freq + (1 + warp) * GPUIR__BLOCK, d[4], task, i;
   static_assert((1 + GC_PROMPT_WARPS) * GPUIR__BLOCK * 4 <= GC_PROMPT_ROOM * 8, "gc_probe's memory");
-  if (warp < 2) { /* each runs the same code */
+  if (warp < 2) { /* both run the same code */
     if (driver.kind == GC_INLINE) d[0] = d[1] = d[2] = d[3] = (uint32_t)(warp ? driver.freqs - 1 : driver.docs);
     else gc_unpack(gc_part_block(v, driver, 0, warp == 1), d);
     if (!warp && driver.kind != GC_INLINE) gc_sum(d, UINT32_MAX, v.documents - 1);
@@ -243,8 +244,8 @@ static __device__ __forceinline__ void gc_look_up_few(const gc_view &v, const gc
 
 /* ---- candidates and hits ---- */
 
-/* Hands the candidates among this block's n documents to the cluster's first block of threads. Returns whether this
- * thread had any. */
+/* Writes the candidates among this block's n documents to the cluster's first block of threads. Returns whether this
+ * thread has written any. */
 static __device__ __forceinline__ bool gc_hand_over(uint32_t n, gc_prompt_shared *s) {
   bool any = false;
   uint32_t *count = gc_in_first(&s->count), i;
@@ -266,7 +267,7 @@ struct gc_keys_there {
   __device__ __forceinline__ unsigned long long operator()(uint32_t i) const { return p[i]; }
 };
 
-/* Leaves the best of n > GC_CLOSE candidates, GC_CLOSE of them or little more than k; returns how many. */
+/* Keeps the best of n > GC_CLOSE candidates: GC_CLOSE of them, or little more than k. Returns how many. */
 static __device__ __noinline__ uint32_t gc_keep_best(uint32_t n, uint32_t k, gc_prompt_shared *s) {
   const unsigned long long kth = gc_select(gc_keys_there{s->keys}, n, k, max(k, GC_CLOSE), s->hist);
   constexpr uint32_t EACH = (GC_PROMPT_ROOM + GC_PROMPT_THREADS - 1) / GC_PROMPT_THREADS;
@@ -292,7 +293,7 @@ static __device__ __forceinline__ void gc_write_line(gc_line *to, uint32_t doc, 
 }
 
 /* Writes the hits, by the cluster's first block of threads. */
-static __device__ __forceinline__ void gc_write_hits(const gc_request &x, gc_prompt_shared *s) {
+static __device__ __forceinline__ void gc_write_hits(const gc_prompt_args &x, gc_prompt_shared *s) {
   uint32_t n = s->count, k = min(x.job.k, n), i, o;
   if (n > GC_PROMPT_ROOM) {
     if (!threadIdx.x) gc_write_line(x.lines, GC_NONE, 0, x.number);
@@ -309,17 +310,14 @@ static __device__ __forceinline__ void gc_write_hits(const gc_request &x, gc_pro
   }
 }
 
-/* Answers an AND whose driver is short. SHORT: it has no directory; otherwise all lists are expanded. On an H200, 25.2
- * million documents, the kernel takes 4.6 us of those, and of others 4.5 with 1 to 4 driver blocks, 6.2 with 5 to 16;
- * by gc_alone it took 13. So the median AND takes 16 to 18 us from call to hits, 25 by gc_alone: 4 pass until the
- * kernel begins and its lines are seen, 5 in the host's calls, most of that in the launch. With one block of threads or
- * two, the median took 22: loads of many documents wait for each other there. */
+/* Answers an AND whose driver is short. SHORT: it has no directory; otherwise all lists are expanded.
+ * tools/results/cuda_notes.txt says where its time goes, and why more than two blocks of threads share the work. */
 template <bool SHORT>
 static __global__ void __launch_bounds__(GC_PROMPT_THREADS, 1)
-    gc_prompt(const __grid_constant__ gc_view v, const __grid_constant__ gc_request x) {
+    gc_prompt(const __grid_constant__ gc_view v, const __grid_constant__ gc_prompt_args x) {
   __shared__ gc_prompt_shared s;
   const uint32_t rank = gc_cluster_rank(), all = (x.terms[0].df + GC_PAIRS - 1) / GC_PAIRS;
-  const uint32_t groups = SHORT ? all : min(x.share, all - min(all, rank * x.share));
+  const uint32_t groups = SHORT ? all : min(x.block_groups, all - min(all, rank * x.block_groups));
   uint32_t i;
   if (threadIdx.x == GC_PROMPT_THREADS - 1) s.count = s.kept = 0;
 #pragma unroll 1
@@ -330,7 +328,7 @@ static __global__ void __launch_bounds__(GC_PROMPT_THREADS, 1)
   __syncthreads();
   gc_cluster_arrive(!rank && gridDim.x > 1 && threadIdx.x == GC_PROMPT_THREADS - 1); /* the first one's count is 0 */
   if (SHORT) gc_look_up_few(v, x, &s);
-  else gc_look_up_all(v, x, rank * x.share * GC_PAIRS, groups, &s);
+  else gc_look_up_all(v, x, rank * x.block_groups * GC_PAIRS, groups, &s);
   gc_cluster_wait();
   __syncthreads();
   gc_cluster_arrive(gc_hand_over(SHORT ? (x.terms[0].df + 31) / 32 * 32 : groups * GC_PAIRS, &s) && rank);
@@ -340,9 +338,9 @@ static __global__ void __launch_bounds__(GC_PROMPT_THREADS, 1)
   gc_write_hits(x, &s);
 }
 
-/* The host compiler spends less on what opens an index, which mostly waits for calls of CUDA, than on what plans,
- * launches and merges. */
+/* The host compiler optimizes the code that opens an index less than the code that plans, launches and merges: opening
+ * mostly waits for CUDA, and the program gets smaller. */
 #pragma GCC push_options
-#pragma nv_diag_suppress 1675 /* nvcc does not know the next one, but hands it on */
+#pragma nv_diag_suppress 1675 /* nvcc warns of the next pragma, but passes it on */
 #pragma GCC optimize("Og")
 #pragma nv_diag_default 1675

@@ -2,29 +2,32 @@
 /* ========================
  * [cuda-09-memory]  host: the backend's structure, device memory within the bound, sending bytes
  *
+ * gpuir_cuda is an index on a device. All device memory is allocated here, so that it counts against the bound that the
+ * program gave. Lists that are sent later go through a gc_pipe.
+ *
  * Uses      [cuda-07b-phrases].
- * Start at  gpuir_cuda; gc_take, gc_upload, gc_describe; gc_pipe_put.
+ * Start at  gpuir_cuda; gc_malloc, gc_upload, gc_describe; gc_pipe_put.
  * Tests     tests/gpu/test_cuda.c
  * ======================*/
 
-#define GC_PAD 1024u /* bytes of zeros behind each section: what a damaged block may read there */
+#define GC_PAD 1024u /* bytes of zeros behind each section: kernels may read these in a damaged block */
 
 /* Where a long list's guides are; see gc_term. */
-typedef struct gc_aid {
+typedef struct gc_list_guide {
   uint64_t marks;
   uint32_t row, span, shift, most;
   uint32_t cut, wide; /* as in gc_term */
-} gc_aid;
+} gc_list_guide;
 
-/* Where a list that was coded otherwise lies as bp128: docIDs, then frequencies at the next multiple of 16. */
+/* Where a list of another codec lies as bp128: docIDs, then frequencies from the next multiple of 16 on. */
 typedef struct gc_place {
   uint64_t docs; /* address */
   uint32_t docs_words, freqs_words;
 } gc_place;
 
-/* What of a long list's term does not depend on the query, in two lines of the processor's cache. */
+/* The part of a long list's term that does not depend on the query, in two lines of the processor's cache. */
 typedef struct gc_known {
-  gc_term term; /* df is 0 where nothing is known */
+  gc_term term; /* df 0: it has not been prepared */
   uint32_t seeds[GPUIR__SEEDS]; /* 0: none */
   uint8_t pad[128 - sizeof(gc_term) - GPUIR__SEEDS * 4];
 } gc_known;
@@ -32,7 +35,7 @@ typedef struct gc_known {
 typedef struct gc_cache gc_cache;
 typedef struct gt_team gt_team;
 
-/* The launch shapes of the kernels that fill the device: blocks of threads. */
+/* How many blocks of threads fill the device, of each kernel. */
 typedef struct gc_grids {
   unsigned sums; /* gc_sum_tiles */
   unsigned ors, ands, guided, maxs; /* gc_or, gc_and_decoding, gc_and_guided, gc_max */
@@ -48,36 +51,36 @@ struct gpuir_cuda {
   void *memory[32]; /* device memory that the view points to */
   unsigned nmemory;
   gc_place *places; /* of all terms, if lists were recoded; NULL: they lie as in the file */
-  gpuir__buf recoded; /* void *: the memory of those */
+  gpuir__buf recoded; /* void *: the device memory of recoded lists */
   gc_term *lists; /* long lists, in the order of their blocks */
   size_t nlists;
   const gc_term *lists_there; /* the same on the device */
   gc_slices slices;
-  gc_aid *aids; /* of all long lists, by their number in the index; NULL: there are no guides */
-  gc_known *known; /* likewise; NULL: they are described anew for each query */
+  gc_list_guide *guides; /* [number among the index's long lists]; NULL: there are no guides */
+  gc_known *known; /* likewise; NULL: each query describes its lists anew */
   gc_cache *cache; /* NULL: the whole index is on the device */
   gc_positions positions; /* with bytes NULL: they are not on the device */
-  size_t phrase_room; /* shared memory of a block of threads of gc_phrase_all at most */
+  size_t phrase_room; /* shared memory that a block of threads of gc_phrase_all may take */
   uint64_t room; /* the bound, in bytes */
   uint64_t threshold;
   int refused; /* 1: the bound left no memory for something */
   uint32_t k_most;
-  size_t batch; /* queries a launch at most */
-  int by_itself; /* 1: the backend has chosen that, and may take fewer */
+  size_t batch; /* queries of a launch at most */
+  int by_itself; /* 1: the backend has chosen `batch`, and may take fewer */
   int ahead; /* the greatest priority of kernels */
   gc_grids grids;
   gpuir_cuda_info info; /* counters: atomic */
-  gt_team *team; /* several devices, of which this is the handle alone; or NULL */
+  gt_team *team; /* several devices, of which this is only the handle; or NULL */
 };
 
-/* Reports a failed CUDA call as a status, with words. */
+/* Reports a failed CUDA call as a status with its cause in words. */
 static int gc_fail(gpuir_error *err, cudaError_t e, const char *what) {
-  (void)cudaGetLastError(); /* forget it, if it can be forgotten */
+  (void)cudaGetLastError(); /* otherwise the next call would report it again */
   if (e == cudaErrorMemoryAllocation) return gpuir__fail(err, GPUIR_E_NOMEM, 0, "CUDA: %s: out of device memory", what);
   return gpuir__fail(err, GPUIR_E_BACKEND, 0, "CUDA: %s: %s", what, cudaGetErrorString(e));
 }
 
-/* Tests count CUDA calls, and let one of them fail without being made. */
+/* Tests count CUDA calls, and let one of them fail without making it. */
 #ifdef GPUIR_CUDA_SEAM
 long gpuir_cuda_seam_calls, gpuir_cuda_seam_fail;
 int gpuir_cuda_seam_error;
@@ -86,15 +89,15 @@ int gpuir_cuda_seam_error;
 #define GC_CALL(call) (call)
 #endif
 
-/* Evaluates a CUDA call; leaves the function with its error. */
+/* Evaluates a CUDA call; returns from the function with its error. */
 #define GC_TRY(call, what) \
   do { \
     cudaError_t gc_e = GC_CALL(call); \
     if (gc_e != cudaSuccess) return gc_fail(err, gc_e, what); \
   } while (0)
 
-/* Allocates device memory within the bound; all of it counts. */
-static int gc_take(gpuir_cuda *c, size_t n, void **p, gpuir_error *err) {
+/* Allocates device memory within the bound. */
+static int gc_malloc(gpuir_cuda *c, size_t n, void **p, gpuir_error *err) {
   uint64_t used;
   *p = NULL;
   n = n ? n : 1;
@@ -114,8 +117,8 @@ static int gc_take(gpuir_cuda *c, size_t n, void **p, gpuir_error *err) {
   }
 }
 
-/* Frees memory that gc_take gave. */
-static void gc_give(gpuir_cuda *c, void *p, size_t n) {
+/* Frees memory of gc_malloc. */
+static void gc_free(gpuir_cuda *c, void *p, size_t n) {
   if (!p) return;
   (void)cudaFree(p);
   __atomic_fetch_sub(&c->info.used_memory, n ? n : 1, __ATOMIC_RELAXED);
@@ -123,12 +126,12 @@ static void gc_give(gpuir_cuda *c, void *p, size_t n) {
 
 /* Allocates device memory that lives as long as the index on the device. */
 static int gc_device_alloc(gpuir_cuda *c, size_t n, void **p, gpuir_error *err) {
-  int status = gc_take(c, n, p, err);
+  int status = gc_malloc(c, n, p, err);
   if (!status) c->memory[c->nmemory++] = *p;
   return status;
 }
 
-/* Uploads a section, and zeros behind it. */
+/* Uploads a section, with zeros behind it. */
 static int gc_upload(gpuir_cuda *c, const void *from, size_t n, const void **to, gpuir_error *err) {
   void *p;
   int status = gc_device_alloc(c, n + GC_PAD, &p, err);
@@ -142,15 +145,15 @@ static int gc_upload(gpuir_cuda *c, const void *from, size_t n, const void **to,
 
 #define GC_ALIGN(n) (((uint64_t)(n) + 15) & ~(uint64_t)15)
 
-/* Returns the next piece of n bytes of an area, at a multiple of 64 behind the one before. */
+/* Returns the next n bytes of an area. Pieces begin at multiples of 64, so that no two share a line of the cache. */
 static void *gc_carve(uint8_t **at, size_t n) {
   void *p = *at;
   *at += (n + 63) & ~(size_t)63;
   return p;
 }
 
-/* Describes the list of term `id`, whose record is *r, for the kernels; q and what follows stay 0. Its codecs are not
- * looked at. */
+/* Describes the list of term `id` for the kernels; its record is *r. q and the later members stay 0. Its codecs do not
+ * matter. */
 static int gc_describe(const gpuir_cuda *c, uint64_t id, const gpuir__record *r, gc_term *t, gpuir__list *l,
     gpuir_error *err) {
   const gpuir__segment *ix = c->ix;
@@ -182,22 +185,25 @@ static int gc_describe(const gpuir_cuda *c, uint64_t id, const gpuir__record *r,
   return GPUIR_OK;
 }
 
-/* ---- sending lists: from the index's file, if it is locked in memory, or by pinned memory on its way, twice ---- */
+/* ---- sending lists ----
+ *
+ * If the index's file is locked in memory, the device reads it there. Otherwise lists are copied to pinned memory
+ * first, which has two halves: one is filled while the other is sent. */
 
 #define GC_STAGE (1u << 20) /* bytes */
 
 /* The index's file, locked in memory, so that the device reads it at the bus's rate. */
 typedef struct gc_locked {
-  uint8_t *file; /* NULL: it is not */
+  uint8_t *file; /* NULL: it is not locked */
   uint64_t size;
 } gc_locked;
 
-/* One thread's way to the device. Several may share a stream. */
+/* A thread's way to the device. Several may share a stream. */
 typedef struct gc_pipe {
   cudaStream_t stream;
-  cudaEvent_t sent[2]; /* what stage[side] held has gone */
+  cudaEvent_t sent[2]; /* stage[side] has been sent */
   uint8_t *stage[2], *to;
-  size_t from, fill; /* the bytes from .. fill - 1 of stage[side] wait; they go to `to` */
+  size_t from, fill; /* bytes from .. fill - 1 of stage[side] wait to be sent to `to` */
   unsigned side;
   gc_locked locked;
 } gc_pipe;
@@ -223,7 +229,7 @@ static int gc_pipe_open(gc_pipe *p, cudaStream_t stream, gpuir_error *err) {
   return GPUIR_OK;
 }
 
-/* Locks the index's file in memory where the system can do that and has twice as much memory. */
+/* Locks the index's file in memory, if the system can do that and the machine has twice as much memory. */
 static void gc_lock(gc_locked *l, const gpuir_cuda *c) {
   const long pages = sysconf(_SC_PHYS_PAGES), bytes = sysconf(_SC_PAGESIZE);
   int can = 0;
@@ -235,7 +241,7 @@ static void gc_lock(gc_locked *l, const gpuir_cuda *c) {
   else (void)cudaGetLastError();
 }
 
-/* Waits for what is on its way. */
+/* Waits until all that was sent has arrived. */
 static void gc_pipe_close(gc_pipe *p) {
   unsigned i;
   if (p->stream) (void)cudaStreamSynchronize(p->stream);
@@ -245,7 +251,7 @@ static void gc_pipe_close(gc_pipe *p) {
   }
 }
 
-/* Forgets what waits. */
+/* Drops what waits. */
 static void gc_pipe_drop(gc_pipe *p) { p->fill = p->from; }
 
 /* Sends what waits. */
@@ -257,7 +263,7 @@ static int gc_pipe_flush(gc_pipe *p, gpuir_error *err) {
   return GPUIR_OK;
 }
 
-/* Goes over to the other stage, once all that it held has gone. */
+/* Changes to the other half, once all that it held has been sent. */
 static int gc_pipe_turn(gc_pipe *p, gpuir_error *err) {
   int status = gc_pipe_flush(p, err);
   if (status) return status;
@@ -268,8 +274,8 @@ static int gc_pipe_turn(gc_pipe *p, gpuir_error *err) {
   return GPUIR_OK;
 }
 
-/* Sends n bytes to the device, behind all that was sent before, once the stage is full or flushed. Bytes that go
- * closely behind those that wait go with them. */
+/* Sends n bytes to the device, behind all that was sent before. They leave when the half is full or flushed. Bytes that
+ * go closely behind those that wait are sent together with them. */
 static int gc_pipe_put(gc_pipe *p, const void *to, const void *from, uint64_t n, gpuir_error *err) {
   const uint8_t *source = (const uint8_t *)from;
   uint8_t *target = (uint8_t *)(uintptr_t)to;

@@ -2,8 +2,9 @@
 /* ========================
  * [cuda-10-recoder]  host: lists of other codecs become bp128 on the device
  *
- * Lists in other codecs are sent as they are to an area of the device, as many at once as it holds, and written from
- * there as bp128 by gc_recode. The exceptions of a pfd-list, which only its beginning leads to, are decoded by the CPU.
+ * Lists of other codecs are sent as they are to an area of the device, as many at once as it holds. gc_recode reads
+ * them there and writes them as bp128. A pfd-list's exceptions can be found only from its beginning, so the CPU decodes
+ * them.
  *
  * Uses      [cuda-04-codecs], [cuda-09-memory].
  * Start at  gc_recode_all (an index), gc_recoder_add, _measure, _write (some lists).
@@ -21,9 +22,9 @@ typedef struct gc_recoder {
   gc_target *targets;
   uint32_t *start, most;
   uint64_t *ids;
-  unsigned long long *words; /* pinned: sizes that the device tells */
+  unsigned long long *words; /* pinned: sizes that the device finds */
   uint8_t *area;
-  uint64_t size, fill, need; /* bytes; need: of the lists until now, with their tables */
+  uint64_t size, fill, need; /* bytes; need: of the lists so far, with their tables */
 } gc_recoder;
 
 static int gc_coded_otherwise(const gpuir__list *l) {
@@ -51,15 +52,15 @@ static void gc_recoder_close(gc_recoder *r, const gpuir_allocator *a) {
   gpuir__free(a, r->ids, r->most * sizeof *r->ids);
 }
 
-/* Starts collecting lists in an area, empty. */
+/* Begins to collect lists in an empty area. */
 static void gc_recoder_begin(gc_recoder *r, void *area, uint64_t size) {
   r->area = (uint8_t *)area;
   r->size = size;
   r->fill = r->need = r->work.nlists = r->work.nblocks = 0;
-  gc_pipe_drop(r->pipe); /* what a list that failed left */
+  gc_pipe_drop(r->pipe); /* of a list that failed */
 }
 
-/* Clears n bytes: what stands between streams, and behind them, may be read. */
+/* Clears n bytes, as decoders may read what stands between streams and behind them. */
 static int gc_recoder_clear(const gc_recoder *r, void *p, uint64_t n, gpuir_error *err) {
   GC_TRY(cudaMemsetAsync(p, 0, n, r->pipe->stream), "recoding lists");
   return GPUIR_OK;
@@ -80,7 +81,7 @@ static uint64_t gc_recoder_bytes(const gpuir__list *l) {
   return bytes;
 }
 
-/* Sends n bytes to the area; *to: where they will be. */
+/* Sends n bytes to the area; *to: where they arrive. */
 static int gc_recoder_put(gc_recoder *r, const void *from, uint64_t n, const void **to, gpuir_error *err) {
   *to = r->area + r->fill;
   r->fill += GC_ALIGN(n);
@@ -98,7 +99,7 @@ static int gc_recoder_put_stream(gc_recoder *r, const gpuir__stream *s, uint64_t
   return status;
 }
 
-/* Adds a list for which there is room; its place in the directory is the index's. */
+/* Adds a list, for which there must be room. Its place in the directory is the index's. */
 static int gc_recoder_add(gc_recoder *r, const gpuir__segment *ix, uint64_t id, gpuir__list *l, gpuir_error *err) {
   gc_source *s = &r->sources[r->work.nlists];
   gc_coded *docs = &s->part[GC_DOCS];
@@ -131,7 +132,7 @@ static int gc_recoder_add(gc_recoder *r, const gpuir__segment *ix, uint64_t id, 
   return status;
 }
 
-/* Returns room for a table of the area, which the kernels write. */
+/* Returns room in the area for a table that the kernels write. */
 static void *gc_recoder_table(gc_recoder *r, uint64_t n) {
   void *p = r->area + r->fill;
   r->fill += GC_ALIGN(n);
@@ -139,11 +140,11 @@ static void *gc_recoder_table(gc_recoder *r, uint64_t n) {
 }
 
 static unsigned gc_recoder_grid(const gpuir_cuda *c, const gc_recoder *r) {
-  const uint64_t warps = ((uint64_t)r->work.nblocks + r->work.chunk - 1) / r->work.chunk;
+  const uint64_t warps = ((uint64_t)r->work.nblocks + r->work.grain - 1) / r->work.grain;
   return (unsigned)gpuir__min64((warps + 7) / 8, (uint64_t)c->processors * 8);
 }
 
-/* Has the device find out how many words the lists take as bp128. */
+/* Lets the device find how many words the lists take as bp128. */
 GPUIR__COLD static int gc_recoder_measure(const gpuir_cuda *c, gc_recoder *r, gpuir_error *err) {
   const gc_view *v = &c->view;
   gc_recoding *w = &r->work;
@@ -158,7 +159,7 @@ GPUIR__COLD static int gc_recoder_measure(const gpuir_cuda *c, gc_recoder *r, gp
     w->off[part] = (uint32_t *)gc_recoder_table(r, (uint64_t)w->nblocks * 4);
     w->width[part] = (uint8_t *)gc_recoder_table(r, w->nblocks);
   }
-  w->chunk = gpuir__max32(1, gpuir__min32(8, w->nblocks / ((uint32_t)c->processors * 64)));
+  w->grain = gpuir__max32(1, gpuir__min32(8, w->nblocks / ((uint32_t)c->processors * 64)));
   w->to_last = (uint32_t *)(uintptr_t)v->last;
   w->to_off[GC_DOCS] = (uint32_t *)(uintptr_t)v->docs_off;
   w->to_off[GC_FREQS] = (uint32_t *)(uintptr_t)v->freqs_off;
@@ -170,7 +171,7 @@ GPUIR__COLD static int gc_recoder_measure(const gpuir_cuda *c, gc_recoder *r, gp
   return GPUIR_OK;
 }
 
-/* Waits for the sizes that gc_recoder_measure asked for. */
+/* Waits for the sizes of gc_recoder_measure. */
 static int gc_recoder_wait(const gpuir_cuda *c, gc_recoder *r, gpuir_error *err) {
   uint32_t i;
   GC_TRY(cudaStreamSynchronize(r->pipe->stream), "recoding lists");
@@ -190,18 +191,18 @@ static int gc_recoder_write(const gpuir_cuda *c, gc_recoder *r, gpuir_error *err
   return GPUIR_OK;
 }
 
-/* Takes device memory for the lists that were collected, as bp128, and makes it their target. */
+/* Allocates device memory for the collected lists as bp128, and makes it their target. */
 static int gc_recode_place(gpuir_cuda *c, gc_recoder *r, gpuir_error *err) {
   uint64_t bytes = 0;
   uint32_t i, part;
   void *p;
   int status;
   for (i = 0; i < r->work.nlists; i++) bytes += GC_ALIGN(r->words[2 * i] * 4) + GC_ALIGN(r->words[2 * i + 1] * 4);
-  status = gc_take(c, bytes + GC_PAD, &p, err);
+  status = gc_malloc(c, bytes + GC_PAD, &p, err);
   if (status) return status;
   status = gpuir__buf_put(&c->a, &c->recoded, &p, sizeof p);
   if (status) {
-    gc_give(c, p, bytes + GC_PAD);
+    gc_free(c, p, bytes + GC_PAD);
     return gpuir__fail_nomem(err);
   }
   status = gc_recoder_clear(r, p, bytes + GC_PAD, err);
@@ -223,7 +224,7 @@ static int gc_recode_place(gpuir_cuda *c, gc_recoder *r, gpuir_error *err) {
   return GPUIR_OK;
 }
 
-/* Recodes the lists that were collected into memory of their own, and empties the area. */
+/* Recodes the collected lists into memory of their own, and empties the area. */
 GPUIR__COLD static int gc_recode_some(gpuir_cuda *c, gc_recoder *r, gpuir_error *err) {
   int status;
   if (!r->work.nlists) return GPUIR_OK;
@@ -236,8 +237,8 @@ GPUIR__COLD static int gc_recode_some(gpuir_cuda *c, gc_recoder *r, gpuir_error 
   return status;
 }
 
-/* Sums up the bytes of the area that all lists need, and that the greatest one does. Refuses lists that share bytes:
- * so the time that recoding takes is bounded by the file's size. */
+/* Adds up the bytes of the area that all lists need, and finds the greatest need. It refuses lists that share bytes: so
+ * the file's size bounds the time of recoding. */
 static int gc_recode_needs(const gpuir_cuda *c, uint64_t *all, uint64_t *most, gpuir_error *err) {
   const gpuir__segment *ix = c->ix;
   uint64_t docs = 0, freqs = 0, blocks = 0;
@@ -281,7 +282,7 @@ static int gc_recode_lists(gpuir_cuda *c, gc_recoder *r, gpuir_error *err) {
   return status;
 }
 
-/* Fills the index's streams on the device, and the parts of the directory that follow from them. */
+/* Fills the index's streams on the device, and the parts of the directory that depend on them. */
 static int gc_recode_all(gpuir_cuda *c, gpuir_error *err) {
   const gpuir__segment *ix = c->ix;
   const uint64_t blocks = ix->stat.blocks;
@@ -308,7 +309,7 @@ static int gc_recode_all(gpuir_cuda *c, gpuir_error *err) {
   s = gc_stream_open(&stream, 0, err);
   if (!s) s = gc_pipe_open(&pipe, stream, err);
   if (!s) s = gc_recoder_open(&r, &c->a, &pipe, GC_LISTS, err);
-  if (!s) s = gc_take(c, size, &area, err);
+  if (!s) s = gc_malloc(c, size, &area, err);
   if (!s) {
     gc_recoder_begin(&r, area, size);
     s = gc_recoder_clear(&r, area, size, err);
@@ -317,7 +318,7 @@ static int gc_recode_all(gpuir_cuda *c, gpuir_error *err) {
   gc_pipe_close(&pipe);
   gc_stream_close(stream);
   gc_recoder_close(&r, &c->a);
-  gc_give(c, area, size);
+  gc_free(c, area, size);
   return s;
 }
 

@@ -2,20 +2,24 @@
 /* ========================
  * [cuda-12-open]  host: the index on the device
  *
+ * Opening uploads the index's sections, makes guides, expanded lists and slices as far as the memory bound allows, and
+ * finds how many blocks of threads of each kernel fill the device. An index that does not fit gets a cache.
+ *
  * Uses      [cuda-05-expand] to [cuda-11-cache].
  * Start at  gc_open: gc_open_whole, or gc_open_cached where the index does not fit.
  * Tests     tests/gpu/test_cuda.c
  * ======================*/
 
-#define GC_TILE_MOST 24576u /* documents a tile at most: two blocks of threads share 227 KB */
-#define GC_MARKS 8u /* bits of marks a posting at least */
-#define GC_PEAKS 64u /* eighths of a peak that a posting has at most, with memory for that; half as many at least */
-#define GC_TURNS 6u /* of a long AND's driver blocks, each of as many as those before it together */
+#define GC_TILE_MOST 24576u /* documents of a tile at most: two blocks of threads share a multiprocessor */
+#define GC_MARKS 8u /* bits of marks for a posting at least */
+#define GC_PEAKS 64u /* eighths of a peak for a posting at most, if memory allows it; half as many at least */
+#define GC_TURNS 6u /* turns of a long AND's driver: each has as many blocks as all turns before it together */
 #define GC_K_MOST 10000u
 
 /* ---- the sections ---- */
 
-/* Collects the long lists; their blocks must lie in the same order, one list's after another's. */
+/* Collects the long lists. It refuses lists whose blocks are not in the same order or overlap: kernels would write to
+ * one place from several blocks. */
 static int gc_collect(gpuir_cuda *c, gpuir_error *err) {
   const gpuir__segment *ix = c->ix;
   gpuir__walk w;
@@ -35,14 +39,14 @@ static int gc_collect(gpuir_cuda *c, gpuir_error *err) {
     end = c->lists[n].first_block + c->lists[n].nblocks;
     c->lists[n].weight =
         gpuir__weight(gpuir__idf(gpuir__segment_collection(ix), gpuir__segment_df(ix, w.id, l.df)), ix->stat.k1);
-    c->lists[n].slot = (uint32_t)(l.extent - ix->lists.longs);
+    c->lists[n].tile_row = (uint32_t)(l.extent - ix->lists.longs);
     c->lists[n++].q = 1;
   }
   c->nlists = n;
   return GPUIR_OK;
 }
 
-/* Returns the bytes that a document's length takes on the device: 2 if all lengths are below 65536. */
+/* Returns the bytes of a document's length on the device: 2 if all lengths are below 65536, otherwise 4. */
 static unsigned gc_length_bytes(const gpuir__segment *ix) {
   size_t n = (size_t)ix->stat.documents, i;
   uint32_t most = 0;
@@ -54,18 +58,18 @@ static unsigned gc_length_bytes(const gpuir__segment *ix) {
 static int gc_upload_lengths(gpuir_cuda *c, gpuir_error *err) {
   const gpuir__segment *ix = c->ix;
   size_t n = (size_t)ix->stat.documents, i;
-  uint16_t *brief;
+  uint16_t *lengths16;
   int s;
   if (gc_length_bytes(ix) == 4) return gc_upload(c, ix->lengths, n * 4, (const void **)&c->view.lengths, err);
-  brief = (uint16_t *)gpuir__alloc(&c->a, n * 2 + 2);
-  if (!brief) return gpuir__fail_nomem(err);
-  for (i = 0; i < n; i++) brief[i] = (uint16_t)ix->lengths[i];
-  s = gc_upload(c, brief, n * 2, (const void **)&c->view.brief, err);
-  gpuir__free(&c->a, brief, n * 2 + 2);
+  lengths16 = (uint16_t *)gpuir__alloc(&c->a, n * 2 + 2);
+  if (!lengths16) return gpuir__fail_nomem(err);
+  for (i = 0; i < n; i++) lengths16[i] = (uint16_t)ix->lengths[i];
+  s = gc_upload(c, lengths16, n * 2, (const void **)&c->view.lengths16, err);
+  gpuir__free(&c->a, lengths16, n * 2 + 2);
   return s;
 }
 
-/* Uploads the streams and their directory as they lie in the file, all being bp128. */
+/* Uploads streams and directory as they lie in the file, where all are bp128. */
 static int gc_upload_streams(gpuir_cuda *c, gpuir_error *err) {
   const gpuir__segment *ix = c->ix;
   uint64_t blocks = ix->stat.blocks;
@@ -113,23 +117,23 @@ static int gc_upload_positions(gpuir_cuda *c, uint64_t room, gpuir_error *err) {
 
 /* Returns the bytes that the sections take on the device. */
 static uint64_t gc_plain_bytes(const gpuir__segment *ix) {
-  return ix->section[GPUIR__S_DOCIDS]->length + ix->section[GPUIR__S_FREQS]->length + ix->stat.blocks * GC_ENTRY +
-      ix->stat.documents * gc_length_bytes(ix) + 16 * 1024;
+  return ix->section[GPUIR__S_DOCIDS]->length + ix->section[GPUIR__S_FREQS]->length +
+      ix->stat.blocks * GC_DIRECTORY_BYTES + ix->stat.documents * gc_length_bytes(ix) + 16 * 1024;
 }
 
 /* ---- guides and expanded lists ---- */
 
-/* Chooses where each long list's marks go: 8 to 16 bits a posting, or one a document, and a third of that for ranks.
- * Returns the bytes that they take, or 0 without memory. */
+/* Chooses where each long list's marks go: 8 to 16 bits for a posting, or one for a document, and a third of that for
+ * ranks. Returns the bytes that they take; 0: there is no memory. */
 static uint64_t gc_lay_marks(gpuir_cuda *c, uint64_t *marks, gpuir_error *err) {
   const gpuir__segment *ix = c->ix;
   const uint32_t top = c->view.documents - 1;
   gpuir__saturation *table;
   size_t i;
   *marks = 0;
-  c->aids = (gc_aid *)gpuir__alloc_zero(&c->a, (size_t)ix->stat.longs * sizeof *c->aids);
+  c->guides = (gc_list_guide *)gpuir__alloc_zero(&c->a, (size_t)ix->stat.longs * sizeof *c->guides);
   table = (gpuir__saturation *)gpuir__alloc_zero(&c->a, sizeof *table);
-  if (!c->aids || !table) {
+  if (!c->guides || !table) {
     gpuir__free(&c->a, table, sizeof *table);
     (void)gpuir__fail_nomem(err);
     return 0;
@@ -137,43 +141,43 @@ static uint64_t gc_lay_marks(gpuir_cuda *c, uint64_t *marks, gpuir_error *err) {
   gpuir__saturation_prepare(table, c->index->norm);
   for (i = 0; i < c->nlists; i++) {
     gc_term *t = &c->lists[i];
-    gc_aid *aid = &c->aids[t->slot];
+    gc_list_guide *guide = &c->guides[t->tile_row];
     gpuir__list l;
     memset(&l, 0, sizeof l);
-    l.extent = &ix->lists.longs[t->slot];
-    while (top >> aid->shift >= 2 * (uint64_t)GC_MARKS * t->df) aid->shift++;
-    aid->most = gpuir__bound(t->weight, gpuir__list_saturation(table, &l), 1);
-    aid->marks = *marks;
-    *marks += (top >> aid->shift) / GC_CELLS + 1;
-    t->marks = aid->marks;
-    t->shift = aid->shift;
-    t->most = aid->most;
-    t->step = aid->most / GC_PEAK_MOST + 1;
+    l.extent = &ix->lists.longs[t->tile_row];
+    while (top >> guide->shift >= 2 * (uint64_t)GC_MARKS * t->df) guide->shift++;
+    guide->most = gpuir__bound(t->weight, gpuir__list_saturation(table, &l), 1);
+    guide->marks = *marks;
+    *marks += (top >> guide->shift) / GC_CELLS + 1;
+    t->marks = guide->marks;
+    t->shift = guide->shift;
+    t->most = guide->most;
+    t->step = guide->most / GC_PEAK_MOST + 1;
   }
   gpuir__free(&c->a, table, sizeof *table);
   return *marks * sizeof(uint4) + 64;
 }
 
-/* Chooses where each long list's peaks go: at most `grain` eighths of one a posting, and at least half as many, or one
- * a document. Returns the lines that they take. */
+/* Chooses where each long list's peaks go: at most `grain` eighths of one for a posting, and at least half as many, or
+ * one for a document. Returns the lines that they take. */
 static uint64_t gc_lay_peaks(gpuir_cuda *c, uint32_t grain) {
   const uint32_t top = c->view.documents - 1;
   uint64_t lines = 0;
   size_t i;
   for (i = 0; i < c->nlists; i++) {
     gc_term *t = &c->lists[i];
-    gc_aid *aid = &c->aids[t->slot];
-    aid->span = 0;
-    while ((uint64_t)(top >> aid->span) * 8 >= (uint64_t)grain * t->df) aid->span++;
-    aid->row = t->row = (uint32_t)lines;
-    t->span = aid->span;
-    lines += (top >> aid->span) / GC_PEAK_LINE + 1;
+    gc_list_guide *guide = &c->guides[t->tile_row];
+    guide->span = 0;
+    while ((uint64_t)(top >> guide->span) * 8 >= (uint64_t)grain * t->df) guide->span++;
+    guide->row = t->row = (uint32_t)lines;
+    t->span = guide->span;
+    lines += (top >> guide->span) / GC_PEAK_LINE + 1;
   }
   return lines;
 }
 
-/* Blocks of a list that begin and end this many times at other documents are damaged: expanding them would go through
- * all documents for each of them. */
+/* If a list's blocks together span this many times all documents, the list is damaged: expanding it would walk through
+ * all documents for each block. */
 #define GC_DAMAGED 8
 
 /* What is known of the long lists' blocks before they are expanded. */
@@ -183,7 +187,7 @@ typedef struct gc_shapes {
   int damaged;
 } gc_shapes;
 
-/* Finds what each block's docIDs are relative to. */
+/* Finds the base that each block's docIDs are relative to. */
 static int gc_find_bases(gpuir_cuda *c, gc_shapes *shapes, gpuir_error *err) {
   const gpuir__segment *ix = c->ix;
   uint64_t g;
@@ -204,12 +208,12 @@ static int gc_find_bases(gpuir_cuda *c, gc_shapes *shapes, gpuir_error *err) {
     }
     shapes->damaged |= documents > GC_DAMAGED * ix->stat.documents;
     t->wide = shapes->wide == before + t->nblocks && shapes->wide < UINT32_MAX ? (uint32_t)before + 1 : 0;
-    c->aids[t->slot].wide = t->wide;
+    c->guides[t->tile_row].wide = t->wide;
   }
   return GPUIR_OK;
 }
 
-/* Allocates the guides and, with `full`, the expanded lists, and has the device fill them. */
+/* Allocates the guides and, with `full`, the expanded lists, and lets the device fill them. */
 static int gc_expand_to(gpuir_cuda *c, const gc_shapes *shapes, uint64_t marks, uint64_t lines, int full,
     gpuir_error *err) {
   const gpuir__segment *ix = c->ix;
@@ -246,8 +250,8 @@ static int gc_expand_to(gpuir_cuda *c, const gc_shapes *shapes, uint64_t marks, 
   return GPUIR_OK;
 }
 
-/* Expands the long lists if `room` bytes hold them, or makes only their guides if it holds those. Their peaks become as
- * fine as half of what is left then allows. */
+/* Expands the long lists if `room` bytes hold them; otherwise makes only their guides, if it holds those. Half of what
+ * is left goes into finer peaks. */
 static int gc_expand_all(gpuir_cuda *c, uint64_t room, gpuir_error *err) {
   const uint64_t blocks = c->ix->stat.blocks;
   uint64_t marks, lines, guides, expanded;
@@ -263,8 +267,8 @@ static int gc_expand_all(gpuir_cuda *c, uint64_t room, gpuir_error *err) {
   expanded = blocks * (sizeof(uint2) + GPUIR__BLOCK * 6) + shapes.wide * GPUIR__BLOCK * 4;
   lines = gc_lay_peaks(c, 1);
   if (guides + lines * GC_PEAK_BYTES > room || shapes.damaged) {
-    gpuir__free(&c->a, c->aids, (size_t)c->ix->stat.longs * sizeof *c->aids);
-    c->aids = NULL;
+    gpuir__free(&c->a, c->guides, (size_t)c->ix->stat.longs * sizeof *c->guides);
+    c->guides = NULL;
   } else {
     full = expanded + guides + lines * GC_PEAK_BYTES <= room && shapes.wide < UINT32_MAX - 1;
     room -= guides + (full ? expanded : 0);
@@ -277,8 +281,8 @@ static int gc_expand_all(gpuir_cuda *c, uint64_t room, gpuir_error *err) {
 
 /* ---- the device's limits and the kernels' shapes ---- */
 
-/* Fills in what a device is: its name, versions, capability and memory. Refuses one that is not there or too old. */
-static int gc_look(int device, cudaDeviceProp *p, gpuir_cuda_info *info, gpuir_error *err) {
+/* Fills in a device's name, versions, capability and memory. It refuses a device that is not there or too old. */
+static int gc_device_info(int device, cudaDeviceProp *p, gpuir_cuda_info *info, gpuir_error *err) {
   int devices = 0;
   GC_TRY(cudaGetDeviceCount(&devices), "counting devices");
   if (device < 0 || device >= devices)
@@ -295,9 +299,9 @@ static int gc_look(int device, cudaDeviceProp *p, gpuir_cuda_info *info, gpuir_e
   return GPUIR_OK;
 }
 
-typedef void (*gc_or_kernel)(gc_view, gc_batch);
+typedef void (*gc_or_kernel)(gc_view, gc_launch_view);
 
-/* Chooses the size of tiles, such that two blocks of threads share a multiprocessor. */
+/* Chooses the size of tiles, such that two blocks of threads fit on a multiprocessor. */
 static int gc_shape_or(gpuir_cuda *c, int expanded, gpuir_error *err) {
   const gc_or_kernel kernel = expanded ? gc_or<true> : gc_or<false>;
   const uint64_t n = c->view.documents;
@@ -310,12 +314,12 @@ static int gc_shape_or(gpuir_cuda *c, int expanded, gpuir_error *err) {
       "asking for the device's properties");
   GC_TRY(cudaFuncGetAttributes(&at, kernel), "loading the kernels (is this GPU among those it was compiled for?)");
   most = gpuir__min64((uint64_t)processor / 2 - 1024, (uint64_t)block) - at.sharedSizeBytes;
-  tile = (n / 512 + 1023) / 1024 * 1024; /* enough tiles for all processors, but large ones cost less each */
+  tile = (n / 512 + 1023) / 1024 * 1024; /* enough tiles for all multiprocessors; but each costs less if it is large */
   tile = gpuir__max64(2048, gpuir__min64(tile, GC_TILE_MOST));
   while (gc_tile_bytes(tile) > most) tile -= 1024;
   c->view.tile = (uint32_t)tile;
   c->view.ntiles = (uint32_t)((n + tile - 1) / tile);
-  /* The kernel may take all shared memory: it serves the device's other indexes too, with tiles of other sizes. */
+  /* The kernel may take all shared memory: it serves the device's other indexes too, whose tiles have other sizes. */
   GC_TRY(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)most), "shaping a kernel");
   GC_TRY(
       cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, (int)GC_OR_THREADS(expanded), gc_tile_bytes(tile)),
@@ -324,7 +328,7 @@ static int gc_shape_or(gpuir_cuda *c, int expanded, gpuir_error *err) {
   return GPUIR_OK;
 }
 
-/* Returns how many blocks of threads of a kernel fill the device. */
+/* Finds how many blocks of threads of a kernel fill the device. */
 static int gc_grid_of(const gpuir_cuda *c, const void *kernel, unsigned threads, size_t shared, unsigned *grid,
     gpuir_error *err) {
   int blocks = 0;
@@ -333,11 +337,11 @@ static int gc_grid_of(const gpuir_cuda *c, const void *kernel, unsigned threads,
   return GPUIR_OK;
 }
 
-/* Finds out the device's limits and the other kernels' shapes. */
+/* Finds the device's limits, and the shapes of the other kernels. */
 static int gc_shape(gpuir_cuda *c, gpuir_error *err) {
   cudaDeviceProp p;
   cudaFuncAttributes at;
-  int most, s = gc_look(c->device, &p, &c->info, err);
+  int most, s = gc_device_info(c->device, &p, &c->info, err);
   if (s) return s;
   GC_TRY(cudaDeviceGetStreamPriorityRange(NULL, &c->ahead), "asking for priorities");
   c->processors = p.multiProcessorCount;
@@ -347,7 +351,7 @@ static int gc_shape(gpuir_cuda *c, gpuir_error *err) {
   if (!s) s = gc_grid_of(c, (const void *)gc_max, GC_GUIDED_THREADS, 0, &c->grids.maxs, err);
   if (!s) s = gc_grid_of(c, (const void *)gc_alone, GC_GUIDED_THREADS, 0, &c->grids.alone, err);
   if (s) return s;
-  if (c->info.compute_capability >= 90) { /* or the first queries would wait for them */
+  if (c->info.compute_capability >= 90) { /* loads them now: otherwise the first queries would wait for that */
     GC_TRY(cudaFuncGetAttributes(&at, gc_prompt<false>), "loading the kernels");
     GC_TRY(cudaFuncGetAttributes(&at, gc_prompt<true>), "loading the kernels");
   }
@@ -364,44 +368,46 @@ static int gc_shape(gpuir_cuda *c, gpuir_error *err) {
 
 /* The sizes of launches of so many queries. */
 typedef struct gc_sizes {
-  size_t queries, njobs, nterms, nslots, nchunks; /* at most in a launch; slots: rows of the tile arrays */
+  size_t queries, njobs, nterms, ntile_rows, nbound_tasks; /* at most in a launch; ntile_rows: of the tile arrays */
   size_t ndrives; /* entries of gc_maxs.drives */
   size_t ntokens; /* of phrases; 0: the index has no positions */
   uint64_t ncand; /* candidates */
-  uint64_t tiles; /* of the index, and one more */
+  uint64_t tiles; /* of the index, plus one */
   uint64_t host, staging, device; /* bytes */
 } gc_sizes;
 
 static gc_sizes gc_sizes_of(const gpuir_cuda *c, size_t queries) {
   const gc_view *v = &c->view;
-  const uint64_t chunks = v->documents / (GPUIR__BLOCK * GC_CHUNK);
+  const uint64_t bound_tasks = v->documents / (GPUIR__BLOCK * GC_BOUND_BLOCKS);
   gc_sizes z;
   uint64_t each;
   z.tiles = (uint64_t)v->ntiles + 1;
   each = 8 * z.tiles;
   z.queries = queries;
   z.njobs = (size_t)gpuir__max64(2, gpuir__min64(2 * (uint64_t)queries, (1u << 30) / each));
-  z.nslots = z.nterms = (size_t)gpuir__max64(2 * GPUIR_MAX_TERMS, 8 * (uint64_t)queries);
-  z.nslots = (size_t)gpuir__max64(GPUIR_MAX_TERMS, gpuir__min64(z.nslots, (1u << 30) / each));
-  z.nchunks = (size_t)gpuir__max64(z.nslots + gpuir__max64(GPUIR_MAX_TERMS, 8 * (uint64_t)queries) * (1 + chunks / 4),
-      GPUIR_MAX_TERMS * (2 + chunks));
+  z.ntile_rows = z.nterms = (size_t)gpuir__max64(2 * GPUIR_MAX_TERMS, 8 * (uint64_t)queries);
+  z.ntile_rows = (size_t)gpuir__max64(GPUIR_MAX_TERMS, gpuir__min64(z.ntile_rows, (1u << 30) / each));
+  z.nbound_tasks =
+      (size_t)gpuir__max64(z.ntile_rows + gpuir__max64(GPUIR_MAX_TERMS, 8 * (uint64_t)queries) * (1 + bound_tasks / 4),
+          GPUIR_MAX_TERMS * (2 + bound_tasks));
   z.ncand = gpuir__max64(2 * 16 * GC_K_MOST, (uint64_t)z.njobs * 8192);
   z.host = z.nterms * (sizeof(gc_term) + 8 + sizeof(gc_sum_list)) +
       z.njobs * (sizeof(gc_job) + 16 + sizeof(gc_sum_job) + GC_TURNS * (sizeof(gc_turn) + 4)) +
-      z.nchunks * sizeof(gc_chunk) + queries * (sizeof(uint2) + 4) + sizeof(gc_wanted) + 4096;
+      z.nbound_tasks * sizeof(gc_bound_task) + queries * (sizeof(uint2) + 4) + sizeof(gc_wanted) + 4096;
   z.ntokens = c->ix->lists.positions ? 2 * z.nterms + (GPUIR_MAX_TERMS + 2) * GPUIR_MAX_TERMS : 0;
   if (z.ntokens)
-    z.host += z.ntokens + z.nterms * (sizeof(gc_spots) + sizeof(gc_clause)) + z.njobs * (sizeof(gc_sought) + 4);
+    z.host += z.ntokens + z.nterms * (sizeof(gc_stored_positions) + sizeof(gc_clause)) +
+        z.njobs * (sizeof(gc_phrase_job) + 4);
   z.staging = z.host + z.njobs * sizeof(gc_state);
   z.ndrives = GC_ROUNDS * z.nterms;
-  z.device = z.staging + z.nslots * each + z.njobs * each + z.ncand * 8 + z.ndrives * (sizeof(gc_drive) + 4) +
-      sizeof(gc_desk) + 4096;
-  if (c->slices.ntiles) z.device += z.nslots * ((uint64_t)c->slices.ntiles + 1) * 4;
+  z.device = z.staging + z.ntile_rows * each + z.njobs * each + z.ncand * 8 + z.ndrives * (sizeof(gc_drive) + 4) +
+      sizeof(gc_alone_state) + 4096;
+  if (c->slices.ntiles) z.device += z.ntile_rows * ((uint64_t)c->slices.ntiles + 1) * 4;
   return z;
 }
 
-/* Returns the sizes of the largest launch whose memory takes at most half of what is left, if that is possible. A
- * searcher has memory for one or two launches: as long as it never needs a second one, for one. */
+/* Returns the sizes of the largest launch whose memory takes at most half of what is left, if there is one. A searcher
+ * has memory for one launch until it needs a second one. */
 static gc_sizes gc_sizes_within(const gpuir_cuda *c, uint64_t left) {
   size_t queries = c->batch;
   gc_sizes z = gc_sizes_of(c, queries);
@@ -417,9 +423,10 @@ static uint64_t gc_left(const gpuir_cuda *c) {
 
 /* ---- slices ---- */
 
-#define GC_CUT_LEAST 64u /* postings a tile at least, of a list that is cut */
+#define GC_CUT_LEAST 64u /* postings for a tile at least, of a list that is cut */
 
-/* Chooses the tiles of slices and the lists to be cut: those with GC_CUT_LEAST postings a tile. Returns how many. */
+/* Chooses the tiles of slices, and the lists to be cut: those with GC_CUT_LEAST postings for a tile. Returns how
+ * many. */
 static uint32_t gc_choose_cut(gpuir_cuda *c, uint32_t *cut) {
   gc_slices *to = &c->slices;
   uint32_t n = 0;
@@ -429,13 +436,13 @@ static uint32_t gc_choose_cut(gpuir_cuda *c, uint32_t *cut) {
   for (i = 0; i < c->nlists; i++)
     if (c->lists[i].df / GC_CUT_LEAST >= to->ntiles) {
       cut[n++] = (uint32_t)i;
-      c->lists[i].cut = c->aids[c->lists[i].slot].cut = n;
+      c->lists[i].cut = c->guides[c->lists[i].tile_row].cut = n;
     }
   return n;
 }
 
-/* Turns the counts of strips, [list][ntiles + 1] on the device with 0 at the end of each row, into where each slice
- * begins; *total: how many strips there are. */
+/* Turns the counts of strips into where each slice begins. Both are [list][ntiles + 1] on the device, with 0 at the end
+ * of each row. *total: how many strips there are. */
 static int gc_place_strips(gpuir_cuda *c, uint32_t *there, size_t ncut, uint64_t *total, gpuir_error *err) {
   const size_t n = ncut * ((size_t)c->slices.ntiles + 1);
   uint32_t *starts = (uint32_t *)gpuir__alloc(&c->a, n * 4);
@@ -454,7 +461,7 @@ static int gc_place_strips(gpuir_cuda *c, uint32_t *there, size_t ncut, uint64_t
   return e == cudaSuccess ? GPUIR_OK : gc_fail(err, e, "cutting lists");
 }
 
-/* Has the device fill the slices. */
+/* Lets the device fill the slices. */
 static int gc_fill_slices(gpuir_cuda *c, const uint32_t *cut, uint32_t ncut, uint8_t *strips, gpuir_error *err) {
   gc_cut_lists<<<(unsigned)c->processors * 16, GC_CUT_THREADS>>>(c->view, c->lists_there, cut, ncut, c->slices, strips);
   GC_TRY(cudaGetLastError(), "cutting lists");
@@ -465,7 +472,7 @@ static int gc_fill_slices(gpuir_cuda *c, const uint32_t *cut, uint32_t ncut, uin
   return gc_grid_of(c, (const void *)gc_sum_tiles, GC_SUM_THREADS, (size_t)c->slices.tile * 4, &c->grids.sums, err);
 }
 
-/* Cuts the lists that are chosen, if `room` bytes hold their slices. */
+/* Cuts the chosen lists, if `room` bytes hold their slices. */
 static int gc_cut_chosen(gpuir_cuda *c, const uint32_t *chosen, uint32_t ncut, uint64_t room, gpuir_error *err) {
   const size_t table = (size_t)ncut * (c->slices.ntiles + 1) * 4, more = table + ncut * 4 + 4096;
   void *cut, *starts, *strips;
@@ -483,8 +490,8 @@ static int gc_cut_chosen(gpuir_cuda *c, const uint32_t *chosen, uint32_t ncut, u
   s = gc_place_strips(c, (uint32_t *)starts, ncut, &n, err);
   if (s) return s;
   if (n >= UINT32_MAX || n * GC_STRIP + more > room) {
-    gc_give(c, starts, table);
-    gc_give(c, cut, ncut * 4);
+    gc_free(c, starts, table);
+    gc_free(c, cut, ncut * 4);
     c->nmemory -= 2;
     return GPUIR_OK;
   }
@@ -501,7 +508,7 @@ int gpuir_cuda_seam_uncut; /* 1: no list is cut into slices */
 #define GC_UNCUT 0
 #endif
 
-/* Cuts long lists into slices, if all of them are expanded and what the bound leaves holds the slices too. */
+/* Cuts long lists into slices, if all of them are expanded and the bound leaves room for the slices. */
 static int gc_cut_all(gpuir_cuda *c, gpuir_error *err) {
   uint32_t *chosen;
   uint64_t searcher, left;
@@ -516,7 +523,7 @@ static int gc_cut_all(gpuir_cuda *c, gpuir_error *err) {
   if (n && left > searcher) s = gc_cut_chosen(c, chosen, n, left - searcher, err);
   if (!c->slices.strips) {
     memset(&c->slices, 0, sizeof c->slices);
-    while (n--) c->lists[chosen[n]].cut = c->aids[c->lists[chosen[n]].slot].cut = 0;
+    while (n--) c->lists[chosen[n]].cut = c->guides[c->lists[chosen[n]].tile_row].cut = 0;
   }
   gpuir__free(&c->a, chosen, c->nlists * 4);
   return s;
@@ -524,16 +531,16 @@ static int gc_cut_all(gpuir_cuda *c, gpuir_error *err) {
 
 /* ---- opening ---- */
 
-/* Gathers what is known of the long lists beforehand, as far as there is memory for it. */
+/* Prepares the terms of long lists, as far as there is memory: a query then copies them, and opens no list. */
 static void gc_know(gpuir_cuda *c) {
   const gpuir__index_lists *lists = &c->ix->lists;
   size_t i;
   c->known = (gc_known *)gpuir__alloc_zero(&c->a, (size_t)c->ix->stat.longs * sizeof *c->known);
   for (i = 0; c->known && i < c->nlists; i++) {
-    gc_known *k = &c->known[c->lists[i].slot];
-    const uint64_t seeds = lists->longs[c->lists[i].slot].seeds;
+    gc_known *k = &c->known[c->lists[i].tile_row];
+    const uint64_t seeds = lists->longs[c->lists[i].tile_row].seeds;
     k->term = c->lists[i];
-    k->term.slot = 0;
+    k->term.tile_row = 0;
     if (seeds && seeds <= lists->nseeds) memcpy(k->seeds, lists->seeds + (seeds - 1) * GPUIR__SEEDS, sizeof k->seeds);
   }
 }
@@ -566,31 +573,31 @@ static int gc_open_whole(gpuir_cuda *c, int coded, gpuir_error *err) {
   if (left > searcher) status = gc_expand_all(c, left - searcher, err);
   if (!status && !c->expanded) status = gc_shape_or(c, 0, err);
   if (!status) status = gc_cut_all(c, err);
-  c->info.resident_bytes = c->info.index_bytes; /* what was made of it does not count */
+  c->info.resident_bytes = c->info.index_bytes; /* guides, expanded lists and slices do not count */
   if (!status) gc_know(c);
   if (!status) GC_TRY(cudaDeviceSynchronize(), "uploading the index");
   return status;
 }
 
-/* Puts the documents' lengths on the device, and a cache of lists. */
+/* Puts the documents' lengths on the device, and makes a cache of lists. */
 static int gc_open_cached(gpuir_cuda *c, gpuir_error *err) {
   uint64_t left, searcher;
   int status = gc_shape_or(c, 0, err);
   if (!status) status = gc_upload_lengths(c, err);
   if (status) return status;
-  c->info.index_bytes = c->info.resident_bytes + c->ix->stat.blocks * GC_ENTRY +
+  c->info.index_bytes = c->info.resident_bytes + c->ix->stat.blocks * GC_DIRECTORY_BYTES +
       c->ix->section[GPUIR__S_DOCIDS]->length + c->ix->section[GPUIR__S_FREQS]->length;
   left = gc_left(c);
   searcher = gc_sizes_within(c, left / 4).device;
-  if (searcher <= left / 4) searcher *= searcher <= left / 32 ? 5 : 2; /* for two of them, with two launches each */
+  if (searcher <= left / 4) searcher *= searcher <= left / 32 ? 5 : 2; /* for two searchers, with two launches each */
   status = gc_cache_open(c, left - gpuir__min64(left, searcher), err);
   if (status) return status;
   GC_TRY(cudaDeviceSynchronize(), "clearing the slab"); /* searchers' streams do not wait for the default one */
   return GPUIR_OK;
 }
 
-/* Frees all that has been made of the index. */
-GPUIR__COLD static void gc_forget(gpuir_cuda *c) {
+/* Frees all that was made of the index. */
+GPUIR__COLD static void gc_release_index(gpuir_cuda *c) {
   const gpuir__segment *ix = c->ix;
   size_t i;
   gc_cache_close(c);
@@ -604,11 +611,11 @@ GPUIR__COLD static void gc_forget(gpuir_cuda *c) {
   gpuir__buf_free(&c->a, &c->recoded);
   gpuir__free(&c->a, c->places, (size_t)ix->stat.terms * sizeof *c->places);
   gpuir__free(&c->a, c->lists, (size_t)ix->stat.longs * sizeof *c->lists);
-  gpuir__free(&c->a, c->aids, (size_t)ix->stat.longs * sizeof *c->aids);
+  gpuir__free(&c->a, c->guides, (size_t)ix->stat.longs * sizeof *c->guides);
   gpuir__free(&c->a, c->known, (size_t)ix->stat.longs * sizeof *c->known);
   c->places = NULL;
   c->lists = NULL;
-  c->aids = NULL;
+  c->guides = NULL;
   c->known = NULL;
   memset(&c->positions, 0, sizeof c->positions);
   memset(&c->slices, 0, sizeof c->slices);
@@ -633,7 +640,7 @@ GPUIR__COLD static int gc_open(gpuir_cuda *c, const gpuir_cuda_desc *desc, gpuir
   if (plain + gc_sizes_of(c, 1).device <= room) {
     status = gc_open_whole(c, coded, err);
     if (!status || !coded || !c->refused) return status;
-    gc_forget(c); /* as bp128 it does not fit */
+    gc_release_index(c); /* it does not fit as bp128 */
   }
   return gc_open_cached(c, err);
 }

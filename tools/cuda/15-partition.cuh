@@ -2,14 +2,14 @@
 /* ========================
  * [cuda-15-partition]  host: several devices of one host: the index is cut into parts and opened
  *
- * A team answers one searcher's batches by several devices, its members. Either each of them holds the whole index and
- * every query is answered by one: see [cuda-15b-members]. Or each holds a part, the documents of a range as an index of
- * its own, and every query is answered by all: see [cuda-15c-merge]. A part weighs its terms by the whole's N, df and
- * average length, as a shard does, and has the whole's seeds, thresholds that all parts share. So its scores are the
- * whole's, bit for bit, and a hit that it leaves out has k better ones in the whole.
+ * A team answers one searcher's batches by several devices, its members. Each member may hold the whole index: then one
+ * member answers each query, see [cuda-15b-members]. Or each holds a part, the documents of a range as an index of its
+ * own: then all members answer each query, see [cuda-15c-merge]. A part weighs its terms by the whole's N, df and
+ * average length, as a shard does. It also has the whole's seeds, thresholds that all parts share. So its scores are
+ * the whole's, bit for bit, and a hit that it leaves out has k better ones in the whole.
  *
  * Uses      [cuda-09-memory], [cuda-14-launch].
- * Start at  gt_open (gt_part: the index of a range).
+ * Start at  gt_open (gt_make_part: the index of a range).
  * Tests     tests/gpu/test_team.c, which needs no device
  * ======================*/
 
@@ -18,7 +18,7 @@
 /* A segment on a device: see [cuda-15d-live]. */
 typedef struct gl_resident {
   uint64_t refs; /* snapshots that have it, counted atomically */
-  uint64_t hash, size; /* of its file: the header's checksum */
+  uint64_t hash, size; /* of its file; the hash is the header's checksum */
   gpuir_index *alone; /* the segment as an index without deletions */
   gpuir_cuda *cuda;
 } gl_resident;
@@ -28,16 +28,16 @@ typedef struct gt_device {
   gpuir_cuda *cuda;
   gpuir_index *part; /* NULL: it has the whole index */
   uint32_t first, end; /* the documents of its part */
-  uint32_t *ids; /* a term's number in the part, by its number in the whole; or GPUIR__NO_TERM */
-  uint32_t *dfs; /* by a term's number in the part: the whole's df */
-  gpuir__record *records; /* likewise: its record, out of the part's dictionary, as a query needs it soon */
+  uint32_t *ids; /* [number in the whole] the term's number in the part, or GPUIR__NO_TERM */
+  uint32_t *dfs; /* [number in the part] the whole's df */
+  gpuir__record *records; /* likewise: the record out of the part's dictionary, which each query needs */
   uint32_t *seeds;
-  uint64_t nids, ndfs, nrecords, nseeds; /* room of these; in GPUIR__SEEDS */
+  uint64_t nids, ndfs, nrecords, nseeds; /* room of these; nseeds: in GPUIR__SEEDS */
   size_t leaf; /* of a snapshot: the segment's number, and what it has on the device */
   gl_resident *resident;
-  int weighed; /* 1: contributions and bounds are under the snapshot's N, df and lengths; then it has its own: */
+  int weighed; /* 1: contributions and bounds are under the snapshot's N, df and lengths, in these three */
   gc_term *lists;
-  gc_aid *aids;
+  gc_list_guide *guides;
   gc_known *known;
   gpuir__shard shard;
 } gt_device;
@@ -53,9 +53,9 @@ struct gt_team {
 
 /* ---- parts: the documents of a range as an index of their own ---- */
 
-/* Cuts documents into `parts` ranges with about as many tokens each, of one document at least: range i begins at
- * starts[i]. */
-static void gt_cut_documents(const uint32_t *lengths, uint64_t n, uint64_t tokens, unsigned parts, uint32_t *starts) {
+/* Cuts the documents into `parts` ranges, each with at least one document and about as many tokens as the others. Range
+ * i begins at starts[i]. */
+static void gt_choose_ranges(const uint32_t *lengths, uint64_t n, uint64_t tokens, unsigned parts, uint32_t *starts) {
   uint64_t sum = 0, at = 0;
   unsigned i;
   for (i = 0; i < parts; i++) {
@@ -65,14 +65,14 @@ static void gt_cut_documents(const uint32_t *lengths, uint64_t n, uint64_t token
   }
 }
 
-/* Opens a list, whose decoders are those of the program's engine. */
+/* Opens a list with the decoders of the program's engine. */
 static int gt_open_list(const gpuir__calls *calls, const gpuir__segment *from, const gpuir_allocator *a,
     const gpuir__record *record, gpuir__list *l) {
   const int status = calls->list_of(from, record, l);
   return status || l->df == 1 ? status : gpuir__list_open_codecs(a, l);
 }
 
-/* Makes an index of a leaf, as gpuir__index_make does, with the settings of another one. */
+/* Makes an index of a leaf, as gpuir__index_make does, with the settings of another index. */
 static int gt_make_index(const gpuir_index *like, const char *path, const gpuir__leaf *leaf, gpuir_index **index,
     gpuir_error *err) {
   const int status = like->calls->index_make(&like->a, path, NULL, leaf, 1, like->analysis.pool, index, err);
@@ -80,53 +80,53 @@ static int gt_make_index(const gpuir_index *like, const char *path, const gpuir_
   return status;
 }
 
-/* What a part is made from, and how far it is. */
-typedef struct gt_cutter {
+/* What makes a part: its source, its builder, and how far the workers are. */
+typedef struct gt_partitioner {
   const gpuir__segment *from;
   const gpuir__calls *calls;
   gt_device *to;
   gpuir_builder *builder;
   gpuir_allocator a;
   pthread_mutex_t lock; /* of all that follows */
-  pthread_cond_t turn; /* the next run may be appended */
+  pthread_cond_t turn; /* the next packet may be appended */
   gpuir__walk walk;
-  uint64_t claimed, appended; /* runs of terms */
+  uint64_t claimed, appended; /* packets of terms */
   uint32_t terms; /* of the part */
   int status;
   gpuir_error error;
-} gt_cutter;
+} gt_partitioner;
 
-#define GT_RUN_POSTINGS (1u << 18) /* of the whole that a thread cuts at once, or one list, */
-#define GT_RUN_TERMS 1024u /* of so many terms at most */
+#define GT_PACKET_POSTINGS (1u << 18) /* postings of the whole that a packet has at most, or one list */
+#define GT_PACKET_TERMS 1024u /* terms of a packet at most */
 
-/* A term of a run. */
-typedef struct gt_cut_term {
+/* A term of a packet. */
+typedef struct gt_packet_term {
   uint64_t id; /* in the whole */
-  gpuir__record record; /* likewise */
-  uint32_t at, len; /* its bytes in gt_knife.text */
-} gt_cut_term;
+  gpuir__record record; /* in the whole */
+  uint32_t at, len; /* its bytes in gt_part_worker.text */
+} gt_packet_term;
 
 /* One of the threads that make a part. */
-typedef struct gt_knife {
-  gt_cutter *cutter;
+typedef struct gt_part_worker {
+  gt_partitioner *partitioner;
   gpuir__encoder *encoder;
   pthread_t thread;
-  uint64_t run; /* that it cuts */
-  gt_cut_term terms[GT_RUN_TERMS];
+  uint64_t packet; /* the number of its packet */
+  gt_packet_term terms[GT_PACKET_TERMS];
   unsigned nterms;
   gpuir__buf text, postings; /* postings: the docIDs of a list, then its tfs */
-  gpuir__batch batch; /* the run's lists of the part */
-  uint32_t kept[GT_RUN_TERMS]; /* which terms have one */
-} gt_knife;
+  gpuir__batch batch; /* the packet's lists, as the part has them */
+  uint32_t kept[GT_PACKET_TERMS]; /* which terms have one */
+} gt_part_worker;
 
-/* Claims the next run of terms for a thread. 0: there is none. The lock is held. */
-static int gt_claim_terms(gt_knife *k, gpuir_error *err) {
-  gt_cutter *x = k->cutter;
+/* Claims the next packet of terms for a thread; 0: there is none. The lock is held. */
+static int gt_claim_packet(gt_part_worker *k, gpuir_error *err) {
+  gt_partitioner *x = k->partitioner;
   uint64_t postings = 0;
   k->nterms = 0;
   k->text.len = 0;
-  while (!x->status && postings < GT_RUN_POSTINGS && k->nterms < GT_RUN_TERMS && gpuir__walk_next(&x->walk)) {
-    gt_cut_term *t = &k->terms[k->nterms++];
+  while (!x->status && postings < GT_PACKET_POSTINGS && k->nterms < GT_PACKET_TERMS && gpuir__walk_next(&x->walk)) {
+    gt_packet_term *t = &k->terms[k->nterms++];
     t->id = x->walk.id;
     t->record = x->walk.record;
     t->at = (uint32_t)k->text.len;
@@ -134,14 +134,14 @@ static int gt_claim_terms(gt_knife *k, gpuir_error *err) {
     postings += t->record.df;
     if (gpuir__buf_put(&x->a, &k->text, x->walk.term, x->walk.len)) x->status = gpuir__fail_nomem(err);
   }
-  k->run = x->claimed;
+  k->packet = x->claimed;
   x->claimed += k->nterms && !x->status;
   return k->nterms && !x->status;
 }
 
-/* Takes the postings of a list in the part's range; *n: how many there are. */
-static int gt_cut_list(gt_knife *k, const gpuir__record *record, uint32_t *n, gpuir_error *err) {
-  const gt_cutter *x = k->cutter;
+/* Decodes the postings of a list that lie in the part's range; *n: how many there are. */
+static int gt_select_postings(gt_part_worker *k, const gpuir__record *record, uint32_t *n, gpuir_error *err) {
+  const gt_partitioner *x = k->partitioner;
   const uint32_t first = x->to->first, end = x->to->end, room = gpuir__min32(record->df, end - first);
   uint32_t docs[GPUIR__BLOCK_ROOM], freqs[GPUIR__BLOCK_ROOM], *docids, *tfs, block, i, in;
   gpuir__list l;
@@ -170,16 +170,16 @@ static int gt_cut_list(gt_knife *k, const gpuir__record *record, uint32_t *n, gp
   return status;
 }
 
-/* Cuts a run's lists and encodes what of them is in the part. */
-static int gt_cut_run(gt_knife *k, gpuir_error *err) {
-  const gt_cutter *x = k->cutter;
+/* Encodes what the packet's lists have in the part. */
+static int gt_encode_packet(gt_part_worker *k, gpuir_error *err) {
+  const gt_partitioner *x = k->partitioner;
   unsigned i;
   gpuir__batch_clear(NULL, &k->batch);
   for (i = 0; i < k->nterms; i++) {
-    const gt_cut_term *t = &k->terms[i];
+    const gt_packet_term *t = &k->terms[i];
     const uint32_t *docids, room = gpuir__min32(t->record.df, x->to->end - x->to->first);
     uint32_t n = 0;
-    int status = gt_cut_list(k, &t->record, &n, err);
+    int status = gt_select_postings(k, &t->record, &n, err);
     if (status) return status;
     if (!n) continue;
     docids = (const uint32_t *)(const void *)k->postings.data;
@@ -190,13 +190,14 @@ static int gt_cut_run(gt_knife *k, gpuir_error *err) {
   return GPUIR_OK;
 }
 
-/* Appends a run's lists to the part, and notes its terms: one thread at a time does, in the order of the runs. */
-static int gt_append_run(const gt_knife *k, gpuir_error *err) {
-  gt_cutter *x = k->cutter;
+/* Appends a packet's lists to the part, and notes its terms. One thread at a time does so, in the order of the packets:
+ * otherwise terms would get wrong numbers. */
+static int gt_append_packet(const gt_part_worker *k, gpuir_error *err) {
+  gt_partitioner *x = k->partitioner;
   gpuir_builder *b = x->builder;
   uint64_t i;
   for (i = 0; i < k->batch.nterms; i++) {
-    const gt_cut_term *t = &k->terms[k->kept[i]];
+    const gt_packet_term *t = &k->terms[k->kept[i]];
     x->to->ids[t->id] = x->terms;
     x->to->dfs[x->terms++] = gpuir__segment_df(x->from, t->id, t->record.df);
   }
@@ -205,21 +206,21 @@ static int gt_append_run(const gt_knife *k, gpuir_error *err) {
   return x->calls->put_batch(b->writer, &k->batch, err);
 }
 
-/* Cuts runs and appends each when those before it have been. */
-static void *gt_knife_main(void *argument) {
-  gt_knife *k = (gt_knife *)argument;
-  gt_cutter *x = k->cutter;
+/* Encodes packets, and appends each one when those before it have been appended. */
+static void *gt_part_worker_main(void *argument) {
+  gt_part_worker *k = (gt_part_worker *)argument;
+  gt_partitioner *x = k->partitioner;
   gpuir_error error;
   (void)pthread_mutex_lock(&x->lock);
-  while (gt_claim_terms(k, &x->error)) {
+  while (gt_claim_packet(k, &x->error)) {
     int status;
     (void)pthread_mutex_unlock(&x->lock);
-    status = gt_cut_run(k, &error);
+    status = gt_encode_packet(k, &error);
     (void)pthread_mutex_lock(&x->lock);
-    while (x->appended != k->run) (void)pthread_cond_wait(&x->turn, &x->lock);
+    while (x->appended != k->packet) (void)pthread_cond_wait(&x->turn, &x->lock);
     if (!status && !x->status) {
       (void)pthread_mutex_unlock(&x->lock); /* it is this thread's turn */
-      status = gt_append_run(k, &error);
+      status = gt_append_packet(k, &error);
       (void)pthread_mutex_lock(&x->lock);
     }
     if (status && !x->status) {
@@ -233,35 +234,35 @@ static void *gt_knife_main(void *argument) {
   return NULL;
 }
 
-/* Puts the lists into the part's builder, by as many threads as it has workers. */
-static int gt_cut_lists(gt_cutter *x, gpuir_error *err) {
+/* Writes the lists to the part's builder, by as many threads as the builder has workers. */
+static int gt_write_lists(gt_partitioner *x, gpuir_error *err) {
   gpuir_builder *b = x->builder;
   const unsigned n = b->threads.nworkers;
-  gt_knife *knives = (gt_knife *)gpuir__alloc_zero(&x->a, n * sizeof *knives);
+  gt_part_worker *workers = (gt_part_worker *)gpuir__alloc_zero(&x->a, n * sizeof *workers);
   unsigned started, i;
-  if (!knives) return gpuir__fail_nomem(err);
+  if (!workers) return gpuir__fail_nomem(err);
   memset(x->to->ids, 0xff, (size_t)x->from->stat.terms * sizeof *x->to->ids); /* GPUIR__NO_TERM */
   gpuir__walk_start(&x->walk, x->from);
   for (i = 0; i < n; i++) {
-    knives[i].cutter = x;
-    knives[i].encoder = &b->threads.workers[i].encoding.encoder;
+    workers[i].partitioner = x;
+    workers[i].encoder = &b->threads.workers[i].encoding.encoder;
   }
   for (started = 1; started < n; started++)
-    if (pthread_create(&knives[started].thread, NULL, gt_knife_main, &knives[started])) break;
-  (void)gt_knife_main(&knives[0]);
+    if (pthread_create(&workers[started].thread, NULL, gt_part_worker_main, &workers[started])) break;
+  (void)gt_part_worker_main(&workers[0]);
   for (i = 0; i < n; i++) {
-    if (i && i < started) (void)pthread_join(knives[i].thread, NULL);
-    gpuir__buf_free(&x->a, &knives[i].text);
-    gpuir__buf_free(&x->a, &knives[i].postings);
-    gpuir__batch_clear(&b->a, &knives[i].batch);
+    if (i && i < started) (void)pthread_join(workers[i].thread, NULL);
+    gpuir__buf_free(&x->a, &workers[i].text);
+    gpuir__buf_free(&x->a, &workers[i].postings);
+    gpuir__batch_clear(&b->a, &workers[i].batch);
   }
-  gpuir__free(&x->a, knives, n * sizeof *knives);
+  gpuir__free(&x->a, workers, n * sizeof *workers);
   if (x->status && err) *err = x->error;
   return x->status;
 }
 
-/* Puts the part's documents and lists into its builder. */
-static int gt_cut_all(gt_cutter *x, gpuir_error *err) {
+/* Writes the part's documents and lists to its builder. */
+static int gt_write_all(gt_partitioner *x, gpuir_error *err) {
   const gt_device *to = x->to;
   gpuir_builder *b = x->builder;
   uint32_t i;
@@ -276,14 +277,15 @@ static int gt_cut_all(gt_cutter *x, gpuir_error *err) {
     (void)pthread_mutex_destroy(&x->lock);
     return gpuir__fail_nomem(err);
   }
-  status = gt_cut_lists(x, err);
+  status = gt_write_lists(x, err);
   (void)pthread_cond_destroy(&x->turn);
   (void)pthread_mutex_destroy(&x->lock);
   return status;
 }
 
 /* Writes the index of a part. */
-static int gt_cut(gt_cutter *x, const gpuir_index *ix, const char *path, unsigned threads, gpuir_error *err) {
+static int gt_write_part(gt_partitioner *x, const gpuir_index *ix, const char *path, unsigned threads,
+    gpuir_error *err) {
   gpuir_builder_desc desc;
   int status;
   memset(&desc, 0, sizeof desc);
@@ -294,7 +296,7 @@ static int gt_cut(gt_cutter *x, const gpuir_index *ix, const char *path, unsigne
   desc.like = ix;
   status = x->calls->builder_create(&desc, &x->builder, err);
   if (status) return status;
-  status = gt_cut_all(x, err);
+  status = gt_write_all(x, err);
   if (!status) status = x->calls->builder_write(x->builder, NULL, err);
   x->calls->builder_destroy(x->builder);
   return status;
@@ -321,7 +323,7 @@ static int gt_seed(gt_device *d, const gpuir_index *ix, gpuir__segment *part) {
   return GPUIR_OK;
 }
 
-/* Takes the records of a part's terms out of its dictionary. */
+/* Reads the records of a part's terms from its dictionary. */
 static int gt_take_records(gt_device *d, const gpuir_allocator *a, const gpuir__segment *part) {
   gpuir__walk w;
   d->records = (gpuir__record *)gpuir__alloc(a, (size_t)part->stat.terms * sizeof *d->records);
@@ -331,7 +333,7 @@ static int gt_take_records(gt_device *d, const gpuir_allocator *a, const gpuir__
   return GPUIR_OK;
 }
 
-/* Opens the file of a part as an index that knows of the whole. */
+/* Opens the file of a part as an index that knows the whole's statistics. */
 static int gt_open_part(gt_device *d, const gpuir_index *ix, const char *path, gpuir_error *err) {
   const gpuir__segment *from = gpuir__only(ix);
   gpuir__leaf leaf = {NULL, NULL, 0};
@@ -352,11 +354,11 @@ static int gt_open_part(gt_device *d, const gpuir_index *ix, const char *path, g
   return gt_make_index(ix, path, &leaf, &d->part, err);
 }
 
-/* Makes the part of a device: its file lies in a folder of its own until it is open. */
-static int gt_part(gt_device *d, const gpuir_index *ix, const char *folder, unsigned threads, gpuir_error *err) {
+/* Makes the part of a device. Its file lies in a folder of its own, and is removed once it is open. */
+static int gt_make_part(gt_device *d, const gpuir_index *ix, const char *folder, unsigned threads, gpuir_error *err) {
   const gpuir__segment *from = gpuir__only(ix);
   char path[256], own[240];
-  gt_cutter x;
+  gt_partitioner x;
   int status;
   memset(&x, 0, sizeof x);
   x.from = from;
@@ -372,7 +374,7 @@ static int gt_part(gt_device *d, const gpuir_index *ix, const char *folder, unsi
     return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_cuda_open: the name of the folder is too long");
   if (!mkdtemp(own)) return gpuir__fail_errno(err, own, "cannot make a folder for a part of the index");
   (void)snprintf(path, sizeof path, "%s/part", own);
-  status = gt_cut(&x, ix, path, threads, err);
+  status = gt_write_part(&x, ix, path, threads, err);
   if (!status) status = gt_open_part(d, ix, path, err);
   (void)unlink(path);
   (void)rmdir(own);
@@ -403,7 +405,7 @@ typedef struct gt_opening {
 GPUIR__COLD static void *gt_opening_main(void *argument) {
   gt_opening *o = (gt_opening *)argument;
   gt_device *d = &o->team->devices[o->member];
-  if (o->team->parts) o->status = gt_part(d, o->team->ix, o->folder, o->threads, &o->error);
+  if (o->team->parts) o->status = gt_make_part(d, o->team->ix, o->folder, o->threads, &o->error);
   if (!o->status && GT_DEVICES)
     o->status = gc_open_device(d->part ? d->part : o->team->ix, &o->desc, &d->cuda, &o->error);
   return NULL;
@@ -424,14 +426,14 @@ static void gt_close(gt_team *t) {
   gpuir__free(&a, t, sizeof *t);
 }
 
-/* Returns where the parts of an index can be written: in memory, if that holds twice as much as they take. */
+/* Returns the folder for the files of parts: in memory, if that has room for twice the index. */
 static const char *gt_folder(const gpuir_index *ix) {
   struct statvfs fs;
   if (access("/dev/shm", W_OK | X_OK) || statvfs("/dev/shm", &fs)) return "/tmp";
   return fs.f_bavail * (uint64_t)fs.f_frsize / 2 > gpuir__only(ix)->size ? "/dev/shm" : "/tmp";
 }
 
-/* Opens all devices side by side; the error is the first one's. */
+/* Opens all devices at the same time. The error is that of the first one that fails. */
 static int gt_open_all(gt_team *t, const gpuir_cuda_desc *desc, gpuir_error *err) {
   const long processors = sysconf(_SC_NPROCESSORS_ONLN);
   gt_opening *opening = (gt_opening *)gpuir__alloc_zero(&t->a, t->n * sizeof *opening);
@@ -478,7 +480,7 @@ static int gt_open(const gpuir_index *ix, const gpuir_cuda_desc *desc, gt_team *
   t->ix = ix;
   t->n = (unsigned)desc->ndevices;
   t->parts = desc->partition ? t->n : 0;
-  if (t->parts) gt_cut_documents(from->lengths, from->stat.documents, from->stat.tokens, t->n, starts);
+  if (t->parts) gt_choose_ranges(from->lengths, from->stat.documents, from->stat.tokens, t->n, starts);
   for (i = 0; i < t->parts; i++) {
     t->devices[i].first = starts[i];
     t->devices[i].end = i + 1 < t->n ? starts[i + 1] : (uint32_t)from->stat.documents;
@@ -489,13 +491,13 @@ static int gt_open(const gpuir_index *ix, const gpuir_cuda_desc *desc, gt_team *
   return status;
 }
 
-/* Sums up what the devices are and did. */
+/* Adds up what the devices are and did. */
 static void gt_info(const gt_team *t, gpuir_cuda_info *sum) {
   unsigned i;
   memset(sum, 0, sizeof *sum);
   for (i = 0; i < t->n && t->devices[i].cuda; i++) {
     gpuir_cuda_info one;
-    gc_device_info(t->devices[i].cuda, &one);
+    gc_get_info(t->devices[i].cuda, &one);
     if (!i && t->live) (void)snprintf(sum->device, sizeof sum->device, "%s", one.device);
     else if (!i) (void)snprintf(sum->device, sizeof sum->device, "%u x %.50s", t->n, one.device);
     sum->driver_version = one.driver_version;

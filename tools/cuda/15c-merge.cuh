@@ -2,31 +2,32 @@
 /* ========================
  * [cuda-15c-merge]  host: rounds of a batch, whose hits are merged; the team as a backend
  *
- * A batch takes rounds: the first asks for all queries; another, where it is needed, asks other members for what a lost
- * one left, or, of parts, for OR of those ANDOR queries whose AND has fewer than k hits in all. The hits that parts
- * have of a query are merged by score and docID.
+ * A batch takes rounds. The first round asks for all queries. A second one may be needed: it asks other members for the
+ * queries that a failed one left; or it asks parts for the OR of those ANDOR queries whose AND has fewer than k hits in
+ * all. If members have parts, their hits of a query are merged by score and docID.
  *
  * Uses      [cuda-09-memory], [cuda-14-launch] to [cuda-15b-members].
  * Start at  gt_begin, gt_poll, gt_finish; gt_advance (rounds), gt_merge_query (hits); gt_attach_searcher.
  * Tests     tests/gpu/test_team.c, which needs no device
  * ======================*/
 
-#define GT_PIECE 1024u /* of so many queries at least: while the device answers some, the next are translated; */
-#define GT_FIRST_PIECE 256u /* but the first of several has so many, for which the device waits */
-#define GT_WATCH_NS 20000000u /* and so long who waits for a batch looks, as it does with one device */
+#define GT_TASK_LEAST 1024u /* queries of a task at least: while the device answers some, the next are translated */
+#define GT_FIRST_TASK 256u /* queries of the first of several tasks, which the device waits for */
+#define GT_BATCH_SPIN_NS 20000000u /* time that a thread that waits for a batch looks at it before it sleeps */
 
 /* ---- rounds ---- */
 
-/* Asks all members for all queries of a round; each has a part. */
-static void gt_ask_all(gt_context *x, gt_run *r) {
-  size_t from, piece, j, n = 0;
+/* Asks all members for all queries of a round; each member has a part. */
+static void gt_ask_all(gt_context *x, gt_batch *r) {
+  size_t from, size, j, n = 0;
   unsigned i;
-  piece = r->n > GT_PIECE ? GT_FIRST_PIECE : r->n;
-  for (from = 0; from < r->n; from += piece) {
-    if (from == GT_FIRST_PIECE) piece = gpuir__max64(GT_PIECE, (r->n - from + GT_PIECES - 2) / (GT_PIECES - 1));
+  size = r->n > GT_TASK_LEAST ? GT_FIRST_TASK : r->n;
+  for (from = 0; from < r->n; from += size) {
+    if (from == GT_FIRST_TASK)
+      size = gpuir__max64(GT_TASK_LEAST, (r->n - from + GT_MEMBER_TASKS - 2) / (GT_MEMBER_TASKS - 1));
     for (i = 0; i < x->n; i++, n++) {
       gt_task *t = &r->tasks[n];
-      if (gt_describe(x, r, t, from, gpuir__min64(piece, r->n - from), 1)) break;
+      if (gt_describe(x, r, t, from, gpuir__min64(size, r->n - from), 1)) break;
       t->as_or = r->again;
       t->and_first = !r->again;
     }
@@ -35,30 +36,30 @@ static void gt_ask_all(gt_context *x, gt_run *r) {
   r->taken = r->n;
   if (from >= r->n) {
     r->ntasks = n;
-    for (j = 0; j < n; j++) gt_give(x, &x->members[j % x->n], r, &r->tasks[j]);
+    for (j = 0; j < n; j++) gt_queue_task(x, &x->members[j % x->n], r, &r->tasks[j]);
     return;
   }
   for (j = 0; j < r->n; j++) gt_fail_query(r, gt_number(r, j), GPUIR_E_NOMEM, NULL);
   r->n = 0;
 }
 
-/* Begins a round of the queries whose numbers are there, if there are any; 0 if not. The lock is held. */
-static int gt_round(gt_context *x, gt_run *r) {
+/* Begins a round of the queries in r->n; returns 0 if there are none. The lock is held. */
+static int gt_round(gt_context *x, gt_batch *r) {
   if (!r->n) return 0;
   r->ntasks = r->merged = r->taken = 0;
   if (x->team->parts) {
     gt_ask_all(x, r);
     return 1;
   }
-  gt_share_out(x, r);
+  gt_assign_ranges(x, r);
   (void)__atomic_add_fetch(&r->open, 1, __ATOMIC_ACQ_REL);
-  gt_post(x);
+  gt_signal_work(x);
   return 1;
 }
 
-/* Collects the queries of the batch for which `wanted` is true for another round. Returns how many there are. Without
- * memory it returns 0, and those of them that have not failed yet fail with NOMEM. */
-static size_t gt_gather(const gt_context *x, gt_run *r, int (*wanted)(const gt_run *r, size_t i)) {
+/* Collects the batch's queries for which `wanted` is true for another round. Returns how many there are. Without memory
+ * it returns 0, and fails those of them that have not failed yet. */
+static size_t gt_gather(const gt_context *x, gt_batch *r, int (*wanted)(const gt_batch *r, size_t i)) {
   const size_t nq = r->desc.nq;
   const gpuir_query **q;
   size_t i, n = 0;
@@ -77,7 +78,7 @@ static size_t gt_gather(const gt_context *x, gt_run *r, int (*wanted)(const gt_r
   return n;
 }
 
-/* Returns the most significant of what orders hits: greater ones come first. */
+/* Returns a key that orders hits: greater ones come first. */
 static inline uint64_t gt_key(gpuir_hit h) { return (uint64_t)h.score << 32 | (uint32_t)~h.docid; }
 
 /* A member's hits of a query, as they are merged. */
@@ -86,7 +87,7 @@ typedef struct gt_source {
   uint32_t first; /* the whole's number of the part's first document */
 } gt_source;
 
-/* Merges sources of hits, best first, to the k best ones. Returns how many there are. */
+/* Merges hits, which each source has in order, to the k best ones. Returns how many there are. */
 static uint32_t gt_merge(gt_source *from, unsigned n, size_t k, gpuir_hit *to) {
   uint32_t got = 0;
   while (got < k) {
@@ -110,14 +111,15 @@ static uint32_t gt_merge(gt_source *from, unsigned n, size_t k, gpuir_hit *to) {
 }
 
 /* Fails a query that no device answers. */
-static void gt_refuse(gt_run *r, size_t i) {
+static void gt_refuse(gt_batch *r, size_t i) {
   gpuir_error error;
   const int status = gpuir__fail(&error, GPUIR_E_BACKEND, 0, "the CUDA backend answers neither phrases nor prefixes");
   gt_fail_query(r, i, status, &error);
 }
 
-/* Merges the parts' hits of a query, number i of the tasks that have it, one a member. It fails if it has in one. */
-static void gt_merge_query(const gt_context *x, gt_run *r, const gt_task *tasks, size_t i) {
+/* Merges the parts' hits of query number i of the tasks, one task for each member. The query fails if it has failed in
+ * any part. */
+static void gt_merge_query(const gt_context *x, gt_batch *r, const gt_task *tasks, size_t i) {
   const size_t number = gt_number(r, (size_t)(tasks[0].queries - gt_queries(r)) + i);
   gt_source from[GT_MEMBERS];
   const gt_task *bad = NULL;
@@ -138,7 +140,7 @@ static void gt_merge_query(const gt_context *x, gt_run *r, const gt_task *tasks,
 }
 
 /* Merges the hits of those queries of a round that all parts have answered. */
-static void gt_merge_some(const gt_context *x, gt_run *r) {
+static void gt_merge_some(const gt_context *x, gt_batch *r) {
   for (; r->merged < r->ntasks; r->merged += x->n) {
     const gt_task *tasks = &r->tasks[r->merged];
     size_t i;
@@ -148,8 +150,8 @@ static void gt_merge_some(const gt_context *x, gt_run *r) {
   }
 }
 
-/* Copies the outcome of a round that was not the first, of members that have the whole index. */
-static void gt_copy_all(gt_run *r) {
+/* Copies the results of a later round, of members that have the whole index, to the batch's arrays. */
+static void gt_copy_all(gt_batch *r) {
   size_t i, m;
   for (m = 0; m < r->ntasks; m++) {
     const gt_task *t = &r->tasks[m];
@@ -164,14 +166,14 @@ static void gt_copy_all(gt_run *r) {
   }
 }
 
-static int gt_wants_other(const gt_run *r, size_t i) { return gt_is_lost(r->desc.queries[i], r->desc.statuses[i]); }
+static int gt_wants_other(const gt_batch *r, size_t i) { return gt_is_lost(r->desc.queries[i], r->desc.statuses[i]); }
 
-static int gt_wants_or(const gt_run *r, size_t i) {
+static int gt_wants_or(const gt_batch *r, size_t i) {
   return r->desc.queries[i]->mode == GPUIR_ANDOR && !r->desc.count && !r->desc.statuses[i] && r->desc.counts[i] < r->k;
 }
 
-/* Chooses the words for a run's status, its first query's that failed. */
-static void gt_conclude(gt_run *r) {
+/* Sets a batch's status and error: those of its first query that failed. */
+static void gt_conclude(gt_batch *r) {
   size_t i, m;
   for (i = 0; r->failed && i < r->desc.nq && !r->desc.statuses[i]; i++) {}
   r->status = r->failed && i < r->desc.nq ? r->desc.statuses[i] : GPUIR_OK;
@@ -180,8 +182,8 @@ static void gt_conclude(gt_run *r) {
   r->ready = 1;
 }
 
-/* Goes on with a run none of whose tasks is open: to another round, or to its outcome. The lock is held. */
-static void gt_advance(gt_context *x, gt_run *r) {
+/* Goes on with a batch that has no open task: to another round, or to its outcome. The lock is held. */
+static void gt_advance(gt_context *x, gt_batch *r) {
   size_t more = 0;
   if (x->team->parts) {
     gt_merge_some(x, r);
@@ -197,13 +199,13 @@ static void gt_advance(gt_context *x, gt_run *r) {
 
 /* ---- the backend, see gpuir_backend ---- */
 
-/* Returns whether there are members enough to answer queries. The lock is held. */
+/* Returns whether enough members are there to answer queries. The lock is held. */
 static int gt_can(const gt_context *x) { return gt_alive(x) >= (x->team->parts ? x->n : 1); }
 
 static int gt_begin(void *context, const gpuir_batch_desc *batch, uint64_t deadline, const int *cancel, void **running,
     gpuir_error *err) {
   gt_context *x = (gt_context *)context;
-  gt_run *r = x->runs[0].used ? &x->runs[1] : &x->runs[0];
+  gt_batch *r = x->batches[0].used ? &x->batches[1] : &x->batches[0];
   size_t i;
   if (r->used) return gpuir__fail(err, GPUIR_E_BUSY, 0, "two batches are in flight");
   if (batch->nq >= UINT32_MAX) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "too many queries");
@@ -219,21 +221,21 @@ static int gt_begin(void *context, const gpuir_batch_desc *batch, uint64_t deadl
   r->deadline = deadline;
   r->cancel = cancel;
   r->used = 1;
-  r->batch = ++x->batches;
+  r->number = ++x->nbatches;
   r->ready = r->again = r->failed = r->status = 0;
   r->error.code = 0;
   r->n = r->k || r->desc.count ? batch->nq : 0;
   for (i = 0; i < batch->nq; i++) batch->counts[i] = 0;
   if (!gt_round(x, r)) gt_conclude(r);
   (void)pthread_mutex_unlock(&x->lock);
-  if (!x->team->parts && r->n / x->n > r->grain) gt_level(x, r);
+  if (!x->team->parts && r->n / x->n > r->launch_size) gt_balance(x, r);
   *running = r;
   return GPUIR_OK;
 }
 
 static int gt_poll(void *context, void *running) {
   gt_context *x = (gt_context *)context;
-  gt_run *r = (gt_run *)running;
+  gt_batch *r = (gt_batch *)running;
   if (r->ready) return 1;
   if (__atomic_load_n(&r->open, __ATOMIC_ACQUIRE)) {
     if (x->team->parts) gt_merge_some(x, r);
@@ -245,10 +247,10 @@ static int gt_poll(void *context, void *running) {
   return r->ready;
 }
 
-/* Looks at how many tasks of a run are open, until there are none, as long as it may; merges meanwhile what parts have
+/* Looks, for a limited time, whether all tasks of a batch are done. It merges meanwhile what all parts have
  * answered. */
-static void gt_watch(const gt_context *x, gt_run *r) {
-  const uint64_t until = gpuir__now() + GT_WATCH_NS;
+static void gt_spin_until_done(const gt_context *x, gt_batch *r) {
+  const uint64_t until = gpuir__now() + GT_BATCH_SPIN_NS;
   while (__atomic_load_n(&r->open, __ATOMIC_ACQUIRE) && gpuir__now() < until) {
     if (x->team->parts) gt_merge_some(x, r);
     (void)sched_yield();
@@ -257,11 +259,11 @@ static void gt_watch(const gt_context *x, gt_run *r) {
 
 static int gt_finish(void *context, void *running, gpuir_error *err) {
   gt_context *x = (gt_context *)context;
-  gt_run *r = (gt_run *)running;
+  gt_batch *r = (gt_batch *)running;
   (void)pthread_mutex_lock(&x->lock);
   while (!r->ready) {
     (void)pthread_mutex_unlock(&x->lock);
-    gt_watch(x, r);
+    gt_spin_until_done(x, r);
     (void)pthread_mutex_lock(&x->lock);
     while (__atomic_load_n(&r->open, __ATOMIC_ACQUIRE)) (void)pthread_cond_wait(&x->done, &x->lock);
     gt_advance(x, r);
@@ -294,11 +296,11 @@ static void gt_detach(void *context) {
   }
   for (i = 0; i < 2; i++) {
     for (j = 0; j < GT_TASKS; j++) {
-      gpuir__buf_free(&a, &x->runs[i].tasks[j].results);
-      gpuir__buf_free(&a, &x->runs[i].tasks[j].deadlines);
+      gpuir__buf_free(&a, &x->batches[i].tasks[j].results);
+      gpuir__buf_free(&a, &x->batches[i].tasks[j].deadlines);
     }
-    gpuir__buf_free(&a, &x->runs[i].gathered);
-    gpuir__buf_free(&a, &x->runs[i].costs);
+    gpuir__buf_free(&a, &x->batches[i].gathered);
+    gpuir__buf_free(&a, &x->batches[i].costs);
   }
   if (x->ready) {
     (void)pthread_cond_destroy(&x->done);
@@ -309,7 +311,7 @@ static void gt_detach(void *context) {
   gpuir__free(&a, x, sizeof *x);
 }
 
-/* Gives a member its searcher, and the device to that. */
+/* Gives a member its searcher, and attaches the device to it. */
 static int gt_member_open(gt_member *m, const gpuir_searcher *like, unsigned number, gpuir_error *err) {
   const gt_team *t = m->context->team;
   gpuir_index *ix = m->device->part ? m->device->part : (gpuir_index *)(uintptr_t)t->ix;
@@ -324,7 +326,7 @@ static int gt_member_open(gt_member *m, const gpuir_searcher *like, unsigned num
   if (!GT_DEVICES) return gpuir_cuda_seam_member(number, m->searcher);
 #endif
   (void)number;
-  return gc_attach_device(m->searcher, m->device->cuda, GC_TRACKS_FEW, 0, err);
+  return gc_attach_device(m->searcher, m->device->cuda, GC_SLOTS_FEW, 0, err);
 }
 
 static int gt_attach(gt_context *x, const gpuir_searcher *like, gpuir_error *err) {
@@ -347,7 +349,7 @@ static int gt_attach(gt_context *x, const gpuir_searcher *like, gpuir_error *err
   return GPUIR_OK;
 }
 
-/* Lets a searcher be answered by a team. */
+/* Lets a team answer a searcher's queries. */
 static int gt_attach_searcher(gpuir_searcher *s, gt_team *team, int fallback, gpuir_error *err) {
   static const gpuir_backend backend = {GPUIR_BACKEND_VERSION, "cuda", NULL, gt_begin, gt_poll, gt_finish, gt_detach};
   gt_context *x = (gt_context *)gpuir__alloc_zero(&s->engine.a, sizeof *x);

@@ -2,22 +2,22 @@
 /* ========================
  * [cuda-15d-live]  host: snapshots of several segments, or with deletions, on one device
  *
- * What lies on the device of a segment does not depend on a snapshot: it is made once, and a later snapshot that has
- * the same segment takes it over, so that only new segments are uploaded. A snapshot is answered as the parts of a team
- * are, one for each segment that has documents; their queries bring N, df and average length of the snapshot in their
- * weights and norms. Contributions and bounds of the segment's own are of no use then: the device computes them anew
- * for each snapshot, where that is cheap; otherwise queries are asked as under other k1 and b than the stored ones. A
- * segment's seeds are never looked at. Deleted documents are a bitmap of the snapshot's; where a segment has one, its
- * lists are decoded in place, and a document's bit is looked at before it is scored.
+ * What the device has of a segment does not depend on a snapshot. It is made once; a later snapshot that has the same
+ * segment shares it, so that only new segments are uploaded. A snapshot is answered as the parts of a team are: each
+ * segment that has documents is a member. Queries bring the snapshot's N, df and average length in their weights and
+ * norms. The segment's own contributions and bounds are not valid under these: where that is cheap, the device computes
+ * them anew for each snapshot; otherwise queries are asked as under other k1 and b than the stored ones. A segment's
+ * seeds are never used. Deleted documents are a bitmap of the snapshot. If a segment has one, its lists are decoded in
+ * place, and each document's bit is tested before the document is scored.
  *
  * Uses      [cuda-05-expand], [cuda-09-memory], [cuda-12-open], [cuda-14-launch], [cuda-15-partition].
  * Start at  gl_open.
  * Tests     tests/gpu/test_team.c (without a device), tests/gpu/test_cuda.c
  * ======================*/
 
-#define GL_LEAST ((uint64_t)256 << 20) /* bytes that a segment may take, where there are so many */
+#define GL_LEAST ((uint64_t)256 << 20) /* bytes that a segment may take at least, if there is so much memory */
 
-static void gl_leave(gl_resident *r) {
+static void gl_release(gl_resident *r) {
   gpuir_allocator a;
   if (!r || __atomic_sub_fetch(&r->refs, 1, __ATOMIC_ACQ_REL)) return;
   a = r->alone->a;
@@ -27,7 +27,7 @@ static void gl_leave(gl_resident *r) {
 }
 
 /* Frees what the members of a live team have; gt_close frees the rest. */
-static void gl_let_go(gt_team *t) {
+static void gl_close_members(gt_team *t) {
   unsigned i;
   for (i = 0; i < t->n; i++) {
     gt_device *d = &t->devices[i];
@@ -36,24 +36,24 @@ static void gl_let_go(gt_team *t) {
       (void)cudaSetDevice(d->cuda->device);
       while (d->cuda->nmemory) (void)cudaFree(d->cuda->memory[--d->cuda->nmemory]);
       gpuir__free(&t->a, d->lists, longs * sizeof *d->lists);
-      gpuir__free(&t->a, d->aids, longs * sizeof *d->aids);
+      gpuir__free(&t->a, d->guides, longs * sizeof *d->guides);
       gpuir__free(&t->a, d->known, longs * sizeof *d->known);
       gpuir__free(&t->a, d->cuda, sizeof *d->cuda);
     }
-    gl_leave(d->resident);
+    gl_release(d->resident);
     d->cuda = NULL;
     d->resident = NULL;
   }
 }
 
-/* Makes an index of a leaf, with the snapshot's deletions or without. */
+/* Makes an index of a leaf, with the snapshot's deletions or without them. */
 static int gl_index(const gpuir_index *ix, const gpuir__leaf *leaf, int deletions, gpuir_index **index,
     gpuir_error *err) {
   gpuir__leaf one = {gpuir__segment_retain(leaf->seg), deletions ? gpuir__deleted_retain(leaf->deleted) : NULL, 0};
   return gt_make_index(ix, ix->path, &one, index, err);
 }
 
-/* Finds a segment among those that another snapshot has on the device; NULL: it is not there. */
+/* Finds a segment among those that another snapshot has on the device. NULL: it is not there. */
 static gl_resident *gl_find(const gpuir_cuda *share, const gpuir__segment *seg, int device) {
   const gt_team *t = share ? share->team : NULL;
   unsigned i;
@@ -67,7 +67,7 @@ static gl_resident *gl_find(const gpuir_cuda *share, const gpuir__segment *seg, 
   return NULL;
 }
 
-/* Puts a segment on the device, in `memory` bytes at most. */
+/* Puts a segment on the device, in at most `memory` bytes. */
 static int gl_upload(const gpuir_index *ix, const gpuir__leaf *leaf, const gpuir_cuda_desc *desc, uint64_t memory,
     gl_resident **resident, gpuir_error *err) {
   gl_resident *r = (gl_resident *)gpuir__alloc_zero(&ix->a, sizeof *r);
@@ -86,15 +86,15 @@ static int gl_upload(const gpuir_index *ix, const gpuir__leaf *leaf, const gpuir
   if (GT_DEVICES) status = gc_open_device(r->alone, &one, &r->cuda, err);
   if (!status && r->cuda && r->cuda->cache)
     status = gpuir__fail(err, GPUIR_E_NOMEM, 0, "CUDA: a segment of the snapshot needs more memory than is allowed");
-  if (status) gl_leave(r);
+  if (status) gl_release(r);
   else *resident = r;
   return status;
 }
 
 /* ---- contributions under a snapshot's statistics ---- */
 
-#define GL_LOOKUPS ((uint64_t)4 << 20) /* of terms in other segments, at most; */
-#define GL_COUNTED ((uint64_t)64 << 20) /* postings that are decoded, to count those of deleted documents */
+#define GL_LOOKUPS ((uint64_t)4 << 20) /* look-ups of terms in other segments at most */
+#define GL_COUNTED ((uint64_t)64 << 20) /* postings at most that are decoded to count those of deleted documents */
 
 #ifdef GPUIR_CUDA_SEAM
 int gpuir_cuda_seam_unweighed; /* 1: no list is weighed by a snapshot */
@@ -103,8 +103,8 @@ int gpuir_cuda_seam_unweighed; /* 1: no list is weighed by a snapshot */
 #define GC_UNWEIGHED 0
 #endif
 
-/* Returns whether weighing all long lists of a segment by the snapshot is worth its time; otherwise their postings'
- * contributions are computed for each query. */
+/* Returns whether weighing all long lists of a segment by the snapshot is worth the time. If not, each query computes
+ * its postings' contributions. */
 static int gl_is_cheap(const gpuir_index *ix, const gpuir_cuda *c) {
   uint64_t counted = 0;
   size_t i;
@@ -143,26 +143,26 @@ static int gl_weigh(const gpuir_index *ix, gpuir_cuda *c, const gpuir__saturatio
     uint64_t df = 0;
     gpuir__list l;
     gc_term *t;
-    gc_aid *aid;
+    gc_list_guide *guide;
     int status = GPUIR_OK;
     if (w.record.df <= GPUIR__SHORT_MAX) continue;
     for (i = 0; i < ix->nleaves && !status; i++)
       status = gl_count(ix->calls, &ix->leaves[i], (const char *)w.term, w.len, &df);
     if (status) return status;
     t = &c->lists[n++];
-    aid = &c->aids[t->slot];
+    guide = &c->guides[t->tile_row];
     memset(&l, 0, sizeof l);
-    l.extent = &c->ix->lists.longs[t->slot];
+    l.extent = &c->ix->lists.longs[t->tile_row];
     t->weight = gpuir__weight(gpuir__idf(ix->collection, (uint32_t)gpuir__min64(df, ix->collection)), c->ix->stat.k1);
-    t->most = aid->most = gpuir__bound(t->weight, gpuir__list_saturation(table, &l), 1);
-    t->step = aid->most / GC_PEAK_MOST + 1;
-    t->cut = aid->cut = 0;
+    t->most = guide->most = gpuir__bound(t->weight, gpuir__list_saturation(table, &l), 1);
+    t->step = guide->most / GC_PEAK_MOST + 1;
+    t->cut = guide->cut = 0;
   }
   return GPUIR_OK;
 }
 
-/* Has the device compute contributions and peaks of a member anew; marks and docIDs, which the segment's own have, are
- * written once more as they are. */
+/* Lets the device compute a member's contributions and peaks anew. It writes marks and docIDs too, which it shares with
+ * the segment, but with the values that they have. */
 static int gl_expand(const gpuir_index *ix, gpuir_cuda *c, gpuir_error *err) {
   const gc_term *end = &c->lists[c->nlists - 1];
   const uint64_t blocks = c->ix->stat.blocks,
@@ -193,7 +193,7 @@ static int gl_expand(const gpuir_index *ix, gpuir_cuda *c, gpuir_error *err) {
   return GPUIR_OK;
 }
 
-/* Returns whether the bound leaves a member memory for that beside two launches. */
+/* Returns whether the bound leaves a member memory for this beside two launches. */
 static int gl_has_room(const gpuir_cuda *c) {
   const gc_term *end = &c->lists[c->nlists - 1];
   const uint64_t lines = end->row + ((c->view.documents - 1) >> end->span) / GC_PEAK_LINE + 1;
@@ -203,41 +203,41 @@ static int gl_has_room(const gpuir_cuda *c) {
   return left > bytes && left - bytes > 2 * gc_sizes_of(c, c->batch).device;
 }
 
-/* Forgets the seeds, which are the segment's own. */
+/* Clears the seeds, which are the segment's own. */
 static void gl_forget_seeds(gpuir_cuda *c) {
   size_t i;
   for (i = 0; i < c->nlists; i++) {
-    gc_known *k = &c->known[c->lists[i].slot];
+    gc_known *k = &c->known[c->lists[i].tile_row];
     memset(k->seeds, 0, sizeof k->seeds);
   }
 }
 
-/* Gives a member of a segment without deletions contributions, bounds and weights of its lists under the snapshot's
- * statistics, if that is cheap; then d->weighed is 1. */
+/* Gives a member, whose segment has no deletions, contributions, bounds and weights of its lists under the snapshot's
+ * statistics, if that is cheap: then d->weighed becomes 1. */
 static int gl_derive(const gpuir_index *ix, gt_device *d, gpuir_error *err) {
   gpuir_cuda *c = d->cuda;
   const size_t longs = (size_t)c->ix->stat.longs;
   gpuir__saturation *table;
   int status;
-  if (c->view.deleted || !c->aids || !c->nlists || !gl_is_cheap(ix, c) || !gl_has_room(c)) return GPUIR_OK;
+  if (c->view.deleted || !c->guides || !c->nlists || !gl_is_cheap(ix, c) || !gl_has_room(c)) return GPUIR_OK;
   table = (gpuir__saturation *)gpuir__alloc_zero(&c->a, sizeof *table);
   d->lists = (gc_term *)gpuir__alloc(&c->a, longs * sizeof *d->lists);
-  d->aids = (gc_aid *)gpuir__alloc(&c->a, longs * sizeof *d->aids);
-  if (!table || !d->lists || !d->aids) {
+  d->guides = (gc_list_guide *)gpuir__alloc(&c->a, longs * sizeof *d->guides);
+  if (!table || !d->lists || !d->guides) {
     gpuir__free(&c->a, table, sizeof *table);
     return gpuir__fail_nomem(err);
   }
   memcpy(d->lists, c->lists, longs * sizeof *d->lists);
-  memcpy(d->aids, c->aids, longs * sizeof *d->aids);
+  memcpy(d->guides, c->guides, longs * sizeof *d->guides);
   c->lists = d->lists;
-  c->aids = d->aids;
+  c->guides = d->guides;
   gpuir__saturation_prepare(table, ix->norm);
   status = gl_weigh(ix, c, table);
   gpuir__free(&c->a, table, sizeof *table);
   if (status) return gpuir__fail(err, status, 0, "%s: cannot open a list: %s", ix->path, gpuir_strerror(status));
   status = gl_expand(ix, c, err);
   if (status) return status;
-  c->info.resident_bytes = c->info.index_bytes; /* what was made of it does not count */
+  c->info.resident_bytes = c->info.index_bytes; /* what was made of the index does not count */
   gc_know(c);
   d->known = c->known;
   if (!c->known) return gpuir__fail_nomem(err);
@@ -249,7 +249,7 @@ static int gl_derive(const gpuir_index *ix, gt_device *d, gpuir_error *err) {
 
 /* ---- opening ---- */
 
-/* Gives a member what it answers with: the segment on the device, less the snapshot's deletions. */
+/* Gives a member what it answers with: the segment on the device, and the snapshot's deletions. */
 static int gl_member(const gpuir_index *ix, gt_device *d, uint64_t room, gpuir_error *err) {
   const gpuir__deleted *deleted = d->part->leaves[0].deleted;
   gpuir_cuda *c;
@@ -270,13 +270,13 @@ static int gl_member(const gpuir_index *ix, gt_device *d, uint64_t room, gpuir_e
   n = (size_t)deleted->words * 8;
   status = gc_upload(c, deleted->bits, n, (const void **)&c->view.deleted, err);
   if (status) return status;
-  c->aids = NULL;
+  c->guides = NULL;
   c->expanded = 0;
   memset(&c->slices, 0, sizeof c->slices);
   return gc_shape_or(c, 0, err);
 }
 
-/* Finds the bytes of the device that a snapshot may take, those of segments that it takes over among them. */
+/* Finds the bytes of the device that a snapshot may take, with those of segments that it shares. */
 static int gl_room(const gt_team *t, const gpuir_cuda_desc *desc, uint64_t *room, uint64_t *used, gpuir_error *err) {
   size_t free_bytes, all_bytes;
   unsigned i;
@@ -290,8 +290,8 @@ static int gl_room(const gt_team *t, const gpuir_cuda_desc *desc, uint64_t *room
   return GPUIR_OK;
 }
 
-/* Uploads the segments that are not there. Each may take a part of the memory as its file is of the files, or more,
- * where there is much. */
+/* Uploads the segments that are not on the device yet. Each may take a share of the memory as large as its file's share
+ * of the files; or more, where there is much. */
 static int gl_upload_all(gt_team *t, const gpuir_cuda_desc *desc, gpuir_error *err) {
   uint64_t files = 0, room = 0, used = 0;
   unsigned i;
@@ -358,7 +358,7 @@ static int gl_open(const gpuir_index *ix, const gpuir_cuda_desc *desc, gt_team *
     *team = t;
     return GPUIR_OK;
   }
-  gl_let_go(t);
+  gl_close_members(t);
   gt_close(t);
   return status;
 }

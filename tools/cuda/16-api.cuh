@@ -13,7 +13,7 @@ int gpuir_cuda_device(int device, gpuir_cuda_info *info, gpuir_error *err) {
   cudaDeviceProp p;
   if (!info) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_cuda_device: NULL");
   memset(info, 0, sizeof *info);
-  return gc_look(device, &p, info, err);
+  return gc_device_info(device, &p, info, err);
 }
 
 void gpuir_cuda_close(gpuir_cuda *c) {
@@ -23,7 +23,7 @@ void gpuir_cuda_close(gpuir_cuda *c) {
     return;
   }
   a = c->a;
-  if (c->team->live) gl_let_go(c->team);
+  if (c->team->live) gl_close_members(c->team);
   gt_close(c->team);
   gpuir__free(&a, c, sizeof *c);
 }
@@ -64,7 +64,7 @@ int gpuir_cuda_open(const gpuir_index *ix, const gpuir_cuda_desc *desc, gpuir_cu
 void gpuir_cuda_get_info(const gpuir_cuda *c, gpuir_cuda_info *info) {
   if (!c || !info) return;
   if (c->team) gt_info(c->team, info);
-  else gc_device_info(c, info);
+  else gc_get_info(c, info);
 }
 
 int gpuir_cuda_attach(gpuir_searcher *s, gpuir_cuda *cuda, int fallback, gpuir_error *err) {
@@ -73,7 +73,7 @@ int gpuir_cuda_attach(gpuir_searcher *s, gpuir_cuda *cuda, int fallback, gpuir_e
   if (s->ix != cuda->index)
     return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_cuda_attach: a searcher of another index");
   if (cuda->team) return gt_attach_searcher(s, cuda->team, fallback, err);
-  return gc_attach_device(s, cuda, GC_TRACKS, fallback, err);
+  return gc_attach_device(s, cuda, GC_SLOTS, fallback, err);
 }
 
 } /* extern "C" */

@@ -1160,7 +1160,7 @@ typedef struct gcl_keys {
  * less of the range. */
 static __device__ unsigned long long gcl_bucket_select(const unsigned long long *keys, uint32_t n, uint32_t k,
     uint32_t *hist) {
-  __shared__ gc_slot_found found;
+  __shared__ gc_bin_found found;
   unsigned long long least = ~0ull, most = 0;
   uint32_t i, remain = k;
   for (i = threadIdx.x; i < n; i += blockDim.x) {
@@ -1177,9 +1177,9 @@ static __device__ unsigned long long gcl_bucket_select(const unsigned long long 
     for (i = threadIdx.x; i < n; i += blockDim.x)
       if (keys[i] >= least && keys[i] <= most) atomicAdd(&hist[(keys[i] - least) >> shift], 1);
     __syncthreads();
-    if (threadIdx.x < 32) gc_find_slot<GCL_SLOTS>(hist, remain, &found);
+    if (threadIdx.x < 32) gc_find_bin<GCL_SLOTS>(hist, remain, &found);
     __syncthreads();
-    least += (unsigned long long)found.slot << shift;
+    least += (unsigned long long)found.bin << shift;
     if ((most - least) >> shift) most = least + ((1ull << shift) - 1);
     remain -= found.above;
     i = found.inside;
@@ -2528,7 +2528,7 @@ typedef struct gcl_searcher {
   gcl_scores scores; /* of methods that score after each intersection */
   gcl_shelf shelf; /* of lists in the index's codec */
   double ms[2][GPUIR_CUDA_LAB_STEPS]; /* AND, OR */
-  gc_run runs[2]; /* in flight */
+  gc_batch runs[2]; /* in flight */
 } gcl_searcher;
 
 /* Starts the clock of a batch. */
@@ -3023,7 +3023,7 @@ static int gcl_search_some(gcl_searcher *x, const gpuir_query *const *queries, s
 
 /* Searches a batch: a pass of AND, then one of OR where it is asked for or needed. Looks between launches whether it is
  * to stop, for single queries too, which then stop it for all. */
-static int gcl_search(gcl_searcher *x, const gc_run *r, gpuir_error *err) {
+static int gcl_search(gcl_searcher *x, const gc_batch *r, gpuir_error *err) {
   const gpuir_batch_desc *d = &r->desc;
   size_t done, i;
   int status = GPUIR_OK, pass;
@@ -3047,7 +3047,7 @@ static int gcl_search(gcl_searcher *x, const gc_run *r, gpuir_error *err) {
 static int gcl_begin(void *context, const gpuir_batch_desc *batch, uint64_t deadline, const int *cancel, void **running,
     gpuir_error *err) {
   gcl_searcher *x = (gcl_searcher *)context;
-  gc_run *r = x->runs[0].number ? &x->runs[1] : &x->runs[0];
+  gc_batch *r = x->runs[0].number ? &x->runs[1] : &x->runs[0];
   const uint64_t k = gpuir__min64(batch->k, x->cuda->ix->stat.documents);
   size_t i;
   if (r->number) return gpuir__fail(err, GPUIR_E_BUSY, 0, "two batches are in flight");
@@ -3072,7 +3072,7 @@ static int gcl_poll(void *context, void *running) {
 }
 
 static int gcl_finish(void *context, void *running, gpuir_error *err) {
-  gc_run *r = (gc_run *)running;
+  gc_batch *r = (gc_batch *)running;
   r->number = 0;
   return gcl_search((gcl_searcher *)context, r, err);
 }
