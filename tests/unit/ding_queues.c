@@ -218,8 +218,8 @@ static void stealing(void **state) {
   }
 }
 
-/* Jobs that one heap gave out leave the others, too, though those are never looked at: all are urgent here, and go in the
- * order in which they came. */
+/* Jobs that one heap gave out leave the others, too, though those are never looked at: all are urgent here, and go in
+ * the order in which they came. Places of jobs that are gone are used again. */
 static void taken_elsewhere(void **state) {
   ding_rules r = rules_of(DING_PARALLEL);
   static int job[20000];
@@ -234,7 +234,49 @@ static void taken_elsewhere(void **state) {
     if (i >= 100) assert_int_equal(why, DING_URGENT);
   }
   assert_int_equal(ding_waiting(q), 100);
-  assert_true(q->own[DING_CPU].cap <= 1024 && q->steal[DING_CPU].cap <= 1024);
+  assert_true(q->own[DING_CPU].n == 100 && q->steal[DING_CPU].n == 100 && q->prefer[DING_CPU].n == 100);
+  assert_true(q->n <= 101);
+  ding_close(q);
+}
+
+/* A long queue of urgent jobs, all better on a core, and a device that asks what it may steal whenever one comes: what
+ * it looks at is bounded by what it would wait for, not by the jobs that wait or that are gone. */
+static void overload(void **state) {
+  enum { JOBS = 20000, BACKLOG = 10000 };
+  ding_rules r = rules_of(DING_PARALLEL);
+  static int job[JOBS];
+  size_t asked = 0;
+  double c;
+  int why;
+  (void)state;
+  ding_queues *q = ding_open(&r);
+  for (int i = 0; i < JOBS; i++) {
+    const double cost[DING_SIDES] = {10 + (double)below(5), 100};
+    ding_add(q, &job[i], cost, (uint64_t)i);
+    if (i < BACKLOG) continue;
+    assert_non_null(ding_take(q, DING_CPU, (uint64_t)i + 1000000, &c, &why));
+    assert_int_equal(why, DING_URGENT);
+    ding_done(q, DING_CPU, c);
+    (void)ding_has(q, DING_GPU, (uint64_t)i + 1000000);
+    asked++;
+  }
+  assert_int_equal(ding_waiting(q), BACKLOG);
+  assert_true(ding_looked(q) > asked && ding_looked(q) <= 20 * asked); /* (100 - 10) of each of two cores, by tens */
+  ding_close(q);
+}
+
+/* Whether a side has something to do is what it would take. */
+static void has(void **state) {
+  const double cost[DING_SIDES] = {10, 100};
+  ding_rules r = rules_of(DING_PARALLEL);
+  int job;
+  (void)state;
+  ding_queues *q = ding_open(&r);
+  assert_false(ding_has(q, DING_CPU, 1) || ding_has(q, DING_GPU, 1));
+  ding_add(q, &job, cost, 1);
+  assert_true(ding_has(q, DING_CPU, 2));
+  assert_false(ding_has(q, DING_GPU, 2)); /* a core does it sooner */
+  assert_int_equal(ding_waiting(q), 1);
   ding_close(q);
 }
 
@@ -254,6 +296,7 @@ static void thresholds(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(histories), cmocka_unit_test(stealing),
-      cmocka_unit_test(taken_elsewhere), cmocka_unit_test(thresholds)};
+      cmocka_unit_test(taken_elsewhere), cmocka_unit_test(overload), cmocka_unit_test(has),
+      cmocka_unit_test(thresholds)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -38,6 +38,7 @@ typedef struct settings {
   size_t nmodes;
   /* Of a run, under its lock. */
   tally side[DING_SIDES];
+  uint64_t locked, waited, looked; /* ns that somebody held the lock, that servers waited for it; see ding_looked */
   gpuir_cuda_info before;
   int cached; /* `before` is filled */
 } settings;
@@ -55,13 +56,16 @@ typedef struct server {
   unsigned side;
   gpuir_searcher *searcher, *cpu; /* cpu: of a stream's, answers what the device failed on */
   load_flight flight; /* of a stream */
-  job *jobs; /* of the flight */
+  job *jobs; /* [most], [n] of them it has, which took it `ns` each */
+  size_t n, most;
+  double ns;
 } server;
 
 /* A query that came and stands in no queue yet. */
 typedef struct arrival {
   struct arrival *next; /* that came before it */
   gpuir_task *task;
+  double cost[DING_SIDES];
 } arrival;
 
 typedef struct ding {
@@ -71,7 +75,8 @@ typedef struct ding {
   ding_queues *queues;
   server *servers; /* [n] those of the CPU first */
   unsigned n;
-  int stopping;
+  int stopping; /* atomic */
+  uint64_t since; /* when the lock was taken */
   pthread_mutex_t lock;
   arrival *come; /* the last one first; atomic, as whoever submits must not wait for the lock */
   int idle[DING_SIDES]; /* atomic: servers that wait, or are about to, and that nobody has woken */
@@ -86,10 +91,9 @@ static int claim_idle(ding *d, unsigned side) {
   return 0;
 }
 
-/* Wakes a server of each side. */
-static void wake(ding *d) {
-  for (unsigned s = 0; s < DING_SIDES; s++)
-    if (claim_idle(d, s)) sem_post(&d->work[s]);
+/* Wakes a server of a side, if one waits. */
+static void wake(ding *d, unsigned side) {
+  if (claim_idle(d, side)) sem_post(&d->work[side]);
 }
 
 /* Leaves a query to the server that looks for work next: costs and queues are no business of the thread that submits,
@@ -100,22 +104,45 @@ static int ding_submit(void *state, gpuir_task *task) {
   a->task = task;
   a->next = __atomic_load_n(&d->come, __ATOMIC_RELAXED);
   while (!__atomic_compare_exchange_n(&d->come, &a->next, a, 1, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) continue;
-  wake(d);
+  for (unsigned s = 0; s < DING_SIDES; s++) wake(d, s);
   return GPUIR_OK;
 }
 
-/* Puts the queries that came into the queues, in the order in which they came. The lock is held. */
-static void sort_in(ding *d) {
+/* The lock says how long it is held and waited for: where queries take microseconds, it bounds what is answered. */
+static void lock(ding *d) {
+  const uint64_t since = cli_nanoseconds();
+  pthread_mutex_lock(&d->lock);
+  d->since = cli_nanoseconds();
+  d->set->waited += d->since - since;
+}
+
+static void unlock(ding *d) {
+  d->set->locked += cli_nanoseconds() - d->since;
+  pthread_mutex_unlock(&d->lock);
+}
+
+/* Takes the queries that came, the first one first, with their costs. The lock is not held: costs take longer than
+ * queues. */
+static arrival *take_arrivals(ding *d) {
   arrival *a = __atomic_exchange_n(&d->come, NULL, __ATOMIC_SEQ_CST), *first = NULL, *next;
   for (; a; a = next) {
     next = a->next;
     a->next = first;
     first = a;
+    for (unsigned s = 0; s < DING_SIDES; s++) a->cost[s] = ding_cost(d->set->costs, s, a->task->query);
   }
-  for (a = first; a; a = next) {
-    double cost[DING_SIDES];
-    for (unsigned s = 0; s < DING_SIDES; s++) cost[s] = ding_cost(d->set->costs, s, a->task->query);
-    ding_add(d->queues, a->task, cost, a->task->due);
+  return first;
+}
+
+/* Puts arrivals into the queues. The lock is held. Returns how many they are. */
+static size_t sort_in(ding *d, const arrival *a) {
+  size_t n = 0;
+  for (; a; a = a->next, n++) ding_add(d->queues, a->task, a->cost, a->task->due);
+  return n;
+}
+
+static void free_arrivals(arrival *a) {
+  for (arrival *next; a; a = next) {
     next = a->next;
     free(a);
   }
@@ -123,101 +150,108 @@ static void sort_in(ding *d) {
 
 static void ding_stop(void *state) {
   ding *d = (ding *)state;
-  pthread_mutex_lock(&d->lock);
-  d->stopping = 1;
-  pthread_mutex_unlock(&d->lock);
+  __atomic_store_n(&d->stopping, 1, __ATOMIC_SEQ_CST);
   for (unsigned s = 0; s < DING_SIDES; s++)
     while (claim_idle(d, s)) sem_post(&d->work[s]);
 }
 
-/* Completes what waits when the pool stops. The lock is held. */
+/* Completes what waits when the pool stops. */
 static void cancel_all(ding *d) {
   gpuir_task *task;
-  sort_in(d);
-  while ((task = (gpuir_task *)ding_take_any(d->queues)) != NULL) {
-    pthread_mutex_unlock(&d->lock);
-    gpuir_pool_complete(d->pool, task, GPUIR_E_CANCELLED);
-    pthread_mutex_lock(&d->lock);
+  do {
+    arrival *a = take_arrivals(d);
+    lock(d);
+    sort_in(d, a);
+    task = (gpuir_task *)ding_take_any(d->queues);
+    unlock(d);
+    free_arrivals(a);
+    if (task) gpuir_pool_complete(d->pool, task, GPUIR_E_CANCELLED);
+  } while (task);
+}
+
+/* Notes what a server's jobs have cost; it has none then. The lock is held. Returns how many they were. */
+static size_t note_jobs(ding *d, server *s) {
+  const size_t n = s->n;
+  for (size_t i = 0; i < n; i++) {
+    ding_done(d->queues, s->side, s->jobs[i].cost);
+    d->set->side[s->side].error += fabs(s->jobs[i].cost - s->ns) / (s->ns > 1 ? s->ns : 1);
   }
+  s->n = 0;
+  return n;
 }
 
-/* Takes a job for a server. The lock is held. */
-static int take(ding *d, const server *s, job *out) {
-  int why;
-  sort_in(d);
-  out->task = (gpuir_task *)ding_take(d->queues, s->side, cli_nanoseconds(), &out->cost, &why);
-  if (!out->task) return 0;
-  d->set->side[s->side].jobs++;
-  d->set->side[s->side].why[why]++;
-  return 1;
-}
-
-/* Waits until a query comes, or the pool stops; at once if one came since the queues were looked at. The lock is held,
- * but not while it waits. */
-static void wait_for_work(ding *d, unsigned side) {
-  __atomic_add_fetch(&d->idle[side], 1, __ATOMIC_SEQ_CST);
-  const int came = __atomic_load_n(&d->come, __ATOMIC_SEQ_CST) != NULL;
-  pthread_mutex_unlock(&d->lock);
-  if (!came || !claim_idle(d, side))
-    while (sem_wait(&d->work[side])) continue;
-  pthread_mutex_lock(&d->lock);
-}
-
-/* Waits for a job. 0: the pool stops. The lock is held. */
-static int take_patiently(ding *d, const server *s, job *out) {
-  while (!d->stopping) {
-    if (take(d, s, out)) return 1;
-    wait_for_work(d, s->side);
+/* Takes jobs for a server that has none. The lock is held. */
+static void choose_jobs(ding *d, server *s) {
+  for (; s->n < s->most; s->n++) {
+    job *j = &s->jobs[s->n];
+    int why;
+    j->task = (gpuir_task *)ding_take(d->queues, s->side, cli_nanoseconds(), &j->cost, &why);
+    if (!j->task) break;
+    d->set->side[s->side].jobs++;
+    d->set->side[s->side].why[why]++;
   }
-  cancel_all(d);
-  return 0;
+  d->set->looked = ding_looked(d->queues);
 }
 
-/* Notes what a job has cost. With one at a time, whoever is better at the next one is told. */
-static void note(ding *d, const server *s, const job *j, double ns) {
-  pthread_mutex_lock(&d->lock);
-  ding_done(d->queues, s->side, j->cost);
-  d->set->side[s->side].error += fabs(j->cost - ns) / (ns > 1 ? ns : 1);
-  pthread_mutex_unlock(&d->lock);
-  if (d->set->rules.mode == DING_SERIALIZED) wake(d);
+/* Whether a server of a side waits that has something to do. The lock is held. */
+static int may_wake(ding *d, unsigned side) {
+  return __atomic_load_n(&d->idle[side], __ATOMIC_SEQ_CST) > 0 && ding_has(d->queues, side, cli_nanoseconds());
+}
+
+static int stops(const ding *d) { return __atomic_load_n(&d->stopping, __ATOMIC_SEQ_CST); }
+
+/* Notes the jobs that a server did, sorts in what came, and takes its next jobs, all in one turn under the lock; a
+ * server that gets none counts as idle. Returns how many it has. Who was woken by an arrival may have looked before
+ * that stood in a queue, and one at a time may run the next one: so this wakes who has something to do now. */
+static size_t take_jobs(ding *d, server *s) {
+  arrival *a = take_arrivals(d);
+  int wakes[DING_SIDES];
+  lock(d);
+  const size_t noted = note_jobs(d, s), came = sort_in(d, a);
+  const size_t news = came + (d->set->rules.mode == DING_SERIALIZED ? noted : 0);
+  if (!stops(d)) choose_jobs(d, s);
+  for (unsigned side = 0; side < DING_SIDES; side++) wakes[side] = news && may_wake(d, side);
+  if (!s->n) __atomic_add_fetch(&d->idle[s->side], 1, __ATOMIC_SEQ_CST);
+  unlock(d);
+  for (unsigned side = 0; side < DING_SIDES; side++)
+    for (size_t i = 0; wakes[side] && i < news; i++) wake(d, side);
+  free_arrivals(a);
+  return s->n;
+}
+
+/* Waits for jobs. 0: the pool stops. */
+static size_t take_patiently(ding *d, server *s) {
+  while (!take_jobs(d, s)) {
+    if (stops(d)) {
+      cancel_all(d);
+      return 0;
+    }
+    /* What came before it counted as idle may have woken nobody. */
+    if (__atomic_load_n(&d->come, __ATOMIC_SEQ_CST) && claim_idle(d, s->side)) continue;
+    while (sem_wait(&d->work[s->side])) continue;
+  }
+  return s->n;
 }
 
 /* The life of a core. */
-static void core_work(ding *d, const server *s) {
-  for (;;) {
-    job j;
-    pthread_mutex_lock(&d->lock);
-    const int more = take_patiently(d, s, &j);
-    pthread_mutex_unlock(&d->lock);
-    if (!more) return;
+static void core_work(ding *d, server *s) {
+  while (take_patiently(d, s)) {
     const uint64_t since = cli_nanoseconds();
-    const int status = gpuir_pool_answer(s->searcher, j.task);
-    note(d, s, &j, (double)(cli_nanoseconds() - since));
-    gpuir_pool_complete(d->pool, j.task, status);
+    const int status = gpuir_pool_answer(s->searcher, s->jobs[0].task);
+    s->ns = (double)(cli_nanoseconds() - since);
+    gpuir_pool_complete(d->pool, s->jobs[0].task, status);
   }
-}
-
-/* Fills a stream's batch: the first job is waited for. How many they are. */
-static size_t stream_fill(ding *d, server *s) {
-  s->flight.n = 0;
-  pthread_mutex_lock(&d->lock);
-  int more = take_patiently(d, s, &s->jobs[0]);
-  while (more) {
-    load_flight_add(&s->flight, s->jobs[s->flight.n].task);
-    more = s->flight.n < (size_t)d->set->batch && take(d, s, &s->jobs[s->flight.n]);
-  }
-  pthread_mutex_unlock(&d->lock);
-  return s->flight.n;
 }
 
 /* The life of a stream's driver, which looks whether its batch is done without sleeping. */
 static void stream_work(ding *d, server *s) {
-  size_t n;
-  while ((n = stream_fill(d, s)) != 0) {
+  while (take_patiently(d, s)) {
+    s->flight.n = 0;
+    for (size_t i = 0; i < s->n; i++) load_flight_add(&s->flight, s->jobs[i].task);
     const uint64_t since = cli_nanoseconds();
     load_flight_begin(&s->flight, s->searcher, d->pool, s->cpu);
     while (s->flight.batch && !load_flight_look(&s->flight, d->pool, s->cpu)) sched_yield();
-    for (size_t i = 0; i < n; i++) note(d, s, &s->jobs[i], (double)(cli_nanoseconds() - since) / (double)n);
+    s->ns = (double)(cli_nanoseconds() - since) / (double)s->n;
   }
 }
 
@@ -247,10 +281,11 @@ static void ding_destroy(void *state) {
 
 static int server_open(const ding *d, server *s, unsigned side, gpuir_error *err) {
   s->side = side;
+  s->most = side == DING_CPU ? 1 : (size_t)d->set->batch;
+  s->jobs = (job *)cli_resize(NULL, s->most, sizeof *s->jobs);
   int status = gpuir_searcher_create(d->setup->index, NULL, &s->searcher, err);
   if (status || side == DING_CPU) return status;
-  load_flight_make(&s->flight, (size_t)d->set->batch, d->setup->k);
-  s->jobs = (job *)cli_resize(NULL, (size_t)d->set->batch, sizeof *s->jobs);
+  load_flight_make(&s->flight, s->most, d->setup->k);
   status = gpuir_searcher_create(d->setup->index, NULL, &s->cpu, err);
   return status ? status : load_attach((void *)(uintptr_t)d->setup, s->searcher, err);
 }
@@ -263,6 +298,7 @@ static int ding_create(gpuir_pool *pool, void **state, gpuir_error *err) {
   d->setup = (const load_setup *)gpuir_pool_user(pool);
   d->set = (settings *)d->setup->scheduling;
   memset(d->set->side, 0, sizeof d->set->side);
+  d->set->locked = d->set->waited = d->set->looked = 0;
   d->set->cached = cli_gpu_stats(&d->setup->gpu, &d->set->before);
   d->queues = ding_open(&d->set->rules);
   d->servers = (server *)cli_resize(NULL, gpuir_pool_threads(pool), sizeof *d->servers);
@@ -399,6 +435,18 @@ static void tell_shares(const settings *s, lab_report *report, const load_run *r
   lab_row_at(report, "ding-9-shares", name, run->rate, 100 * (double)x->missed / (double)run->n, "percent");
 }
 
+/* Whether the one lock of the queues bounds what is answered. */
+static void tell_lock(const settings *s, lab_report *report, const load_run *run, const load_result *x) {
+  const double n = (double)(s->side[DING_CPU].jobs + s->side[DING_GPU].jobs);
+  if (!(n > 0)) return;
+  const double held = (double)s->locked / n, rate = x->achieved;
+  lab_row_at(report, "ding-9-lock", mode_names[s->rules.mode], run->rate, held * rate / 1e7, "percent");
+  lab_note(report, "ding lock",
+      "held for %.4g us a query, %.3g %% of the time at this rate; waited for %.4g us a query; %.4g jobs a query were "
+      "looked at before stealing",
+      held / 1e3, held * rate / 1e7, (double)s->waited / n / 1e3, (double)s->looked / n);
+}
+
 /* What the cache of the device did in a run. */
 static void tell_cache(const load_setup *setup, lab_report *report, const load_run *run) {
   const settings *s = (const settings *)setup->scheduling;
@@ -427,6 +475,7 @@ static void ding_tell(const load_setup *setup, lab_report *report, const load_ru
     lab_row_at(report, "ding-fig7", name, run->rate, (double)load_percentile(all, 99) / 1e6, "ms");
   }
   tell_shares(s, report, run, x);
+  tell_lock(s, report, run, x);
   tell_cache(setup, report, run);
 }
 

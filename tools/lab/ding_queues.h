@@ -38,11 +38,15 @@ void ding_close(ding_queues *q);
 void ding_add(ding_queues *q, void *job, const double cost[DING_SIDES], uint64_t due);
 /* Takes the job that a free server of a side does next, with its cost there; NULL: none that it should. */
 void *ding_take(ding_queues *q, unsigned side, uint64_t now, double *cost, int *why);
+/* Whether a free server of a side would take a job now. */
+int ding_has(ding_queues *q, unsigned side, uint64_t now);
 /* A job that a side took at such a cost is done. */
 void ding_done(ding_queues *q, unsigned side, double cost);
 /* Takes any job, whatever the rules; NULL: there is none. */
 void *ding_take_any(ding_queues *q);
 size_t ding_waiting(const ding_queues *q);
+/* Returns how many jobs were looked at to see whether an owner would do one sooner than who would steal it. */
+uint64_t ding_looked(const ding_queues *q);
 /* Returns what waits in a side's own queue, ns a server. */
 double ding_load(const ding_queues *q, unsigned side);
 double ding_theta(const ding_queues *q, unsigned side);

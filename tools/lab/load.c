@@ -51,6 +51,8 @@ const lab_figure load_figures[] = {{"load-latency", "Latency from when a query i
         NULL},
     {"ding-9-cache", "Lists that were in the device's memory when they were asked for (Ding 2009, section 5)",
         "queries a second", "percent", LAB_LINES, 0, NULL},
+    {"ding-9-lock", "How long the lock of the queues was held, of the time", "queries a second", "percent", LAB_LINES,
+        0, NULL},
     {"ding-84-terms", "Cost of a query by its terms (Ding 2009, section 8.4)", "terms", "milliseconds", LAB_LINES,
         LAB_LOG_Y, NULL},
     {"ding-84-footprint", "Cost of a query by all its postings (Ding 2009, section 8.4)", "postings, at most",
