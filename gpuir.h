@@ -376,6 +376,7 @@ typedef struct gpuir_index_info {
   uint64_t dictionary_bytes, documents_bytes, text_bytes;
   double bits_per_posting; /* (docIDs + frequencies + directory + 8 bytes an inline posting) */
   const char *analyzer; /* its specification, e.g. "ascii stem=porter stop=english" */
+  char language[72]; /* whose words are stemmed, as its stemmer is called, "english" for all of English; "": none */
   const char *codec; /* of docIDs: the builder's choice */
   const char *freq_codec;
   const char *description; /* of the corpus, as given to the builder */
@@ -461,6 +462,9 @@ GPUIR_API int gpuir_term_postings(const gpuir_index *index, uint64_t id, uint32_
  * stop words and dropped tokens have none. Errors: NOT_FOUND, NOMEM; UNSUPPORTED for an index built without positions;
  * ARGUMENT for another n; FORMAT for positions that do not ascend, or lie behind the document's end. Thread-safe. */
 GPUIR_API int gpuir_term_positions(const gpuir_index *index, uint64_t id, uint32_t *positions, uint64_t n);
+/* Returns a built-in list of words, in small letters with a blank between two: "english", the stop words of builders;
+ * "english-questions", 125 words that say little in a question, ascending. NULL: there is no such list. */
+GPUIR_API const char *gpuir_stop_list(const char *name);
 /* Runs the index's analyzer over a text and hands on the tokens that a document's length counts. Errors: UNSUPPORTED,
  * NOMEM, or what emit returned. */
 GPUIR_API int gpuir_analyze(const gpuir_index *index, const char *text, size_t len, gpuir_token_fn emit, void *sink,
@@ -7574,6 +7578,16 @@ static const char gpuir__stop_english[] =
     "a an and are as at be but by for if in into is it no not of on or such that the their then there these "
     "they this to was will with";
 
+/* Articles, prepositions, pronouns, question words and the like, ascending: what English questions are made of beside
+ * what they ask for. */
+static const char gpuir__stop_questions[] =
+    "a about above after again all also am an and any are as at be been before being below between both "
+    "but by can could did do does doing down during each few for from further get gets had has have "
+    "having he her here hers him his how i if in into is it its itself just me more most my no nor not of "
+    "off on once only or other our out over own same she should so some such than that the their them "
+    "then there these they this those through to too under until up use used uses using very via was we "
+    "were what when where which while who whom why will with within without work works would you your";
+
 static inline uint64_t gpuir__word_hash(const gpuir__analyzer *an, const char *word, size_t len) {
   return gpuir__hash(word, len, an->seed);
 }
@@ -10039,6 +10053,22 @@ static int gpuir__analyzer_spec(const gpuir_analyzer_desc *desc, char *spec, siz
                   : "");
   if (n < 0 || (size_t)n >= cap) return gpuir__refuse(err, "analyzer specification too long");
   return GPUIR_OK;
+}
+
+GPUIR_API const char *gpuir_stop_list(const char *name) {
+  if (name && !strcmp(name, "english")) return gpuir__stop_english;
+  return name && !strcmp(name, "english-questions") ? gpuir__stop_questions : NULL;
+}
+
+/* Writes the language that a specification stems, by the name of its stemmer, to out[0..GPUIR__NAME_MAX]; "": none. */
+static void gpuir__spec_language(const char *spec, char *out) {
+  const char *stem = strstr(spec, " stem=");
+  const size_t n = stem ? strcspn(stem + 6, " ") : 0;
+  out[0] = 0;
+  if (!n || n > GPUIR__NAME_MAX) return;
+  memcpy(out, stem + 6, n);
+  out[n] = 0;
+  if (!strcmp(out, "porter") || !strcmp(out, "en") || !strcmp(out, "eng")) memcpy(out, "english", 8);
 }
 
 /* Returns the revision of the analyzer that a specification names, which an index has beside it: another one makes
@@ -12920,6 +12950,7 @@ GPUIR__COLD GPUIR_API int gpuir_index_get_info(const gpuir_index *ix, gpuir_inde
   info->reading = first->meta.reading;
   info->order = *first->meta.order ? first->meta.order : "unknown";
   info->tool = first->meta.tool;
+  gpuir__spec_language(first->meta.analyzer, info->language);
   info->has_text = first->section[GPUIR__S_TEXT] != NULL;
   info->has_positions = first->lists.positions != NULL;
   return GPUIR_OK;

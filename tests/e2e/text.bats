@@ -18,10 +18,15 @@ setup() {
   PATH=$bin:$PATH
   cd "$BATS_TEST_TMPDIR" || return 1
   mkdir -p d
+  run ! grep -q '^stemmers: none' <(gpuir --version) || skip "built without libstemmer"
 }
 
-# Builds i.gpuir of the files in d.
-build() { gpuir index -q --analyzer text --positions -o i.gpuir "$@" d; }
+# Builds i.gpuir of the files in d, unstemmed unless it is asked for.
+build() {
+  local lang=(--lang none)
+  [[ "$*" != *--stem* && "$*" != *--lang* ]] || lang=()
+  gpuir index -q --analyzer text --positions "${lang[@]}" -o i.gpuir "$@" d
+}
 
 names() { gpuir query --tsv "$@" | cut -f 4 | xargs -r -n 1 basename | sort | paste -sd ' '; }
 
@@ -136,4 +141,41 @@ names() { gpuir query --tsv "$@" | cut -f 4 | xargs -r -n 1 basename | sort | pa
   [ "$(gpuir count -m or i.gpuir registraton)" -eq 0 ]
   run -2 gpuir query --spell --exact i.gpuir x
   gpuir query --passages i.gpuir registraton 2>&1 | grep -q 'the registration'
+}
+
+@test "the language is English where a tenth of the words are its commonest, or what is said; it is kept" {
+  language() { gpuir stats --json "$1" | python3 -c 'import json, sys; print(json.load(sys.stdin)["language"])'; }
+  echo "the w1 w2 w3 w4 w5 w6 w7 w8 w9" >d/a
+  gpuir index -q --analyzer text d -o x.gpuir
+  [ "$(language x.gpuir)" = english ]
+  gpuir stats x.gpuir | grep -q '^analyzer *text stem=english$'
+  echo "The w1 w2 w3 w4 w5 w6 w7 w8 w9 w10" >d/a
+  gpuir index -q --analyzer text d -o x.gpuir
+  [ "$(language x.gpuir)" = none ]
+  # files are taken in byte order of their paths, and only the first MiB of them counts
+  printf 'word %.0s' {1..30000} >d/b
+  yes 'the and of with' | head -n 70000 >d/c
+  gpuir index -q --analyzer text d -o x.gpuir
+  [ "$(language x.gpuir)" = english ]
+  mv d/c d/z
+  for i in {1..10}; do yes word | head -n 100000 >d/y$i; done
+  gpuir index -q --analyzer text d/z d/a d/b d/y* -o x.gpuir
+  [ "$(language x.gpuir)" = none ]
+  for lang in de german; do
+    gpuir index -q --analyzer text --lang $lang d/a -o x.gpuir
+    [ "$(language x.gpuir)" = german ]
+  done
+  gpuir index -q --analyzer text --lang none d/z -o x.gpuir
+  [ "$(language x.gpuir)" = none ]
+  gpuir index -q --stem porter d/a -o x.gpuir
+  [ "$(language x.gpuir)" = english ]
+  gpuir index -q d/z -o x.gpuir # other analyzers stem what is said
+  [ "$(language x.gpuir)" = none ]
+  gpuir index -q --live --analyzer text d/z -o L
+  gpuir add -q d/b -o L
+  gpuir merge -q --all L
+  [ "$(language L)" = english ]
+  run -2 gpuir index --lang de --stem german d -o x.gpuir
+  run -1 gpuir index --lang klingon d -o x.gpuir
+  [[ $output == *'no stemmer "klingon"'* ]]
 }

@@ -131,6 +131,28 @@ static void create_fails(const char *spec, int want, const char *message) {
   assert_int_equal(gpuir__analyzer_create(NULL, spec, "", NULL, &an, NULL), want);
 }
 
+/* The lists ascend and have their words; a specification's language is its stemmer, all of English being one. */
+static void test_language(void **state) {
+  static const char *const specs[][2] = {{"ascii", ""}, {"text stem=german nofold", "german"}, {"text stem=", ""},
+      {"unicode stem=porter stop=english", "english"}, {"unicode stem=en", "english"},
+      {"custom:a stem=eng", "english"}};
+  const char *list = gpuir_stop_list("english-questions"), *word, *next;
+  char language[GPUIR__NAME_MAX + 8];
+  size_t i, n = 1;
+  (void)state;
+  assert_null(gpuir_stop_list(NULL));
+  assert_null(gpuir_stop_list("german"));
+  assert_string_equal(gpuir_stop_list("english"), gpuir__stop_english);
+  for (word = list; (next = strchr(word, ' ')) != NULL; word = next + 1, n++)
+    assert_true(
+        strncmp(word, next + 1, (size_t)(next - word) + 1) < 0 || !strncmp(word, next + 1, (size_t)(next - word)));
+  assert_int_equal(n, 125);
+  for (i = 0; i < sizeof specs / sizeof *specs; i++) {
+    gpuir__spec_language(specs[i][0], language);
+    assert_string_equal(language, specs[i][1]);
+  }
+}
+
 /* An index is read by the analyzer that made its terms: what it says of that one has a revision for each. */
 static void test_revision(void **state) {
   (void)state;
@@ -234,6 +256,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_spec),
       cmocka_unit_test(test_create_errors),
+      cmocka_unit_test(test_language),
       cmocka_unit_test(test_revision),
       cmocka_unit_test(test_nomem),
   };

@@ -167,7 +167,7 @@ typedef struct cli_build {
   int quiet;
   /* private */
   uint64_t threads, megabytes;
-  const char *stop;
+  const char *stop, *language;
   char *stop_words;
 } cli_build;
 
@@ -177,6 +177,7 @@ enum {
   CLI_STEM,
   CLI_NO_FOLD,
   CLI_STOP,
+  CLI_LANG,
   CLI_CODEC,
   CLI_FREQ_CODEC,
   CLI_DENSE,
@@ -190,10 +191,11 @@ enum {
   CLI_OUTPUT
 };
 #define CLI_BUILD_OPTIONS \
-  {CLI_ANALYZER, "analyzer", 0, 1}, {CLI_STEM, "stem", 0, 1}, {CLI_NO_FOLD, "no-fold", 0, 0}, \
-      {CLI_STOP, "stop", 0, 1}, {CLI_CODEC, "codec", 0, 1}, {CLI_FREQ_CODEC, "freq-codec", 0, 1}, \
-      {CLI_DENSE, "dense", 0, 1}, {CLI_K1, "k1", 0, 1}, {CLI_B, "b", 0, 1}, {CLI_DESCRIPTION, "description", 0, 1}, \
-      {CLI_MEMORY, "memory", 0, 1}, {CLI_THREADS, "threads", 0, 1}, {CLI_QUIET, "quiet", 'q', 0}, { \
+  {CLI_ANALYZER, "analyzer", 0, 1}, {CLI_LANG, "lang", 0, 1}, {CLI_STEM, "stem", 0, 1}, \
+      {CLI_NO_FOLD, "no-fold", 0, 0}, {CLI_STOP, "stop", 0, 1}, {CLI_CODEC, "codec", 0, 1}, \
+      {CLI_FREQ_CODEC, "freq-codec", 0, 1}, {CLI_DENSE, "dense", 0, 1}, {CLI_K1, "k1", 0, 1}, {CLI_B, "b", 0, 1}, \
+      {CLI_DESCRIPTION, "description", 0, 1}, {CLI_MEMORY, "memory", 0, 1}, {CLI_THREADS, "threads", 0, 1}, \
+      {CLI_QUIET, "quiet", 'q', 0}, { \
     CLI_OUTPUT, "output", 'o', 1 \
   }
 
@@ -390,6 +392,11 @@ int cli_input_read(cli_input *in, const char *operand);
 /* Says how much could not be read beyond what was named. Returns CLI_OK, or CLI_PARTLY if anything could not. */
 int cli_input_end(const cli_input *in);
 void cli_input_free(cli_input *in);
+/* language.c: Chooses the language whose words are stemmed, where the command line names neither it nor a stemmer: with
+ * the analyzer `text`, English if the operands' texts are. Returns an exit code. */
+int cli_language_choose(cli_build *b, const cli_input *in, char **operands, int n);
+/* Returns the stemmer of a language, given by its name or its ISO 639-1 code; what is not known is a stemmer's name. */
+const char *cli_language_stemmer(const char *language);
 /* Computes XXH3 of an open file's bytes, from the first one on; 0 if that fails. */
 uint64_t cli_hash_file(int fd);
 

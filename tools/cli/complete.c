@@ -149,6 +149,7 @@ static void value_words(const option *o, cli_buf *out) {
       {"analyzer", "unicode ascii text"},
       {"codec", "bp128 vbyte pfd newpfd optpfd ef rice qs pfd-list parapfor lrc lrcseg seglrc hslrc auto"},
       {"freq-codec", "bp128 vbyte newpfd optpfd auto"},
+      {"lang", "english german french spanish italian dutch portuguese swedish russian none"},
       {"stem", "english porter german french spanish italian dutch portuguese swedish russian"}, {"sort", "term df cf"},
       {"order", "random name file: score: bisect"}, {"format", "ciff pisa"}};
   out->n = 0;

@@ -225,6 +225,7 @@ int cli_build_option(const cli_args *a, int id, cli_build *b) {
   gpuir_builder_desc *bd = &b->desc;
   switch (id) {
   case CLI_ANALYZER: bd->analyzer.analyzer = a->value; return 0;
+  case CLI_LANG: b->language = a->value; return 0;
   case CLI_STEM: bd->analyzer.stem = a->value; return 0;
   case CLI_NO_FOLD: bd->analyzer.no_fold = 1; return 0;
   case CLI_STOP: b->stop = a->value; return 0;
@@ -246,6 +247,8 @@ int cli_build_check(const char *command, cli_build *b) {
   gpuir_builder_desc *bd = &b->desc;
   if (!b->output || !*b->output) return cli_misuse(command, "-o INDEX is missing");
   if (!strcmp(b->output, "-")) return cli_misuse(command, "-o needs a file: an index is never a stream");
+  if (b->language && bd->analyzer.stem) return cli_misuse(command, "--lang and --stem exclude each other");
+  if (b->language && strcmp(b->language, "none") != 0) bd->analyzer.stem = cli_language_stemmer(b->language);
   if (b->stop && !strcmp(b->stop, "english")) bd->analyzer.stop = b->stop;
   else if (b->stop && (bd->analyzer.stop_words = b->stop_words = read_stop_file(b->stop)) == NULL) return CLI_FAIL;
   bd->path = b->output;
@@ -337,6 +340,9 @@ int cli_index(int argc, char **argv) {
       code = cli_misuse("index", "--live follows files, and standard input is none; 'gpuir add' takes it");
   if (!code) {
     cli_catch_signals();
+    code = cli_language_choose(&common, &b.in, a.operands, a.noperands);
+  }
+  if (!code) {
     code = live ? cli_live_found(&common, &b.in, a.operands, a.noperands) : index_file(&b, &common, &a, json);
   }
   cli_input_free(&b.in);

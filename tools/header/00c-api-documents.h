@@ -19,6 +19,7 @@ typedef struct gpuir_index_info {
   uint64_t dictionary_bytes, documents_bytes, text_bytes;
   double bits_per_posting; /* (docIDs + frequencies + directory + 8 bytes an inline posting) */
   const char *analyzer; /* its specification, e.g. "ascii stem=porter stop=english" */
+  char language[72]; /* whose words are stemmed, as its stemmer is called, "english" for all of English; "": none */
   const char *codec; /* of docIDs: the builder's choice */
   const char *freq_codec;
   const char *description; /* of the corpus, as given to the builder */
@@ -104,6 +105,9 @@ GPUIR_API int gpuir_term_postings(const gpuir_index *index, uint64_t id, uint32_
  * stop words and dropped tokens have none. Errors: NOT_FOUND, NOMEM; UNSUPPORTED for an index built without positions;
  * ARGUMENT for another n; FORMAT for positions that do not ascend, or lie behind the document's end. Thread-safe. */
 GPUIR_API int gpuir_term_positions(const gpuir_index *index, uint64_t id, uint32_t *positions, uint64_t n);
+/* Returns a built-in list of words, in small letters with a blank between two: "english", the stop words of builders;
+ * "english-questions", 125 words that say little in a question, ascending. NULL: there is no such list. */
+GPUIR_API const char *gpuir_stop_list(const char *name);
 /* Runs the index's analyzer over a text and hands on the tokens that a document's length counts. Errors: UNSUPPORTED,
  * NOMEM, or what emit returned. */
 GPUIR_API int gpuir_analyze(const gpuir_index *index, const char *text, size_t len, gpuir_token_fn emit, void *sink,

@@ -177,6 +177,16 @@ static const char gpuir__stop_english[] =
     "a an and are as at be but by for if in into is it no not of on or such that the their then there these "
     "they this to was will with";
 
+/* Articles, prepositions, pronouns, question words and the like, ascending: what English questions are made of beside
+ * what they ask for. */
+static const char gpuir__stop_questions[] =
+    "a about above after again all also am an and any are as at be been before being below between both "
+    "but by can could did do does doing down during each few for from further get gets had has have "
+    "having he her here hers him his how i if in into is it its itself just me more most my no nor not of "
+    "off on once only or other our out over own same she should so some such than that the their them "
+    "then there these they this those through to too under until up use used uses using very via was we "
+    "were what when where which while who whom why will with within without work works would you your";
+
 static inline uint64_t gpuir__word_hash(const gpuir__analyzer *an, const char *word, size_t len) {
   return gpuir__hash(word, len, an->seed);
 }

@@ -104,6 +104,22 @@ static int gpuir__analyzer_spec(const gpuir_analyzer_desc *desc, char *spec, siz
   return GPUIR_OK;
 }
 
+GPUIR_API const char *gpuir_stop_list(const char *name) {
+  if (name && !strcmp(name, "english")) return gpuir__stop_english;
+  return name && !strcmp(name, "english-questions") ? gpuir__stop_questions : NULL;
+}
+
+/* Writes the language that a specification stems, by the name of its stemmer, to out[0..GPUIR__NAME_MAX]; "": none. */
+static void gpuir__spec_language(const char *spec, char *out) {
+  const char *stem = strstr(spec, " stem=");
+  const size_t n = stem ? strcspn(stem + 6, " ") : 0;
+  out[0] = 0;
+  if (!n || n > GPUIR__NAME_MAX) return;
+  memcpy(out, stem + 6, n);
+  out[n] = 0;
+  if (!strcmp(out, "porter") || !strcmp(out, "en") || !strcmp(out, "eng")) memcpy(out, "english", 8);
+}
+
 /* Returns the revision of the analyzer that a specification names, which an index has beside it: another one makes
  * other terms of the same text. Revision 1 of ascii left typographic quotes, dashes and spaces within words. */
 static const char *gpuir__analyzer_revision(const char *spec) {
