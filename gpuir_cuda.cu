@@ -549,8 +549,9 @@ struct gc_keys_cand {
   __device__ unsigned long long operator()(uint32_t i) const { return __ldcg(p + i); }
 };
 
-/* Returns a score that at least k of the n keys reach, by a warp; n is a multiple of 32. It is the k-th best score, cut
- * to its highest 14 bits. Keys are read 3 times. count: 128 words of shared memory. */
+/* Returns a score that at least k of the n keys reach, by a warp; n is a multiple of 32. It is the k-th best score
+ * without its low bits: of the bits that the greatest score has, the highest 14 stay. Keys are read 3 times. count: 128
+ * words of shared memory. */
 static __device__ __noinline__ uint32_t gc_kth_score(const gc_keys_cand keys, uint32_t n, uint32_t k, uint32_t *count) {
   uint32_t greatest = 0, bin = 0, shift = 0, pass, i, u;
   for (pass = 0; pass < 3; pass++) { /* find the greatest; the bin of 2^shift scores; the finer bin within it */
@@ -4444,8 +4445,7 @@ static __global__ void __launch_bounds__(GC_GUIDED_THREADS, GC_MAX_BLOCKS)
  * into positions.
  *
  * No walk leaves the bytes of its block, which end where the next block's begin, whatever the file says. So all walks
- * of a list together read its bytes at most once for each posting of a block; otherwise a damaged file could keep a
- * kernel busy for hours.
+ * of a list together read its bytes at most once for each posting of a block, in a damaged file too.
  *
  * Uses      [cuda-03-bp128], [cuda-07-and].
  * Start at  gc_phrase_all; gc_phrase_tfs (a phrase in 32 documents), gc_phrase_tf (in one of them by the warp).
@@ -4920,8 +4920,8 @@ static __global__ void __launch_bounds__(GC_PHRASE_THREADS, GC_PHRASE_BLOCKS)
 /* ========================
  * [cuda-08-topk]  the hits of a query out of its candidates
  *
- * When the kernels above have ended, each job's buffer holds its candidates. The best k of them become the query's
- * hits. If candidates were lost, or a guessed floor was too high, the host runs the launch's kernels again.
+ * The kernels above leave each job's candidates in its buffer. The best k of them become the query's hits. If
+ * candidates were lost, or a guessed floor was too high, the host runs the launch's kernels again.
  *
  * Uses      [cuda-07-and].
  * Start at  gc_final.
@@ -5565,7 +5565,6 @@ static __global__ void __launch_bounds__(256) gc_receive(const __grid_constant__
 #define GC_PROMPT_BLOCKS 32u /* of a driver at most; for longer ones gc_alone's floor and many blocks of threads pay */
 #define GC_PROMPT_TERMS 8u
 #define GC_PROMPT_ROOM 2048u /* candidates at most; with more, gc_alone answers */
-#define GC_PROMPT_K 128u
 #define GC_PAIRS (32 * GC_SIDE) /* documents of a warp */
 /* Documents of a block of threads at most. */
 #define GC_PROMPT_OWN \
@@ -9104,6 +9103,8 @@ static int gc_enqueue_alone(gc_slot *x, const gc_plan_counts *p, gpuir_error *er
   GC_TRY(cudaGetLastError(), "launching kernels");
   return GPUIR_OK;
 }
+
+#define GC_PROMPT_K 128u /* hits at most of a query that gc_prompt answers */
 
 /* Returns whether gc_prompt can answer a launch. */
 static int gc_is_prompt(const gc_slot *x, const gc_plan_counts *p, uint32_t k) {

@@ -8,7 +8,8 @@ banners, ladder and uses look at the rooms of gpuir.h and at those of gpuir_cuda
     sizes      a room over 60 KB says why in its banner, under "Size"
     functions  no function has over 70 lines
     ladder     no private function is declared ahead of its definition, and no room uses a later one
-    uses       what a banner says under "Uses" is what the room uses; what stands under "Start at" is defined there
+    uses       what a banner says under "Uses" is what the room uses; what stands under "Start at" is defined there; a
+               constant of a CUDA room is used there
     selftest   the checks above find what they look for
 """
 import os
@@ -199,6 +200,8 @@ def check_uses(_, text):
         wrong += [f"[{tag}] uses [{other}] ({uses[tag][other][0]}), and its banner does not say so"
                   for other in sorted(used - names)]
         wrong += [f"[{tag}]: the banner says that it uses [{other}], and it does not" for other in sorted(names - used)]
+        wrong += [f"[{tag}] defines {name}, which only other rooms use" for name in re.findall(r"#define (G[CTL]_\w+)", code)
+                  if tag != "cuda-01-shared" and not re.search(rf"(?<!#define )\b{name}\b", code)]
         found = re.search(r"^ \* Start at(.*?)^ \* Tests", banner, re.M | re.S)
         wrong += [f"[{tag}]: start at {name}, which is not defined there"
                   for name in re.findall(NAME, found.group(1) if found else "") if name not in defined(code)]
@@ -237,6 +240,7 @@ def cuda_selftest(root):
     for check, find, put in (
         (check_uses, " * Start at  gc_final", " * Start at  gc_finale"),
         (check_uses, " * Start at  gc_final", " * Uses      [cuda-04-codecs].\n * Start at  gc_final"),
+        (check_uses, "#define GC_RANKED ", "#define GC_UNUSED 1\n#define GC_RANKED "),
         (check_ladder, "static __device__ __forceinline__ uint32_t gc_lane(", "#define GC_EARLY gc_final\nstatic __device__ uint32_t gc_lane("),
         (check_banners, " * Tests     tests/gpu/test_cuda.c\n", ""),
         (check_banners, " * Tests     tests/gpu/test_cuda.c\n", " * Tests     tests/gpu/test_none.c\n"),

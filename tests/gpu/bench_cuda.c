@@ -275,11 +275,11 @@ static void on_cuda(bench *b, const char *mode, int evaluator) {
   row(b, &m, "batch", rate, b->rounds, "queries/s");
   print_host(b, &before, (double)(b->nq * b->rounds));
   if (b->call && GPUIR_BACKEND_VERSION >= 2) {
-    double flown[MOST_ROUNDS];
+    double in_flight[MOST_ROUNDS];
     memset(b->counts, 0, b->nq * sizeof *b->counts);
-    for (i = 0; i < b->rounds; i++) flown[i] = (double)b->nq / run_in_flight(b, s);
+    for (i = 0; i < b->rounds; i++) in_flight[i] = (double)b->nq / run_in_flight(b, s);
     compare(b);
-    row(b, &m, "in-flight", flown, b->rounds, "queries/s");
+    row(b, &m, "in-flight", in_flight, b->rounds, "queries/s");
   }
   if (b->searchers > 1) together(b, mode, evaluator);
   second = b->postings * rate[b->rounds / 2];

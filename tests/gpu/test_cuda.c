@@ -324,23 +324,23 @@ static void check_failing_calls(const char *path, uint32_t vocabulary, int cache
 
 /* ---- batches in flight ---- */
 
-enum { FLIGHT = 700, FLIGHT_K = 10 };
+enum { PENDING = 700, PENDING_K = 10 };
 
-static unsigned aboard; /* queries of a batch, at most FLIGHT */
+static unsigned npending; /* queries of a batch, at most PENDING */
 
-typedef struct flight {
+typedef struct pending {
   gpuir_batch_desc d;
   gpuir_batch *batch;
-  gpuir_hit hits[FLIGHT * FLIGHT_K];
-  uint32_t counts[FLIGHT];
-  int statuses[FLIGHT];
-} flight;
+  gpuir_hit hits[PENDING * PENDING_K];
+  uint32_t counts[PENDING];
+  int statuses[PENDING];
+} pending;
 
-static int take_off(gpuir_searcher *s, gpuir_query **q, flight *f) {
+static int begin_pending(gpuir_searcher *s, gpuir_query **q, pending *f) {
   memset(f, 0, sizeof *f);
   f->d.queries = (const gpuir_query *const *)q;
-  f->d.nq = aboard;
-  f->d.k = FLIGHT_K;
+  f->d.nq = npending;
+  f->d.k = PENDING_K;
   f->d.hits = f->hits;
   f->d.counts = f->counts;
   f->d.statuses = f->statuses;
@@ -348,11 +348,11 @@ static int take_off(gpuir_searcher *s, gpuir_query **q, flight *f) {
 }
 
 /* The number of queries whose hits differ from the CPU's, or which failed. */
-static unsigned differing(const flight *f, const flight *cpu) {
+static unsigned differing(const pending *f, const pending *cpu) {
   unsigned bad = 0, i;
-  for (i = 0; i < aboard; i++)
+  for (i = 0; i < npending; i++)
     bad += f->statuses[i] || f->counts[i] != cpu->counts[i] ||
-        memcmp(f->hits + i * FLIGHT_K, cpu->hits + i * FLIGHT_K, f->counts[i] * sizeof *f->hits) != 0;
+        memcmp(f->hits + i * PENDING_K, cpu->hits + i * PENDING_K, f->counts[i] * sizeof *f->hits) != 0;
   return bad;
 }
 
@@ -361,15 +361,15 @@ static unsigned differing(const flight *f, const flight *cpu) {
  * a searcher that is destroyed. With several threads batches are large enough for all of them to plan, and half of the
  * queries have so many terms that those that one thread plans at once do not always fit. */
 static void check_in_flight(const char *path, uint32_t vocabulary, unsigned threads) {
-  static flight x, y, right;
+  static pending x, y, right;
   static const int yes = 1;
   gpuir_index *ix;
   gpuir_cuda *cuda;
   gpuir_cuda_desc desc;
   gpuir_searcher *s, *cpu;
-  gpuir_query *q[FLIGHT];
-  uint64_t deadlines[FLIGHT];
-  const int *cancels[FLIGHT];
+  gpuir_query *q[PENDING];
+  uint64_t deadlines[PENDING];
+  const int *cancels[PENDING];
   gpuir_searcher_info info;
   gpuir_searcher_desc sd;
   gpuir_error err;
@@ -382,21 +382,21 @@ static void check_in_flight(const char *path, uint32_t vocabulary, unsigned thre
   memset(&sd, 0, sizeof sd);
   desc.batch = threads > 1 ? 256 : 5;
   sd.threads = threads;
-  aboard = threads > 1 ? FLIGHT : 64;
+  npending = threads > 1 ? PENDING : 64;
   if (gpuir_cuda_open(ix, &desc, &cuda, &err) || gpuir_searcher_create(ix, NULL, &cpu, NULL)) exit(1);
-  for (i = 0; i < aboard; i++) {
+  for (i = 0; i < npending; i++) {
     q[i] = random_query(ix, vocabulary, &r, 1);
     while (threads > 1 && i % 2 && q[i]->n < 10) {
       gpuir_query_destroy(q[i]);
       q[i] = random_query(ix, vocabulary, &r, 1);
     }
   }
-  if (take_off(cpu, q, &right) || gpuir_search_finish(right.batch)) exit(1);
+  if (begin_pending(cpu, q, &right) || gpuir_search_finish(right.batch)) exit(1);
   for (fallback = 0; fallback < 2; fallback++) {
     if (gpuir_searcher_create(ix, &sd, &s, NULL) || gpuir_cuda_attach(s, cuda, fallback, &err)) exit(1);
     for (order = 0; order < 4; order++) {
       gpuir_batch *third;
-      bad += take_off(s, q, &x) || take_off(s, q, &y);
+      bad += begin_pending(s, q, &x) || begin_pending(s, q, &y);
       bad += gpuir_search_begin(s, &x.d, &third) != GPUIR_E_BUSY;
       while (order >= 2 && !gpuir_search_poll(order & 1 ? y.batch : x.batch)) {}
       bad += gpuir_search_finish(order & 1 ? y.batch : x.batch) != GPUIR_OK;
@@ -406,16 +406,16 @@ static void check_in_flight(const char *path, uint32_t vocabulary, unsigned thre
     printf("# %u threads plan\n", threads);
     report(!bad, fallback ? "two batches in flight, with fallback" : "two batches in flight");
     memset(&x, 0, sizeof x);
-    for (i = 0; i < aboard; i++) {
+    for (i = 0; i < npending; i++) {
       deadlines[i] = i % 4 == 1;
       cancels[i] = i % 4 == 2 ? &yes : NULL;
     }
-    bad = take_off(s, q, &x) || gpuir_search_finish(x.batch); /* its descriptor, once more */
+    bad = begin_pending(s, q, &x) || gpuir_search_finish(x.batch); /* its descriptor, once more */
     x.d.deadlines = deadlines;
     x.d.cancels = cancels;
-    bad += gpuir_search_begin(s, &x.d, &x.batch) || take_off(s, q, &y);
+    bad += gpuir_search_begin(s, &x.d, &x.batch) || begin_pending(s, q, &y);
     bad += gpuir_search_finish(x.batch) != GPUIR_E_DEADLINE || gpuir_search_finish(y.batch) || differing(&y, &right);
-    for (i = 0; i < aboard; i++) {
+    for (i = 0; i < npending; i++) {
       bad += x.statuses[i] != (i % 4 == 1 ? GPUIR_E_DEADLINE : i % 4 == 2 ? GPUIR_E_CANCELLED : GPUIR_OK);
       bad += i % 4 == 1 || i % 4 == 2 ? x.counts[i] != 0 : x.counts[i] != right.counts[i];
       if (i % 4 != 1 && i % 4 != 2) x.statuses[i] = 0;
@@ -423,7 +423,7 @@ static void check_in_flight(const char *path, uint32_t vocabulary, unsigned thre
     report(!bad, "single queries that are out of time or cancelled");
     gpuir_searcher_get_info(s, &info);
     bad = info.backend_failures != 0;
-    bad += take_off(s, q, &x) || take_off(s, q, &y);
+    bad += begin_pending(s, q, &x) || begin_pending(s, q, &y);
     gpuir_cuda_seam_calls = 0;
     gpuir_cuda_seam_fail = 1; /* the next call: it waits for the first launch */
     gpuir_cuda_seam_error = 719;
@@ -434,12 +434,12 @@ static void check_in_flight(const char *path, uint32_t vocabulary, unsigned thre
     bad += fallback ? differing(&x, &right) || !info.backend_failures : !differing(&x, &right);
     report(!bad,
         fallback ? "a launch is lost in flight, and the CPU answers its queries" : "a launch is lost in flight");
-    bad = take_off(s, q, &x) || take_off(s, q, &y);
+    bad = begin_pending(s, q, &x) || begin_pending(s, q, &y);
     gpuir_searcher_destroy(s); /* waits for both */
     report(!bad, "a searcher is destroyed with batches in flight");
     bad = 0;
   }
-  for (i = 0; i < aboard; i++) gpuir_query_destroy(q[i]);
+  for (i = 0; i < npending; i++) gpuir_query_destroy(q[i]);
   gpuir_searcher_destroy(cpu);
   gpuir_cuda_close(cuda);
   gpuir_close(ix);

@@ -257,8 +257,9 @@ struct gc_keys_cand {
   __device__ unsigned long long operator()(uint32_t i) const { return __ldcg(p + i); }
 };
 
-/* Returns a score that at least k of the n keys reach, by a warp; n is a multiple of 32. It is the k-th best score, cut
- * to its highest 14 bits. Keys are read 3 times. count: 128 words of shared memory. */
+/* Returns a score that at least k of the n keys reach, by a warp; n is a multiple of 32. It is the k-th best score
+ * without its low bits: of the bits that the greatest score has, the highest 14 stay. Keys are read 3 times. count: 128
+ * words of shared memory. */
 static __device__ __noinline__ uint32_t gc_kth_score(const gc_keys_cand keys, uint32_t n, uint32_t k, uint32_t *count) {
   uint32_t greatest = 0, bin = 0, shift = 0, pass, i, u;
   for (pass = 0; pass < 3; pass++) { /* find the greatest; the bin of 2^shift scores; the finer bin within it */

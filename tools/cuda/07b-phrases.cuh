@@ -13,8 +13,7 @@
  * into positions.
  *
  * No walk leaves the bytes of its block, which end where the next block's begin, whatever the file says. So all walks
- * of a list together read its bytes at most once for each posting of a block; otherwise a damaged file could keep a
- * kernel busy for hours.
+ * of a list together read its bytes at most once for each posting of a block, in a damaged file too.
  *
  * Uses      [cuda-03-bp128], [cuda-07-and].
  * Start at  gc_phrase_all; gc_phrase_tfs (a phrase in 32 documents), gc_phrase_tf (in one of them by the warp).

@@ -2,8 +2,8 @@
 /* ========================
  * [cuda-08-topk]  the hits of a query out of its candidates
  *
- * When the kernels above have ended, each job's buffer holds its candidates. The best k of them become the query's
- * hits. If candidates were lost, or a guessed floor was too high, the host runs the launch's kernels again.
+ * The kernels above leave each job's candidates in its buffer. The best k of them become the query's hits. If
+ * candidates were lost, or a guessed floor was too high, the host runs the launch's kernels again.
  *
  * Uses      [cuda-07-and].
  * Start at  gc_final.

@@ -19,7 +19,6 @@
 #define GC_PROMPT_BLOCKS 32u /* of a driver at most; for longer ones gc_alone's floor and many blocks of threads pay */
 #define GC_PROMPT_TERMS 8u
 #define GC_PROMPT_ROOM 2048u /* candidates at most; with more, gc_alone answers */
-#define GC_PROMPT_K 128u
 #define GC_PAIRS (32 * GC_SIDE) /* documents of a warp */
 /* Documents of a block of threads at most. */
 #define GC_PROMPT_OWN \

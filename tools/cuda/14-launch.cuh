@@ -191,6 +191,8 @@ static int gc_enqueue_alone(gc_slot *x, const gc_plan_counts *p, gpuir_error *er
   return GPUIR_OK;
 }
 
+#define GC_PROMPT_K 128u /* hits at most of a query that gc_prompt answers */
+
 /* Returns whether gc_prompt can answer a launch. */
 static int gc_is_prompt(const gc_slot *x, const gc_plan_counts *p, uint32_t k) {
   const gc_job *job = x->plan.jobs;

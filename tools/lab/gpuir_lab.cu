@@ -2482,7 +2482,7 @@ static int gcl_partial_sort(gcl_runner *r, const gcl_topk *t, const uint32_t *st
 #define GCL_OUT (1u << 21) /* hits of a batch at most */
 
 /* A batch on the host, pinned. */
-typedef struct gcl_draft {
+typedef struct gcl_host_arrays {
   gc_term *terms;
   gcl_job *jobs;
   gcl_list *lists;
@@ -2493,7 +2493,7 @@ typedef struct gcl_draft {
   unsigned long long *out; /* k keys a query */
   void *memory;
   size_t size;
-} gcl_draft;
+} gcl_host_arrays;
 
 /* A batch on the device. */
 typedef struct gcl_sent {
@@ -2522,13 +2522,13 @@ typedef struct gcl_searcher {
   gcl_runner r; /* its lists are a batch's */
   int how, ranking;
   uint64_t stride, slots; /* documents, rounded up; accumulators of so many queries */
-  gcl_draft draft;
+  gcl_host_arrays host;
   gcl_sent sent;
   gcl_clock clock;
   gcl_scores scores; /* of methods that score after each intersection */
   gcl_shelf shelf; /* of lists in the index's codec */
   double ms[2][GPUIR_CUDA_LAB_STEPS]; /* AND, OR */
-  gc_batch runs[2]; /* in flight */
+  gc_batch batches[2]; /* in flight */
 } gcl_searcher;
 
 /* Starts the clock of a batch. */
@@ -2754,7 +2754,7 @@ static int gcl_shelf_list(gcl_searcher *x, uint32_t i, uint32_t id, gpuir__list 
   const gcl_shelf *s = &x->shelf;
   const int status = s->place[id] ? GPUIR_OK : gcl_shelf_add(x, id, l, err);
   if (status) return status;
-  memcpy(&x->draft.lists[i], s->lists.data + (s->place[id] - 1) * sizeof(gcl_list), sizeof(gcl_list));
+  memcpy(&x->host.lists[i], s->lists.data + (s->place[id] - 1) * sizeof(gcl_list), sizeof(gcl_list));
   x->r.n[i] = l->df;
   return GPUIR_OK;
 }
@@ -2808,7 +2808,7 @@ static int gcl_describe(gcl_searcher *x, const gpuir_query *q, uint32_t *nterms,
       uint32_t id;
       int status;
       if ((q->terms[i].negated != 0) != (negated != 0)) continue;
-      status = gcl_describe_term(x->cuda, q, i, &x->draft.terms[*nterms], &l, &id, err);
+      status = gcl_describe_term(x->cuda, q, i, &x->host.terms[*nterms], &l, &id, err);
       if (status == GPUIR_E_NOT_FOUND) continue;
       if (!status && x->shelf.place) status = gcl_shelf_list(x, *nterms, id, &l, err);
       if (status) return status;
@@ -2822,15 +2822,15 @@ static int gcl_describe(gcl_searcher *x, const gpuir_query *q, uint32_t *nterms,
 /* Describes the list of a term as the runs take it. */
 static void gcl_list_of_term(gcl_searcher *x, uint32_t i) {
   const gc_view *v = &x->cuda->view;
-  const gc_term *t = &x->draft.terms[i];
-  gcl_list *l = &x->draft.lists[i];
+  const gc_term *t = &x->host.terms[i];
+  gcl_list *l = &x->host.lists[i];
   memset(l, 0, sizeof *l);
   l->s.n = t->df;
   l->s.limit = v->documents - 1;
   l->nblocks = t->nblocks;
   x->r.n[i] = t->df;
   if (t->kind == GC_INLINE) { /* a block of one value, 32 bits wide */
-    uint8_t *to = x->draft.inlined + (size_t)i * 16;
+    uint8_t *to = x->host.inlined + (size_t)i * 16;
     memset(to, 0, 16);
     to[0] = 32;
     gpuir__store32(to + 1, gpuir__min32((uint32_t)t->docs, l->s.limit));
@@ -2852,7 +2852,7 @@ static void gcl_list_of_term(gcl_searcher *x, uint32_t i) {
 static int gcl_rank(gcl_searcher *x, const unsigned long long *keys, const uint32_t *counts, size_t nq, uint32_t k,
     const gcl_job *jobs, size_t stride, gpuir_hit *hits, uint32_t *found, gpuir_error *err) {
   gcl_topk t;
-  uint32_t *n = x->draft.query_start;
+  uint32_t *n = x->host.query_start;
   size_t q, i;
   int status;
   memset(&t, 0, sizeof t);
@@ -2867,7 +2867,7 @@ static int gcl_rank(gcl_searcher *x, const unsigned long long *keys, const uint3
   GC_TRY(cudaMemsetAsync(x->sent.out, 0, nq * k * 8, x->r.stream), "clearing hits"); /* some queries have fewer */
   status = gcl_launch_topk(&x->r, &t, x->ranking, x->sent.keys[3], err);
   if (status) return status;
-  GC_TRY(cudaMemcpyAsync(x->draft.out, x->sent.out, nq * k * 8, cudaMemcpyDeviceToHost, x->r.stream), "fetching hits");
+  GC_TRY(cudaMemcpyAsync(x->host.out, x->sent.out, nq * k * 8, cudaMemcpyDeviceToHost, x->r.stream), "fetching hits");
   GC_TRY(cudaMemcpyAsync(n, counts, nq * 4, cudaMemcpyDeviceToHost, x->r.stream), "fetching hits");
   gcl_mark(&x->r, GPUIR_CUDA_LAB_SELECT);
   GC_TRY(cudaStreamSynchronize(x->r.stream), "running kernels");
@@ -2875,8 +2875,8 @@ static int gcl_rank(gcl_searcher *x, const unsigned long long *keys, const uint3
     gpuir_hit *to = hits + jobs[q].to * stride;
     found[jobs[q].to] = gpuir__min32(n[q], k);
     for (i = 0; i < found[jobs[q].to]; i++) {
-      to[i].docid = gpuir__min32(~(uint32_t)x->draft.out[q * k + i], x->cuda->view.documents - 1);
-      to[i].score = (uint32_t)(x->draft.out[q * k + i] >> 32);
+      to[i].docid = gpuir__min32(~(uint32_t)x->host.out[q * k + i], x->cuda->view.documents - 1);
+      to[i].score = (uint32_t)(x->host.out[q * k + i] >> 32);
     }
   }
   return GPUIR_OK;
@@ -2884,9 +2884,9 @@ static int gcl_rank(gcl_searcher *x, const unsigned long long *keys, const uint3
 
 static int gcl_send_terms(gcl_searcher *x, uint32_t nterms, size_t njobs, gpuir_error *err) {
   cudaStream_t s = x->r.stream;
-  GC_TRY(cudaMemcpyAsync(x->sent.terms, x->draft.terms, nterms * sizeof *x->draft.terms, cudaMemcpyHostToDevice, s),
+  GC_TRY(cudaMemcpyAsync(x->sent.terms, x->host.terms, nterms * sizeof *x->host.terms, cudaMemcpyHostToDevice, s),
       "sending queries");
-  GC_TRY(cudaMemcpyAsync(x->sent.jobs, x->draft.jobs, njobs * sizeof *x->draft.jobs, cudaMemcpyHostToDevice, s),
+  GC_TRY(cudaMemcpyAsync(x->sent.jobs, x->host.jobs, njobs * sizeof *x->host.jobs, cudaMemcpyHostToDevice, s),
       "sending queries");
   return GPUIR_OK;
 }
@@ -2907,24 +2907,23 @@ static int gcl_search_and(gcl_searcher *x, uint32_t nterms, size_t n, uint32_t k
   run.levels = x->how >= GCL_PMF && x->how < GCL_MERGEPATH ? (unsigned)(x->how - GCL_PMF) : 0;
   for (i = 0; i < nterms && !x->shelf.place; i++) gcl_list_of_term(x, i);
   for (q = 0; q < n; q++) {
-    x->draft.query_start[q] = at;
-    for (i = 0; i < x->draft.jobs[q].job.npositive; i++)
-      x->draft.query_lists[at++] = x->draft.jobs[q].job.first_term + i;
+    x->host.query_start[q] = at;
+    for (i = 0; i < x->host.jobs[q].job.npositive; i++) x->host.query_lists[at++] = x->host.jobs[q].job.first_term + i;
   }
-  x->draft.query_start[n] = at;
+  x->host.query_start[n] = at;
   r->nlists = r->all = nterms;
-  status = gcl_plan_run(r, x->draft.query_lists, x->draft.query_start, n, &run, err);
+  status = gcl_plan_run(r, x->host.query_lists, x->host.query_start, n, &run, err);
   if (status) return status;
-  for (q = 0; q < n; q++) x->draft.starts[q] = (uint32_t)((const gcl_query *)(const void *)r->plan)[q].base;
+  for (q = 0; q < n; q++) x->host.starts[q] = (uint32_t)((const gcl_query *)(const void *)r->plan)[q].base;
   gcl_clock_start(x);
   status = gcl_send_terms(x, nterms, n, err);
   if (status) return status;
-  GC_TRY(cudaMemcpyAsync(x->sent.lists, x->draft.lists, nterms * sizeof *x->draft.lists, cudaMemcpyHostToDevice,
-             r->stream),
+  GC_TRY(
+      cudaMemcpyAsync(x->sent.lists, x->host.lists, nterms * sizeof *x->host.lists, cudaMemcpyHostToDevice, r->stream),
       "sending queries");
-  GC_TRY(cudaMemcpyAsync(x->sent.inlined, x->draft.inlined, (size_t)nterms * 16, cudaMemcpyHostToDevice, r->stream),
+  GC_TRY(cudaMemcpyAsync(x->sent.inlined, x->host.inlined, (size_t)nterms * 16, cudaMemcpyHostToDevice, r->stream),
       "sending queries");
-  GC_TRY(cudaMemcpyAsync(x->sent.starts, x->draft.starts, n * 4, cudaMemcpyHostToDevice, r->stream), "sending queries");
+  GC_TRY(cudaMemcpyAsync(x->sent.starts, x->host.starts, n * 4, cudaMemcpyHostToDevice, r->stream), "sending queries");
   status = gcl_launch_run(r, &run, err);
   if (status) return status;
   gcl_score<<<gcl_grid(r, b->nchunks, GCL_WARPS), GCL_THREADS, 0, r->stream>>>(x->cuda->view, *b, x->sent.terms,
@@ -2934,7 +2933,7 @@ static int gcl_search_and(gcl_searcher *x, uint32_t nterms, size_t n, uint32_t k
       x->sent.keys[1]);
   GC_TRY(cudaGetLastError(), "scoring");
   gcl_mark(r, GPUIR_CUDA_LAB_SCORE);
-  status = gcl_rank(x, x->sent.keys[1], b->count, n, k, x->draft.jobs, stride, hits, found, err);
+  status = gcl_rank(x, x->sent.keys[1], b->count, n, k, x->host.jobs, stride, hits, found, err);
   return status ? status : gcl_clock_read(x, 0, err);
 }
 
@@ -2948,22 +2947,22 @@ static int gcl_search_or(gcl_searcher *x, uint32_t nterms, size_t n, uint32_t k,
   uint32_t i;
   int status, negated, any_negated = 0;
   for (i = 0; i < nterms; i++) {
-    x->draft.blocks[i] = (uint32_t)all;
-    all += gpuir__max32(1, x->draft.terms[i].nblocks);
-    any_negated |= x->draft.terms[i].negated != 0;
+    x->host.blocks[i] = (uint32_t)all;
+    all += gpuir__max32(1, x->host.terms[i].nblocks);
+    any_negated |= x->host.terms[i].negated != 0;
   }
   if (all >> 32) return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "CUDA: the lists of a query have too many blocks");
-  x->draft.blocks[nterms] = (uint32_t)all;
+  x->host.blocks[nterms] = (uint32_t)all;
   for (i = 0; i < n; i++) {
-    x->draft.jobs[i].slot = i;
-    x->draft.starts[i] = (uint32_t)(i * x->stride);
+    x->host.jobs[i].slot = i;
+    x->host.starts[i] = (uint32_t)(i * x->stride);
   }
   gcl_clock_start(x);
   status = gcl_send_terms(x, nterms, n, err);
   if (status) return status;
-  GC_TRY(cudaMemcpyAsync(x->sent.blocks, x->draft.blocks, (nterms + 1) * 4, cudaMemcpyHostToDevice, r->stream),
+  GC_TRY(cudaMemcpyAsync(x->sent.blocks, x->host.blocks, (nterms + 1) * 4, cudaMemcpyHostToDevice, r->stream),
       "sending queries");
-  GC_TRY(cudaMemcpyAsync(x->sent.starts, x->draft.starts, n * 4, cudaMemcpyHostToDevice, r->stream), "sending queries");
+  GC_TRY(cudaMemcpyAsync(x->sent.starts, x->host.starts, n * 4, cudaMemcpyHostToDevice, r->stream), "sending queries");
   GC_TRY(cudaMemsetAsync(x->sent.counts, 0, n * 4, r->stream), "clearing counters");
   gcl_mark(r, GPUIR_CUDA_LAB_SEND);
   for (negated = 0; negated <= any_negated; negated++)
@@ -2974,7 +2973,7 @@ static int gcl_search_or(gcl_searcher *x, uint32_t nterms, size_t n, uint32_t k,
       x->sent.counts);
   GC_TRY(cudaGetLastError(), "scoring");
   gcl_mark(r, GPUIR_CUDA_LAB_COLLECT);
-  status = gcl_rank(x, x->sent.keys[0], x->sent.counts, n, k, x->draft.jobs, stride, hits, found, err);
+  status = gcl_rank(x, x->sent.keys[0], x->sent.counts, n, k, x->host.jobs, stride, hits, found, err);
   return status ? status : gcl_clock_read(x, 1, err);
 }
 
@@ -3011,8 +3010,8 @@ static int gcl_search_some(gcl_searcher *x, const gpuir_query *const *queries, s
     for (i = 0; i < q->n; i++) longest = gpuir__max32(longest, q->terms[i].df);
     if (n && (nterms + q->n > GCL_TERMS || (!pass && postings + longest + GPUIR__BLOCK > x->r.room))) break;
     postings += longest + GPUIR__BLOCK;
-    status = gcl_describe(x, q, &nterms, &x->draft.jobs[n], err);
-    x->draft.jobs[n++].to = (uint32_t)*done;
+    status = gcl_describe(x, q, &nterms, &x->host.jobs[n], err);
+    x->host.jobs[n++].to = (uint32_t)*done;
   }
   if (!status && n)
     status = pass ? gcl_search_or(x, nterms, n, k, stride, hits, counts, err)
@@ -3047,7 +3046,7 @@ static int gcl_search(gcl_searcher *x, const gc_batch *r, gpuir_error *err) {
 static int gcl_begin(void *context, const gpuir_batch_desc *batch, uint64_t deadline, const int *cancel, void **running,
     gpuir_error *err) {
   gcl_searcher *x = (gcl_searcher *)context;
-  gc_batch *r = x->runs[0].number ? &x->runs[1] : &x->runs[0];
+  gc_batch *r = x->batches[0].number ? &x->batches[1] : &x->batches[0];
   const uint64_t k = gpuir__min64(batch->k, x->cuda->ix->stat.documents);
   size_t i;
   if (r->number) return gpuir__fail(err, GPUIR_E_BUSY, 0, "two batches are in flight");
@@ -3095,7 +3094,7 @@ static void gcl_detach(void *context) {
   for (i = 0; i < GCL_MARKS; i++)
     if (x->clock.event[i]) (void)cudaEventDestroy(x->clock.event[i]);
   (void)cudaFreeHost(x->r.plan);
-  (void)cudaFreeHost(x->draft.memory);
+  (void)cudaFreeHost(x->host.memory);
   (void)cudaGetLastError();
   gpuir__free(&a, x->shelf.place, (x->shelf.terms + 1) * sizeof *x->shelf.place);
   gpuir__buf_free(&a, &x->shelf.lists);
@@ -3103,8 +3102,8 @@ static void gcl_detach(void *context) {
 }
 
 /* Allocates a batch on the host. */
-static int gcl_draft_open(gcl_searcher *x, gpuir_error *err) {
-  gcl_draft *d = &x->draft;
+static int gcl_host_arrays_open(gcl_searcher *x, gpuir_error *err) {
+  gcl_host_arrays *d = &x->host;
   uint8_t *at;
   d->size = GCL_TERMS * (sizeof *d->terms + sizeof *d->lists + 16 + 3 * 4) + GCL_QUERIES * (sizeof *d->jobs + 8) +
       (size_t)GCL_OUT * 8 + 2048;
@@ -3179,7 +3178,7 @@ static int gcl_attach(gcl_searcher *x, gpuir_error *err) {
   x->stride = (x->cuda->view.documents + (uint64_t)GPUIR__BLOCK - 1) / GPUIR__BLOCK * GPUIR__BLOCK;
   r->room = gpuir__max64(gpuir__max64(x->stride, 1u << 20), gpuir__min64(8 * x->stride, 1u << 26));
   x->slots = gpuir__min64(GCL_QUERIES, gpuir__min64(r->room, UINT32_MAX) / x->stride);
-  s = gcl_draft_open(x, err);
+  s = gcl_host_arrays_open(x, err);
   if (!s) s = gcl_device_alloc(r, r->room * 4, (void **)&r->out, err);
   if (!s) s = gcl_device_alloc(r, GCL_TERMS * sizeof *x->sent.lists, (void **)&x->sent.lists, err);
   r->lists = x->sent.lists;
@@ -3204,7 +3203,7 @@ typedef struct gcl_steps {
   cudaEvent_t mark[4]; /* of a batch: its beginning; queries are there; kernels have ended; results are fetched */
   volatile unsigned long long *told; /* pinned */
   unsigned long long *told_device;
-  uint32_t *landing; /* pinned: what is fetched */
+  uint32_t *fetched; /* pinned: what is fetched */
   uint64_t landing_room;
   gc_term *terms; /* pinned: of a query that is scored, and its job behind them; NULL until the first one */
   gc_term *terms_device;
@@ -3221,7 +3220,7 @@ static void gcl_steps_close(gpuir_cuda_lab *lab) {
   for (i = 0; i < 4; i++)
     if (s->mark[i]) (void)cudaEventDestroy(s->mark[i]);
   (void)cudaFreeHost((void *)(uintptr_t)s->told);
-  (void)cudaFreeHost(s->landing);
+  (void)cudaFreeHost(s->fetched);
   (void)cudaFreeHost(s->terms);
   (void)cudaFreeHost(s->keys);
   gpuir__free(&lab->r.a, s, sizeof *s);
@@ -3251,10 +3250,10 @@ static int gcl_steps_open(gpuir_cuda_lab *lab, uint64_t room, gpuir_error *err) 
   s = lab->steps;
   if (room <= s->landing_room) return GPUIR_OK;
   room += room / 2; /* the next batch may be larger */
-  (void)cudaFreeHost(s->landing);
-  s->landing = NULL;
+  (void)cudaFreeHost(s->fetched);
+  s->fetched = NULL;
   s->landing_room = 0;
-  GC_TRY(cudaMallocHost((void **)&s->landing, room * 4), "allocating pinned memory");
+  GC_TRY(cudaMallocHost((void **)&s->fetched, room * 4), "allocating pinned memory");
   s->landing_room = room;
   return GPUIR_OK;
 }
@@ -3392,12 +3391,12 @@ static int gcl_batch_run(gpuir_cuda_lab *lab, gcl_run *run, uint32_t *counts, ui
   gcl_pack<<<gcl_grid(r, nq, 1), GCL_THREADS, 0, r->stream>>>(r->batch, start, run->side);
   GC_TRY(cudaGetLastError(), "packing results");
   GC_TRY(cudaEventRecord(s->mark[2], r->stream), "timing");
-  GC_TRY(cudaMemcpyAsync(s->landing, r->batch.count, (size_t)nq * 4, cudaMemcpyDeviceToHost, r->stream),
+  GC_TRY(cudaMemcpyAsync(s->fetched, r->batch.count, (size_t)nq * 4, cudaMemcpyDeviceToHost, r->stream),
       "fetching counts");
-  GC_TRY(cudaMemcpyAsync(s->landing + nq, start + nq, 4, cudaMemcpyDeviceToHost, r->stream), "fetching counts");
+  GC_TRY(cudaMemcpyAsync(s->fetched + nq, start + nq, 4, cudaMemcpyDeviceToHost, r->stream), "fetching counts");
   GC_TRY(cudaStreamSynchronize(r->stream), "running kernels");
-  memcpy(counts, s->landing, (size_t)nq * 4);
-  *all = s->landing[nq];
+  memcpy(counts, s->fetched, (size_t)nq * 4);
+  *all = s->fetched[nq];
   return GPUIR_OK;
 }
 
@@ -3407,12 +3406,12 @@ static int gcl_batch_fetch(gpuir_cuda_lab *lab, const gcl_run *run, uint32_t all
   gcl_steps *s = lab->steps;
   float ms[3];
   unsigned i;
-  GC_TRY(cudaMemcpyAsync(s->landing, lab->r.batch.cand[run->side ^ 1], (size_t)all * 4, cudaMemcpyDeviceToHost,
+  GC_TRY(cudaMemcpyAsync(s->fetched, lab->r.batch.cand[run->side ^ 1], (size_t)all * 4, cudaMemcpyDeviceToHost,
              lab->r.stream),
       "fetching docIDs");
   GC_TRY(cudaEventRecord(s->mark[3], lab->r.stream), "timing");
   GC_TRY(cudaStreamSynchronize(lab->r.stream), "fetching docIDs");
-  memcpy(docids, s->landing, (size_t)all * 4);
+  memcpy(docids, s->fetched, (size_t)all * 4);
   for (i = 0; i < 3; i++) GC_TRY(cudaEventElapsedTime(&ms[i], s->mark[i], s->mark[i + 1]), "timing");
   parts->send = (double)ms[0];
   parts->run = (double)ms[1];
@@ -3910,10 +3909,10 @@ int gpuir_cuda_lab_fetch(gpuir_cuda_lab *lab, uint32_t *docids, gpuir_error *err
   s = lab->steps;
   if (s->plain) return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "gpuir_cuda_lab_fetch: lists as they are, and no round");
   from = lab->r.batch.cand[s->run.side];
-  GC_TRY(cudaMemcpyAsync(s->landing, from, (size_t)s->left * 4, cudaMemcpyDeviceToHost, lab->r.stream),
+  GC_TRY(cudaMemcpyAsync(s->fetched, from, (size_t)s->left * 4, cudaMemcpyDeviceToHost, lab->r.stream),
       "fetching docIDs");
   GC_TRY(cudaStreamSynchronize(lab->r.stream), "fetching docIDs");
-  memcpy(docids, s->landing, (size_t)s->left * 4);
+  memcpy(docids, s->fetched, (size_t)s->left * 4);
   return GPUIR_OK;
 }
 
