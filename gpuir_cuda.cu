@@ -63,7 +63,7 @@
  *                  greatest contribution within a span of documents, in 4 bits
  *     expanded     a list that lies decoded on the device: docIDs in 16 bits, contributions under the stored k1 and b
  *     slice, strip a list's postings within a tile, in strips of 128, for OR without pruning; lists without are sparse
- *     resident     of a cached list: it is on the device. A launch holds its lists, so that none of them is evicted
+ *     resident     on the device: a cached list, or a segment. A launch holds its lists, so that none is evicted
  *     transfer     how missing lists reach the device: pinned memory, or the locked file, and a stream
  *     team, member several devices that answer as one; each is a member, and has all documents or a part of them
  *     task         what a member is asked for: some queries of a batch, in one call of its searcher
@@ -72,10 +72,10 @@
  * than bp128, all lists are sent as they are and become bp128 on the device ([cuda-04-codecs]): the same bytes that the
  * builder would have made. So no other kernel knows of codecs. When the device is opened, three more structures are
  * made of the long lists, as far as the memory bound allows, in this order:
- *   guides: 1.4 to 2.8 bytes of marks a posting, and peaks whose spans are as short as the bound allows: 2 to 4 bytes
+ *   guides: 1.4 to 2.8 bytes of marks per posting, and peaks whose spans are as short as the bound allows: 2 to 4 bytes
  *     a posting where there is enough. AND skips most postings by marks, MaxScore by peaks;
- *   expanded lists: 6.1 bytes a posting more. Adding a posting takes a third of the instructions then;
- *   slices: 6 to 8 bytes a posting of the lists that are cut. They hold the same postings once more, cut at tiles of
+ *   expanded lists: 6.1 bytes per posting more. Adding a posting takes a third of the instructions then;
+ *   slices: 6 to 8 bytes per posting of the lists that are cut. They hold the same postings once more, cut at tiles of
  *     16,384 documents and dealt out over the banks of shared memory.
  * An index that does not fit stays in its file, and lists are transferred when they are needed ([cuda-11-cache]).
  * Everything on the device counts against the bound, the memory of attached searchers too.
@@ -193,12 +193,12 @@ enum { GC_PART_ALL, GC_PART_OPENING, GC_PART_REST };
 /* The index on the device. */
 typedef struct gc_view {
   const uint32_t *docids, *freqs; /* the streams, as words; NULL: terms hold addresses */
-  const uint32_t *last, *docs_off, *freqs_off; /* the directory: an item a block */
+  const uint32_t *last, *docs_off, *freqs_off; /* the directory: an item per block */
   const uint8_t *docs_width, *freqs_width;
-  const gpuir__pair *bounds; /* GPUIR__BLOCK_PAIRS a block */
+  const gpuir__pair *bounds; /* GPUIR__BLOCK_PAIRS per block */
   const uint32_t *lengths; /* of the documents; NULL: they are in lengths16 */
   const uint16_t *lengths16; /* of the documents, if all are below 65536; otherwise NULL */
-  const uint32_t *deleted; /* a bit a document; NULL: none is deleted. Only kernels that decode in place test it */
+  const uint32_t *deleted; /* a bit per document; NULL: none is deleted. Only kernels that decode in place test it */
   const uint2 *bases; /* of an expanded block: x is added to its 16-bit docIDs; y is 1 + its place in `wide`, or 0 */
   const uint16_t *narrow; /* docIDs of expanded blocks, in 16 bits */
   const uint32_t *wide; /* docIDs of those expanded blocks that span more than 65536 documents */
@@ -477,9 +477,9 @@ static __device__ __forceinline__ unsigned long long gc_common(const Keys &keys,
 }
 
 /* Returns a key that at least k of the n keys reach, n >= k >= 1. If limit is k and the keys differ, exactly k reach
- * it; otherwise at most `limit` do where that is possible. It is a radix select by 8 bits a pass. The first pass finds
- * the bits in which the keys differ: so the counts of a pass spread over many bins, whose additions do not wait for
- * each other. hist: 256 words of shared memory. */
+ * it; otherwise at most `limit` do where that is possible. It is a radix select by 8 bits per pass. The first pass
+ * finds the bits in which the keys differ: so the counts of a pass spread over many bins, whose additions do not wait
+ * for each other. hist: 256 words of shared memory. */
 template <typename Keys>
 static __device__ unsigned long long gc_select(const Keys &keys, uint32_t n, uint32_t k, uint32_t limit,
     uint32_t *hist) {
@@ -925,7 +925,7 @@ static __device__ __forceinline__ float gc_norm(const gc_view &v, const gc_job &
  * [cuda-04-codecs]  blocks of any codec, by a warp; recoding as bp128
  *
  * Kernels decode by the functions of gpuir.h by which the CPU decodes (GPUIR_HD), so that each format is defined once.
- * Lane t has values 4t to 4t + 3 of a block. A unary vector is read 16 bits a lane; exceptions are gathered in shared
+ * Lane t has values 4t to 4t + 3 of a block. A unary vector is read 16 bits per lane; exceptions are gathered in shared
  * memory. The engine decodes other codecs only to recode them; the laboratory decodes all of them.
  * tools/results/cuda_notes.txt says what was predicted, counted and measured of each decoder.
  *
@@ -1541,7 +1541,7 @@ static __device__ __forceinline__ void gc_recode_part(const gc_recoding &r, uint
   }
 }
 
-/* Recodes blocks, docIDs and frequencies, a warp a block. It finds their sizes, or with `writes` writes them. */
+/* Recodes blocks, docIDs and frequencies, one warp per block. It finds their sizes, or with `writes` writes them. */
 static __global__ void __launch_bounds__(256) gc_recode(const __grid_constant__ gc_recoding r, bool writes) {
   __shared__ uint4 room[8][32];
   const uint32_t warps = gridDim.x * 8;
@@ -1656,7 +1656,7 @@ struct gc_first_blocks {
   __device__ __forceinline__ uint64_t operator()(uint32_t i) const { return lists[i].first_block; }
 };
 
-/* Makes guides and expanded lists, a warp a block. It runs once for an index, or for a snapshot's statistics. Each
+/* Makes guides and expanded lists, one warp per block. It runs once for an index, or for a snapshot's statistics. Each
  * posting's mark and peak is an atomic operation of its own, which is most of the time
  * (tools/results/cuda_notes.txt). */
 static __global__ void __launch_bounds__(256) gc_expand(gc_view v, const gc_term *lists, uint32_t nlists,
@@ -1781,7 +1781,7 @@ static __device__ __forceinline__ void gc_each_in_tile(const gc_view &v, const g
   __syncthreads();
 }
 
-/* Calls work(row, tile) for each slice of the lists that are cut, a block of threads a slice. */
+/* Calls work(row, tile) for each slice of the lists that are cut, one block of threads per slice. */
 template <typename Work>
 static __device__ __forceinline__ void gc_each_slice(uint32_t ncut, const gc_slices &to, const Work &work) {
   uint64_t item;
@@ -1899,7 +1899,7 @@ static __device__ uint32_t gc_pairs_bound(const gc_term &t, const gc_job &j, con
   return t.q * gpuir__slacken(__float2uint_rn(__fmul_rn(t.weight, best)));
 }
 
-/* Spreads the bounds of blocks over tiles: a block of threads takes GC_BOUND_BLOCKS blocks of a list, a thread a
+/* Spreads the bounds of blocks over tiles: a block of threads takes GC_BOUND_BLOCKS blocks of a list, one thread per
  * block. */
 static __global__ void __launch_bounds__(256)
     gc_tiles(const __grid_constant__ gc_view v, const __grid_constant__ gc_launch_view b, int expanded) {
@@ -1948,8 +1948,8 @@ static __device__ __forceinline__ uint32_t gc_bucket(uint32_t bound, uint32_t gr
       GC_BUCKETS - 1);
 }
 
-/* Orders the tiles of an OR, a block of threads an OR: it sums up their bounds and sorts them in descending order, by
- * 256 buckets. */
+/* Orders the tiles of an OR, one block of threads per OR: it sums up their bounds and sorts them in descending order,
+ * by 256 buckets. */
 static __global__ void __launch_bounds__(256)
     gc_order(const __grid_constant__ gc_view v, const __grid_constant__ gc_launch_view b) {
   __shared__ uint32_t count[GC_BUCKETS], greatest, live;
@@ -2170,7 +2170,7 @@ typedef struct gc_notes {
   uint32_t below; /* the need, less one */
   uint32_t *noted, *count; /* the noted documents, by their number in the tile; how many there are */
 } gc_notes;
-#define GC_SPARE 32u /* sums behind the tile's, a lane each, for postings that lie outside it */
+#define GC_SPARE 32u /* sums behind the tile's, one per lane, for postings that lie outside it */
 
 /* Returns the bytes of shared memory that a tile of so many documents takes. */
 static size_t gc_tile_bytes(uint64_t tile) { return (size_t)(tile + GC_SPARE) * 4; }
@@ -2279,7 +2279,7 @@ static __device__ __forceinline__ void gc_prefetch(const void *p, uint32_t bytes
   for (i = 0; i < bytes; i += 128) asm volatile("prefetch.global.L2 [%0];" : : "l"((const uint8_t *)p + i) : "memory");
 }
 
-/* Prefetches into the L2 cache those blocks of the tile that gc_fetch does not load first, a thread a block. */
+/* Prefetches into the L2 cache those blocks of the tile that gc_fetch does not load first, one thread per block. */
 static __device__ __forceinline__ void gc_prefetch_blocks(const gc_view &v, const gc_item *item, uint32_t end) {
   uint32_t i = GC_AHEAD * (GC_OR_WORKERS / 32) + threadIdx.x, at = 0;
   if (i >= end) return;
@@ -2321,7 +2321,7 @@ static __device__ __forceinline__ gc_rows gc_load_form(const uint8_t *low, uint3
   return gc_load_rows(low, form & 63, form >> 6);
 }
 
-/* Finds the heads of a tile's blocks `from` to `end`, GC_HEADS at most, a thread a block. */
+/* Finds the heads of a tile's blocks `from` to `end`, GC_HEADS at most, one thread per block. */
 static __device__ __forceinline__ void gc_find_heads(const gc_view &v, const gc_launch_view &b, const gc_item *item,
     uint32_t from, uint32_t end, gc_head *heads) {
   const uint32_t i = from + threadIdx.x;
@@ -2796,8 +2796,8 @@ static __device__ __forceinline__ uint32_t gc_sum_load1(const void *p) {
 
 /* ---- finding a tile's postings ----
  *
- * Each warp does so for itself, a lane a list, in three steps: it loads the lists of item i + 3, their places in the
- * tile of item i + 2, and the postings of item i + 1. So each load has the time of an item to arrive. */
+ * Each warp does so for itself, one lane per list, in three steps: it loads the lists of item i + 3, their places in
+ * the tile of item i + 2, and the postings of item i + 1. So each load has the time of an item to arrive. */
 
 /* A lane's list, and the strips or postings from .. to - 1 that it has in a tile. */
 typedef struct gc_sum_cursor {
@@ -2964,7 +2964,7 @@ struct gc_sum_strips {
   }
 };
 
-/* A tile's postings of sparse lists, a lane a posting: those that the warp has loaded. */
+/* A tile's postings of sparse lists, one lane per posting: those that the warp has loaded. */
 struct gc_sum_sparse {
   enum : uint32_t { STEP = 1, ROUND = GC_SUM_AHEAD };
   static const bool SPARSE = true;
@@ -3350,7 +3350,7 @@ static __device__ __forceinline__ void gc_offer(const gc_launch_view &b, uint32_
 
 /* ---- AND without guides ---- */
 
-/* Returns which of the live ones of N docIDs a lane a list holds. It decodes the blocks that may hold them, one after
+/* Returns which live ones of N docIDs per lane a list holds. It decodes the blocks that may hold them, one after
  * another, into shared memory (128 words). where[i]: the posting's number in the list. */
 template <uint32_t N>
 static __device__ __forceinline__ uint32_t gc_probe(const gc_view &v, const gc_term &t, const uint32_t d[N],
@@ -3479,9 +3479,9 @@ static __global__ void __launch_bounds__(GC_AND_THREADS, 3)
 /* ---- following documents through lists with guides ----
  *
  * The documents of a driving list wait in the warp's queue until 64 are together. They are followed through the other
- * lists, two a lane, as long as these can still lift them to the floor. Two, because a lane waits for memory most of
+ * lists, two per lane, as long as these can still lift them to the floor. Two, because a lane waits for memory most of
  * the time. EXPANDED code is for jobs whose lists are all expanded: it keeps no registers for decoding. Other jobs take
- * one document a lane. A kernel that CALLS has functions for decoding and look-ups, which makes its code shorter;
+ * one document per lane. A kernel that CALLS has functions for decoding and look-ups, which makes its code shorter;
  * gc_and_guided inlines them, as calls would slow it down.
  *
  * AND: the shortest list drives. A document is dropped when a list lacks it, which that list's peak mostly says: it is
@@ -3519,7 +3519,8 @@ static __device__ __forceinline__ uint32_t gc_peak_in(const gc_term &t, uint32_t
   return t.step * (__funnelshift_r(word, 0, (doc >> t.span) * GC_PEAK_BITS) & GC_PEAK_MOST);
 }
 
-/* Finds the most that the list can add to N documents a lane; for those that are not live the result has no meaning. */
+/* Finds the most that the list can add to N documents per lane; for those that are not live the result has no
+ * meaning. */
 template <uint32_t N>
 static __device__ __forceinline__ void gc_bounds_at(const gc_view &v, const gc_term &t, const uint32_t doc[N],
     uint32_t live, uint32_t bound[N]) {
@@ -3538,7 +3539,7 @@ static __device__ __forceinline__ bool gc_marked(const gc_view &v, const gc_term
   return __ldg((const uint32_t *)(v.marks + t.marks) + word + word / 3) >> (bit & 31) & 1;
 }
 
-/* Finds the most that a list adds to each live one of N documents a lane; 0: it does not hold the document. All loads
+/* Finds the most that a list adds to each live one of N documents per lane; 0: it does not hold the document. All loads
  * start before the first one is waited for. */
 template <bool EXPANDED, uint32_t N>
 static __device__ __forceinline__ void gc_bound_each(const gc_view &v, const gc_term &t, const uint32_t doc[N],
@@ -3579,7 +3580,7 @@ static __device__ __forceinline__ bool gc_seek(const gc_view &v, const gc_term &
   return x == doc;
 }
 
-/* Looks the live ones of SIDE documents a lane up in an expanded list. Returns those that it holds, a bit each; at:
+/* Looks the live ones of SIDE documents per lane up in an expanded list. Returns those that it holds, a bit each; at:
  * their postings' numbers. A group of 16 bytes has 96 marks and the number of postings before them. So a mark says
  * where in the list the document's posting is: just there if each mark covers one document; otherwise there or a little
  * behind, as several postings may share a mark. A contribution is then the second or third load that waits for another;
@@ -3610,7 +3611,7 @@ static __device__ __forceinline__ uint32_t gc_find(const gc_view &v, const gc_te
   return live;
 }
 
-/* Finds what a list adds to the live ones of SIDE documents a lane, and returns those that it holds. SIDE is 1 unless
+/* Finds what a list adds to the live ones of SIDE documents per lane, and returns those that it holds. SIDE is 1 unless
  * EXPANDED. asks: 1: contributions are wanted. docs: 128 words of shared memory. */
 template <bool EXPANDED, uint32_t SIDE>
 static __device__ __forceinline__ uint32_t gc_look_up(const gc_view &v, const gc_job &job, const gc_term &t,
@@ -3641,7 +3642,7 @@ typedef struct gc_looked_up {
   uint32_t live, add;
 } gc_looked_up;
 
-/* Looks one document a lane up in any list. It is not inlined, as its code is long. */
+/* Looks one document per lane up in any list. It is not inlined, as its code is long. */
 static __device__ __noinline__ gc_looked_up gc_look_up_any(const gc_view &v, const gc_job &job, const gc_term &t,
     uint32_t doc, uint32_t live, uint32_t *docs, bool asks) {
   gc_looked_up x = {0, 0};
@@ -3662,7 +3663,7 @@ static __device__ __forceinline__ uint32_t gc_look_up_as(const gc_view &v, const
   return gc_look_up<EXPANDED, SIDE>(v, job, t, doc, live, docs, asks, add);
 }
 
-/* Returns which of the live ones of two documents a lane a short list holds. It is not inlined: few documents come
+/* Returns which live ones of two documents per lane a short list holds. It is not inlined: few documents come
  * here, and decoding takes registers. docs: 128 words of shared memory. */
 static __device__ __noinline__ uint32_t gc_among(const gc_view &v, const gc_term &t, uint32_t first, uint32_t second,
     uint32_t live, uint32_t *docs) {
@@ -4308,8 +4309,8 @@ static __device__ __forceinline__ bool gc_follows(const gc_view &v, const gc_lau
   return follow;
 }
 
-/* Plans MaxScore, a block of threads a job: it takes a sample for a floor, and decides which lists drive, or that the
- * tiles cost less. In a rerun the floor is known, and jobs that were followed are followed again. */
+/* Plans MaxScore, one block of threads per job: it takes a sample for a floor, and decides which lists drive, or that
+ * the tiles cost less. In a rerun the floor is known, and jobs that were followed are followed again. */
 static __global__ void __launch_bounds__(GC_FINAL_THREADS, GC_GUIDED_BLOCKS)
     gc_max_plan(const __grid_constant__ gc_view v, const __grid_constant__ gc_launch_view b, int rerun) {
   __shared__ uint32_t hist[256];
@@ -5549,10 +5550,10 @@ static __global__ void __launch_bounds__(256) gc_receive(const __grid_constant__
  * [cuda-08c-prompt]  an AND alone whose driver is short: by one cluster of blocks of threads
  *
  * Most ANDs have few driver blocks, so they wait for one load after another rather than for work. This kernel waits for
- * nothing else. Its parameters hold all that it needs. A warp looks two documents a lane up in one list, and the warps
- * take all lists at once. Candidates go to the shared memory of the cluster's first block of threads, which ranks them.
- * Each line that the host gets says itself that it has come. So no memory of the device is written. The loads that wait
- * for each other are: the driver's documents; marks; documents and contributions together.
+ * nothing else. Its parameters hold all that it needs. A warp looks two documents per lane up in one list, and the
+ * warps take all lists at once. Candidates go to the shared memory of the cluster's first block of threads, which ranks
+ * them. Each line that the host gets says itself that it has come. So no memory of the device is written. The loads
+ * that wait for each other are: the driver's documents; marks; documents and contributions together.
  *
  * Uses      [cuda-03-bp128], [cuda-05-expand], [cuda-07-and], [cuda-08b-alone].
  * Start at  gc_prompt.
@@ -5636,7 +5637,7 @@ static __device__ __forceinline__ T *gc_in_first(T *p) {
 
 /* ---- look-ups ---- */
 
-/* Loads the docIDs of N postings a lane of an expanded list, and the contributions of one occurrence. All loads start
+/* Loads the docIDs of N postings per lane of an expanded list, and the contributions of one occurrence. All loads start
  * before the first one is waited for. */
 template <uint32_t N>
 static __device__ __forceinline__ void gc_load_postings(const gc_view &v, const gc_term &t, const uint32_t at[N],
@@ -5709,7 +5710,7 @@ static __device__ __forceinline__ uint32_t gc_find_now(const gc_view &v, const g
   return live;
 }
 
-/* Does so in any list, one document a lane. docs: 128 words of shared memory. */
+/* Does so in any list, one document per lane. docs: 128 words of shared memory. */
 static __device__ __forceinline__ uint32_t gc_find_any(const gc_view &v, const gc_job &job, const gc_term &t,
     uint32_t doc, uint32_t live, uint32_t *docs, uint32_t *add) {
   uint32_t at;
@@ -5719,8 +5720,8 @@ static __device__ __forceinline__ uint32_t gc_find_any(const gc_view &v, const g
   return live;
 }
 
-/* Notes what a warp has found in a list: adds it to SIDE documents a lane from `first` on, and marks those as dead that
- * the list excludes or lacks. */
+/* Notes what a warp has found in a list: adds it to SIDE documents per lane from `first` on, and marks those as dead
+ * that the list excludes or lacks. */
 template <uint32_t SIDE>
 static __device__ __forceinline__ void gc_note_found(gc_prompt_shared *s, uint32_t first, bool excludes, uint32_t live,
     uint32_t found, const uint32_t add[SIDE]) {
@@ -7102,6 +7103,7 @@ static void gc_transfer_close(const gpuir_cuda *c, gc_transfer *transfer) {
   gc_recoder_close(&transfer->recoder, &c->a);
 }
 
+/* What follows opens indexes: the host compiler optimizes it less, as said at the end of [cuda-08c-prompt]. */
 #pragma GCC push_options
 #pragma nv_diag_suppress 1675
 #pragma GCC optimize("Og")
@@ -7756,7 +7758,7 @@ GPUIR__COLD static int gc_open(gpuir_cuda *c, const gpuir_cuda_desc *desc, gpuir
 #pragma GCC pop_options
 
 /* ========================
- * [cuda-13-plan]  host: queries become jobs, terms and chunks; the lists that they need are held
+ * [cuda-13-plan]  host: queries become jobs, terms and tasks of kernels; the lists that they need are held
  *
  * Planning mostly reads: a query's terms, their records, and what is known of their lists. These lie anywhere in
  * memory, so planning prefetches them. If a searcher has several threads, the planner pool plans packets of a large
@@ -8797,7 +8799,7 @@ static void gc_take_turns(const gc_slot *x, const gc_plan_counts *p, uint32_t ro
   }
 }
 
-/* Cuts the ANDs' driver blocks into groups, a ticket each. */
+/* Cuts the ANDs' driver blocks into groups, one ticket for each. */
 static void gc_group_ands(const gc_slot *x, const gc_plan_counts *p, gc_ands *ands) {
   const gpuir_cuda *c = x->cuda;
   uint32_t round;
@@ -11346,6 +11348,7 @@ static int gt_attach_searcher(gpuir_searcher *s, gt_team *team, int fallback, gp
   return gc_set_backend(s, &backend, x, gt_attach(x, s, err), fallback, err);
 }
 
+/* What follows opens indexes: the host compiler optimizes it less, as said at the end of [cuda-08c-prompt]. */
 #pragma GCC push_options
 #pragma nv_diag_suppress 1675
 #pragma GCC optimize("Og")

@@ -63,7 +63,7 @@
  *                  greatest contribution within a span of documents, in 4 bits
  *     expanded     a list that lies decoded on the device: docIDs in 16 bits, contributions under the stored k1 and b
  *     slice, strip a list's postings within a tile, in strips of 128, for OR without pruning; lists without are sparse
- *     resident     of a cached list: it is on the device. A launch holds its lists, so that none of them is evicted
+ *     resident     on the device: a cached list, or a segment. A launch holds its lists, so that none is evicted
  *     transfer     how missing lists reach the device: pinned memory, or the locked file, and a stream
  *     team, member several devices that answer as one; each is a member, and has all documents or a part of them
  *     task         what a member is asked for: some queries of a batch, in one call of its searcher
@@ -72,10 +72,10 @@
  * than bp128, all lists are sent as they are and become bp128 on the device ([cuda-04-codecs]): the same bytes that the
  * builder would have made. So no other kernel knows of codecs. When the device is opened, three more structures are
  * made of the long lists, as far as the memory bound allows, in this order:
- *   guides: 1.4 to 2.8 bytes of marks a posting, and peaks whose spans are as short as the bound allows: 2 to 4 bytes
+ *   guides: 1.4 to 2.8 bytes of marks per posting, and peaks whose spans are as short as the bound allows: 2 to 4 bytes
  *     a posting where there is enough. AND skips most postings by marks, MaxScore by peaks;
- *   expanded lists: 6.1 bytes a posting more. Adding a posting takes a third of the instructions then;
- *   slices: 6 to 8 bytes a posting of the lists that are cut. They hold the same postings once more, cut at tiles of
+ *   expanded lists: 6.1 bytes per posting more. Adding a posting takes a third of the instructions then;
+ *   slices: 6 to 8 bytes per posting of the lists that are cut. They hold the same postings once more, cut at tiles of
  *     16,384 documents and dealt out over the banks of shared memory.
  * An index that does not fit stays in its file, and lists are transferred when they are needed ([cuda-11-cache]).
  * Everything on the device counts against the bound, the memory of attached searchers too.

@@ -97,12 +97,12 @@ enum { GC_PART_ALL, GC_PART_OPENING, GC_PART_REST };
 /* The index on the device. */
 typedef struct gc_view {
   const uint32_t *docids, *freqs; /* the streams, as words; NULL: terms hold addresses */
-  const uint32_t *last, *docs_off, *freqs_off; /* the directory: an item a block */
+  const uint32_t *last, *docs_off, *freqs_off; /* the directory: an item per block */
   const uint8_t *docs_width, *freqs_width;
-  const gpuir__pair *bounds; /* GPUIR__BLOCK_PAIRS a block */
+  const gpuir__pair *bounds; /* GPUIR__BLOCK_PAIRS per block */
   const uint32_t *lengths; /* of the documents; NULL: they are in lengths16 */
   const uint16_t *lengths16; /* of the documents, if all are below 65536; otherwise NULL */
-  const uint32_t *deleted; /* a bit a document; NULL: none is deleted. Only kernels that decode in place test it */
+  const uint32_t *deleted; /* a bit per document; NULL: none is deleted. Only kernels that decode in place test it */
   const uint2 *bases; /* of an expanded block: x is added to its 16-bit docIDs; y is 1 + its place in `wide`, or 0 */
   const uint16_t *narrow; /* docIDs of expanded blocks, in 16 bits */
   const uint32_t *wide; /* docIDs of those expanded blocks that span more than 65536 documents */

@@ -185,9 +185,9 @@ static __device__ __forceinline__ unsigned long long gc_common(const Keys &keys,
 }
 
 /* Returns a key that at least k of the n keys reach, n >= k >= 1. If limit is k and the keys differ, exactly k reach
- * it; otherwise at most `limit` do where that is possible. It is a radix select by 8 bits a pass. The first pass finds
- * the bits in which the keys differ: so the counts of a pass spread over many bins, whose additions do not wait for
- * each other. hist: 256 words of shared memory. */
+ * it; otherwise at most `limit` do where that is possible. It is a radix select by 8 bits per pass. The first pass
+ * finds the bits in which the keys differ: so the counts of a pass spread over many bins, whose additions do not wait
+ * for each other. hist: 256 words of shared memory. */
 template <typename Keys>
 static __device__ unsigned long long gc_select(const Keys &keys, uint32_t n, uint32_t k, uint32_t limit,
     uint32_t *hist) {

@@ -3,7 +3,7 @@
  * [cuda-04-codecs]  blocks of any codec, by a warp; recoding as bp128
  *
  * Kernels decode by the functions of gpuir.h by which the CPU decodes (GPUIR_HD), so that each format is defined once.
- * Lane t has values 4t to 4t + 3 of a block. A unary vector is read 16 bits a lane; exceptions are gathered in shared
+ * Lane t has values 4t to 4t + 3 of a block. A unary vector is read 16 bits per lane; exceptions are gathered in shared
  * memory. The engine decodes other codecs only to recode them; the laboratory decodes all of them.
  * tools/results/cuda_notes.txt says what was predicted, counted and measured of each decoder.
  *
@@ -619,7 +619,7 @@ static __device__ __forceinline__ void gc_recode_part(const gc_recoding &r, uint
   }
 }
 
-/* Recodes blocks, docIDs and frequencies, a warp a block. It finds their sizes, or with `writes` writes them. */
+/* Recodes blocks, docIDs and frequencies, one warp per block. It finds their sizes, or with `writes` writes them. */
 static __global__ void __launch_bounds__(256) gc_recode(const __grid_constant__ gc_recoding r, bool writes) {
   __shared__ uint4 room[8][32];
   const uint32_t warps = gridDim.x * 8;

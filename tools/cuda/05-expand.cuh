@@ -74,7 +74,7 @@ struct gc_first_blocks {
   __device__ __forceinline__ uint64_t operator()(uint32_t i) const { return lists[i].first_block; }
 };
 
-/* Makes guides and expanded lists, a warp a block. It runs once for an index, or for a snapshot's statistics. Each
+/* Makes guides and expanded lists, one warp per block. It runs once for an index, or for a snapshot's statistics. Each
  * posting's mark and peak is an atomic operation of its own, which is most of the time
  * (tools/results/cuda_notes.txt). */
 static __global__ void __launch_bounds__(256) gc_expand(gc_view v, const gc_term *lists, uint32_t nlists,

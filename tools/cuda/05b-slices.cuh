@@ -56,7 +56,7 @@ static __device__ __forceinline__ void gc_each_in_tile(const gc_view &v, const g
   __syncthreads();
 }
 
-/* Calls work(row, tile) for each slice of the lists that are cut, a block of threads a slice. */
+/* Calls work(row, tile) for each slice of the lists that are cut, one block of threads per slice. */
 template <typename Work>
 static __device__ __forceinline__ void gc_each_slice(uint32_t ncut, const gc_slices &to, const Work &work) {
   uint64_t item;

@@ -39,7 +39,7 @@ static __device__ uint32_t gc_pairs_bound(const gc_term &t, const gc_job &j, con
   return t.q * gpuir__slacken(__float2uint_rn(__fmul_rn(t.weight, best)));
 }
 
-/* Spreads the bounds of blocks over tiles: a block of threads takes GC_BOUND_BLOCKS blocks of a list, a thread a
+/* Spreads the bounds of blocks over tiles: a block of threads takes GC_BOUND_BLOCKS blocks of a list, one thread per
  * block. */
 static __global__ void __launch_bounds__(256)
     gc_tiles(const __grid_constant__ gc_view v, const __grid_constant__ gc_launch_view b, int expanded) {
@@ -88,8 +88,8 @@ static __device__ __forceinline__ uint32_t gc_bucket(uint32_t bound, uint32_t gr
       GC_BUCKETS - 1);
 }
 
-/* Orders the tiles of an OR, a block of threads an OR: it sums up their bounds and sorts them in descending order, by
- * 256 buckets. */
+/* Orders the tiles of an OR, one block of threads per OR: it sums up their bounds and sorts them in descending order,
+ * by 256 buckets. */
 static __global__ void __launch_bounds__(256)
     gc_order(const __grid_constant__ gc_view v, const __grid_constant__ gc_launch_view b) {
   __shared__ uint32_t count[GC_BUCKETS], greatest, live;
@@ -310,7 +310,7 @@ typedef struct gc_notes {
   uint32_t below; /* the need, less one */
   uint32_t *noted, *count; /* the noted documents, by their number in the tile; how many there are */
 } gc_notes;
-#define GC_SPARE 32u /* sums behind the tile's, a lane each, for postings that lie outside it */
+#define GC_SPARE 32u /* sums behind the tile's, one per lane, for postings that lie outside it */
 
 /* Returns the bytes of shared memory that a tile of so many documents takes. */
 static size_t gc_tile_bytes(uint64_t tile) { return (size_t)(tile + GC_SPARE) * 4; }
@@ -419,7 +419,7 @@ static __device__ __forceinline__ void gc_prefetch(const void *p, uint32_t bytes
   for (i = 0; i < bytes; i += 128) asm volatile("prefetch.global.L2 [%0];" : : "l"((const uint8_t *)p + i) : "memory");
 }
 
-/* Prefetches into the L2 cache those blocks of the tile that gc_fetch does not load first, a thread a block. */
+/* Prefetches into the L2 cache those blocks of the tile that gc_fetch does not load first, one thread per block. */
 static __device__ __forceinline__ void gc_prefetch_blocks(const gc_view &v, const gc_item *item, uint32_t end) {
   uint32_t i = GC_AHEAD * (GC_OR_WORKERS / 32) + threadIdx.x, at = 0;
   if (i >= end) return;
@@ -461,7 +461,7 @@ static __device__ __forceinline__ gc_rows gc_load_form(const uint8_t *low, uint3
   return gc_load_rows(low, form & 63, form >> 6);
 }
 
-/* Finds the heads of a tile's blocks `from` to `end`, GC_HEADS at most, a thread a block. */
+/* Finds the heads of a tile's blocks `from` to `end`, GC_HEADS at most, one thread per block. */
 static __device__ __forceinline__ void gc_find_heads(const gc_view &v, const gc_launch_view &b, const gc_item *item,
     uint32_t from, uint32_t end, gc_head *heads) {
   const uint32_t i = from + threadIdx.x;

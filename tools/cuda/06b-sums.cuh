@@ -96,8 +96,8 @@ static __device__ __forceinline__ uint32_t gc_sum_load1(const void *p) {
 
 /* ---- finding a tile's postings ----
  *
- * Each warp does so for itself, a lane a list, in three steps: it loads the lists of item i + 3, their places in the
- * tile of item i + 2, and the postings of item i + 1. So each load has the time of an item to arrive. */
+ * Each warp does so for itself, one lane per list, in three steps: it loads the lists of item i + 3, their places in
+ * the tile of item i + 2, and the postings of item i + 1. So each load has the time of an item to arrive. */
 
 /* A lane's list, and the strips or postings from .. to - 1 that it has in a tile. */
 typedef struct gc_sum_cursor {
@@ -264,7 +264,7 @@ struct gc_sum_strips {
   }
 };
 
-/* A tile's postings of sparse lists, a lane a posting: those that the warp has loaded. */
+/* A tile's postings of sparse lists, one lane per posting: those that the warp has loaded. */
 struct gc_sum_sparse {
   enum : uint32_t { STEP = 1, ROUND = GC_SUM_AHEAD };
   static const bool SPARSE = true;

@@ -102,7 +102,7 @@ static __device__ __forceinline__ void gc_offer(const gc_launch_view &b, uint32_
 
 /* ---- AND without guides ---- */
 
-/* Returns which of the live ones of N docIDs a lane a list holds. It decodes the blocks that may hold them, one after
+/* Returns which live ones of N docIDs per lane a list holds. It decodes the blocks that may hold them, one after
  * another, into shared memory (128 words). where[i]: the posting's number in the list. */
 template <uint32_t N>
 static __device__ __forceinline__ uint32_t gc_probe(const gc_view &v, const gc_term &t, const uint32_t d[N],
@@ -231,9 +231,9 @@ static __global__ void __launch_bounds__(GC_AND_THREADS, 3)
 /* ---- following documents through lists with guides ----
  *
  * The documents of a driving list wait in the warp's queue until 64 are together. They are followed through the other
- * lists, two a lane, as long as these can still lift them to the floor. Two, because a lane waits for memory most of
+ * lists, two per lane, as long as these can still lift them to the floor. Two, because a lane waits for memory most of
  * the time. EXPANDED code is for jobs whose lists are all expanded: it keeps no registers for decoding. Other jobs take
- * one document a lane. A kernel that CALLS has functions for decoding and look-ups, which makes its code shorter;
+ * one document per lane. A kernel that CALLS has functions for decoding and look-ups, which makes its code shorter;
  * gc_and_guided inlines them, as calls would slow it down.
  *
  * AND: the shortest list drives. A document is dropped when a list lacks it, which that list's peak mostly says: it is
@@ -271,7 +271,8 @@ static __device__ __forceinline__ uint32_t gc_peak_in(const gc_term &t, uint32_t
   return t.step * (__funnelshift_r(word, 0, (doc >> t.span) * GC_PEAK_BITS) & GC_PEAK_MOST);
 }
 
-/* Finds the most that the list can add to N documents a lane; for those that are not live the result has no meaning. */
+/* Finds the most that the list can add to N documents per lane; for those that are not live the result has no
+ * meaning. */
 template <uint32_t N>
 static __device__ __forceinline__ void gc_bounds_at(const gc_view &v, const gc_term &t, const uint32_t doc[N],
     uint32_t live, uint32_t bound[N]) {
@@ -290,7 +291,7 @@ static __device__ __forceinline__ bool gc_marked(const gc_view &v, const gc_term
   return __ldg((const uint32_t *)(v.marks + t.marks) + word + word / 3) >> (bit & 31) & 1;
 }
 
-/* Finds the most that a list adds to each live one of N documents a lane; 0: it does not hold the document. All loads
+/* Finds the most that a list adds to each live one of N documents per lane; 0: it does not hold the document. All loads
  * start before the first one is waited for. */
 template <bool EXPANDED, uint32_t N>
 static __device__ __forceinline__ void gc_bound_each(const gc_view &v, const gc_term &t, const uint32_t doc[N],
@@ -331,7 +332,7 @@ static __device__ __forceinline__ bool gc_seek(const gc_view &v, const gc_term &
   return x == doc;
 }
 
-/* Looks the live ones of SIDE documents a lane up in an expanded list. Returns those that it holds, a bit each; at:
+/* Looks the live ones of SIDE documents per lane up in an expanded list. Returns those that it holds, a bit each; at:
  * their postings' numbers. A group of 16 bytes has 96 marks and the number of postings before them. So a mark says
  * where in the list the document's posting is: just there if each mark covers one document; otherwise there or a little
  * behind, as several postings may share a mark. A contribution is then the second or third load that waits for another;
@@ -362,7 +363,7 @@ static __device__ __forceinline__ uint32_t gc_find(const gc_view &v, const gc_te
   return live;
 }
 
-/* Finds what a list adds to the live ones of SIDE documents a lane, and returns those that it holds. SIDE is 1 unless
+/* Finds what a list adds to the live ones of SIDE documents per lane, and returns those that it holds. SIDE is 1 unless
  * EXPANDED. asks: 1: contributions are wanted. docs: 128 words of shared memory. */
 template <bool EXPANDED, uint32_t SIDE>
 static __device__ __forceinline__ uint32_t gc_look_up(const gc_view &v, const gc_job &job, const gc_term &t,
@@ -393,7 +394,7 @@ typedef struct gc_looked_up {
   uint32_t live, add;
 } gc_looked_up;
 
-/* Looks one document a lane up in any list. It is not inlined, as its code is long. */
+/* Looks one document per lane up in any list. It is not inlined, as its code is long. */
 static __device__ __noinline__ gc_looked_up gc_look_up_any(const gc_view &v, const gc_job &job, const gc_term &t,
     uint32_t doc, uint32_t live, uint32_t *docs, bool asks) {
   gc_looked_up x = {0, 0};
@@ -414,7 +415,7 @@ static __device__ __forceinline__ uint32_t gc_look_up_as(const gc_view &v, const
   return gc_look_up<EXPANDED, SIDE>(v, job, t, doc, live, docs, asks, add);
 }
 
-/* Returns which of the live ones of two documents a lane a short list holds. It is not inlined: few documents come
+/* Returns which live ones of two documents per lane a short list holds. It is not inlined: few documents come
  * here, and decoding takes registers. docs: 128 words of shared memory. */
 static __device__ __noinline__ uint32_t gc_among(const gc_view &v, const gc_term &t, uint32_t first, uint32_t second,
     uint32_t live, uint32_t *docs) {
@@ -1060,8 +1061,8 @@ static __device__ __forceinline__ bool gc_follows(const gc_view &v, const gc_lau
   return follow;
 }
 
-/* Plans MaxScore, a block of threads a job: it takes a sample for a floor, and decides which lists drive, or that the
- * tiles cost less. In a rerun the floor is known, and jobs that were followed are followed again. */
+/* Plans MaxScore, one block of threads per job: it takes a sample for a floor, and decides which lists drive, or that
+ * the tiles cost less. In a rerun the floor is known, and jobs that were followed are followed again. */
 static __global__ void __launch_bounds__(GC_FINAL_THREADS, GC_GUIDED_BLOCKS)
     gc_max_plan(const __grid_constant__ gc_view v, const __grid_constant__ gc_launch_view b, int rerun) {
   __shared__ uint32_t hist[256];

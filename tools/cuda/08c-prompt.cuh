@@ -3,10 +3,10 @@
  * [cuda-08c-prompt]  an AND alone whose driver is short: by one cluster of blocks of threads
  *
  * Most ANDs have few driver blocks, so they wait for one load after another rather than for work. This kernel waits for
- * nothing else. Its parameters hold all that it needs. A warp looks two documents a lane up in one list, and the warps
- * take all lists at once. Candidates go to the shared memory of the cluster's first block of threads, which ranks them.
- * Each line that the host gets says itself that it has come. So no memory of the device is written. The loads that wait
- * for each other are: the driver's documents; marks; documents and contributions together.
+ * nothing else. Its parameters hold all that it needs. A warp looks two documents per lane up in one list, and the
+ * warps take all lists at once. Candidates go to the shared memory of the cluster's first block of threads, which ranks
+ * them. Each line that the host gets says itself that it has come. So no memory of the device is written. The loads
+ * that wait for each other are: the driver's documents; marks; documents and contributions together.
  *
  * Uses      [cuda-03-bp128], [cuda-05-expand], [cuda-07-and], [cuda-08b-alone].
  * Start at  gc_prompt.
@@ -90,7 +90,7 @@ static __device__ __forceinline__ T *gc_in_first(T *p) {
 
 /* ---- look-ups ---- */
 
-/* Loads the docIDs of N postings a lane of an expanded list, and the contributions of one occurrence. All loads start
+/* Loads the docIDs of N postings per lane of an expanded list, and the contributions of one occurrence. All loads start
  * before the first one is waited for. */
 template <uint32_t N>
 static __device__ __forceinline__ void gc_load_postings(const gc_view &v, const gc_term &t, const uint32_t at[N],
@@ -163,7 +163,7 @@ static __device__ __forceinline__ uint32_t gc_find_now(const gc_view &v, const g
   return live;
 }
 
-/* Does so in any list, one document a lane. docs: 128 words of shared memory. */
+/* Does so in any list, one document per lane. docs: 128 words of shared memory. */
 static __device__ __forceinline__ uint32_t gc_find_any(const gc_view &v, const gc_job &job, const gc_term &t,
     uint32_t doc, uint32_t live, uint32_t *docs, uint32_t *add) {
   uint32_t at;
@@ -173,8 +173,8 @@ static __device__ __forceinline__ uint32_t gc_find_any(const gc_view &v, const g
   return live;
 }
 
-/* Notes what a warp has found in a list: adds it to SIDE documents a lane from `first` on, and marks those as dead that
- * the list excludes or lacks. */
+/* Notes what a warp has found in a list: adds it to SIDE documents per lane from `first` on, and marks those as dead
+ * that the list excludes or lacks. */
 template <uint32_t SIDE>
 static __device__ __forceinline__ void gc_note_found(gc_prompt_shared *s, uint32_t first, bool excludes, uint32_t live,
     uint32_t found, const uint32_t add[SIDE]) {

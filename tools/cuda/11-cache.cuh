@@ -574,6 +574,7 @@ static void gc_transfer_close(const gpuir_cuda *c, gc_transfer *transfer) {
   gc_recoder_close(&transfer->recoder, &c->a);
 }
 
+/* What follows opens indexes: the host compiler optimizes it less, as said at the end of [cuda-08c-prompt]. */
 #pragma GCC push_options
 #pragma nv_diag_suppress 1675
 #pragma GCC optimize("Og")

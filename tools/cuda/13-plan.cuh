@@ -1,6 +1,6 @@
 
 /* ========================
- * [cuda-13-plan]  host: queries become jobs, terms and chunks; the lists that they need are held
+ * [cuda-13-plan]  host: queries become jobs, terms and tasks of kernels; the lists that they need are held
  *
  * Planning mostly reads: a query's terms, their records, and what is known of their lists. These lie anywhere in
  * memory, so planning prefetches them. If a searcher has several threads, the planner pool plans packets of a large
@@ -1041,7 +1041,7 @@ static void gc_take_turns(const gc_slot *x, const gc_plan_counts *p, uint32_t ro
   }
 }
 
-/* Cuts the ANDs' driver blocks into groups, a ticket each. */
+/* Cuts the ANDs' driver blocks into groups, one ticket for each. */
 static void gc_group_ands(const gc_slot *x, const gc_plan_counts *p, gc_ands *ands) {
   const gpuir_cuda *c = x->cuda;
   uint32_t round;

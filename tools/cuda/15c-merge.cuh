@@ -359,6 +359,7 @@ static int gt_attach_searcher(gpuir_searcher *s, gt_team *team, int fallback, gp
   return gc_set_backend(s, &backend, x, gt_attach(x, s, err), fallback, err);
 }
 
+/* What follows opens indexes: the host compiler optimizes it less, as said at the end of [cuda-08c-prompt]. */
 #pragma GCC push_options
 #pragma nv_diag_suppress 1675
 #pragma GCC optimize("Og")
