@@ -302,6 +302,7 @@ typedef struct gc_launch_view {
 
 /* ---- a warp ---- */
 
+/* Returns the number of this thread's lane in its warp. */
 static __device__ __forceinline__ uint32_t gc_lane(void) { return threadIdx.x & 31; }
 
 /* Returns n bits that are set, from the lowest on. */
@@ -539,6 +540,7 @@ static __device__ __forceinline__ uint32_t gc_need(unsigned long long floor) {
   return max((uint32_t)((floor + 1) >> 32), 1u);
 }
 
+/* Reads a job's floor anew: other warps raise it, and without `volatile` the compiler would keep an old value. */
 static __device__ __forceinline__ unsigned long long gc_floor(const gc_state *s) {
   return *(volatile const unsigned long long *)&s->floor;
 }
@@ -735,6 +737,7 @@ typedef struct gc_rows {
   const uint32_t *high; /* the byte that says high_bits, then the high parts */
 } gc_rows;
 
+/* Loads what the lane needs of a full block at `low`; room: as in gc_block. */
 static __device__ __forceinline__ gc_rows gc_load_rows(const uint8_t *low, uint32_t bits, uint32_t room) {
   gc_rows r;
   r.low = gc_load_low(low, bits);
@@ -823,6 +826,7 @@ static __device__ __forceinline__ void gc_sum(uint32_t v[4], uint32_t prev, uint
 
 /* ---- the postings of a term ---- */
 
+/* Returns how many postings a block has. */
 static __device__ __forceinline__ uint32_t gc_block_len(const gc_term &t, uint32_t block) {
   return min(GPUIR__BLOCK, t.df - block * GPUIR__BLOCK);
 }
@@ -913,10 +917,12 @@ static __device__ __forceinline__ uint32_t gc_contribution(float weight, uint32_
   return c ? c : 1;
 }
 
+/* Returns a document's length. */
 static __device__ __forceinline__ uint32_t gc_length(const gc_view &v, uint32_t doc) {
   return v.lengths16 ? __ldg(v.lengths16 + doc) : __ldg(v.lengths + doc);
 }
 
+/* Returns a document's K of BM25 under the job's k1 and b. */
 static __device__ __forceinline__ float gc_norm(const gc_view &v, const gc_job &j, uint32_t doc) {
   return gpuir__norm_of(j.norm_a, j.norm_b, gc_length(v, doc));
 }
@@ -1243,6 +1249,7 @@ static __device__ __forceinline__ void gc_ef(const gpuir__stream &s, uint32_t bl
     v[i] = min(gpuir__joined(first + i < count ? sh[first + i] : 0, first + i, b, v[i], prev + 1), s.limit);
 }
 
+/* Decodes qs. */
 static __device__ __forceinline__ void gc_qs(const gpuir__stream &s, uint32_t block, uint32_t count, uint32_t *sh,
     uint32_t v[4]) {
   const uint64_t at = (uint64_t)block * GPUIR__BLOCK;
@@ -2175,6 +2182,7 @@ typedef struct gc_notes {
 /* Returns the bytes of shared memory that a tile of so many documents takes. */
 static size_t gc_tile_bytes(uint64_t tile) { return (size_t)(tile + GC_SPARE) * 4; }
 
+/* Notes a document of the tile. Those beyond GC_KEYS are only counted: then all sums are read. */
 static __device__ __forceinline__ void gc_note(const gc_notes &n, uint32_t local) {
   uint32_t at = atomicAdd(n.count, 1);
   if (at < GC_KEYS) n.noted[at] = local;
@@ -2222,6 +2230,7 @@ typedef struct gc_block_regs {
   uint2 base, s;
 } gc_block_regs;
 
+/* Loads block g of the directory, which is expanded, into registers. */
 static __device__ __forceinline__ gc_block_regs gc_load_regs(const gc_view &v, uint32_t g) {
   uint64_t at = (uint64_t)g * 32 + gc_lane();
   gc_block_regs h;
@@ -2274,6 +2283,7 @@ static __device__ __forceinline__ void gc_fetch(const gc_view &v, const gc_item 
   }
 }
 
+/* Prefetches `bytes` bytes from p on into the L2 cache. */
 static __device__ __forceinline__ void gc_prefetch(const void *p, uint32_t bytes) {
   uint32_t i;
   for (i = 0; i < bytes; i += 128) asm volatile("prefetch.global.L2 [%0];" : : "l"((const uint8_t *)p + i) : "memory");
@@ -2291,6 +2301,7 @@ static __device__ __forceinline__ void gc_prefetch_blocks(const gc_view &v, cons
   gc_prefetch(v.bases + i, 1);
 }
 
+/* Returns how many blocks of positive lists a tile has. */
 static __device__ __forceinline__ uint32_t gc_positive_blocks(const gc_item *item) {
   return item->npositive ? item->range[item->npositive - 1].end : 0;
 }
@@ -2770,6 +2781,7 @@ typedef struct gc_sum_place {
   uint32_t at, side; /* number of the item; parity of the tile */
 } gc_sum_place;
 
+/* Returns the item of this number. */
 static __device__ __forceinline__ gc_sum_item *gc_sum_at(gc_shared_sum *sh, uint32_t at) {
   return &sh->item[at % GC_SUM_RING];
 }
@@ -2819,6 +2831,7 @@ static __device__ __forceinline__ void gc_sum_load_list(const gc_launch_view &b,
   }
 }
 
+/* Loads where the lane's list begins and ends in the item's tile. */
 static __device__ __forceinline__ void gc_sum_load_places(const gc_launch_view &b, const gc_sum_item *item,
     gc_sum_cursor &l) {
   const uint32_t *p = (l.list.y >> 30 ? b.sums.first : b.sums.lists.starts) + l.list.x + item->tile;
@@ -2864,12 +2877,14 @@ typedef struct gc_sum_notes {
   uint32_t *count;
 } gc_sum_notes;
 
+/* Adds c to the sum at a shared address; returns what it was before. */
 static __device__ __forceinline__ uint32_t gc_sum_atomic(uint32_t at, uint32_t c) {
   uint32_t old;
   asm volatile("atom.shared.add.u32 %0, [%1], %2;" : "=r"(old) : "r"(at), "r"(c) : "memory");
   return old;
 }
 
+/* Clears the sum at a shared address. */
 static __device__ __forceinline__ void gc_sum_clear(uint32_t at) {
   asm volatile("st.shared.u32 [%0], %1;" : : "r"(at), "r"(0) : "memory");
 }
@@ -2882,6 +2897,7 @@ static __device__ __forceinline__ void gc_sum_wipe(uint32_t sums, uint32_t tile)
     asm volatile("st.shared.v4.u32 [%0], {%1, %1, %1, %1};" : : "r"(sums + 16 * i), "r"(0) : "memory");
 }
 
+/* Notes the document at `place`, if adding c to the sum `old` has lifted it to the need. */
 static __device__ __forceinline__ void gc_sum_note(const gc_sum_notes &n, uint32_t place, uint32_t old, uint32_t c) {
   if (n.need - 1 - old < c) {
     const uint32_t at = atomicAdd(n.count, 1);
@@ -4523,6 +4539,7 @@ static size_t gc_phrase_bytes(uint32_t lists, uint32_t tokens) {
 
 /* ---- positions ---- */
 
+/* Returns the sum of x over the warp, in all lanes. */
 static __device__ __forceinline__ uint64_t gc_sum64(uint64_t x) {
   uint32_t i;
 #pragma unroll
@@ -5599,6 +5616,7 @@ typedef struct gc_prompt_shared {
 
 /* ---- a cluster ---- */
 
+/* Returns the number of this block of threads in its cluster. */
 static __device__ __forceinline__ uint32_t gc_cluster_rank(void) {
   uint32_t rank = 0;
 #if __CUDA_ARCH__ >= 900
@@ -5617,6 +5635,7 @@ static __device__ __forceinline__ void gc_cluster_arrive(bool tell) {
 #endif
 }
 
+/* Waits until all blocks of threads of the cluster have arrived. */
 static __device__ __forceinline__ void gc_cluster_wait(void) {
 #if __CUDA_ARCH__ >= 900
   asm volatile("barrier.cluster.wait.acquire.aligned;" : : : "memory");
@@ -6100,17 +6119,20 @@ typedef struct gc_pipe {
   gc_locked locked;
 } gc_pipe;
 
+/* Makes a stream that does not wait for the default one. */
 static int gc_stream_open(cudaStream_t *stream, int priority, gpuir_error *err) {
   GC_TRY(cudaStreamCreateWithPriority(stream, cudaStreamNonBlocking, priority), "creating a stream");
   return GPUIR_OK;
 }
 
+/* Waits for what is in a stream, and frees it. NULL is accepted. */
 static void gc_stream_close(cudaStream_t stream) {
   if (!stream) return;
   (void)cudaStreamSynchronize(stream);
   (void)cudaStreamDestroy(stream);
 }
 
+/* Gives a pipe its pinned memory. If it fails, gc_pipe_close frees what there is. */
 static int gc_pipe_open(gc_pipe *p, cudaStream_t stream, gpuir_error *err) {
   unsigned i;
   p->stream = stream;
@@ -6231,10 +6253,12 @@ typedef struct gc_recoder {
   uint64_t size, fill, need; /* bytes; need: of the lists so far, with their tables */
 } gc_recoder;
 
+/* Returns whether a list has to be recoded. */
 static int gc_coded_otherwise(const gpuir__list *l) {
   return l->df > 1 && (l->docs.codec->id != GPUIR__ID_BP128 || l->freqs.codec->id != GPUIR__ID_BP128);
 }
 
+/* Allocates a recoder's arrays for `most` lists. If it fails, gc_recoder_close frees what there is. */
 static int gc_recoder_open(gc_recoder *r, const gpuir_allocator *a, gc_pipe *pipe, uint32_t most, gpuir_error *err) {
   r->pipe = pipe;
   r->most = most;
@@ -6248,6 +6272,7 @@ static int gc_recoder_open(gc_recoder *r, const gpuir_allocator *a, gc_pipe *pip
   return GPUIR_OK;
 }
 
+/* Frees a recoder's arrays. */
 static void gc_recoder_close(gc_recoder *r, const gpuir_allocator *a) {
   (void)cudaFreeHost(r->words);
   gpuir__free(a, r->sources, r->most * sizeof *r->sources);
@@ -6292,6 +6317,7 @@ static int gc_recoder_put(gc_recoder *r, const void *from, uint64_t n, const voi
   return gc_pipe_put(r->pipe, *to, from, n, err);
 }
 
+/* Sends a stream, with its offsets and widths if it has any; *to: what the kernels read there. */
 static int gc_recoder_put_stream(gc_recoder *r, const gpuir__stream *s, uint64_t nblocks, gpuir__stream *to,
     gpuir_error *err) {
   int status = gc_recoder_put(r, s->bytes, s->len, (const void **)&to->bytes, err);
@@ -6343,6 +6369,7 @@ static void *gc_recoder_table(gc_recoder *r, uint64_t n) {
   return p;
 }
 
+/* Returns how many blocks of threads recode the collected lists. */
 static unsigned gc_recoder_grid(const gpuir_cuda *c, const gc_recoder *r) {
   const uint64_t warps = ((uint64_t)r->work.nblocks + r->work.grain - 1) / r->work.grain;
   return (unsigned)gpuir__min64((warps + 7) / 8, (uint64_t)c->processors * 8);
@@ -6603,6 +6630,7 @@ typedef struct gc_holds {
   uint64_t pins; /* lists that were held then */
 } gc_holds;
 
+/* Returns the head of the hash chain that a list belongs to. */
 static uint32_t *gc_cache_head(const gc_cache *k, uint64_t id) {
   return &k->heads[(uint32_t)((id * 0x9e3779b97f4a7c15u) >> 32) & k->mask];
 }
@@ -6623,6 +6651,7 @@ static void gc_cache_enter(gc_cache *k, uint32_t s, uint64_t id) {
   *head = s + 1;
 }
 
+/* Lets a list be found no longer. */
 static void gc_cache_forget(gc_cache *k, uint32_t s) {
   uint32_t *at = gc_cache_head(k, k->entries[s].id);
   if (!k->entries[s].hashed) return;
@@ -6768,6 +6797,7 @@ static int gc_cache_measure(gpuir_cuda *c, gc_recoder *r, const gc_cache_entry *
   return status;
 }
 
+/* Recodes a sent list to the units of its entry. */
 static int gc_cache_write(gpuir_cuda *c, gc_recoder *r, const gc_cache_entry *s, gpuir_error *err) {
   gc_target *to = r->targets;
   to->part[GC_DOCS] = (uint32_t *)(c->cache->streams + s->unit * c->cache->unit_bytes);
@@ -7000,6 +7030,7 @@ static int gc_cache_wait(gc_cache *k, uint64_t releases, uint64_t ns) {
   return changed;
 }
 
+/* Frees a cache. All transfers are waited for first. */
 static void gc_cache_close(gpuir_cuda *c) {
   gc_cache *k = c->cache;
   if (!k) return;
@@ -7098,6 +7129,7 @@ static int gc_transfer_open(const gpuir_cuda *c, gc_transfer *transfer, gpuir_er
   return status ? status : gc_recoder_open(&transfer->recoder, &c->a, &transfer->pipe, 1, err);
 }
 
+/* Frees what a launch transfers lists with. */
 static void gc_transfer_close(const gpuir_cuda *c, gc_transfer *transfer) {
   gc_pipe_close(&transfer->pipe);
   gc_recoder_close(&transfer->recoder, &c->a);
@@ -7194,6 +7226,7 @@ static int gc_upload_streams(gpuir_cuda *c, gpuir_error *err) {
   return s;
 }
 
+/* Uploads all sections that the kernels read; coded: some lists have to be recoded. */
 static int gc_upload_all(gpuir_cuda *c, int coded, gpuir_error *err) {
   const gpuir__segment *ix = c->ix;
   uint64_t blocks = ix->stat.blocks;
@@ -7486,6 +7519,7 @@ typedef struct gc_sizes {
   uint64_t host, staging, device; /* bytes */
 } gc_sizes;
 
+/* Returns the sizes of launches of so many queries. */
 static gc_sizes gc_sizes_of(const gpuir_cuda *c, size_t queries) {
   const gc_view *v = &c->view;
   const uint64_t bound_tasks = v->documents / (GPUIR__BLOCK * GC_BOUND_BLOCKS);
@@ -7732,6 +7766,7 @@ GPUIR__COLD static void gc_release_index(gpuir_cuda *c) {
   c->info.used_memory = c->info.resident_bytes = 0;
 }
 
+/* Puts the index on the device, or as much of it as the memory bound allows. */
 GPUIR__COLD static int gc_open(gpuir_cuda *c, const gpuir_cuda_desc *desc, gpuir_error *err) {
   uint64_t plain = gc_plain_bytes(c->ix), room = desc ? desc->memory : 0;
   size_t free_bytes, all_bytes;
@@ -8377,6 +8412,7 @@ static int gc_stopped(const gc_batch *r, size_t i, uint64_t now, gpuir_error *er
   return GPUIR_OK;
 }
 
+/* Returns the time, if any query of the batch has a limit; otherwise 0. */
 static uint64_t gc_now(const gc_batch *r) { return r->deadline || r->desc.deadlines ? gpuir__now() : 0; }
 
 #define GC_AHEAD_OF_PLAN 16u /* queries */
@@ -8605,6 +8641,7 @@ static void gc_announce(gc_planner_pool *w, gc_batch *r) {
   (void)pthread_cond_signal(&w->work);
 }
 
+/* Ends the pool's threads and frees it. */
 static void gc_planner_pool_close(gc_planner_pool *w) {
   const gpuir_allocator a = w->a;
   unsigned i;
@@ -9155,6 +9192,7 @@ long gpuir_cuda_seam_prompts; /* launches of gc_prompt */
 #define GC_COUNT_PROMPT() ((void)0)
 #endif
 
+/* Enqueues gc_prompt and notes that its lines say when it has ended. */
 static int gc_enqueue_prompt(gc_slot *x, gpuir_error *err) {
   x->sets_flag = 1;
   x->alone = x->chained = 0;
@@ -9230,6 +9268,7 @@ static int gc_enqueue_all(gc_slot *x, const gc_plan_counts *p, uint32_t k, int r
 
 /* ---- launch slots ---- */
 
+/* Waits for a launch slot's stream, and frees the slot's memory. */
 GPUIR__COLD static void gc_slot_close(gc_slot *x) {
   const gpuir_allocator a = x->a;
   gc_stream_close(x->stream);
@@ -9415,6 +9454,7 @@ static uint64_t gc_spent(uint64_t *counter, uint64_t start) {
   return now;
 }
 
+/* Returns the time, or 0 for a small batch, which is not timed: reading the clock would count there. */
 static uint64_t gc_timed(const gc_batch *r) { return r->desc.nq > GC_SMALL ? gpuir__now() : 0; }
 
 /* Plans the next launch of a batch; idle: 1 if the device waits for it. *full: the next query found no room for its
@@ -9661,6 +9701,7 @@ static void gc_use_pool(gc_context *x, gc_batch *r) {
 
 #define GC_HOLD_TIMEOUT_NS 1000000000u /* ns that other searchers may hold lists without releasing one */
 
+/* Begins a batch: plans and starts as many launches as there are free slots. */
 static int gc_begin(void *context, const gpuir_batch_desc *batch, uint64_t deadline, const int *cancel, void **running,
     gpuir_error *err) {
   gc_context *x = (gc_context *)context;
@@ -9688,6 +9729,7 @@ static int gc_begin(void *context, const gpuir_batch_desc *batch, uint64_t deadl
   return GPUIR_OK;
 }
 
+/* Hands out what has ended, and starts further launches. Returns whether the batch is done. */
 static int gc_poll(void *context, void *running) {
   gc_context *x = (gc_context *)context;
   const gc_batch *r = (const gc_batch *)running;
@@ -9714,6 +9756,7 @@ static void gc_yield(gc_context *x, gc_batch *r, const gc_holds *held) {
   gc_fail_query(r, r->next++, status, &error);
 }
 
+/* Waits for a batch; meanwhile it starts and finishes launches of the other one too, in their order. */
 static int gc_finish(void *context, void *running, gpuir_error *err) {
   gc_context *x = (gc_context *)context;
   gc_batch *r = (gc_batch *)running;
@@ -9782,6 +9825,7 @@ static int gc_set_backend(gpuir_searcher *s, const gpuir_backend *table, void *c
   return status;
 }
 
+/* Frees an index on a device. NULL is accepted. */
 static void gc_close_device(gpuir_cuda *c) {
   gpuir_allocator a;
   if (!c) return;
@@ -9809,6 +9853,7 @@ static int gc_open_device(const gpuir_index *ix, const gpuir_cuda_desc *desc, gp
   return status;
 }
 
+/* Copies what is known of an index on a device. Other threads may be counting. */
 static void gc_get_info(const gpuir_cuda *c, gpuir_cuda_info *info) {
   *info = c->info;
   info->used_memory = __atomic_load_n(&c->info.used_memory, __ATOMIC_RELAXED);
@@ -10243,6 +10288,7 @@ typedef struct gt_opening {
   gpuir_error error;
 } gt_opening;
 
+/* Opens one device: makes its part, and puts that on the device. */
 GPUIR__COLD static void *gt_opening_main(void *argument) {
   gt_opening *o = (gt_opening *)argument;
   gt_device *d = &o->team->devices[o->member];
@@ -10252,6 +10298,7 @@ GPUIR__COLD static void *gt_opening_main(void *argument) {
   return NULL;
 }
 
+/* Frees a team and what its devices have. */
 static void gt_close(gt_team *t) {
   gpuir_allocator a = t->a;
   unsigned i;
@@ -10747,8 +10794,10 @@ static void gt_balance(gt_context *x, gt_batch *r) {
 
 /* ---- a member's thread ---- */
 
+/* Returns the functions of the program's copy of gpuir.h. */
 static const gpuir__calls *gt_calls(const gt_member *m) { return m->context->team->ix->calls; }
 
+/* Returns whether a query has phrases or prefixes. */
 static int gt_unanswerable(const gpuir_query *q) { return q->nphrases || q->nprefixes; }
 
 /* Returns whether parts cannot answer a query. Only parts that are segments have positions. */
@@ -10895,6 +10944,7 @@ static int gt_task_begin(gt_member *m, gt_task *t) {
   return !status;
 }
 
+/* Waits for a task in flight. Its status says how it ended. */
 static void gt_task_finish(gt_member *m, gt_task *t) {
   m->searcher->engine.limits.cancel = t->cancel;
   t->status = gt_calls(m)->search_finish(t->handle);
@@ -10957,6 +11007,7 @@ static void gt_spin(const gt_context *x, uint64_t signals) {
   while (__atomic_load_n(&x->signals, __ATOMIC_ACQUIRE) == signals && gpuir__now() < until) (void)sched_yield();
 }
 
+/* A member's thread: takes tasks, begins them, and waits for the older one of two in flight. */
 static void *gt_member_main(void *argument) {
   gt_member *m = (gt_member *)argument;
   gt_context *x = m->context;
@@ -11155,8 +11206,10 @@ static void gt_copy_all(gt_batch *r) {
   }
 }
 
+/* Returns whether a query's device has failed, so that another member is to be asked. */
 static int gt_wants_other(const gt_batch *r, size_t i) { return gt_is_lost(r->desc.queries[i], r->desc.statuses[i]); }
 
+/* Returns whether an ANDOR query has too few hits of its AND. */
 static int gt_wants_or(const gt_batch *r, size_t i) {
   return r->desc.queries[i]->mode == GPUIR_ANDOR && !r->desc.count && !r->desc.statuses[i] && r->desc.counts[i] < r->k;
 }
@@ -11191,6 +11244,7 @@ static void gt_advance(gt_context *x, gt_batch *r) {
 /* Returns whether enough members are there to answer queries. The lock is held. */
 static int gt_can(const gt_context *x) { return gt_alive(x) >= (x->team->parts ? x->n : 1); }
 
+/* Begins a batch with its first round. */
 static int gt_begin(void *context, const gpuir_batch_desc *batch, uint64_t deadline, const int *cancel, void **running,
     gpuir_error *err) {
   gt_context *x = (gt_context *)context;
@@ -11222,6 +11276,7 @@ static int gt_begin(void *context, const gpuir_batch_desc *batch, uint64_t deadl
   return GPUIR_OK;
 }
 
+/* Goes on with a batch if all its tasks are done. Returns whether its outcome is there. */
 static int gt_poll(void *context, void *running) {
   gt_context *x = (gt_context *)context;
   gt_batch *r = (gt_batch *)running;
@@ -11246,6 +11301,7 @@ static void gt_spin_until_done(const gt_context *x, gt_batch *r) {
   }
 }
 
+/* Waits for a batch, and returns its status. */
 static int gt_finish(void *context, void *running, gpuir_error *err) {
   gt_context *x = (gt_context *)context;
   gt_batch *r = (gt_batch *)running;
@@ -11318,6 +11374,7 @@ static int gt_member_open(gt_member *m, const gpuir_searcher *like, unsigned num
   return gc_attach_device(m->searcher, m->device->cuda, GC_SLOTS_FEW, 0, err);
 }
 
+/* Makes a searcher's members, a thread for each. If it fails, gt_detach frees what there is. */
 static int gt_attach(gt_context *x, const gpuir_searcher *like, gpuir_error *err) {
   unsigned i;
   x->n = x->team->n;
@@ -11372,6 +11429,7 @@ static int gt_attach_searcher(gpuir_searcher *s, gt_team *team, int fallback, gp
 
 #define GL_LEAST ((uint64_t)256 << 20) /* bytes that a segment may take at least, if there is so much memory */
 
+/* Gives up a snapshot's use of a segment. The last one frees it. */
 static void gl_release(gl_resident *r) {
   gpuir_allocator a;
   if (!r || __atomic_sub_fetch(&r->refs, 1, __ATOMIC_ACQ_REL)) return;

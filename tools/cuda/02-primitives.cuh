@@ -10,6 +10,7 @@
 
 /* ---- a warp ---- */
 
+/* Returns the number of this thread's lane in its warp. */
 static __device__ __forceinline__ uint32_t gc_lane(void) { return threadIdx.x & 31; }
 
 /* Returns n bits that are set, from the lowest on. */
@@ -247,6 +248,7 @@ static __device__ __forceinline__ uint32_t gc_need(unsigned long long floor) {
   return max((uint32_t)((floor + 1) >> 32), 1u);
 }
 
+/* Reads a job's floor anew: other warps raise it, and without `volatile` the compiler would keep an old value. */
 static __device__ __forceinline__ unsigned long long gc_floor(const gc_state *s) {
   return *(volatile const unsigned long long *)&s->floor;
 }

@@ -145,6 +145,7 @@ typedef struct gc_rows {
   const uint32_t *high; /* the byte that says high_bits, then the high parts */
 } gc_rows;
 
+/* Loads what the lane needs of a full block at `low`; room: as in gc_block. */
 static __device__ __forceinline__ gc_rows gc_load_rows(const uint8_t *low, uint32_t bits, uint32_t room) {
   gc_rows r;
   r.low = gc_load_low(low, bits);
@@ -233,6 +234,7 @@ static __device__ __forceinline__ void gc_sum(uint32_t v[4], uint32_t prev, uint
 
 /* ---- the postings of a term ---- */
 
+/* Returns how many postings a block has. */
 static __device__ __forceinline__ uint32_t gc_block_len(const gc_term &t, uint32_t block) {
   return min(GPUIR__BLOCK, t.df - block * GPUIR__BLOCK);
 }
@@ -323,10 +325,12 @@ static __device__ __forceinline__ uint32_t gc_contribution(float weight, uint32_
   return c ? c : 1;
 }
 
+/* Returns a document's length. */
 static __device__ __forceinline__ uint32_t gc_length(const gc_view &v, uint32_t doc) {
   return v.lengths16 ? __ldg(v.lengths16 + doc) : __ldg(v.lengths + doc);
 }
 
+/* Returns a document's K of BM25 under the job's k1 and b. */
 static __device__ __forceinline__ float gc_norm(const gc_view &v, const gc_job &j, uint32_t doc) {
   return gpuir__norm_of(j.norm_a, j.norm_b, gc_length(v, doc));
 }

@@ -321,6 +321,7 @@ static __device__ __forceinline__ void gc_ef(const gpuir__stream &s, uint32_t bl
     v[i] = min(gpuir__joined(first + i < count ? sh[first + i] : 0, first + i, b, v[i], prev + 1), s.limit);
 }
 
+/* Decodes qs. */
 static __device__ __forceinline__ void gc_qs(const gpuir__stream &s, uint32_t block, uint32_t count, uint32_t *sh,
     uint32_t v[4]) {
   const uint64_t at = (uint64_t)block * GPUIR__BLOCK;

@@ -315,6 +315,7 @@ typedef struct gc_notes {
 /* Returns the bytes of shared memory that a tile of so many documents takes. */
 static size_t gc_tile_bytes(uint64_t tile) { return (size_t)(tile + GC_SPARE) * 4; }
 
+/* Notes a document of the tile. Those beyond GC_KEYS are only counted: then all sums are read. */
 static __device__ __forceinline__ void gc_note(const gc_notes &n, uint32_t local) {
   uint32_t at = atomicAdd(n.count, 1);
   if (at < GC_KEYS) n.noted[at] = local;
@@ -362,6 +363,7 @@ typedef struct gc_block_regs {
   uint2 base, s;
 } gc_block_regs;
 
+/* Loads block g of the directory, which is expanded, into registers. */
 static __device__ __forceinline__ gc_block_regs gc_load_regs(const gc_view &v, uint32_t g) {
   uint64_t at = (uint64_t)g * 32 + gc_lane();
   gc_block_regs h;
@@ -414,6 +416,7 @@ static __device__ __forceinline__ void gc_fetch(const gc_view &v, const gc_item 
   }
 }
 
+/* Prefetches `bytes` bytes from p on into the L2 cache. */
 static __device__ __forceinline__ void gc_prefetch(const void *p, uint32_t bytes) {
   uint32_t i;
   for (i = 0; i < bytes; i += 128) asm volatile("prefetch.global.L2 [%0];" : : "l"((const uint8_t *)p + i) : "memory");
@@ -431,6 +434,7 @@ static __device__ __forceinline__ void gc_prefetch_blocks(const gc_view &v, cons
   gc_prefetch(v.bases + i, 1);
 }
 
+/* Returns how many blocks of positive lists a tile has. */
 static __device__ __forceinline__ uint32_t gc_positive_blocks(const gc_item *item) {
   return item->npositive ? item->range[item->npositive - 1].end : 0;
 }

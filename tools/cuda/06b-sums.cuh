@@ -70,6 +70,7 @@ typedef struct gc_sum_place {
   uint32_t at, side; /* number of the item; parity of the tile */
 } gc_sum_place;
 
+/* Returns the item of this number. */
 static __device__ __forceinline__ gc_sum_item *gc_sum_at(gc_shared_sum *sh, uint32_t at) {
   return &sh->item[at % GC_SUM_RING];
 }
@@ -119,6 +120,7 @@ static __device__ __forceinline__ void gc_sum_load_list(const gc_launch_view &b,
   }
 }
 
+/* Loads where the lane's list begins and ends in the item's tile. */
 static __device__ __forceinline__ void gc_sum_load_places(const gc_launch_view &b, const gc_sum_item *item,
     gc_sum_cursor &l) {
   const uint32_t *p = (l.list.y >> 30 ? b.sums.first : b.sums.lists.starts) + l.list.x + item->tile;
@@ -164,12 +166,14 @@ typedef struct gc_sum_notes {
   uint32_t *count;
 } gc_sum_notes;
 
+/* Adds c to the sum at a shared address; returns what it was before. */
 static __device__ __forceinline__ uint32_t gc_sum_atomic(uint32_t at, uint32_t c) {
   uint32_t old;
   asm volatile("atom.shared.add.u32 %0, [%1], %2;" : "=r"(old) : "r"(at), "r"(c) : "memory");
   return old;
 }
 
+/* Clears the sum at a shared address. */
 static __device__ __forceinline__ void gc_sum_clear(uint32_t at) {
   asm volatile("st.shared.u32 [%0], %1;" : : "r"(at), "r"(0) : "memory");
 }
@@ -182,6 +186,7 @@ static __device__ __forceinline__ void gc_sum_wipe(uint32_t sums, uint32_t tile)
     asm volatile("st.shared.v4.u32 [%0], {%1, %1, %1, %1};" : : "r"(sums + 16 * i), "r"(0) : "memory");
 }
 
+/* Notes the document at `place`, if adding c to the sum `old` has lifted it to the need. */
 static __device__ __forceinline__ void gc_sum_note(const gc_sum_notes &n, uint32_t place, uint32_t old, uint32_t c) {
   if (n.need - 1 - old < c) {
     const uint32_t at = atomicAdd(n.count, 1);

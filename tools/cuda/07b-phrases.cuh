@@ -90,6 +90,7 @@ static size_t gc_phrase_bytes(uint32_t lists, uint32_t tokens) {
 
 /* ---- positions ---- */
 
+/* Returns the sum of x over the warp, in all lanes. */
 static __device__ __forceinline__ uint64_t gc_sum64(uint64_t x) {
   uint32_t i;
 #pragma unroll

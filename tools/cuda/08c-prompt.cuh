@@ -52,6 +52,7 @@ typedef struct gc_prompt_shared {
 
 /* ---- a cluster ---- */
 
+/* Returns the number of this block of threads in its cluster. */
 static __device__ __forceinline__ uint32_t gc_cluster_rank(void) {
   uint32_t rank = 0;
 #if __CUDA_ARCH__ >= 900
@@ -70,6 +71,7 @@ static __device__ __forceinline__ void gc_cluster_arrive(bool tell) {
 #endif
 }
 
+/* Waits until all blocks of threads of the cluster have arrived. */
 static __device__ __forceinline__ void gc_cluster_wait(void) {
 #if __CUDA_ARCH__ >= 900
   asm volatile("barrier.cluster.wait.acquire.aligned;" : : : "memory");

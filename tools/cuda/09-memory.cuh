@@ -208,17 +208,20 @@ typedef struct gc_pipe {
   gc_locked locked;
 } gc_pipe;
 
+/* Makes a stream that does not wait for the default one. */
 static int gc_stream_open(cudaStream_t *stream, int priority, gpuir_error *err) {
   GC_TRY(cudaStreamCreateWithPriority(stream, cudaStreamNonBlocking, priority), "creating a stream");
   return GPUIR_OK;
 }
 
+/* Waits for what is in a stream, and frees it. NULL is accepted. */
 static void gc_stream_close(cudaStream_t stream) {
   if (!stream) return;
   (void)cudaStreamSynchronize(stream);
   (void)cudaStreamDestroy(stream);
 }
 
+/* Gives a pipe its pinned memory. If it fails, gc_pipe_close frees what there is. */
 static int gc_pipe_open(gc_pipe *p, cudaStream_t stream, gpuir_error *err) {
   unsigned i;
   p->stream = stream;

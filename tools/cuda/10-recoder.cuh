@@ -27,10 +27,12 @@ typedef struct gc_recoder {
   uint64_t size, fill, need; /* bytes; need: of the lists so far, with their tables */
 } gc_recoder;
 
+/* Returns whether a list has to be recoded. */
 static int gc_coded_otherwise(const gpuir__list *l) {
   return l->df > 1 && (l->docs.codec->id != GPUIR__ID_BP128 || l->freqs.codec->id != GPUIR__ID_BP128);
 }
 
+/* Allocates a recoder's arrays for `most` lists. If it fails, gc_recoder_close frees what there is. */
 static int gc_recoder_open(gc_recoder *r, const gpuir_allocator *a, gc_pipe *pipe, uint32_t most, gpuir_error *err) {
   r->pipe = pipe;
   r->most = most;
@@ -44,6 +46,7 @@ static int gc_recoder_open(gc_recoder *r, const gpuir_allocator *a, gc_pipe *pip
   return GPUIR_OK;
 }
 
+/* Frees a recoder's arrays. */
 static void gc_recoder_close(gc_recoder *r, const gpuir_allocator *a) {
   (void)cudaFreeHost(r->words);
   gpuir__free(a, r->sources, r->most * sizeof *r->sources);
@@ -88,6 +91,7 @@ static int gc_recoder_put(gc_recoder *r, const void *from, uint64_t n, const voi
   return gc_pipe_put(r->pipe, *to, from, n, err);
 }
 
+/* Sends a stream, with its offsets and widths if it has any; *to: what the kernels read there. */
 static int gc_recoder_put_stream(gc_recoder *r, const gpuir__stream *s, uint64_t nblocks, gpuir__stream *to,
     gpuir_error *err) {
   int status = gc_recoder_put(r, s->bytes, s->len, (const void **)&to->bytes, err);
@@ -139,6 +143,7 @@ static void *gc_recoder_table(gc_recoder *r, uint64_t n) {
   return p;
 }
 
+/* Returns how many blocks of threads recode the collected lists. */
 static unsigned gc_recoder_grid(const gpuir_cuda *c, const gc_recoder *r) {
   const uint64_t warps = ((uint64_t)r->work.nblocks + r->work.grain - 1) / r->work.grain;
   return (unsigned)gpuir__min64((warps + 7) / 8, (uint64_t)c->processors * 8);

@@ -74,6 +74,7 @@ typedef struct gc_holds {
   uint64_t pins; /* lists that were held then */
 } gc_holds;
 
+/* Returns the head of the hash chain that a list belongs to. */
 static uint32_t *gc_cache_head(const gc_cache *k, uint64_t id) {
   return &k->heads[(uint32_t)((id * 0x9e3779b97f4a7c15u) >> 32) & k->mask];
 }
@@ -94,6 +95,7 @@ static void gc_cache_enter(gc_cache *k, uint32_t s, uint64_t id) {
   *head = s + 1;
 }
 
+/* Lets a list be found no longer. */
 static void gc_cache_forget(gc_cache *k, uint32_t s) {
   uint32_t *at = gc_cache_head(k, k->entries[s].id);
   if (!k->entries[s].hashed) return;
@@ -239,6 +241,7 @@ static int gc_cache_measure(gpuir_cuda *c, gc_recoder *r, const gc_cache_entry *
   return status;
 }
 
+/* Recodes a sent list to the units of its entry. */
 static int gc_cache_write(gpuir_cuda *c, gc_recoder *r, const gc_cache_entry *s, gpuir_error *err) {
   gc_target *to = r->targets;
   to->part[GC_DOCS] = (uint32_t *)(c->cache->streams + s->unit * c->cache->unit_bytes);
@@ -471,6 +474,7 @@ static int gc_cache_wait(gc_cache *k, uint64_t releases, uint64_t ns) {
   return changed;
 }
 
+/* Frees a cache. All transfers are waited for first. */
 static void gc_cache_close(gpuir_cuda *c) {
   gc_cache *k = c->cache;
   if (!k) return;
@@ -569,6 +573,7 @@ static int gc_transfer_open(const gpuir_cuda *c, gc_transfer *transfer, gpuir_er
   return status ? status : gc_recoder_open(&transfer->recoder, &c->a, &transfer->pipe, 1, err);
 }
 
+/* Frees what a launch transfers lists with. */
 static void gc_transfer_close(const gpuir_cuda *c, gc_transfer *transfer) {
   gc_pipe_close(&transfer->pipe);
   gc_recoder_close(&transfer->recoder, &c->a);

@@ -84,6 +84,7 @@ static int gc_upload_streams(gpuir_cuda *c, gpuir_error *err) {
   return s;
 }
 
+/* Uploads all sections that the kernels read; coded: some lists have to be recoded. */
 static int gc_upload_all(gpuir_cuda *c, int coded, gpuir_error *err) {
   const gpuir__segment *ix = c->ix;
   uint64_t blocks = ix->stat.blocks;
@@ -376,6 +377,7 @@ typedef struct gc_sizes {
   uint64_t host, staging, device; /* bytes */
 } gc_sizes;
 
+/* Returns the sizes of launches of so many queries. */
 static gc_sizes gc_sizes_of(const gpuir_cuda *c, size_t queries) {
   const gc_view *v = &c->view;
   const uint64_t bound_tasks = v->documents / (GPUIR__BLOCK * GC_BOUND_BLOCKS);
@@ -622,6 +624,7 @@ GPUIR__COLD static void gc_release_index(gpuir_cuda *c) {
   c->info.used_memory = c->info.resident_bytes = 0;
 }
 
+/* Puts the index on the device, or as much of it as the memory bound allows. */
 GPUIR__COLD static int gc_open(gpuir_cuda *c, const gpuir_cuda_desc *desc, gpuir_error *err) {
   uint64_t plain = gc_plain_bytes(c->ix), room = desc ? desc->memory : 0;
   size_t free_bytes, all_bytes;

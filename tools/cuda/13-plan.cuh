@@ -619,6 +619,7 @@ static int gc_stopped(const gc_batch *r, size_t i, uint64_t now, gpuir_error *er
   return GPUIR_OK;
 }
 
+/* Returns the time, if any query of the batch has a limit; otherwise 0. */
 static uint64_t gc_now(const gc_batch *r) { return r->deadline || r->desc.deadlines ? gpuir__now() : 0; }
 
 #define GC_AHEAD_OF_PLAN 16u /* queries */
@@ -847,6 +848,7 @@ static void gc_announce(gc_planner_pool *w, gc_batch *r) {
   (void)pthread_cond_signal(&w->work);
 }
 
+/* Ends the pool's threads and frees it. */
 static void gc_planner_pool_close(gc_planner_pool *w) {
   const gpuir_allocator a = w->a;
   unsigned i;

@@ -240,6 +240,7 @@ long gpuir_cuda_seam_prompts; /* launches of gc_prompt */
 #define GC_COUNT_PROMPT() ((void)0)
 #endif
 
+/* Enqueues gc_prompt and notes that its lines say when it has ended. */
 static int gc_enqueue_prompt(gc_slot *x, gpuir_error *err) {
   x->sets_flag = 1;
   x->alone = x->chained = 0;
@@ -315,6 +316,7 @@ static int gc_enqueue_all(gc_slot *x, const gc_plan_counts *p, uint32_t k, int r
 
 /* ---- launch slots ---- */
 
+/* Waits for a launch slot's stream, and frees the slot's memory. */
 GPUIR__COLD static void gc_slot_close(gc_slot *x) {
   const gpuir_allocator a = x->a;
   gc_stream_close(x->stream);
@@ -500,6 +502,7 @@ static uint64_t gc_spent(uint64_t *counter, uint64_t start) {
   return now;
 }
 
+/* Returns the time, or 0 for a small batch, which is not timed: reading the clock would count there. */
 static uint64_t gc_timed(const gc_batch *r) { return r->desc.nq > GC_SMALL ? gpuir__now() : 0; }
 
 /* Plans the next launch of a batch; idle: 1 if the device waits for it. *full: the next query found no room for its
@@ -746,6 +749,7 @@ static void gc_use_pool(gc_context *x, gc_batch *r) {
 
 #define GC_HOLD_TIMEOUT_NS 1000000000u /* ns that other searchers may hold lists without releasing one */
 
+/* Begins a batch: plans and starts as many launches as there are free slots. */
 static int gc_begin(void *context, const gpuir_batch_desc *batch, uint64_t deadline, const int *cancel, void **running,
     gpuir_error *err) {
   gc_context *x = (gc_context *)context;
@@ -773,6 +777,7 @@ static int gc_begin(void *context, const gpuir_batch_desc *batch, uint64_t deadl
   return GPUIR_OK;
 }
 
+/* Hands out what has ended, and starts further launches. Returns whether the batch is done. */
 static int gc_poll(void *context, void *running) {
   gc_context *x = (gc_context *)context;
   const gc_batch *r = (const gc_batch *)running;
@@ -799,6 +804,7 @@ static void gc_yield(gc_context *x, gc_batch *r, const gc_holds *held) {
   gc_fail_query(r, r->next++, status, &error);
 }
 
+/* Waits for a batch; meanwhile it starts and finishes launches of the other one too, in their order. */
 static int gc_finish(void *context, void *running, gpuir_error *err) {
   gc_context *x = (gc_context *)context;
   gc_batch *r = (gc_batch *)running;
@@ -867,6 +873,7 @@ static int gc_set_backend(gpuir_searcher *s, const gpuir_backend *table, void *c
   return status;
 }
 
+/* Frees an index on a device. NULL is accepted. */
 static void gc_close_device(gpuir_cuda *c) {
   gpuir_allocator a;
   if (!c) return;
@@ -894,6 +901,7 @@ static int gc_open_device(const gpuir_index *ix, const gpuir_cuda_desc *desc, gp
   return status;
 }
 
+/* Copies what is known of an index on a device. Other threads may be counting. */
 static void gc_get_info(const gpuir_cuda *c, gpuir_cuda_info *info) {
   *info = c->info;
   info->used_memory = __atomic_load_n(&c->info.used_memory, __ATOMIC_RELAXED);

@@ -402,6 +402,7 @@ typedef struct gt_opening {
   gpuir_error error;
 } gt_opening;
 
+/* Opens one device: makes its part, and puts that on the device. */
 GPUIR__COLD static void *gt_opening_main(void *argument) {
   gt_opening *o = (gt_opening *)argument;
   gt_device *d = &o->team->devices[o->member];
@@ -411,6 +412,7 @@ GPUIR__COLD static void *gt_opening_main(void *argument) {
   return NULL;
 }
 
+/* Frees a team and what its devices have. */
 static void gt_close(gt_team *t) {
   gpuir_allocator a = t->a;
   unsigned i;

@@ -383,8 +383,10 @@ static void gt_balance(gt_context *x, gt_batch *r) {
 
 /* ---- a member's thread ---- */
 
+/* Returns the functions of the program's copy of gpuir.h. */
 static const gpuir__calls *gt_calls(const gt_member *m) { return m->context->team->ix->calls; }
 
+/* Returns whether a query has phrases or prefixes. */
 static int gt_unanswerable(const gpuir_query *q) { return q->nphrases || q->nprefixes; }
 
 /* Returns whether parts cannot answer a query. Only parts that are segments have positions. */
@@ -531,6 +533,7 @@ static int gt_task_begin(gt_member *m, gt_task *t) {
   return !status;
 }
 
+/* Waits for a task in flight. Its status says how it ended. */
 static void gt_task_finish(gt_member *m, gt_task *t) {
   m->searcher->engine.limits.cancel = t->cancel;
   t->status = gt_calls(m)->search_finish(t->handle);
@@ -593,6 +596,7 @@ static void gt_spin(const gt_context *x, uint64_t signals) {
   while (__atomic_load_n(&x->signals, __ATOMIC_ACQUIRE) == signals && gpuir__now() < until) (void)sched_yield();
 }
 
+/* A member's thread: takes tasks, begins them, and waits for the older one of two in flight. */
 static void *gt_member_main(void *argument) {
   gt_member *m = (gt_member *)argument;
   gt_context *x = m->context;

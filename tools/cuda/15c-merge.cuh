@@ -166,8 +166,10 @@ static void gt_copy_all(gt_batch *r) {
   }
 }
 
+/* Returns whether a query's device has failed, so that another member is to be asked. */
 static int gt_wants_other(const gt_batch *r, size_t i) { return gt_is_lost(r->desc.queries[i], r->desc.statuses[i]); }
 
+/* Returns whether an ANDOR query has too few hits of its AND. */
 static int gt_wants_or(const gt_batch *r, size_t i) {
   return r->desc.queries[i]->mode == GPUIR_ANDOR && !r->desc.count && !r->desc.statuses[i] && r->desc.counts[i] < r->k;
 }
@@ -202,6 +204,7 @@ static void gt_advance(gt_context *x, gt_batch *r) {
 /* Returns whether enough members are there to answer queries. The lock is held. */
 static int gt_can(const gt_context *x) { return gt_alive(x) >= (x->team->parts ? x->n : 1); }
 
+/* Begins a batch with its first round. */
 static int gt_begin(void *context, const gpuir_batch_desc *batch, uint64_t deadline, const int *cancel, void **running,
     gpuir_error *err) {
   gt_context *x = (gt_context *)context;
@@ -233,6 +236,7 @@ static int gt_begin(void *context, const gpuir_batch_desc *batch, uint64_t deadl
   return GPUIR_OK;
 }
 
+/* Goes on with a batch if all its tasks are done. Returns whether its outcome is there. */
 static int gt_poll(void *context, void *running) {
   gt_context *x = (gt_context *)context;
   gt_batch *r = (gt_batch *)running;
@@ -257,6 +261,7 @@ static void gt_spin_until_done(const gt_context *x, gt_batch *r) {
   }
 }
 
+/* Waits for a batch, and returns its status. */
 static int gt_finish(void *context, void *running, gpuir_error *err) {
   gt_context *x = (gt_context *)context;
   gt_batch *r = (gt_batch *)running;
@@ -329,6 +334,7 @@ static int gt_member_open(gt_member *m, const gpuir_searcher *like, unsigned num
   return gc_attach_device(m->searcher, m->device->cuda, GC_SLOTS_FEW, 0, err);
 }
 
+/* Makes a searcher's members, a thread for each. If it fails, gt_detach frees what there is. */
 static int gt_attach(gt_context *x, const gpuir_searcher *like, gpuir_error *err) {
   unsigned i;
   x->n = x->team->n;

@@ -17,6 +17,7 @@
 
 #define GL_LEAST ((uint64_t)256 << 20) /* bytes that a segment may take at least, if there is so much memory */
 
+/* Gives up a snapshot's use of a segment. The last one frees it. */
 static void gl_release(gl_resident *r) {
   gpuir_allocator a;
   if (!r || __atomic_sub_fetch(&r->refs, 1, __ATOMIC_ACQ_REL)) return;
