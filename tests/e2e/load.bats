@@ -207,6 +207,8 @@ EOF
   fails 2 "there is no policy 'lifo'" lifo "$index" "$queries"
   fails 2 "beta=N" fgqp:beta=x "$index" "$queries"
   fails 2 "beta=N" fgqp:skip=100 "$index" "$queries"
+  fails 2 "survey=N" docp-pi:survey=2 "$index" "$queries"
+  fails 2 "survey=N" fgqp:survey=0 "$index" "$queries"
   fails 2 "beta=N" fgqp:size=5 "$index" "$queries"
   fails 2 "is no list of positive numbers" --rate 100,-5 inter "$index" "$queries"
   fails 2 "is no list of positive numbers" --load 0.5,x inter "$index" "$queries"

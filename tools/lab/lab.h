@@ -46,6 +46,9 @@ void lab_spread_add(lab_spread *sum, const lab_spread *s, double by);
  * replacement. The draws are the same each time. */
 lab_spread lab_bootstrap(const double *values, size_t n);
 
+/* The same of sum(a) / sum(b), whose values belong together in pairs: the pairs are drawn. */
+lab_spread lab_bootstrap_ratio(const double *a, const double *b, size_t n);
+
 typedef struct lab_item {
   char *figure, *series, *x, *unit;
   lab_spread y;

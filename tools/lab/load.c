@@ -33,6 +33,8 @@ const lab_figure load_figures[] = {{"load-latency", "Latency from when a query i
         LAB_LINES, 0, NULL},
     {"load-tasks", "Tasks of FGQP by the size of a skip block", "postings", "see the rows", LAB_POINTS, LAB_LOG_X,
         NULL},
+    {"load-divided", "What the division of queries permits, by processor time", "threads", "times one thread", LAB_BARS,
+        0, NULL},
     {"load-capacity", "Queries a second by the p99 that is allowed", "milliseconds", "queries a second", LAB_POINTS, 0,
         NULL},
     {"load-hold", "Highest rate without a missed deadline and without a queue that grows, by seed", "seed",
@@ -308,6 +310,30 @@ static void report_tasks(load *l, const load_run *run, const load_result *x) {
   lab_row_at(&l->report, "load-tasks", "creation", skip, 100 * (double)t->creation_ns / wall, "% of wall time");
 }
 
+/* Writes what a survey found: by how many times throughput grows, and latency falls, if each thread does its part of
+ * every query without waiting for anything else. The intervals are over queries. */
+static void report_divided(load *l, const load_run *run) {
+  const load_setup *s = &l->setup;
+  double *part[3];
+  if (!s->survey || run->rate > 0) return;
+  for (int p = 0; p < 3; p++) part[p] = (double *)cli_resize(NULL, s->nqueries, sizeof **part);
+  for (size_t i = 0; i < s->nqueries; i++) {
+    part[0][i] = s->divided[i].whole;
+    part[1][i] = s->divided[i].busy;
+    part[2][i] = s->divided[i].latency;
+  }
+  const double threads = (double)s->threads;
+  lab_row_of_at(&l->report, "load-divided", "throughput", threads, lab_bootstrap_ratio(part[0], part[1], s->nqueries),
+      "times one thread");
+  lab_row_of_at(&l->report, "load-divided", "latency", threads, lab_bootstrap_ratio(part[0], part[2], s->nqueries),
+      "times one thread");
+  const lab_spread whole = lab_bootstrap(part[0], s->nqueries);
+  lab_note(&l->report, "survey",
+      "%zu queries by one thread, the median of %llu times each: mean %.4g ms (%.4g to %.4g), processor time",
+      s->nqueries, (unsigned long long)s->survey, whole.median * 1e3, whole.least * 1e3, whole.most * 1e3);
+  for (int p = 0; p < 3; p++) free(part[p]);
+}
+
 /* Prints a line of a run. */
 static void print_run(load *l, const load_run *run, const load_result *x) {
   const load_histogram *all = &x->latency[LOAD_KINDS], *slow = &x->latency[LOAD_LONG];
@@ -398,6 +424,8 @@ static int run_once(load *l, double rate, uint64_t seed, FILE *raw, load_result 
   desc.batch = (size_t)l->setup.batch;
   l->stall.from = 0;
   memset(x, 0, sizeof *x);
+  if (l->setup.survey)
+    l->setup.divided = (load_divided *)cli_resize(l->setup.divided, l->setup.nqueries, sizeof *l->setup.divided);
   const int apart = desc.threads < cli_processors(); /* otherwise the generator has no processor of its own */
   if (apart) load_pin(LOAD_OTHERS, l->setup.device); /* threads of the pool inherit this */
   int status = gpuir_pool_create(l->setup.index, &desc, &pool, &err);
@@ -414,6 +442,7 @@ static int run_once(load *l, double rate, uint64_t seed, FILE *raw, load_result 
   print_run(l, &run, x);
   note_pool(l, &run, x);
   report_tasks(l, &run, x);
+  report_divided(l, &run);
   if (l->setup.scheduler) l->setup.scheduler->tell(&l->setup, &l->report, &run, x);
   l->lost |= x->pool.devices_lost != 0;
   if (x->wrong || x->failed) {
@@ -610,7 +639,7 @@ static int take_scheduler(load_setup *s, const char *spec) {
   return CLI_OK;
 }
 
-/* Takes NAME[:param=value...]: beta, skip, scoring=document or task, and batch. */
+/* Takes NAME[:param=value...]: beta, skip, scoring=document or task, batch, and survey. */
 static int take_policy(load *l, const char *spec) {
   load_setup *s = &l->setup;
   const size_t n = strcspn(spec, ":");
@@ -629,11 +658,17 @@ static int take_policy(load *l, const char *spec) {
     if (!strncmp(option, "beta=", 5)) bad = cli_parse_unsigned(option + 5, 1, 1000000, &s->beta);
     else if (!strncmp(option, "skip=", 5))
       bad = cli_parse_unsigned(option + 5, 128, 1 << 20, &s->skip) || s->skip % 128;
+    else if (!strncmp(option, "survey=", 7))
+      bad = cli_parse_unsigned(option + 7, 1, LAB_MOST_REPEATS, &s->survey) ||
+          (strcmp(s->policy, "fgqp") != 0 && strcmp(s->policy, "docp-ui") != 0);
     else if (!strncmp(option, "batch=", 6)) bad = cli_parse_unsigned(option + 6, 1, 65536, &s->batch);
     else if (!strcmp(option, "scoring=task") || !strcmp(option, "scoring=document")) s->per_task = option[8] == 't';
     else bad = 1;
     free(option);
-    if (bad) return cli_misuse("lab", "'%s': beta=N, skip=N (of 128), scoring=task or scoring=document; batch=N", spec);
+    if (bad)
+      return cli_misuse("lab",
+          "'%s': beta=N, skip=N (of 128), scoring=task or scoring=document; batch=N; survey=N of fgqp and docp-ui",
+          spec);
     p += m;
   }
   if (!strcmp(s->policy, "inter") || !strcmp(s->policy, "auto") || own_policy(s->policy)) return CLI_OK;
@@ -744,6 +779,7 @@ static void load_free(load *l) {
   }
   free(s->queries);
   free(l->hits);
+  free(s->divided);
   free((void *)s->found);
   free((void *)(uintptr_t)s->policy);
   if (s->scheduler) s->scheduler->free(s->scheduling);

@@ -76,6 +76,13 @@ typedef struct load_tasks {
   double list_skips; /* skip blocks of a list, mean over all lists */
 } load_tasks;
 
+/* Seconds of a processor that a query takes, as one thread measured them: see survey of tatikonda.c. */
+typedef struct load_divided {
+  double whole; /* not divided */
+  double latency; /* of the threads' work on it, the longest */
+  double busy; /* that all threads have for nothing else */
+} load_divided;
+
 typedef struct load_setup {
   const char *path; /* of the index */
   gpuir_index *index;
@@ -93,6 +100,8 @@ typedef struct load_setup {
   uint64_t stall_ns; /* the device answers nothing for so long, once in a run; 0: never */
   load_stall *stall;
   load_tasks *tasks; /* filled by FGQP */
+  uint64_t survey; /* docp-ui, fgqp: times that each range or task of a query is timed beforehand; 0: no survey */
+  load_divided *divided; /* of each query, filled by a survey */
   const char *intersection, *ranking; /* by which the device answers, see gpuir_cuda_lab_attach; NULL: by the engine */
   const char *socket; /* of a server; NULL: one is started */
   uint64_t deadline_ns; /* of a query, from when it is due; 0: none */

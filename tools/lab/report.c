@@ -52,26 +52,41 @@ void lab_spread_add(lab_spread *sum, const lab_spread *s, double by) {
 #define MOST_DRAWS 40000000u /* in all: samples of many values have narrow intervals, and fewer resamples do */
 #define LEAST_RESAMPLES 200u
 
-lab_spread lab_bootstrap(const double *values, size_t n) {
+static size_t resamples(size_t n) {
   const size_t fit = n > MOST_DRAWS / RESAMPLES ? MOST_DRAWS / n : RESAMPLES;
-  const size_t times = fit < LEAST_RESAMPLES ? LEAST_RESAMPLES : fit;
-  double *mean = (double *)cli_resize(NULL, times, sizeof *mean);
+  return fit < LEAST_RESAMPLES ? LEAST_RESAMPLES : fit;
+}
+
+static double sum_of(const double *values, size_t n) {
+  double sum = 0;
+  for (size_t i = 0; i < n; i++) sum += values[i];
+  return sum;
+}
+
+lab_spread lab_bootstrap_ratio(const double *a, const double *b, size_t n) {
+  const size_t times = resamples(n);
+  double *ratio = (double *)cli_resize(NULL, times, sizeof *ratio);
   uint64_t state = 1;
   lab_spread s;
   for (size_t t = 0; t < times; t++) {
-    mean[t] = 0;
-    for (size_t i = 0; i < n; i++) mean[t] += values[(cli_random(&state) >> 32) * n >> 32];
-    mean[t] /= (double)n;
+    double over = 0, under = 0;
+    for (size_t i = 0; i < n; i++) {
+      const size_t one = (size_t)((cli_random(&state) >> 32) * n >> 32);
+      over += a[one];
+      under += b ? b[one] : 1;
+    }
+    ratio[t] = over / under;
   }
-  qsort(mean, times, sizeof *mean, compare_double);
-  s.least = mean[times * 25 / 1000];
-  s.most = mean[times - 1 - times * 25 / 1000];
-  s.median = 0;
-  for (size_t i = 0; i < n; i++) s.median += values[i] / (double)n;
+  qsort(ratio, times, sizeof *ratio, compare_double);
+  s.least = ratio[times * 25 / 1000];
+  s.most = ratio[times - 1 - times * 25 / 1000];
+  s.median = sum_of(a, n) / (b ? sum_of(b, n) : (double)n);
   s.n = n;
-  free(mean);
+  free(ratio);
   return s;
 }
+
+lab_spread lab_bootstrap(const double *values, size_t n) { return lab_bootstrap_ratio(values, NULL, n); }
 
 /* ---- notes and rows ------------------------------------------------------------------------------ */
 

@@ -18,6 +18,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #define STP_ROOM 4096u /* items of scoring that wait at most */
@@ -360,20 +361,25 @@ static void inter_work(shares *s) {
 /* The first document of a thread's range. */
 static uint32_t bound_of(const shares *s, unsigned thread) { return (uint32_t)(s->documents * thread / s->threads); }
 
-/* Evaluates a thread's range of the query that all work on. */
-static void docp_range(shares *s, unsigned thread) {
-  asked *q = s->docp.current;
-  range r = whole_range(q->ands[s->kind == DOCP_PI ? thread : 0]);
+/* Puts a thread's range of a query into *r; 0: it has no documents. */
+static int docp_range(const shares *s, const asked *q, unsigned thread, range *r) {
   const uint32_t lo = bound_of(s, thread), hi = bound_of(s, thread + 1);
-  if (lo == hi) return;
+  *r = whole_range(q->ands[s->kind == DOCP_PI ? thread : 0]);
+  if (lo == hi) return 0;
   if (s->kind == DOCP_PI) {
-    r.base = lo;
+    r->base = lo;
   } else {
-    r.lo = lo;
-    r.hi = hi - 1;
-    for (unsigned i = 0; i < r.and_->n; i++) r.from[i] = lab_and_find_block(r.and_, i, 0, lo);
+    r->lo = lo;
+    r->hi = hi - 1;
+    for (unsigned i = 0; i < r->and_->n; i++) r->from[i] = lab_and_find_block(r->and_, i, 0, lo);
   }
-  asked_range(q, &r);
+  return 1;
+}
+
+/* Evaluates a thread's range of the query that all work on. */
+static void docp_evaluate(shares *s, unsigned thread) {
+  range r;
+  if (docp_range(s, s->docp.current, thread, &r)) asked_range(s->docp.current, &r);
 }
 
 /* The master takes a query and gives it to all; NULL: the pool stops. */
@@ -402,7 +408,7 @@ static void docp_work(shares *s, unsigned thread) {
     if (!thread) (void)docp_begin(s);
     else shares_await(s, &s->docp.turn, turn, &s->work);
     if (!s->docp.current) return;
-    docp_range(s, thread);
+    docp_evaluate(s, thread);
     if (thread) {
       docp_end(s);
       continue;
@@ -637,6 +643,116 @@ static void fgqp_work(shares *s, unsigned thread) {
   shares_unlock(s);
 }
 
+/* ---- what a division permits --------------------------------------------------------------------------------- */
+
+/* Time of this thread's processor. */
+static double thread_seconds(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* What looking at that clock takes by itself. */
+static double clock_seconds(void) {
+  double least = 1;
+  for (int i = 0; i < 1000; i++) {
+    const double start = thread_seconds(), took = thread_seconds() - start;
+    if (took < least) least = took;
+  }
+  return least;
+}
+
+/* The time of a range, evaluated by this thread; `clock` is what looking at the clock takes. */
+static double range_seconds(asked *q, const range *r, double clock) {
+  const double start = thread_seconds();
+  asked_range(q, r);
+  const double took = thread_seconds() - start - clock;
+  return took > 0 ? took : 0;
+}
+
+/* Times r[0..n) of a query as often as the survey asks, one after the other each time, so that none is in a cache
+ * because it came just before. Puts the median of each into took[0..n). */
+static void ranges_seconds(const shares *s, asked *q, const range *r, size_t n, double clock, double *took) {
+  const size_t times = (size_t)s->setup->survey;
+  double *all = (double *)cli_resize(NULL, n * times + 1, sizeof *all);
+  for (size_t i = 0; i < n; i++) (void)range_seconds(q, &r[i], clock);
+  for (size_t t = 0; t < times; t++)
+    for (size_t i = 0; i < n; i++) all[i * times + t] = range_seconds(q, &r[i], clock);
+  for (size_t i = 0; i < n; i++) took[i] = lab_spread_of(all + i * times, times).median;
+  free(all);
+}
+
+/* A query by DOCP takes until its longest range is evaluated, and the threads are not free for another one before. */
+static void survey_docp(const shares *s, asked *q, double clock, load_divided *d) {
+  range *r = (range *)cli_resize(NULL, s->threads, sizeof *r);
+  double *took = (double *)cli_resize(NULL, s->threads, sizeof *took);
+  size_t n = 0;
+  for (unsigned t = 0; t < s->threads; t++) n += docp_range(s, q, t, &r[n]) != 0;
+  ranges_seconds(s, q, r, n, clock, took);
+  for (size_t i = 0; i < n; i++)
+    if (took[i] > d->latency) d->latency = took[i];
+  d->busy = d->latency;
+  free(r);
+  free(took);
+}
+
+/* Gives a task to the thread that is free first. */
+static void give_out(double *free_at, unsigned threads, double took, double *last) {
+  unsigned first = 0;
+  for (unsigned t = 1; t < threads; t++)
+    if (free_at[t] < free_at[first]) first = t;
+  free_at[first] += took;
+  if (free_at[first] > *last) *last = free_at[first];
+}
+
+/* A query by FGQP takes, if it has the threads to itself, until its last task ends, each taken by the thread that is
+ * free first. Threads that are free before that do tasks of other queries: it keeps them busy for its work alone. */
+static void survey_fgqp(const shares *s, asked *q, double clock, load_divided *d) {
+  double *free_at = (double *)cli_resize(NULL, s->threads, sizeof *free_at);
+  range *tasks;
+  const double start = thread_seconds();
+  const size_t n = fgqp_tasks(s, q->ands[0], &tasks);
+  const double made = thread_seconds() - start - clock;
+  double *took = (double *)cli_resize(NULL, n + 1, sizeof *took);
+  for (unsigned t = 0; t < s->threads; t++) free_at[t] = made > 0 ? made : 0; /* no task is taken before */
+  d->busy = d->latency = free_at[0];
+  ranges_seconds(s, q, tasks, n, clock, took);
+  for (size_t i = 0; i < n; i++) {
+    d->busy += took[i];
+    give_out(free_at, s->threads, took[i], &d->latency);
+  }
+  d->busy /= s->threads;
+  free(took);
+  free(tasks);
+  free(free_at);
+}
+
+/* Times each query by one thread, whole and in its ranges or tasks. What threads wait for locks, memory and one another
+ * is not in it: it is what the division permits at most. */
+static void survey(shares *s) {
+  const load_setup *setup = s->setup;
+  gpuir_hit *hits = (gpuir_hit *)cli_resize(NULL, setup->k, sizeof *hits);
+  const double clock = clock_seconds();
+  for (size_t i = 0; i < setup->nqueries; i++) {
+    gpuir_task task;
+    load_divided *d = &setup->divided[i];
+    memset(&task, 0, sizeof task);
+    memset(d, 0, sizeof *d);
+    task.k = (uint32_t)setup->k;
+    asked *q = asked_make(&task, s->ands + i);
+    const range all = whole_range(q->ands[0]);
+    if (q->top) {
+      ranges_seconds(s, q, &all, 1, clock, &d->whole);
+      if (s->kind == FGQP) survey_fgqp(s, q, clock, d);
+      else survey_docp(s, q, clock, d);
+      (void)lab_top_close(q->top, hits);
+    }
+    pthread_mutex_destroy(&q->lock);
+    free(q);
+  }
+  free(hits);
+}
+
 /* ---- making and unmaking -------------------------------------------------------------------------------- */
 
 static void shares_work(void *state, unsigned thread) {
@@ -819,6 +935,7 @@ static int shares_make(gpuir_pool *pool, int kind, void **state, gpuir_error *er
   if (!status && kind != DOCP_PI) status = lab_shelf_open(s->setup->index, &s->part[0], err);
   if (!status) status = open_queries(s, err);
   if (!status && kind == FGQP) fgqp_survey(s);
+  if (!status && s->setup->survey) survey(s);
   if (status) shares_destroy(s);
   else *state = s;
   return status;

@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# fetch-corpora.sh [-d FOLDER] linux|dict...: fetches large real collections out of Debian packages, which are
+# fetch-corpora.sh [-d FOLDER] linux|dict|manuals...: fetches large real collections out of Debian packages, which are
 # downloaded with apt-get and unpacked, not installed, and prints the command that indexes each.
 #
 #   linux   the kernel sources of linux-source-6.1: FOLDER/linux, 78,576 text files, 1.3 GB
 #   dict    dictionary entries of dict-gcide, dict-wn, dict-freedict-eng-deu, edict and enamdict:
 #           FOLDER/dict.tsv, 1.74 million lines `dictionary:headword<TAB>text`, 200 MB
+#   manuals the HTML pages of 18 packages of manuals: FOLDER/manuals.tsv, lines `path<TAB>text`; beside it the links
+#           among them and the dates of the files, for orders of documents (manuals.py says more)
 #   -d      where to put them (default build/corpora)
 #
 # It can be started again after an interruption: what is complete is not fetched or unpacked a second time.
@@ -36,9 +38,10 @@ done
 shift $((OPTIND - 1))
 [[ $# -gt 0 ]] || usage 2 >&2
 for name in "$@"; do
-  [[ $name == linux || $name == dict ]] || die "$name is not one of the corpora: linux, dict"
+  [[ $name == linux || $name == dict || $name == manuals ]] ||
+    die "$name is not one of the corpora: linux, dict, manuals"
 done
-for tool in apt-get dpkg-deb perl iconv xz gzip tar; do
+for tool in apt-get dpkg-deb perl python3 iconv xz gzip tar; do
   command -v "$tool" >/dev/null || die "$tool is needed"
 done
 mkdir -p "$folder"
@@ -124,6 +127,28 @@ fetch_dict() {
   echo "dict: $lines entries"
   echo "  each entry a document:           gpuir index --tsv --analyzer unicode $(relative "$folder")/dict.tsv" \
     "-o $(relative "$folder")/dict.gpuir"
+}
+
+fetch_manuals() {
+  local name package pages
+  if [[ ! -f $folder/manuals.tsv ]]; then
+    rm -rf "$folder/manuals.part"
+    for name in apache2-doc cppreference-doc-en-html erlang-doc ghc-doc git-doc libboost1.81-doc libstdc++-12-doc \
+      linux-doc-6.1 llvm-14-doc openjdk-17-doc postgresql-doc-15 python-django-doc python-pandas-doc python-scipy-doc \
+      python3.11-doc qtbase5-doc-html rust-doc wx3.2-doc; do
+      package=$(deb "$name")
+      mkdir -p "$folder/manuals.part/$name"
+      dpkg-deb -x "$package" "$folder/manuals.part/$name"
+    done
+    "$here/manuals.py" "$folder/manuals.part" "$folder/manuals.new"
+    for name in links dates tsv; do mv "$folder/manuals.new.$name" "$folder/manuals.$name"; done
+    rm -rf "$folder/manuals.part"
+  fi
+  pages=$(wc -l <"$folder/manuals.tsv")
+  ((pages > 50000)) || die "$folder/manuals.tsv holds only $pages pages; remove it and start again"
+  echo "manuals: $pages pages"
+  echo "  each page a document:            gpuir index --tsv $(relative "$folder")/manuals.tsv" \
+    "-o $(relative "$folder")/manuals.gpuir"
 }
 
 for name in "$@"; do "fetch_$name"; done

@@ -6,12 +6,15 @@
 # programs are those of build/, or of build/carry/pool.tar.xz that pool_gpu.sh unpacks (POOL_WORK). CORES (1 2 4 8)
 # and DOCUMENTS (4000000) make it smaller; BUDGET seconds (300) bound it: what they do not suffice for is left out, and
 # said so; FIGURES (4 5a 5 6 7) puts the figures that matter most first. INDEX with its INDEX_QUERIES is taken instead
-# of lists made here; files are written beside it. Where the paper's text leaves something open, see
-# tools/lab/README.md.
+# of lists made here. With FIGURES=uneven, ORDERS ('path random=random:1'), each a name or a name and what
+# `gpuir reorder --order` takes, are orders of its documents, in each of which one thread times what docp-ui and fgqp
+# divide each query into, SURVEY (5) times: this needs no free processors. Where the paper's text leaves something open,
+# see tools/lab/README.md.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 dir=${1:-${OUT:-build/lab}/tatikonda} work=${POOL_WORK:-/tmp/pool-gpu} documents=${DOCUMENTS:-4000000}
 budget=${BUDGET:-300} read_cores=${CORES:-1 2 4 8} n=${QUERIES_N:-3000} read_figures=${FIGURES:-4 5a 5 6 7}
+orders=${ORDERS:-path random=random:1}
 n_rate=${QUERIES_RATE:-1000} # of a run at a rate, behind a second or more that warms up
 read -ra cores <<<"$read_cores"
 most=${cores[-1]}
@@ -24,6 +27,7 @@ export PATH
 mkdir -p "$dir" "$work/t"
 tsv=$dir/tatikonda.tsv rows=$work/t/rows index=$work/t/index queries=$work/t/queries
 : >"$rows"
+: >"$work/t/surveys"
 
 left() {
   ((SECONDS + $1 <= budget)) && return
@@ -40,8 +44,10 @@ load() {
 }
 # of FIGURE [SERIES]: the last such value of the log
 of() { awk -F '\t' -v f="$1" -v s="${2-}" '$1 == f && (s == "" || $2 == s) { v = $4 } END { print v }' "$log"; }
-# put FIGURE SERIES X Y UNIT
-put() { printf '%s\t%s\t%s\t%s\t%s\n' "$1" "$2" "$3" "$4" "$5" | tee -a "$rows"; }
+# put FIGURE SERIES X Y UNIT [LEAST MOST N]
+put() {
+  printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$1" "$2" "$3" "$4" "$5" "${6:-$4}" "${7:-$4}" "${8:-1}" | tee -a "$rows"
+}
 # value FIGURE SERIES X: what was put
 value() {
   awk -F '\t' -v f="$1" -v s="$2" -v x="$3" '$1 == f && $2 == s && $3 == x { v = $4 } END { print v + 0 }' "$rows"
@@ -76,7 +82,7 @@ figure4() {
   for b in 5 150 10 25 50 100; do
     left 5 "Figure 4c at $b" || continue
     load "fgqp:beta=$b" "$queries" --closed --threads "$most"
-    put tatikonda-fig4c IAQL "$b" "$(ratio "$base" "$(of load-processing)")" "times"
+    put tatikonda-fig4c-latency FGQP "$b" "$(ratio "$base" "$(of load-processing)")" "times"
     put tatikonda-fig4c 'PDTP against INTER' "$b" "$(awk -v t="$(of load-throughput)" -v l="$linear" \
       'BEGIN { print 100 * (1 - t / l) }')" %
     put tatikonda-fig4c 'PDTP against n times INTER-1' "$b" "$(awk -v t="$(of load-throughput)" \
@@ -156,6 +162,27 @@ figure7() {
   done
 }
 
+# What unevenness costs, by processor time: docp-ui and fgqp on $most threads in orders of the documents in which ranges
+# of docIDs differ. Intervals are over queries.
+figureuneven() {
+  local order spec policy name
+  for order in $orders; do
+    spec=${order#*=} order=${order%%=*} index=$work/t/order
+    left 30 "order $order" || continue
+    if [ "$spec" = "$order" ]; then cp "$INDEX" "$index"; else
+      gpuir reorder -q --order "$spec" "$INDEX" "$index"
+    fi
+    for policy in DOCP-UI=docp-ui FGQP=fgqp:beta=5; do
+      name=${policy%%=*}-$most
+      load "${policy#*=}:survey=${SURVEY:-5}" "$queries" --closed --threads "$most"
+      awk -F '\t' -v OFS='\t' -v s="$name" -v x="$order" '
+        $1 == "load-divided" { print "tatikonda-uneven" ($2 == "latency" ? "-latency" : ""), s, x, $4, $5, $6, $7, $8 }
+      ' "$log" | tee -a "$rows"
+      sed -n "s/^# survey:/# $order, $name:/p" "$log" >>"$work/t/surveys"
+    done
+  done
+}
+
 # claim NAME PAPER OURS: of what was measured
 claim() {
   [ "$3" != 0 ] || return 0
@@ -186,13 +213,17 @@ plots() {
   plot() { printf '# plot\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$@"; }
   plot tatikonda-fig4a lines '' 'Throughput by cores' cores 'queries a second' ''
   plot tatikonda-fig4b lines '' 'Mean time of processing by cores, saturated' cores milliseconds ''
-  plot tatikonda-fig4c lines '' 'What beta gains in latency and costs in throughput' beta 'times; %' ''
+  plot tatikonda-fig4c lines '' 'Throughput that beta costs' beta 'percent lost' ''
+  plot tatikonda-fig4c-latency lines '' 'Latency that beta gains' beta 'times as fast as INTER-1' ''
   plot tatikonda-fig5a lines log-y 'Mean latency by arrivals' 'queries a second' milliseconds ''
   plot tatikonda-fig5b lines '' 'Mean time of processing by terms' terms milliseconds ''
   plot tatikonda-fig5c lines '' 'Throughput by terms' terms 'queries a second' ''
   plot tatikonda-fig6-4 lines log-y 'Mean latency of queries of 4 terms' 'queries a second' milliseconds ''
   plot tatikonda-fig6-6 lines log-y 'Mean latency of queries of 6 terms' 'queries a second' milliseconds ''
   plot tatikonda-fig7 lines log-x 'Skip blocks: what changes with their size' postings 'times that of 512' ''
+  plot tatikonda-uneven bars '' "Throughput that the division permits, by the documents' order" '' 'times one thread' ''
+  plot tatikonda-uneven-latency bars '' "Latency that the division permits, by the documents' order" '' \
+    'times as fast as one thread' ''
   plot tatikonda-claims bars '' "The paper's claims and ours" '' '' 'paper,ours'
 }
 
@@ -202,12 +233,14 @@ finish() {
   claims
   {
     sed -n '/^# \(corpus\|machine\|version\):/p' "$log"
-    echo "# command: tools/scripts/tatikonda.sh, conjunctions of synthetic queries," \
+    echo "# command: tools/scripts/tatikonda.sh, conjunctions of $kind queries," \
       "$n a run;" \
       "Figures 4, 5b, 5c and 7: all submitted at once, latency from when a thread takes a query;" \
-      "Figures 5a and 6: $n_rate a run behind those of a second, one seed, latency from when a query is due"
+      "Figures 5a and 6: $n_rate a run behind those of a second, one seed, latency from when a query is due;" \
+      "orders: $orders"
+    cat "$work/t/surveys"
     plots
-    printf 'figure\tseries\tx\ty\tunit\n'
+    printf 'figure\tseries\tx\ty\tunit\tmin\tmax\tn\n'
     awk -F '\t' '!seen[$1, $2, $3]++' "$rows"
   } >"$tsv"
   gpuir lab plot -o "$dir" "$tsv"
@@ -215,9 +248,10 @@ finish() {
 }
 
 if [ -n "${INDEX:-}" ]; then
-  index=$INDEX
+  index=$INDEX kind=sampled
   cp "$INDEX_QUERIES" "$work/t/all"
 else
+  kind=synthetic
   synth --documents "$documents" "$index" "$work/t/all" >/dev/null
 fi
 awk 'NF >= 2 && n++ < 4000' "$work/t/all" >"$queries"
