@@ -404,7 +404,7 @@ gpu_columns() {
 }
 
 @test "misuse" {
-  fails 2 'codecs, intersect, search, linearity, load, plot or report is missing'
+  fails 2 'codecs, intersect, search, linearity, all, load, plot or report is missing'
   fails 2 "--backend" codecs --backend tpu "$wordnet"
   fails 2 "there is no 'nothing'" nothing "$wordnet"
   fails 2 'INDEX is missing' codecs
@@ -435,4 +435,48 @@ gpu_columns() {
   fails 1 'no list has two postings' linearity -o out ones.gpuir
   echo unheard >queries
   fails 1 'no term of the queries' linearity -o out "$wordnet" queries
+}
+
+# ---- a collection by name ---------------------------------------------------------------------------------------
+
+@test "lab --ciff makes an index of an export, runs every experiment with the topics, and makes the page" {
+  gpuir export -q "$wordnet" wordnet.ciff.gz
+  printf '<top>\n<num> Number: 1\n<title> dog wolf\n</top>\n<top>\n<num> Number: 2\n<title> red apple tree\n</top>\n' >topics
+  gpuir lab --ciff wordnet.ciff.gz --topics topics --sample 1 --pairs 1 --repeat 1 --backend cpu --json -o out >json
+  python3 - <<'END'
+import csv, json
+reports = [json.loads(line) for line in open("json", encoding="utf-8")]
+assert [r["name"] for r in reports] == ["codecs", "intersect", "search", "linearity"]
+for report in reports:
+    lines = open(f"out/{report['name']}.tsv", encoding="utf-8").read().splitlines()
+    rows = list(csv.DictReader((l for l in lines if l[0] != "#"), delimiter="\t", quoting=csv.QUOTE_NONE))
+    assert rows and len(rows) == len(report["rows"])
+    for a, b in zip(rows, report["rows"]):
+        assert set(a) == set(b) and all(a[k] == b[k] for k in ("figure", "series", "x", "unit")), (a, b)
+        assert all(float(a[k]) == float(b[k]) for k in ("y", "min", "max", "n")), (a, b)
+    assert [l[2:] for l in lines if l[:2] == "# " and not l.startswith("# plot\t")] == report["notes"]
+assert any("of topics, at most" in note for note in reports[0]["notes"])
+END
+  [ -s out/report.html ]
+  [ "$(gpuir stats out/collection.gpuir | grep -E '^(documents|postings) ')" = "$(gpuir stats "$wordnet" |
+    grep -E '^(documents|postings) ')" ]
+  # one experiment, terms that were stemmed
+  gpuir index -q --tsv --stem porter "$root/tests/data/wordnet.tsv" -o stemmed.gpuir
+  gpuir export -q stemmed.gpuir stemmed.ciff
+  printf 'dogs wolves\n' >topics
+  gpuir lab search --ciff stemmed.ciff --topics topics --stem porter --sample 1 --repeat 1 --backend cpu -o two >/dev/null
+  grep -q '^# queries: 1 of those given' two/search.tsv
+  [ ! -e two/report.html ]
+}
+
+@test "what --ciff needs is said, and a figure of another experiment is named with it" {
+  fails 2 '--topics FILE is missing' --ciff x.ciff
+  fails 2 '--ciff is in place of INDEX' --ciff x.ciff --topics x codecs "$wordnet"
+  fails 2 'belong to --ciff' --topics x codecs "$wordnet"
+  fails 2 "'griffin-fig8' is a figure of intersect" codecs --figures griffin-fig8 "$wordnet"
+  fails 2 "there is no 'fig8' here" all --figures fig8 "$wordnet"
+  fails 1 'x.ciff: ' --ciff x.ciff --topics x -o out
+  printf 'no collection' >x.ciff
+  fails 1 'x.ciff' --ciff x.ciff --topics x -o out
+  [ ! -e out/collection.gpuir ]
 }

@@ -91,6 +91,24 @@ fails() {
     END { exit n != 2 }'
 }
 
+@test "a survey tells what a division permits: ranges of which one has all documents gain nothing" {
+  local policy
+  # the words stand in the last fifth of the documents
+  awk 'BEGIN { for (i = 0; i < 5000; i++) print i "\t" (i < 4000 ? "other" : "red apple") }' >docs.tsv
+  gpuir index -q --tsv docs.tsv -o skewed.gpuir
+  yes 'red apple' | head -n 20 >topics
+  for policy in docp-ui fgqp:skip=128; do
+    gpuir lab load --closed --threads 4 -o . "$policy:survey=3" skewed.gpuir topics >/dev/null
+  done
+  grep -q '^# survey: 20 queries by one thread, the median of 3 times each: mean ' load-docp-ui-survey-3.tsv
+  cat load-docp-ui-survey-3.tsv load-fgqp-skip-128-survey-3.tsv | awk -F '\t' '
+    $1 == "load-divided" { v[++n] = $4; ends += $6 <= $4 && $4 <= $7 && $8 == 20 && $3 == 4 }
+    END { exit !(n == 4 && ends == 4 && v[1] < 2 && v[2] < 2 && v[3] > 2 && v[4] > 1) }'
+  # a run at a rate has none
+  gpuir lab load --rate 1000 --threads 1 -o . docp-ui:survey=1 skewed.gpuir topics >/dev/null
+  run ! grep -q '^load-divided' load-docp-ui-survey-1.tsv
+}
+
 @test "a seed decides when queries arrive; they come at the rate that was asked for" {
   local seed
   for seed in 1 1 2; do

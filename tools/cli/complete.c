@@ -170,7 +170,7 @@ static int is_file(part value) {
 
 /* Returns the words that a command's first operand can be; NULL: it is a file. */
 static const char *operand_words(part name) {
-  if (is(name, "lab")) return "codecs intersect search linearity load plot";
+  if (is(name, "lab")) return "codecs intersect search linearity all load plot report";
   if (is(name, "completion")) return "bash zsh fish";
   return NULL;
 }

@@ -441,7 +441,8 @@ static const char help_serve[] =
     "Exit status: 0 at the end of the input; 1 failed; 2 misuse; 128 + N after signal N.\n";
 
 static const char help_lab[] =
-    "usage: gpuir lab codecs|intersect|search|linearity [OPTION...] INDEX [QUERIES]\n"
+    "usage: gpuir lab codecs|intersect|search|linearity|all [OPTION...] INDEX [QUERIES]\n"
+    "       gpuir lab [OPTION...] --ciff FILE --topics FILE\n"
     "       gpuir lab load [OPTION...] POLICY INDEX QUERIES\n"
     "       gpuir lab plot [-o DIR] [--figures LIST] [FILE.tsv|FOLDER...]\n"
     "       gpuir lab report -o FILE.html|FILE.tsv [[LABEL=]FOLDER...]\n"
@@ -454,6 +455,7 @@ static const char help_lab[] =
     "  intersect  speed of the intersection methods, on arrays and on compressed lists\n"
     "  search     speed of ranked queries, and of the ranking alone\n"
     "  linearity  how well a line fits the lists\n"
+    "  all        these four, one after the other, and DIR/report.html of them\n"
     "  load       latency and throughput while queries arrive, by policy; see gpuir-lab(1) for its options\n"
     "  plot       draw the charts again from TSV files, beside them or into DIR\n"
     "  report     the papers' claims beside the charts of folders, as one HTML file; or their verdicts, as TSV\n"
@@ -470,6 +472,14 @@ static const char help_lab[] =
     "  --methods LIST     only these intersection methods\n"
     "  --figures LIST     only these tables and figures\n"
     "  --backend NAME     auto (default): the gpu too, if there is one; gpu: it must be there; cpu\n"
+    "  --json             print JSON in place of tables: an object of name, notes and rows on a line\n"
+    "\n"
+    "A collection that another engine exported, of which DIR/collection.gpuir is made\n"
+    "  --ciff FILE        in the Common Index File Format, as it is or packed by gzip\n"
+    "  --topics FILE      the queries\n"
+    "  --analyzer NAME, --stem LANG, --stop LIST\n"
+    "                     what made the collection's terms; see gpuir import --help\n"
+    "\n"
     "  -h, --help         show this text\n"
     "\n"
     "Exit status: 0 done; 1 failed; 2 misuse; 128 + N after signal N.\n";

@@ -464,6 +464,22 @@ static int known_figure(const void *of, const char *name) {
   return f->id != NULL;
 }
 
+enum { ALL = sizeof experiments / sizeof *experiments }; /* in place of an experiment's number */
+
+/* Returns whether an experiment has one of the figures that are wanted. */
+static int has_figures(const lab *l, size_t e) {
+  const lab_figure *f = experiments[e].figures;
+  while (f->id && !lab_wants(l, f->id)) f++;
+  return f->id != NULL;
+}
+
+static int known_anywhere(const void *of, const char *name) {
+  (void)of;
+  for (size_t e = 0; e < ALL; e++)
+    if (known_figure(experiments[e].figures, name)) return 1;
+  return 0;
+}
+
 /* Methods of the CPU, and the device's, which has some more. */
 static int known_method(const void *of, const char *name) {
   const char *(*const tables[])(size_t) = {gpuir_intersection_name, gpuir_cuda_lab_method};
@@ -520,6 +536,7 @@ static int run(lab *l, size_t experiment, const char *dir, const char *queries, 
   if (!experiments[experiment].device) l->backend = CLI_BACKEND_CPU;
   l->hertz = measure_clock(l);
   int code = lab_report_open(&l->report, dir, experiments[experiment].name);
+  l->report.json = l->json;
   note_facts(l, &info, queries, argc, argv);
   if (code == CLI_OK) code = lab_gpu_find(l);
   if (code == CLI_OK) code = find_candidates(l, info.terms, queries);
@@ -540,6 +557,43 @@ static void lab_free(lab *l) {
   if (l->lock >= 0) close(l->lock);
 }
 
+/* ---- a collection in CIFF --------------------------------------------------------------------------------------- */
+
+/* An export of another engine, and what makes terms of its topics. */
+typedef struct collection {
+  const char *ciff, *topics, *analyzer, *stem, *stop; /* NULL: not given */
+  char index[4096]; /* made of it */
+} collection;
+
+/* Makes DIR/collection.gpuir. */
+static int import_collection(collection *c, const char *dir) {
+  static char format[] = "--format", ciff[] = "ciff", quiet[] = "--quiet", output[] = "-o";
+  static char analyzer[] = "--analyzer", stem[] = "--stem", stop[] = "--stop";
+  char *argv[16];
+  int argc = 0;
+  const char *const given[] = {c->analyzer, c->stem, c->stop};
+  char *const names[] = {analyzer, stem, stop};
+  lab_report folder;
+  int code = lab_report_open(&folder, dir, "collection");
+  lab_report_free(&folder);
+  if (code != CLI_OK) return code;
+  snprintf(c->index, sizeof c->index, "%.4000s/collection.gpuir", dir);
+  argv[argc++] = format;
+  argv[argc++] = ciff;
+  argv[argc++] = quiet;
+  for (size_t i = 0; i < 3; i++)
+    if (given[i]) {
+      argv[argc++] = names[i];
+      argv[argc++] = (char *)(uintptr_t)given[i];
+    }
+  argv[argc++] = output;
+  argv[argc++] = c->index;
+  argv[argc++] = (char *)(uintptr_t)c->ciff;
+  return cli_import(argc, argv);
+}
+
+/* ---- the command line ------------------------------------------------------------------------------------------- */
+
 enum {
   O_OUTPUT = 2,
   O_SAMPLE,
@@ -551,10 +605,27 @@ enum {
   O_METHODS,
   O_FIGURES,
   O_BACKEND,
-  O_COLD
+  O_COLD,
+  O_JSON,
+  O_CIFF,
+  O_TOPICS,
+  O_ANALYZER,
+  O_STEM,
+  O_STOP
 };
 
-static int take_option(lab *l, const cli_args *a, int opt, const char **dir) {
+static int take_collection(collection *c, const cli_args *a, int opt) {
+  switch (opt) {
+  case O_CIFF: c->ciff = a->value; return CLI_OK;
+  case O_TOPICS: c->topics = a->value; return CLI_OK;
+  case O_ANALYZER: c->analyzer = a->value; return CLI_OK;
+  case O_STEM: c->stem = a->value; return CLI_OK;
+  case O_STOP: c->stop = a->value; return CLI_OK;
+  default: return opt == CLI_HELP ? CLI_HELP : CLI_USAGE;
+  }
+}
+
+static int take_option(lab *l, collection *c, const cli_args *a, int opt, const char **dir) {
   switch (opt) {
   case O_OUTPUT: *dir = a->value; return CLI_OK;
   case O_SAMPLE: return cli_unsigned(a, 1, 1000000, &l->sample);
@@ -567,8 +638,39 @@ static int take_option(lab *l, const cli_args *a, int opt, const char **dir) {
   case O_FIGURES: l->figures = a->value; return CLI_OK;
   case O_BACKEND: return cli_choice(a, "cpu|gpu|auto", &l->backend);
   case O_COLD: l->cold = 1; return CLI_OK;
-  default: return opt == CLI_HELP ? CLI_HELP : CLI_USAGE;
+  case O_JSON: l->json = 1; return CLI_OK;
+  default: return take_collection(c, a, opt);
   }
+}
+
+/* Checks the operands, [EXPERIMENT] INDEX [QUERIES], or with --ciff [EXPERIMENT]. Puts the experiment, or ALL. */
+static int check_operands(const cli_args *a, const collection *c, size_t *experiment) {
+  size_t e = 0;
+  const char *const name = a->noperands ? a->operands[0] : "all";
+  while (e < ALL && strcmp(experiments[e].name, name) != 0) e++;
+  *experiment = e;
+  if (!a->noperands && !c->ciff)
+    return cli_misuse("lab", "codecs, intersect, search, linearity, all, load, plot or report is missing");
+  if (e == ALL && strcmp(name, "all") != 0)
+    return cli_misuse("lab", "there is no '%s': codecs, intersect, search, linearity, all, load, plot or report", name);
+  if (c->ciff && a->noperands > 1) return cli_misuse("lab", "--ciff is in place of INDEX");
+  if (c->ciff && !c->topics) return cli_misuse("lab", "--topics FILE is missing");
+  if (c->ciff) return CLI_OK;
+  if (c->topics || c->analyzer || c->stem || c->stop)
+    return cli_misuse("lab", "--topics, --analyzer, --stem and --stop belong to --ciff");
+  if (a->noperands < 2 || a->noperands > 3)
+    return cli_misuse("lab", a->noperands < 2 ? "INDEX is missing" : "one INDEX and one file of QUERIES");
+  return CLI_OK;
+}
+
+/* Checks --figures; of a figure that another experiment has it says so. */
+static int check_figures(const lab *l, size_t e) {
+  if (e == ALL) return check_names("--figures", l->figures, known_anywhere, NULL);
+  for (size_t other = 0; l->figures && other < ALL; other++)
+    for (const lab_figure *f = experiments[other].figures; other != e && f->id; f++)
+      if (lab_wants(l, f->id) && !known_figure(experiments[e].figures, f->id))
+        return cli_misuse("lab", "--figures: '%s' is a figure of %s", f->id, experiments[other].name);
+  return check_names("--figures", l->figures, known_figure, experiments[e].figures);
 }
 
 /* Returns the description of a figure of any subcommand; NULL: there is none of this name. */
@@ -581,21 +683,52 @@ static const lab_figure *find_figure(const char *id) {
   return NULL;
 }
 
+/* Runs one experiment after the other, each from the same settings, and makes a page of them. */
+static int run_all(const lab *settings, const char *dir, const char *queries, int argc, char **argv) {
+  char page[4096];
+  char *report[] = {(char *)(uintptr_t) "-o", page, (char *)(uintptr_t)dir};
+  int code = CLI_OK;
+  for (size_t e = 0; e < ALL && code == CLI_OK; e++) {
+    lab l = *settings;
+    if (!has_figures(&l, e)) continue;
+    code = run(&l, e, dir, queries, argc, argv);
+    lab_free(&l);
+  }
+  snprintf(page, sizeof page, "%.4000s/report.html", dir);
+  return code == CLI_OK ? report_command(3, report, find_figure) : code;
+}
+
+/* What is asked for, once the options are read. Exit code. */
+static int work(lab *l, collection *c, const cli_args *a, const char *dir, int argc, char **argv) {
+  size_t e;
+  int code = check_operands(a, c, &e);
+  if (code == CLI_OK) code = check_figures(l, e);
+  if (code != CLI_OK) return code;
+  cli_catch_signals();
+  if (c->ciff) code = import_collection(c, dir);
+  if (code != CLI_OK) return code;
+  l->path = c->ciff ? c->index : a->operands[1];
+  const char *const queries = c->ciff ? c->topics : a->noperands == 3 ? a->operands[2] : NULL;
+  return e == ALL ? run_all(l, dir, queries, argc, argv) : run(l, e, dir, queries, argc, argv);
+}
+
 int cli_lab(int argc, char **argv) {
   static const cli_option options[] = {{O_OUTPUT, "output", 'o', 1}, {O_SAMPLE, "sample", 0, 1},
       {O_PAIRS, "pairs", 0, 1}, {O_QUERIES, "queries", 0, 1}, {O_SEED, "seed", 0, 1}, {O_REPEAT, "repeat", 0, 1},
       {O_CODECS, "codecs", 0, 1}, {O_METHODS, "methods", 0, 1}, {O_FIGURES, "figures", 0, 1},
-      {O_BACKEND, "backend", 0, 1}, {O_COLD, "cold", 0, 0}, {0, NULL, 0, 0}};
-  const size_t n = sizeof experiments / sizeof *experiments;
+      {O_BACKEND, "backend", 0, 1}, {O_COLD, "cold", 0, 0}, {O_JSON, "json", 0, 0}, {O_CIFF, "ciff", 0, 1},
+      {O_TOPICS, "topics", 0, 1}, {O_ANALYZER, "analyzer", 0, 1}, {O_STEM, "stem", 0, 1}, {O_STOP, "stop", 0, 1},
+      {0, NULL, 0, 0}};
   const char *dir = "build/lab";
   cli_args a;
+  collection c;
   lab l;
-  size_t e = 0;
   int opt, code = CLI_OK;
   if (argc && !strcmp(argv[0], "load")) return load_command(argc - 1, argv + 1);
   if (argc && !strcmp(argv[0], "plot")) return plot_command(argc - 1, argv + 1, find_figure);
   if (argc && !strcmp(argv[0], "report")) return report_command(argc - 1, argv + 1, find_figure);
   memset(&l, 0, sizeof l);
+  memset(&c, 0, sizeof c);
   l.sample = 16;
   l.pairs = 100;
   l.want = 1000;
@@ -604,25 +737,9 @@ int cli_lab(int argc, char **argv) {
   l.repeat = 5;
   l.backend = CLI_BACKEND_AUTO;
   cli_args_start(&a, "lab", options, argc, argv);
-  while (code == CLI_OK && (opt = cli_next(&a)) != CLI_END) code = take_option(&l, &a, opt, &dir);
-  if (code == CLI_OK) {
-    while (a.noperands && e < n && strcmp(experiments[e].name, a.operands[0]) != 0) e++;
-    if (!a.noperands || e == n)
-      code = cli_misuse("lab",
-          a.noperands ? "there is no '%s': codecs, intersect, search, linearity, load, plot or report"
-                      : "codecs, intersect, search, linearity, load, plot or report is missing",
-          a.noperands ? a.operands[0] : "");
-    else if (a.noperands < 2 || a.noperands > 3)
-      code = cli_misuse("lab", a.noperands < 2 ? "INDEX is missing" : "one INDEX and one file of QUERIES");
-    else code = check_names("--figures", l.figures, known_figure, experiments[e].figures);
-  }
-  if (code == CLI_OK) {
-    cli_catch_signals();
-    l.path = a.operands[1];
-    code = run(&l, e, dir, a.noperands == 3 ? a.operands[2] : NULL, argc, argv);
-  } else if (code == CLI_HELP) {
-    code = cli_help("lab");
-  }
+  while (code == CLI_OK && (opt = cli_next(&a)) != CLI_END) code = take_option(&l, &c, &a, opt, &dir);
+  if (code == CLI_HELP) code = cli_help("lab");
+  else if (code == CLI_OK) code = work(&l, &c, &a, dir, argc, argv);
   lab_free(&l);
   cli_args_free(&a);
   return cli_finish(code);

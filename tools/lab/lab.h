@@ -59,6 +59,7 @@ typedef struct lab_report {
   char *dir, *name; /* DIR/NAME.tsv */
   char **notes; /* "key: value" */
   size_t nnotes;
+  int json; /* lab_print prints nothing, and lab_report_write prints the report as JSON */
   lab_item *rows;
   size_t n, cap;
 } lab_report;
@@ -80,8 +81,8 @@ void lab_row_of(lab_report *r, const char *figure, const char *series, const cha
 void lab_row_of_at(lab_report *r, const char *figure, const char *series, double x, lab_spread y, const char *unit);
 /* The rows of a figure as a table on standard output: a line for each x, a column for each series. */
 void lab_print(const lab_report *r, const lab_figure *figure);
-/* Writes the TSV, with a description of each figure that has rows, and draws these as ID.svg. Returns an exit code,
- * after a message. */
+/* Writes the TSV, with a description of each figure that has rows, and draws these as ID.svg. With `json` it prints a
+ * line with the same notes and rows: an object of name, notes and rows. Returns an exit code, after a message. */
 int lab_report_write(const lab_report *r, const lab_figure *figures, size_t nfigures);
 void lab_report_free(lab_report *r);
 
@@ -237,6 +238,7 @@ typedef struct lab {
   double hertz; /* the processor's clock, measured */
   int backend; /* CLI_BACKEND_ */
   int gpu; /* there is a device, which is measured too */
+  int json; /* reports are printed as JSON */
   int cold; /* its cache is written over before each run */
   int lock; /* a file that is locked while the device is measured, or -1 */
 } lab;

@@ -246,7 +246,7 @@ static int longest(const names *s, int least) {
 
 void lab_print(const lab_report *r, const lab_figure *figure) {
   names series, places;
-  if (!names_of(r, figure->id, &series, &places)) return;
+  if (r->json || !names_of(r, figure->id, &series, &places)) return;
   int turned = series.n > places.n; /* a line for each series: what there is more of goes down */
   const names *down = turned ? &series : &places, *across = turned ? &places : &series;
   int first = longest(down, 0);
@@ -316,9 +316,38 @@ static int write_tsv(const lab_report *r, const lab_figure *figures, size_t nfig
   return file_close(f, path);
 }
 
+static void put_string(const char *name, const char *text) {
+  printf("%s", name);
+  cli_json_string(stdout, text, strlen(text));
+}
+
+/* A line of JSON, which `gpuir lab all` prints several of. */
+static void print_json(const lab_report *r) {
+  put_string("{\"name\":", r->name);
+  printf(",\"notes\":[");
+  for (size_t i = 0; i < r->nnotes; i++) put_string(i ? "," : "", r->notes[i]);
+  printf("],\"rows\":[");
+  for (size_t i = 0; i < r->n; i++) {
+    const lab_item *item = &r->rows[i];
+    put_string(i ? ",{\"figure\":" : "{\"figure\":", item->figure);
+    put_string(",\"series\":", item->series);
+    put_string(",\"x\":", item->x);
+    put_string(",\"unit\":", item->unit);
+    const double values[] = {item->y.median, item->y.least, item->y.most};
+    static const char *const key[] = {"y", "min", "max"};
+    for (size_t v = 0; v < 3; v++) /* JSON has no number that is infinite or none */
+      if (values[v] - values[v] == 0) printf(",\"%s\":%.6g", key[v], values[v]);
+      else printf(",\"%s\":null", key[v]);
+    printf(",\"n\":%llu}", (unsigned long long)item->y.n);
+  }
+  printf("]}\n");
+  cli_flush();
+}
+
 int lab_report_write(const lab_report *r, const lab_figure *figures, size_t nfigures) {
   char path[4096];
   int code = write_tsv(r, figures, nfigures);
+  if (r->json && code == CLI_OK) print_json(r);
   snprintf(path, sizeof path, "%s/%s.tsv", r->dir, r->name);
   return code == CLI_OK && r->n ? plot_file(path, r->dir, NULL, NULL) : code;
 }
