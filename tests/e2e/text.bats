@@ -179,3 +179,40 @@ names() { gpuir query --tsv "$@" | cut -f 4 | xargs -r -n 1 basename | sort | pa
   run -1 gpuir index --lang klingon d -o x.gpuir
   [[ $output == *'no stemmer "klingon"'* ]]
 }
+
+@test "files of folders with more than 200 lines are cut into chunks of 50; short ones, named ones and --whole-files not" {
+  chunks() { gpuir query -k 100 --tsv "$1" "$2" 2>/dev/null | cut -f 4 | sed 's,.*/,,' | sort -t: -k2n | paste -sd ' '; }
+  seq -f 'n%g every' 200 >d/short
+  seq -f 'n%g every' 201 >d/long
+  printf 'every' >d/none
+  : >d/empty
+  build
+  [ "$(chunks i.gpuir n201)" = long:201-201 ]
+  [ "$(chunks i.gpuir every)" = "none short long:1-50 long:51-100 long:101-150 long:151-200 long:201-201" ]
+  [ "$(gpuir query --grep i.gpuir n120 | sort | paste -sd ' ')" = "d/long:120:n120 every d/short:120:n120 every" ]
+  [ "$(gpuir stats --json i.gpuir | grep -o -m 1 '"documents":[0-9]*' | head -n 1)" = '"documents":8' ]
+  build --whole-files
+  [ "$(chunks i.gpuir every)" = "long none short" ]
+  build --chunk-lines 150
+  [ "$(chunks i.gpuir n1)" = "long:1-150 short:1-150" ]
+  gpuir index -q --analyzer text d/long -o x.gpuir
+  [ "$(chunks x.gpuir every)" = long ]
+  gpuir index -q d -o x.gpuir # what other analyzers index stays as it was
+  [ "$(chunks x.gpuir every)" = "long none short" ]
+  run -2 gpuir index --whole-files --lines d -o x.gpuir
+  gpuir index -q --live --analyzer text d -o L
+  [ "$(chunks L n201)" = long:201-201 ]
+  echo 'n202 every' >>d/long
+  sed -i 1d d/short
+  gpuir update -q d -o L
+  [ "$(chunks L n202)" = long:201-202 ]
+  [ "$(chunks L n200)" = "short long:151-200" ]
+  cp d/long more
+  mkdir e
+  mv more e/more
+  gpuir add -q e -o L
+  [ "$(chunks L n202)" = "long:201-202 more:201-202" ] || [ "$(chunks L n202)" = "more:201-202 long:201-202" ]
+  gpuir index -q --live --whole-files --analyzer text d -o M
+  gpuir update -q d -o M
+  [ "$(chunks M n202)" = long ]
+}

@@ -307,7 +307,8 @@ typedef struct cli_follower {
 
 typedef struct cli_input {
   decode_format format;
-  uint64_t chunk_lines;
+  uint64_t chunk_lines, whole_lines; /* as decode_run has them */
+  int whole_files; /* no file is to be cut into chunks */
   int hidden, follow, no_ignore, skip_errors;
   int no_names; /* paths of files are not to be searched */
   int verbose; /* each file that is left out or cannot be read is named, not the first few alone */
@@ -349,13 +350,14 @@ enum {
   CLI_IN_SKIP,
   CLI_IN_FILTER,
   CLI_IN_VERBOSE,
-  CLI_IN_NO_NAMES
+  CLI_IN_NO_NAMES,
+  CLI_IN_WHOLE
 };
 #define CLI_INPUT_OPTIONS \
   {CLI_IN_CHUNK, "chunk-lines", 0, 1}, {CLI_IN_LINES, "lines", 0, 0}, {CLI_IN_TSV, "tsv", 0, 0}, \
       {CLI_IN_JSONL, "jsonl", 0, 0}, {CLI_IN_TREC, "trec", 0, 0}, {CLI_IN_HIDDEN, "hidden", 0, 0}, \
       {CLI_IN_FOLLOW, "follow", 0, 0}, {CLI_IN_NO_IGNORE, "no-ignore", 0, 0}, {CLI_IN_FILTER, "filter", 0, 1}, \
-      {CLI_IN_VERBOSE, "verbose", 'v', 0}, {CLI_IN_NO_NAMES, "no-names", 0, 0}, { \
+      {CLI_IN_VERBOSE, "verbose", 'v', 0}, {CLI_IN_NO_NAMES, "no-names", 0, 0}, {CLI_IN_WHOLE, "whole-files", 0, 0}, { \
     CLI_IN_SKIP, "skip-errors", 0, 0 \
   }
 /* Takes the current option. Not 0 after a message, and for an id that is none of these. */
@@ -374,6 +376,8 @@ void cli_input_tell_members(const cli_input *in);
 /* Says by which analyzer, given by its name or specification, terms are made: with `text` paths below the operands are
  * searched, unless that is not wanted. */
 void cli_input_names(cli_input *in, const char *analyzer);
+/* Likewise cuts long files of folders into chunks with `text`, if nothing is said of how documents are made of files. */
+void cli_input_chunks(cli_input *in, const char *analyzer);
 /* Says of which index documents are made: paths of files below its folder are stored from there on. */
 void cli_input_home(cli_input *in, const char *index);
 /* Returns the path of a file as it stands in documents; to be freed. */
@@ -456,7 +460,7 @@ typedef struct cli_files {
   size_t *slots; /* [2 * cap] hash table: numbers of rows, plus 1 */
   uint64_t content; /* of the commit that it goes with: gpuir_index_info.content */
   decode_format format;
-  uint64_t chunk_lines;
+  uint64_t chunk_lines, whole_lines;
   int hidden, follow, no_ignore;
   int no_names; /* paths are not searched */
 } cli_files;

@@ -26,7 +26,8 @@ typedef struct table_head {
   uint32_t format, input;
   uint32_t hidden; /* 1: hidden files are read; 2: .gitignore is not; 4: paths are not searched */
   uint32_t follow;
-  uint64_t chunk_lines, content, rows;
+  uint32_t chunk_lines, whole_lines;
+  uint64_t content, rows;
 } table_head;
 
 typedef struct table_row {
@@ -97,6 +98,7 @@ static const char *parse(cli_files *f, const char *bytes, size_t n) {
   f->no_names = (head.hidden & 4) != 0;
   f->follow = head.follow != 0;
   f->chunk_lines = head.chunk_lines;
+  f->whole_lines = head.whole_lines;
   f->content = head.content;
   size_t at = sizeof head;
   for (uint64_t i = 0; i < head.rows; i++) {
@@ -182,7 +184,8 @@ static void lay_out(cli_files *f, cli_buf *out) {
   head.input = (uint32_t)f->format;
   head.hidden = (f->hidden ? 1u : 0u) | (f->no_ignore ? 2u : 0u) | (f->no_names ? 4u : 0u);
   head.follow = f->follow != 0;
-  head.chunk_lines = f->chunk_lines;
+  head.chunk_lines = (uint32_t)f->chunk_lines;
+  head.whole_lines = (uint32_t)f->whole_lines;
   head.content = f->content;
   for (size_t i = 0; i < f->n; i++) head.rows += !f->list[i].gone;
   cli_buf_add(out, &head, sizeof head);

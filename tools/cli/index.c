@@ -338,7 +338,10 @@ int cli_index(int argc, char **argv) {
   for (int i = 0; live && !code && i < a.noperands; i++)
     if (!strcmp(a.operands[i], "-"))
       code = cli_misuse("index", "--live follows files, and standard input is none; 'gpuir add' takes it");
+  if (!code && b.in.whole_files && b.in.format != DECODE_FILES)
+    code = cli_misuse("index", "--whole-files: another format was given, too");
   if (!code) {
+    cli_input_chunks(&b.in, common.desc.analyzer.analyzer);
     cli_catch_signals();
     code = cli_language_choose(&common, &b.in, a.operands, a.noperands);
   }

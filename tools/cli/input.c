@@ -19,6 +19,8 @@
 #include <xxhash.h>
 
 #define SHOWN_DUPLICATES 5u
+#define CHUNK_LINES 50u /* of a long file: what answers a question about code is seldom longer */
+#define WHOLE_LINES 200u /* of the longest file that is no long one */
 #define SHOWN_UNREAD 10u
 
 void cli_reader_open(text_reader *r, int fd, size_t most) {
@@ -91,6 +93,7 @@ typedef struct file {
   char *source;
   char *below; /* the words of its path below the operand; NULL: they are not searched, as of records */
   int checked; /* its name was compared with others */
+  int named; /* by the command line; a folder has the others */
   text_reader r;
 } file;
 
@@ -171,8 +174,9 @@ static int read_documents(file *f) {
   memset(&d, 0, sizeof d);
   if (open_records(f->in)) return CLI_FAIL;
   f->in->files++;
-  d.format = f->in->format;
+  d.format = f->named && f->in->whole_lines ? DECODE_FILES : f->in->format;
   d.chunk_lines = f->in->chunk_lines;
+  d.whole_lines = f->in->whole_lines;
   d.name = f->name;
   d.records = f->in->records;
   if (f->r.packing && f->source && !(d.file_hash = cli_hash_file(f->r.fd))) return lost(f, 0);
@@ -215,8 +219,17 @@ char *cli_input_path(cli_input *in, const char *path) {
   return out.p;
 }
 
-void cli_input_names(cli_input *in, const char *analyzer) {
-  in->paths = !in->no_names && !strncmp(analyzer, "text", 4) && (!analyzer[4] || analyzer[4] == ' ');
+static int is_text_analyzer(const char *analyzer) {
+  return !strncmp(analyzer, "text", 4) && (!analyzer[4] || analyzer[4] == ' ');
+}
+
+void cli_input_names(cli_input *in, const char *analyzer) { in->paths = !in->no_names && is_text_analyzer(analyzer); }
+
+void cli_input_chunks(cli_input *in, const char *analyzer) {
+  if (in->whole_files || in->format != DECODE_FILES || !is_text_analyzer(analyzer)) return;
+  in->format = DECODE_CHUNKS;
+  in->chunk_lines = CHUNK_LINES;
+  in->whole_lines = WHOLE_LINES;
 }
 
 void cli_input_home(cli_input *in, const char *index) {
@@ -333,6 +346,7 @@ static int read_open_file(cli_input *in, int fd, const char *name, const char *p
   memset(&f, 0, sizeof f);
   f.in = in;
   f.name = name;
+  f.named = named;
   f.source = path ? cli_input_source(in, path) : NULL;
   f.below = path && in->paths && in->format <= DECODE_CHUNKS ? path_words(in, path, named) : NULL;
   f.filter = path ? cli_filters_find(in->filters, name, strlen(name), 0) : NULL;
@@ -427,6 +441,7 @@ int cli_input_format(const cli_args *a, int id, cli_input *in) {
   if (id == CLI_IN_VERBOSE) return in->verbose = 1, 0;
   if (id == CLI_IN_SKIP) return in->skip_errors = 1, 0;
   if (id == CLI_IN_NO_NAMES) return in->no_names = 1, 0;
+  if (id == CLI_IN_WHOLE) return in->whole_files = 1, 0;
   if (id == CLI_IN_FILTER) return cli_filters_add(a, in->filters);
   if (id < CLI_IN_CHUNK || id > CLI_IN_TREC) return 1;
   const decode_format format = formats[id - CLI_IN_CHUNK];

@@ -281,6 +281,7 @@ static int take_table(scan *s) {
   if (!code) code = cli_update_settings(s->u, &s->files);
   s->in.format = s->files.format;
   s->in.chunk_lines = s->files.chunk_lines;
+  s->in.whole_lines = s->files.whole_lines;
   s->in.hidden = s->files.hidden;
   s->in.follow = s->files.follow;
   s->in.no_ignore = s->files.no_ignore;
@@ -571,6 +572,7 @@ int cli_live_found(cli_build *b, const cli_input *in, char **operands, int n) {
   f.path = b->output;
   f.settings.format = in->format;
   f.settings.chunk_lines = in->chunk_lines;
+  f.settings.whole_lines = in->whole_lines;
   f.settings.hidden = in->hidden;
   f.settings.follow = in->follow;
   f.settings.no_ignore = in->no_ignore;

@@ -117,6 +117,23 @@ static int cut_chunks(decode_run *d) {
   return status;
 }
 
+/* Looks whether the file has so few lines that it is one document. -1: it cannot be read. */
+static int is_whole(decode_run *d) {
+  uint64_t lines;
+  char *text;
+  size_t len;
+  const int got = d->whole_lines ? reader_lines(d->r, d->whole_lines + 1, &text, &len, &lines) : 0;
+  if (!d->whole_lines || got < 0) return got;
+  if (got) reader_back(d->r, len);
+  return !got || lines <= d->whole_lines;
+}
+
+/* Cuts a file into chunks, unless it is a short one. */
+static int cut_file(decode_run *d) {
+  const int whole = is_whole(d);
+  return whole < 0 ? DECODE_LOST : whole ? cut_whole(d) : cut_chunks(d);
+}
+
 /* ---- TSV --------------------------------------------------------------------------------------- */
 
 static size_t without_line_end(const char *text, size_t len) {
@@ -391,7 +408,7 @@ int decode_file(decode_run *d, text_reader *r) {
   memset(&d->chunk, 0, sizeof d->chunk);
   if (d->format == DECODE_JSON && r->most > DECODE_JSON_MOST) r->most = DECODE_JSON_MOST;
   switch (d->format) {
-  case DECODE_CHUNKS:
+  case DECODE_CHUNKS: status = cut_file(d); break;
   case DECODE_LINES: status = cut_chunks(d); break;
   case DECODE_TSV: status = cut_tsv(d); break;
   case DECODE_JSON: status = cut_json(d); break;

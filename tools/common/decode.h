@@ -55,6 +55,7 @@ typedef struct decode_document {
 typedef struct decode_run {
   decode_format format;
   uint64_t chunk_lines;
+  uint64_t whole_lines; /* a file of no more lines is one document, not chunks */
   const char *name; /* of the file */
   record_reader *records; /* opened, for DECODE_JSON and DECODE_TREC */
   uint64_t file_hash; /* XXH3-64 of the bytes of a packed file; 0: not known */

@@ -172,6 +172,7 @@ static int index_options(cli_args *a, build *b) {
       return 1 + cli_misuse("index", "every rank reads the inputs, and standard input can be read once");
   code = cli_build_check("index", &b->common);
   if (!code) code = cli_input_check("index", a->operands, a->noperands);
+  cli_input_chunks(&b->in, b->common.desc.analyzer.analyzer);
   if (!code) code = cli_language_choose(&b->common, &b->in, a->operands, a->noperands);
   return code ? 1 + code : 0;
 }
