@@ -1,0 +1,231 @@
+"""text_search.py GPUIR CHECK [N] - what the analyzer `text` finds, by the installed command, in the current folder.
+
+    rows       what people write, and queries that find it or do not: in AND, OR, counts and negation, with positions
+               and without
+    excluded   words of several segments that exclude: of random documents those that hold all of the word's pairs,
+               wherever these stand; of one segment and many, with deletions
+    scripts N  of N random strings of scripts without spaces each substring is found, and none falsely between quotes
+    accents    accented words of each language of libstemmer, typed with and without: translations that are installed
+"""
+import gettext
+import glob
+import random
+import re
+import subprocess
+import sys
+import unicodedata as u
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+from text import Fold  # noqa: E402
+
+GPUIR = sys.argv[1]
+
+
+def run(*arguments, text=None):
+    return subprocess.run([GPUIR, *arguments], input=text, capture_output=True, text=True)
+
+
+def must(*arguments, text=None):
+    done = run(*arguments, text=text)
+    if done.returncode:
+        raise SystemExit(f"{arguments}: {done.stderr}")
+    return done.stdout
+
+
+def build(texts, *options):
+    Path("docs.tsv").write_text("".join(f"{i}\t{t}\n" for i, t in enumerate(texts)))
+    must("index", "-q", "--analyzer", "text", *options, "--tsv", "docs.tsv", "-o", "x.gpuir")
+
+
+def answers(queries, *options, index="x.gpuir"):
+    """The names of the hits of each query, which are numbers, behind a folder or not."""
+    out = [set() for _ in queries]
+    text = "".join(q + "\n" for q in queries)
+    lines = must("query", "--tsv", "-k", "1000000", "--exact", "--no-ids", *options, index, text=text)
+    for line in lines.splitlines():
+        fields = line.split("\t")
+        out[int(fields[0]) - 1].add(int(fields[4].split("/")[-1]))
+    return out
+
+
+# Of the table of examples: a text, queries that find it, queries that do not.
+ROWS = [
+    ("by O'Reilly", ["O'Reilly", "reilly", "oreilly", "o"], ["O'Brien"]),
+    ("an o and a reilly apart", ["o", "reilly"], ["O'Reilly", "oreilly"]),
+    ("I don't", ["dont", "don't", "don\u2019t"], ["do"]),
+    ("type AR-7", ["AR-7", "ar7", "AR-7*", "ar"], ["AR-70", "7-AR"]),
+    ("type AR-70", ["AR-7*", "AR-70"], ["AR-7"]),
+    ("version 14.2.1.0", ["14.2", "2.1.0", "14.2.1.0"], ["14.1", "2.14"]),
+    ("pi 3.14", ["3.14"], ["14.3"]),
+    ("foo.bar()", ["bar", "foo.bar"], ["bar.foo"]),
+    ("call getUserName", ["name", "getusername", "getUserName", "getUser*"], []),
+    ("authorization_token", ["token", "authorization_tokens", "authorization"], ["token_authorization"]),
+    ("on GitHub", ["github", "hub", "git"], []),
+    ("one git", ["git"], ["GitHub"]),
+    ("utf8 here", ["utf8"], ["UTF-8"]),
+    ("UTF-8 there", ["utf8", "UTF-8"], []),
+    ("b995f2b", ["b995f2b", "b995*"], ["b995"]),
+    ("in C++ now", ["C++", "c"], ["C#"]),
+    ("in C# now", ["C#", "c"], ["C++"]),
+    ("a bare c", ["c"], ["C++", "C#"]),
+    ("a .NET host", [".NET", "net"], []),
+    ("a bare net", ["net"], [".NET"]),
+    ("#tag it", ["tag", "#tag"], ["@tag"]),
+    ("ask @you", ["you", "@you"], ["#you"]),
+    ("joe@example.com", ["example.com", "joe@example", "joe"], ["com.example"]),
+    ("https://www.example.org/a", ["example.org", "https://www.example.org"], ["org.example"]),
+    ("an e-mail", ["email", "e-mail"], ["mail-e"]),
+    ("the U.S.A. today", ["usa", "U.S."], ["S.U."]),
+    ("caf\u00e9 noir", ["caf\u00e9", "cafe", "CAF\u00c9", "cafe\u0301"], ["caf"]),
+    ("cafe blanc", ["caf\u00e9", "cafe"], []),
+    ("r\u00e9sum\u00e9s", ["resumes", "r\u00e9sum\u00e9", "r\u00e9sum\u00e9s"], []),
+    ("\u0130stanbul", ["istanbul", "ISTANBUL", "\u0131stanbul"], []),
+    ("stra\u00dfe", ["strasse", "STRASSE"], []),
+    ("\ufb01ne \uff21\uff22\uff23", ["fine", "abc"], []),
+    ("soft\u00adhyphen", ["softhyphen"], []),
+    ("\u5317\u4eac\u5e02", ["\u5317", "\u5317\u4eac", "\u4eac\u5e02"], ["\u4eac\u5317"]),
+    ("\u5357\u4eac \u5317\u65b9", ["\u4eac", "\u5317"], ["\u5317\u4eac"]),
+    ("\u6771\u4eac\u30bf\u30ef\u30fc", ["\u30bf\u30ef\u30fc", "\u4eac\u30bf", "\u6771\u4eac"], ["\u4eac\u6771"]),
+    ("\uac80\uc0c9\uc744", ["\uac80\uc0c9", "\uc0c9\uc744"], ["\uc0c9\uac80"]),
+    ("\u0e20\u0e32\u0e29\u0e32\u0e44\u0e17\u0e22", ["\u0e44\u0e17\u0e22", "\u0e20\u0e32\u0e29\u0e32"],
+     ["\u0e22\u0e17"]),
+    ("USB\u30e1\u30e2\u30ea", ["usb", "USB\u30e1\u30e2\u30ea", "\u30e1\u30e2"], []),
+    ("a \U0001f389 party", ["\U0001f389"], ["\U0001f388"]),
+]
+
+
+def rows():
+    compared = 0
+    build([r[0] for r in ROWS], "--lang", "english")
+    plain = None
+    for positions in (0, 1):
+        if positions:
+            build([r[0] for r in ROWS], "--lang", "english", "--positions")
+        queries = [(n, q, found) for n, r in enumerate(ROWS) for found in (1, 2) for q in r[found]]
+        texts = [q for _, q, _ in queries]
+        both = [answers(texts, "-m", mode) for mode in ("and", "or")]
+        if plain and plain != both:
+            return "positions change hits"
+        plain = both
+        for i, (n, q, found) in enumerate(queries):
+            if (n in both[0][i]) != (found == 1):
+                return f"AND: {q!r} {'does not find' if found == 1 else 'finds'} {ROWS[n][0]!r}"
+            if found == 1 and n not in both[1][i]:
+                return f"OR: {q!r} does not find {ROWS[n][0]!r}"
+            if int(must("count", "x.gpuir", q)) != len(both[0][i]):
+                return f"the count of {q!r}"
+            compared += 1
+        # what a query finds, it excludes; the word that all documents have is asked for
+        everything = [f"{r[0]} everywhere" for r in ROWS]
+        build(everything, "--lang", "english", *(["--positions"] if positions else []))
+        kept = answers([f"everywhere -{q}" for q in texts])
+        for i, (n, q, found) in enumerate(queries):
+            if (n in kept[i]) != (found == 2):
+                return f"-{q!r} {'keeps' if found == 1 else 'excludes'} {ROWS[n][0]!r}"
+    return "" if compared > 150 else "too few"
+
+
+def excluded():
+    r = random.Random(4)
+    segments = "abcde"
+    word = lambda n: ".".join(r.choice(segments) + "x" for _ in range(n))
+    texts = ["all " + " ".join(word(r.randint(1, 4)) for _ in range(r.randint(1, 8))) for _ in range(400)]
+    pairs = lambda w: {(a, b) for a, b in zip(w.split("."), w.split(".")[1:])}
+    held = [set().union(*(pairs(w) for w in t.split())) for t in texts]
+    queries = [word(r.randint(2, 4)) for _ in range(150)]
+    build(texts, "--lang", "none")
+    Path("d").mkdir(exist_ok=True)
+    for i, t in enumerate(texts):
+        Path(f"d/{i}").write_text(t)
+    must("index", "-q", "--analyzer", "text", "--lang", "none", "--no-names", "--live", "-o", "L")
+    for part in range(4):
+        must("add", "-q", "-o", "L", *(f"d/{i}" for i in range(part * 100, part * 100 + 100)))
+    gone = set(range(0, 400, 7))
+    must("delete", "-q", "L", *(f"d/{i}" for i in gone))
+    for mode in ("and", "or"):
+        found = answers([f"all -{q}" for q in queries], "-m", mode)
+        live = answers([f"all -{q}" for q in queries], "-m", mode, index="L")
+        for q, got, here in zip(queries, found, live):
+            want = {i for i, h in enumerate(held) if not pairs(q) <= h}
+            if got != want:
+                return f"{mode}: -{q} leaves {sorted(got ^ want)} wrong"
+            if here != want - gone:
+                return f"{mode}, several segments: -{q} leaves {sorted(here ^ (want - gone))} wrong"
+            if mode == "and" and int(must("count", "L", f"all -{q}")) != len(here):
+                return f"the count of -{q}"
+    return ""
+
+
+def scripts(n):
+    r = random.Random(3)
+    kana = [chr(c) for c in [*range(0x3042, 0x3094), *range(0x30A2, 0x30F5), 0x30FC]]
+    han = [chr(c) for c in range(0x4E00, 0x4E60)]
+    hangul = [chr(c) for c in range(0xAC00, 0xAC50)]
+    thai = [chr(c) for c in [*range(0xE01, 0xE2F), *range(0xE30, 0xE36), 0xE38, 0xE40, 0xE48, 0xE49]]
+    of = [han, kana + han, hangul, thai]
+    strings = ["".join(r.choice(of[i % 4]) for _ in range(r.randint(3, 24))) for i in range(n)]
+    folded = [u.normalize("NFKC", s).casefold() for s in strings]
+    queries = []
+    for s in strings:
+        length = r.randint(2, min(6, len(s)))
+        at = r.randrange(len(s) - length + 1)
+        queries.append(s[at:at + length])
+    build(strings, "--lang", "none", "--positions")
+    typed = [q if i % 3 else u.normalize("NFD", q) for i, q in enumerate(queries)]
+    false = 0
+    for quoted in (False, True):
+        found = answers([f'"{q}"' if quoted else q for q in typed], "-m", "and")
+        for q, got in zip(queries, found):
+            want = {i for i, s in enumerate(folded) if u.normalize("NFKC", q).casefold() in s}
+            if want - got:
+                return f"{q} does not find {strings[min(want - got)]}"
+            if quoted and got != want:
+                return f'"{q}" finds {strings[min(got - want)]}'
+            false += len(got - want)
+    return "" if false <= n // 20 else f"{false} found falsely"
+
+
+LANGUAGES = dict(pair.split(":") for pair in (
+    "ar:arabic hy:armenian eu:basque ca:catalan da:danish nl:dutch fi:finnish fr:french de:german el:greek hi:hindi "
+    "hu:hungarian id:indonesian ga:irish it:italian lt:lithuanian ne:nepali nb:norwegian pt:portuguese ro:romanian "
+    "ru:russian sr:serbian es:spanish sv:swedish ta:tamil tr:turkish yi:yiddish").split())
+
+
+def accented(code):
+    words = set()
+    for path in sorted(glob.glob(f"/usr/share/locale/{code}/LC_MESSAGES/*.mo")):
+        try:
+            texts = gettext.GNUTranslations(open(path, "rb"))._catalog.values()
+        except (OSError, ValueError, IndexError):  # not what gettext expects
+            continue
+        for text in texts:
+            for word in re.findall(r"\w+", u.normalize("NFC", text).lower()) if isinstance(text, str) else []:
+                if not re.search(r"[\d_]", word) and len(word) > 2 and Fold.word(word) != word:
+                    words.add(word)
+    words = sorted(words)
+    random.Random(1).shuffle(words)
+    return words[:1000]
+
+
+def accents():
+    languages = 0
+    for code, language in LANGUAGES.items():
+        words = accented(code)
+        if len(words) < 100:
+            continue
+        build(words, "--lang", language)
+        for what, typed in (("with", words), ("without", [Fold.word(w) for w in words])):
+            missed = [w for i, (w, got) in enumerate(zip(words, answers(typed, "-m", "and"))) if i not in got]
+            if len(missed) > len(words) // 50:
+                return f"{language}, typed {what} accents: {missed[:5]} and {len(missed)} in all are not found"
+        languages += 1
+    print(f"{languages} languages")
+    return ""
+
+
+if __name__ == "__main__":
+    checks = {"rows": rows, "excluded": excluded, "accents": accents, "scripts": lambda: scripts(int(sys.argv[3]))}
+    wrong = checks[sys.argv[2]]()
+    print(wrong or "as they should")
+    sys.exit(1 if wrong else 0)
