@@ -15,6 +15,7 @@ banners, ladder and uses look at the rooms of gpuir.h and at those of gpuir_cuda
 import os
 import re
 import sys
+import tempfile
 
 MOST_FUNCTION = 70
 MOST_ROOM = 60 * 1024
@@ -200,7 +201,8 @@ def check_uses(_, text):
         wrong += [f"[{tag}] uses [{other}] ({uses[tag][other][0]}), and its banner does not say so"
                   for other in sorted(used - names)]
         wrong += [f"[{tag}]: the banner says that it uses [{other}], and it does not" for other in sorted(names - used)]
-        wrong += [f"[{tag}] defines {name}, which only other rooms use" for name in re.findall(r"#define (G[CTL]_\w+)", code)
+        wrong += [f"[{tag}] defines {name}, which only other rooms use"
+                  for name in re.findall(r"#define (G[CTL]_\w+)", code)
                   if tag != "cuda-01-shared" and not re.search(rf"(?<!#define )\b{name}\b", code)]
         found = re.search(r"^ \* Start at(.*?)^ \* Tests", banner, re.M | re.S)
         wrong += [f"[{tag}]: start at {name}, which is not defined there"
@@ -228,7 +230,7 @@ def check_sizes(root, _):
             with open(os.path.join(root, folder, name), encoding="utf-8") as f:
                 room = f.read()
             if len(room.encode()) > MOST_ROOM and not re.search(r"^ \* Size  ", room, re.M):
-                wrong.append(f"{folder}/{name} has {len(room.encode())} bytes, and its banner does not say why under 'Size'")
+                wrong.append(f"{folder}/{name}: {len(room.encode())} bytes, and the banner does not say why under 'Size'")
     return wrong
 
 
@@ -241,12 +243,21 @@ def cuda_selftest(root):
         (check_uses, " * Start at  gc_final", " * Start at  gc_finale"),
         (check_uses, " * Start at  gc_final", " * Uses      [cuda-04-codecs].\n * Start at  gc_final"),
         (check_uses, "#define GC_RANKED ", "#define GC_UNUSED 1\n#define GC_RANKED "),
-        (check_ladder, "static __device__ __forceinline__ uint32_t gc_lane(", "#define GC_EARLY gc_final\nstatic __device__ uint32_t gc_lane("),
+        (check_ladder, "static __device__ __forceinline__ uint32_t gc_lane(",
+         "#define GC_EARLY gc_final\nstatic __device__ uint32_t gc_lane("),
         (check_banners, " * Tests     tests/gpu/test_cuda.c\n", ""),
         (check_banners, " * Tests     tests/gpu/test_cuda.c\n", " * Tests     tests/gpu/test_none.c\n"),
     ):
         if find not in text or len(check(root, text.replace(find, put, 1))) <= len(check(root, text)):
             wrong.append(f"gpuir_cuda.cu: {put!r} is not found")
+    with tempfile.TemporaryDirectory() as tree:
+        for folder in ("tools/header", "tools/cuda"):
+            os.makedirs(os.path.join(tree, folder))
+        for banner, found in (("", True), (" * Size      for a reason\n", False)):
+            with open(os.path.join(tree, "tools/cuda/01-long.cuh"), "w", encoding="utf-8") as f:
+                f.write("/*\n" + banner + " */\n" + "/* */\n" * (MOST_ROOM // 6))
+            if bool(check_sizes(tree, "")) != found:
+                wrong.append(f"sizes: a long room {'without' if found else 'with'} a reason")
     return wrong
 
 
