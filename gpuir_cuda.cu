@@ -2642,8 +2642,9 @@ static __device__ __forceinline__ void gc_exclude_all(const gc_view &v, const gc
 /* Collects a tile's survivors in sh->keys, or counts them for a job that counts. Returns how many are to be pushed.
  * all: no documents were noted, so that all sums are read. All threads call it. */
 template <typename Shared>
-static __device__ __forceinline__ uint32_t gc_collect(const gc_view &v, const gc_launch_view &b, const gc_job &job,
-    uint32_t j, uint32_t base, unsigned long long floor, bool all, uint4 *sums4, uint32_t side, Shared *sh) {
+static __device__ __forceinline__ uint32_t gc_collect_survivors(const gc_view &v, const gc_launch_view &b,
+    const gc_job &job, uint32_t j, uint32_t base, unsigned long long floor, bool all, uint4 *sums4, uint32_t side,
+    Shared *sh) {
   uint32_t *sums = (uint32_t *)sums4, n;
   const uint32_t noted = sh->nnoted[side];
   if (!all && noted <= Shared::KEYS) gc_survivors_noted(sums, base, floor, side, sh);
@@ -2701,7 +2702,7 @@ static __global__ void __launch_bounds__(GC_OR_THREADS(EXPANDED), 2)
     if (!scheduler) gc_start_tile<EXPANDED>(v, b, next, round, at, packed.heads, true);
     gc_exclude_all<EXPANDED>(v, b, item, base, scheduler, sums);
     if (!threadIdx.x) sh.nkeys[side ^ 1] = sh.nnoted[side ^ 1] = 0;
-    i = gc_collect(v, b, job, j, base, floor, all, gc_dynamic, side, &sh);
+    i = gc_collect_survivors(v, b, job, j, base, floor, all, gc_dynamic, side, &sh);
 #pragma unroll 8
     for (uint32_t o = threadIdx.x; o < v.tile / 4; o += threads) gc_dynamic[o] = make_uint4(0, 0, 0, 0);
     if (i) gc_push(b, j, k, i, &sh);
