@@ -39,6 +39,10 @@ search() {
   search rows
 }
 
+@test "hits, counts and scores of random queries are the model's, with positions and without" {
+  search oracle "${GPUIR_LONG:+3}600" "$bin/tests/e2e/text_tokens"
+}
+
 @test "a split word excludes the documents that hold all of its pairs, of one segment and several" {
   search excluded
 }
@@ -162,6 +166,9 @@ search() {
   [ -z "$(gpuir query --trec -m or i.gpuir --topics topics)" ]
   [ -n "$(gpuir query --trec -m or --spell i.gpuir --topics topics)" ]
   [ "$(gpuir count -m or i.gpuir registraton)" -eq 0 ]
+  printf 'registraton\nblueprint\nblueprnt\n' | gpuir query -m or i.gpuir 2>said >out
+  grep -q '^gpuir: note: 2 queries have a word' said
+  [ "$(wc -l <out)" -eq 8 ] # with a line above each answer
   run -2 gpuir query --spell --exact i.gpuir x
   gpuir query --passages i.gpuir registraton 2>&1 | grep -q 'the registration'
 }

@@ -4,6 +4,9 @@
                and without
     excluded   words of several segments that exclude: of random documents those that hold all of the word's pairs,
                wherever these stand; of one segment and many, with deletions
+    oracle N PROGRAM
+               N random texts and N queries against the model of text.py: hits of AND and OR and their counts, with
+               positions and without, and scores, which are the same in both modes; PROGRAM is text_tokens
     scripts N  of N random strings of scripts without spaces each substring is found, and none falsely between quotes
     accents    accented words of each language of libstemmer, typed with and without: translations that are installed
 """
@@ -17,7 +20,7 @@ import unicodedata as u
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
-from text import Fold  # noqa: E402
+from text import Fold, Model, decode  # noqa: E402
 
 GPUIR = sys.argv[1]
 
@@ -157,6 +160,85 @@ def excluded():
     return ""
 
 
+PIECES = ["get", "UserName", "ab", "Abs", "running", "runs", "x1", "7", "caf\u00e9", "cafe", "\u5317", "\u4eac",
+          "\u30bf", "\uac80", "\u0e44\u0e17", "don", "t", "O", "Reilly", "C++", "C#", ".NET", "#ab", "utf8",
+          "\u00c9l\u00e8ve", "s"]
+
+
+def compound(r, most):
+    """A word: pieces with connectors, or with what parts words."""
+    links = r.choices(["", ".", "-", "'", "_", "/", "::", ",", "@"], weights=[2, 4, 3, 2, 2, 1, 1, 1, 1], k=most)
+    return "".join(link * (i > 0) + r.choice(PIECES) for i, link in enumerate(links[:r.randint(1, most)]))
+
+
+class Question:
+    """What a query asks for, excludes, and takes besides."""
+
+    def __init__(self, model, text):
+        self.required, self.optional, self.excluded = set(), set(), []
+        for word in text.split():
+            negated = word[0] == "-"
+            tokens = model.tokens(decode(word[negated:].encode()), True)
+            required = {t for a, t in tokens if a}
+            if negated:
+                self.excluded += [required] if required else []
+            else:
+                self.required |= required
+                self.optional |= {t for a, t in tokens if not a}
+
+    def matches(self, terms, mode):
+        if any(e <= terms for e in self.excluded):
+            return False
+        return self.required <= terms if mode == "and" else bool((self.required | self.optional) & terms)
+
+
+def scored(queries, mode):
+    out = [{} for _ in queries]
+    lines = must("query", "--tsv", "-k", "1000000", "--exact", "--no-ids", "-m", mode, "x.gpuir",
+                 text="".join(q + "\n" for q in queries))
+    for line in lines.splitlines():
+        fields = line.split("\t")
+        out[int(fields[0]) - 1][int(fields[4])] = fields[3]
+    return out
+
+
+def oracle(n, program):
+    r = random.Random(9)
+    model = Model(program)
+    model.stemmer, model.no_fold, model.stops, model.dropped, model.possessive = "english", False, [], 0, True
+    texts = [" ".join(compound(r, 3) for _ in range(r.randint(1, 6))) for _ in range(n)]
+    terms = []
+    for text in texts:
+        tokens = model.tokens(decode(text.encode()), False)
+        first = next((i for i, (a, _) in enumerate(tokens) if a), len(tokens))  # those before it have no place
+        terms.append({t for _, t in tokens[first:]})
+    queries, asked = [], []
+    while len(queries) < n:
+        query = " ".join(("-" if i and r.random() < 0.3 else "") + compound(r, 3) for i in range(r.randint(1, 4)))
+        question = Question(model, query)
+        if question.required and query[-1] not in "*~":
+            queries.append(query)
+            asked.append(question)
+    before = None
+    for positions in (0, 1):
+        build(texts, "--lang", "english", *(["--positions"] if positions else []))
+        found = {mode: scored(queries, mode) for mode in ("and", "or")}
+        if before and before != found:
+            return "positions change hits or scores"
+        before = found
+    for i, question in enumerate(asked):
+        for mode in ("and", "or"):
+            want = {d for d, t in enumerate(terms) if question.matches(t, mode)}
+            if want != set(found[mode][i]):
+                wrong = min(want ^ set(found[mode][i]))
+                return f"{mode}: {queries[i]!r} and {texts[wrong]!r}: {'missed' if wrong in want else 'found'}"
+            if i < 40 and int(must("count", "-m", mode, "x.gpuir", "--", *queries[i].split())) != len(want):
+                return f"{mode}: the count of {queries[i]!r}"
+        if any(found["or"][i][d] != score for d, score in found["and"][i].items()):
+            return f"{queries[i]!r}: AND's scores are not OR's"
+    return ""
+
+
 def scripts(n):
     r = random.Random(3)
     kana = [chr(c) for c in [*range(0x3042, 0x3094), *range(0x30A2, 0x30F5), 0x30FC]]
@@ -225,7 +307,9 @@ def accents():
 
 
 if __name__ == "__main__":
-    checks = {"rows": rows, "excluded": excluded, "accents": accents, "scripts": lambda: scripts(int(sys.argv[3]))}
+    number = int(sys.argv[3]) if len(sys.argv) > 3 else 0
+    checks = {"rows": rows, "excluded": excluded, "accents": accents, "scripts": lambda: scripts(number),
+              "oracle": lambda: oracle(number, sys.argv[4])}
     wrong = checks[sys.argv[2]]()
     print(wrong or "as they should")
     sys.exit(1 if wrong else 0)

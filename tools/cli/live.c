@@ -225,12 +225,13 @@ static int add_document(void *user, const gpuir_doc_desc *doc, const char *text,
 }
 
 /* Lets paths be searched as those of the index's other files are. */
-static int take_names(adding *a, const char *analyzer, int code) {
+static int take_names(adding *a, const char *analyzer) {
   cli_files settings;
-  if (code || cli_files_read(&settings, a->live.path)) return CLI_FAIL;
-  a->in.no_names |= settings.no_names;
-  cli_files_free(&settings);
   cli_input_names(&a->in, analyzer);
+  if (!a->in.paths) return CLI_OK;
+  if (cli_files_read(&settings, a->live.path)) return CLI_FAIL;
+  a->in.paths = !settings.no_names;
+  cli_files_free(&settings);
   return CLI_OK;
 }
 
@@ -249,7 +250,7 @@ static int take_settings(adding *a, const cli_args *args) {
   else if (files) code = cli_filters_agree(&a->filters, a->live.path, info.filters);
   if (!r && *info.reading) cli_buf_add(&a->in.reading, info.reading, strlen(info.reading) + 1);
   if (!r) cli_input_chunks(&a->in, info.analyzer);
-  if (!r && files && !a->name) code = take_names(a, info.analyzer, code);
+  if (!r && !code && files && !a->name) code = take_names(a, info.analyzer);
   gpuir_close(index);
   return code;
 }

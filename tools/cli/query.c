@@ -277,7 +277,8 @@ typedef struct search {
   size_t *which;
   int failed;
   uint64_t hits_total;
-  size_t answered, shortened; /* queries; those that do without some of their words */
+  size_t answered, shortened,
+      spelled; /* queries; those that do without some of their words; with others in their place */
 } search;
 
 static void query_failed(search *s, const char *id, int r, const gpuir_error *err) {
@@ -400,6 +401,14 @@ static void tell_spelled(void *arg, const char *line, size_t len) {
   cli_error("note: %.*s; --exact searches it", (int)len, line);
 }
 
+/* Says the same of many queries. */
+static void tell_many_spelled(size_t n) {
+  char counted[CLI_COUNTED];
+  if (n)
+    cli_error("note: %s a word that no document has: the nearest one is searched in its place; --exact searches it",
+        cli_counted(n, "query has", "queries have", counted));
+}
+
 static void print_answer(search *s, const char *id, const gpuir_query *query, const char *text, size_t len,
     const gpuir_hit *hits, size_t n) {
   const char *word;
@@ -409,6 +418,7 @@ static void print_answer(search *s, const char *id, const gpuir_query *query, co
   s->hits_total += n;
   s->answered++;
   if (!s->many) (void)advice_spelled(query, tell_spelled, NULL);
+  else s->spelled += !gpuir_query_spelled(query, 0, &word, &word_len, &word, &word_len);
   passages_begin(&s->passages.how);
   if (s->form == FORM_HUMAN && s->many && !s->passages.how.grep) cli_print_question(id, text, len);
   if (s->form == FORM_JSON) {
@@ -785,6 +795,7 @@ int cli_query(int argc, char **argv) {
   if (s.many && s.asked && s.answered > 1 && !s.hits_total)
     cli_error("note: none of the %zu queries has a hit", s.answered);
   cli_tell_shortened(s.shortened);
+  tell_many_spelled(s.spelled);
   code = cli_finish(code);
 done:
   cli_queries_free(&qs);
