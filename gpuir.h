@@ -66,7 +66,8 @@
  *     [19-methods]     lab: intersection methods; their table       gpuir__methods
  *     [20-engine]      kernels, tiles, cursors, deadlines            gpuir__engine_open
  *     [20b-share]      one search that several threads evaluate      gpuir__engine_part gpuir__share_open
- *     [21-and]         AND                                          gpuir__eval_and
+ *     [21-and]         AND                                          gpuir__and_blocks
+ *     [21a-words]      AND of dense lists, by words of bits         gpuir__eval_and
  *     [21b-phrases]    phrases and prefixes                         gpuir__terms_open gpuir__eval_phrases
  *     [22-or]          OR, pruned                                   gpuir__eval_or
  *     [23-exhaustive]  lab: the reference, no bounds; OR counted    gpuir__eval_exhaustive gpuir__count_windows
@@ -6985,7 +6986,7 @@ GPUIR__INLINE uint32_t gpuir__dense_rank(int fast, const gpuir__list *l, uint32_
  * Evaluators skip what cannot reach the threshold by it: a bound that is too low loses hits.
  *
  * Uses      [09-postings].
- * Start at  gpuir__bound, gpuir__saturation_prepare, gpuir__block_saturation.
+ * Start at  gpuir__bound, gpuir__saturation_prepare, gpuir__block_saturation; gpuir__norm_ratio (dense lists).
  * Tests     tests/unit/09d_bounds.c
  * ======*/
 
@@ -7037,6 +7038,57 @@ static float gpuir__list_saturation(const gpuir__saturation *t, const gpuir__lis
     if (t->of[l->extent->pairs[i]] > best) best = t->of[l->extent->pairs[i]];
   return best;
 }
+
+/* ---- bounds of a window of a dense list
+ *
+ * A window's peak is the greatest saturation s = tf / (tf + K) of its postings under the file's own k1, b and average
+ * length. A query may have others, and so another K': if K' >= r K for every length, then tf / (tf + K') is at most
+ * s / (s + r (1 - s)), which rises with s. A peak that is taken as it is loses hits wherever K' < K. */
+
+/* Returns the greatest r that is known with K' >= r K. What is 0 in K bounds nothing, and needs no bound. */
+static double gpuir__norm_ratio(gpuir__norm own, gpuir__norm asked) {
+  const double a = own.a > 0 ? asked.a / own.a : -1, b = own.b > 0 ? asked.b / own.b : -1;
+  if (a < 0 || b < 0) return a > b ? a : b > a ? b : 0;
+  return a < b ? a : b;
+}
+
+/* What each peak comes to under a query's K: made for a ratio, and kept while queries have it. */
+typedef struct gpuir__peaks {
+  float of[256]; /* [peak] the greatest saturation; 0: no posting */
+  double ratio;
+  int valid; /* 0: not filled yet */
+} gpuir__peaks;
+
+static void gpuir__peaks_prepare(gpuir__peaks *t, double ratio) {
+  uint32_t q;
+  if (t->valid && t->ratio >= ratio && t->ratio <= ratio) return;
+  t->of[0] = 0;
+  for (q = 1; q < 256; q++) t->of[q] = (float)(q / (q + ratio * (255 - q)));
+  t->ratio = ratio;
+  t->valid = 1;
+}
+
+/* Bounds what a term contributes, q included, by each peak. */
+typedef void (*gpuir__peaks_kernel)(const gpuir__peaks *t, float weight, uint32_t q, uint32_t bound[256]);
+
+static void gpuir__peaks_scalar(const gpuir__peaks *t, float weight, uint32_t q, uint32_t bound[256]) {
+  uint32_t i;
+  bound[0] = 0;
+  for (i = 1; i < 256; i++) bound[i] = gpuir__bound(weight, t->of[i], q);
+}
+
+#if GPUIR__X86
+GPUIR__AVX2 static void gpuir__peaks_avx2(const gpuir__peaks *t, float weight, uint32_t q, uint32_t bound[256]) {
+  const __m256i two = _mm256_set1_epi32(2), times = _mm256_set1_epi32((int)q);
+  uint32_t i;
+  for (i = 0; i < 256; i += 8) { /* c never exceeds 2^31, see gpuir__score_avx2 */
+    const __m256i c = _mm256_cvtps_epi32(_mm256_mul_ps(_mm256_set1_ps(weight), _mm256_loadu_ps(t->of + i)));
+    const __m256i slack = _mm256_add_epi32(_mm256_srli_epi32(c, 21), two);
+    gpuir__avx2_store(bound + i, _mm256_mullo_epi32(_mm256_add_epi32(c, slack), times));
+  }
+  bound[0] = 0;
+}
+#endif
 
 /* ========
  * [10-encoder]  the list encoder: from postings to streams, directory, bounds and seeds
@@ -18567,7 +18619,8 @@ struct gpuir__merge;
 
 struct gpuir__lookup_kernels {
   gpuir__lookup_kernel list;
-  gpuir__lookup_kernel dense; /* of a dense list, by its bits and ranks */
+  gpuir__lookup_kernel dense; /* of a dense list, by its bits and ranks; pass.where may be NULL */
+  void (*ranks)(const gpuir__list *l, const uint32_t *docs, uint32_t n, uint32_t *where); /* see gpuir__dense_ranks */
   uint32_t (*merge)(struct gpuir__merge *m, uint32_t found); /* see gpuir__merge_kernel; NULL: without vectors */
   unsigned level; /* GPUIR__LOOKUP_ */
 };
@@ -19106,10 +19159,15 @@ static uint32_t gpuir__lookup_scalar(gpuir__operand *o, const gpuir__pass *p) {
  * Each candidate's bit tells whether the list holds it; of those found the rank of the line and the bits before tell the
  * index. No block is searched for or decoded. A look-up counts as a block decoded for each 64 candidates. */
 
-/* Fills in the indices of those found, which are the segment's documents. fast: see gpuir__dense_ones. */
-GPUIR__INLINE void gpuir__lookup_ranks(int fast, const gpuir__list *l, const gpuir__pass *p, uint32_t found) {
+/* Writes the indices of n documents that a dense list holds. fast: see gpuir__dense_ones. */
+GPUIR__INLINE void gpuir__dense_ranks(int fast, const gpuir__list *l, const uint32_t *docs, uint32_t n,
+    uint32_t *where) {
   uint32_t i;
-  for (i = 0; p->from && i < found; i++) p->where[i] = gpuir__dense_rank(fast, l, p->docs[i]);
+  for (i = 0; i < n; i++) where[i] = gpuir__dense_rank(fast, l, docs[i]);
+}
+
+static void gpuir__dense_ranks_scalar(const gpuir__list *l, const uint32_t *docs, uint32_t n, uint32_t *where) {
+  gpuir__dense_ranks(0, l, docs, n, where);
 }
 
 static uint32_t gpuir__lookup_dense_scalar(gpuir__operand *o, const gpuir__pass *p) {
@@ -19118,15 +19176,21 @@ static uint32_t gpuir__lookup_dense_scalar(gpuir__operand *o, const gpuir__pass 
   uint32_t i, found = 0;
   for (i = 0; i < p->m; i++) {
     const uint32_t x = p->candidates[i];
-    found =
-        gpuir__pass_put(p, p->from != NULL, found, i, x, 0, x <= last && gpuir__dense_has(l, gpuir__min32(x, last)));
+    p->docs[found] = x;
+    if (p->from) p->from[found] = i;
+    found += x <= last && gpuir__dense_has(l, gpuir__min32(x, last));
   }
-  gpuir__lookup_ranks(0, l, p, found);
+  if (p->from && p->where) gpuir__dense_ranks(0, l, p->docs, found, p->where);
   o->cursor->decoded += (p->m + 63) / 64;
   return found;
 }
 
 #if GPUIR__X86
+GPUIR__AVX2 static void gpuir__dense_ranks_avx2(const gpuir__list *l, const uint32_t *docs, uint32_t n,
+    uint32_t *where) {
+  gpuir__dense_ranks(1, l, docs, n, where);
+}
+
 GPUIR__AVX2 static uint32_t gpuir__lookup_dense_avx2(gpuir__operand *o, const gpuir__pass *p) {
   const gpuir__list *l = &o->cursor->list;
   const int *bits = (const int *)(const void *)l->dense.bits;
@@ -19144,7 +19208,7 @@ GPUIR__AVX2 static uint32_t gpuir__lookup_dense_avx2(gpuir__operand *o, const gp
     if (p->from) gpuir__compress_avx2(p->from + found, hit, _mm256_add_epi32(iota, _mm256_set1_epi32((int)i)));
     found += (uint32_t)__builtin_popcount(hit);
   }
-  gpuir__lookup_ranks(1, l, p, found);
+  if (p->from && p->where) gpuir__dense_ranks(1, l, p->docs, found, p->where);
   o->cursor->decoded += (p->m + 63) / 64;
   return found;
 }
@@ -19164,7 +19228,7 @@ GPUIR__AVX512 static uint32_t gpuir__lookup_dense_avx512(gpuir__operand *o, cons
     if (p->from) gpuir__compress_avx512(p->from + found, hit, _mm512_add_epi32(iota, _mm512_set1_epi32((int)i)));
     found += (uint32_t)__builtin_popcount(hit);
   }
-  gpuir__lookup_ranks(1, l, p, found);
+  if (p->from && p->where) gpuir__dense_ranks(1, l, p->docs, found, p->where);
   o->cursor->decoded += (p->m + 63) / 64;
   return found;
 }
@@ -19172,11 +19236,13 @@ GPUIR__AVX512 static uint32_t gpuir__lookup_dense_avx512(gpuir__operand *o, cons
 
 /* The kernels of each SIMD level, by GPUIR__LOOKUP_. */
 static const gpuir__lookup_kernels gpuir__lookup_of_level[4] = {
-    {gpuir__lookup_scalar, gpuir__lookup_dense_scalar, NULL, GPUIR__LOOKUP_SCALAR},
+    {gpuir__lookup_scalar, gpuir__lookup_dense_scalar, gpuir__dense_ranks_scalar, NULL, GPUIR__LOOKUP_SCALAR},
 #if GPUIR__X86
-    {gpuir__lookup_avx2, gpuir__lookup_dense_avx2, gpuir__merge_avx2, GPUIR__LOOKUP_AVX2},
-    {gpuir__lookup_avx512, gpuir__lookup_dense_avx512, gpuir__merge_avx2, GPUIR__LOOKUP_AVX512},
-    {gpuir__lookup_avx512, gpuir__lookup_dense_avx512, gpuir__merge_avx512, GPUIR__LOOKUP_VP2INTERSECT},
+    {gpuir__lookup_avx2, gpuir__lookup_dense_avx2, gpuir__dense_ranks_avx2, gpuir__merge_avx2, GPUIR__LOOKUP_AVX2},
+    {gpuir__lookup_avx512, gpuir__lookup_dense_avx512, gpuir__dense_ranks_avx2, gpuir__merge_avx2,
+        GPUIR__LOOKUP_AVX512},
+    {gpuir__lookup_avx512, gpuir__lookup_dense_avx512, gpuir__dense_ranks_avx2, gpuir__merge_avx512,
+        GPUIR__LOOKUP_VP2INTERSECT},
 #endif
 };
 
@@ -19904,6 +19970,7 @@ static void gpuir__prepared_free(const gpuir_allocator *a, gpuir__prepared *made
  * An evaluator fills the engine's top-k with the best documents of a query. What each of them works on:
  *
  *     [21-and]         decoded blocks of the shortest list (the driver), looked up in the other lists
+ *     [21a-words]      words of bits and windows, where all lists are dense
  *     [22-or]          docID tiles, whose bounds come from the block directories; blocks are decoded as needed
  *     [23-exhaustive]  docID tiles and cursors: every posting, no bound; the reference that the others must equal
  *     count of OR      windows of bits and cursors, in [23-exhaustive]
@@ -20121,6 +20188,56 @@ GPUIR__AVX2 static uint64_t gpuir__ones_avx2(const uint64_t *words, size_t n) {
 }
 #endif
 
+/* ---- windows of dense lists */
+
+/* Adds to each of n sums what the document's window lets a dense list contribute at most: bound[its peak], see
+ * gpuir__peaks_kernel. Documents behind the last one, which are in damaged files, are taken for it. Up to 15 sums more
+ * are written, and as many documents read. */
+typedef void (*gpuir__windows_kernel)(const gpuir__list *l, const uint32_t *bound, const uint32_t *docs, uint32_t n,
+    uint32_t *sums);
+
+/* Returns the peak of a document's window. */
+static inline uint32_t gpuir__peak_at(const gpuir__list *l, uint32_t d) {
+  return l->dense.peaks[d / GPUIR__DENSE_LINE].of[d / GPUIR__DENSE_WINDOW % 8];
+}
+
+static void gpuir__windows_scalar(const gpuir__list *l, const uint32_t *bound, const uint32_t *docs, uint32_t n,
+    uint32_t *sums) {
+  uint32_t i;
+  for (i = 0; i < n; i++) sums[i] += bound[gpuir__peak_at(l, gpuir__min32(docs[i], l->docs.limit))];
+}
+
+#if GPUIR__X86
+GPUIR__AVX2 static void gpuir__windows_avx2(const gpuir__list *l, const uint32_t *bound, const uint32_t *docs,
+    uint32_t n, uint32_t *sums) {
+  const int *peaks = (const int *)(const void *)l->dense.peaks, *bounds = (const int *)(const void *)bound;
+  const __m256i last = _mm256_set1_epi32((int)l->docs.limit), byte = _mm256_set1_epi32(255);
+  const __m256i bits = _mm256_set1_epi32(24);
+  uint32_t i;
+  for (i = 0; i < n; i += 8) { /* four peaks at a time, of which the shift leaves one */
+    const __m256i d = _mm256_min_epu32(gpuir__avx2_load(docs + i), last);
+    const __m256i four = _mm256_i32gather_epi32(peaks, _mm256_srli_epi32(d, 8), 4);
+    const __m256i peak = _mm256_srlv_epi32(four, _mm256_and_si256(_mm256_srli_epi32(d, 3), bits));
+    const __m256i most = _mm256_i32gather_epi32(bounds, _mm256_and_si256(peak, byte), 4);
+    gpuir__avx2_store(sums + i, _mm256_add_epi32(gpuir__avx2_load(sums + i), most));
+  }
+}
+
+GPUIR__AVX512 static void gpuir__windows_avx512(const gpuir__list *l, const uint32_t *bound, const uint32_t *docs,
+    uint32_t n, uint32_t *sums) {
+  const __m512i last = _mm512_set1_epi32((int)l->docs.limit), byte = _mm512_set1_epi32(255);
+  const __m512i bits = _mm512_set1_epi32(24);
+  uint32_t i;
+  for (i = 0; i < n; i += 16) {
+    const __m512i d = _mm512_min_epu32(_mm512_loadu_si512(docs + i), last);
+    const __m512i four = _mm512_i32gather_epi32(_mm512_srli_epi32(d, 8), l->dense.peaks, 4);
+    const __m512i peak = _mm512_srlv_epi32(four, _mm512_and_si512(_mm512_srli_epi32(d, 3), bits));
+    const __m512i most = _mm512_i32gather_epi32(_mm512_and_si512(peak, byte), bound, 4);
+    _mm512_storeu_si512(sums + i, _mm512_add_epi32(_mm512_loadu_si512(sums + i), most));
+  }
+}
+#endif
+
 /* ---- the evaluators' kernels */
 
 typedef struct gpuir__search_kernels {
@@ -20134,14 +20251,19 @@ typedef struct gpuir__search_kernels {
   /* Lets n words meet others, of any alignment; how: GPUIR__WORDS_. */
   void (*words)(uint64_t *to, const uint64_t *from, size_t n, int how);
   uint64_t (*ones)(const uint64_t *words, size_t n); /* counts the ones of n words */
+  gpuir__windows_kernel windows;
+  gpuir__peaks_kernel peaks;
 } gpuir__search_kernels;
 
 /* By SIMD level less GPUIR_SIMD_SCALAR. Where a level has no kernel of its own, vectors gained nothing. */
 static const gpuir__search_kernels gpuir__search_of_level[3] = {
-    {gpuir__keep_scalar, gpuir__collect_scalar, gpuir__words_scalar, gpuir__ones_scalar},
+    {gpuir__keep_scalar, gpuir__collect_scalar, gpuir__words_scalar, gpuir__ones_scalar, gpuir__windows_scalar,
+        gpuir__peaks_scalar},
 #if GPUIR__X86
-    {gpuir__keep_scalar, gpuir__collect_avx2, gpuir__words_avx2, gpuir__ones_avx2},
-    {gpuir__keep_avx512, gpuir__collect_avx512, gpuir__words_avx512, gpuir__ones_avx2},
+    {gpuir__keep_scalar, gpuir__collect_avx2, gpuir__words_avx2, gpuir__ones_avx2, gpuir__windows_avx2,
+        gpuir__peaks_avx2},
+    {gpuir__keep_avx512, gpuir__collect_avx512, gpuir__words_avx512, gpuir__ones_avx2, gpuir__windows_avx512,
+        gpuir__peaks_avx2},
 #endif
 };
 
@@ -20198,6 +20320,7 @@ typedef struct gpuir__engine {
   gpuir_error error;
   const gpuir__saturation *saturation; /* of the query's k1 and b */
   gpuir__saturation *own_saturation; /* of other k1 and b than the index's; NULL: none was needed */
+  gpuir__peaks peaks; /* of the leaf's own K and the query's, once a window was bounded */
   gpuir__turn turn;
   gpuir__made_lists made;
   gpuir__share *share; /* the search that it owns or helps with; NULL: it evaluates alone */
@@ -20458,6 +20581,14 @@ static uint32_t gpuir__stored_seed(const gpuir__cursor *c, const gpuir_query *q,
 static inline uint32_t gpuir__block_bound(const gpuir__engine *e, const gpuir__cursor *c, uint32_t block) {
   float s = gpuir__block_saturation(e->saturation, c->list.bounds[block]);
   return gpuir__bound(c->scorer.weight, s, c->scorer.q);
+}
+
+/* Bounds what a dense list of the leaf contributes by each peak. */
+static void gpuir__engine_peaks(gpuir__engine *e, const gpuir__cursor *c, uint32_t bound[256]) {
+  const gpuir__stat *stat = &e->leaf.seg->stat;
+  const gpuir__norm own = gpuir__norm_make(stat->k1, stat->b, gpuir__mean(stat->tokens, stat->documents));
+  gpuir__peaks_prepare(&e->peaks, gpuir__norm_ratio(own, c->scorer.norm));
+  e->kernels->peaks(&e->peaks, c->scorer.weight, c->scorer.q, bound);
 }
 
 /* Writes the indices of the candidates that a negated list does not hold to kept[0..p->m); returns their number. */
@@ -20723,9 +20854,12 @@ static void gpuir__share_leave(gpuir__engine *e, gpuir__share *s, uint64_t since
  * It works on decoded blocks and indices in lists, not posting by posting: a match's frequency is fetched, and its
  * length looked up, only while its score may still reach the threshold.
  *
+ * Of lists that are dense the candidates' bits and the peaks of their windows are looked at first, and before any
+ * frequency is read: only what they leave is looked up in blocks, and ranked. Where all lists are dense: [21a-words].
+ *
  * Uses      [03-codecs], [09-postings], [12-layout], [13b-snapshot], [17-topk], [18-lookup], [19-methods] (another
  *           method that was asked for), [20-engine], [20b-share].
- * Start at  gpuir__eval_and, the last function: from there upwards.
+ * Start at  gpuir__and_blocks, the last function: from there upwards.
  * Tests     tests/unit/21_and.c
  * ======*/
 
@@ -20753,13 +20887,24 @@ static void gpuir__order_by_df(const gpuir__engine *e, unsigned npositive, unsig
 #define GPUIR__UNCOUNTED (8 * GPUIR__BLOCK_ROOM)
 #endif
 
+/* Windows of dense lists that are bounded at a time: of 2^21 documents. The best of them come first, and the memory for
+ * them, 128 KiB, stays in the cache. */
+#ifndef GPUIR__SPAN
+#define GPUIR__SPAN 32768u
+#endif
+#define GPUIR__PART 512u /* windows of which the best one is found: the 64th part of a span */
+
 /* One driver block on its way through the other lists. Lists are numbered from short to long, the driver is 0. All
  * arrays of postings have GPUIR__BLOCK_ROOM items. */
 typedef struct gpuir__and {
   unsigned order[GPUIR_MAX_TERMS]; /* [list] cursor number */
   unsigned npositive; /* that are required */
+  unsigned indexed; /* the first list whose bits and windows are looked at, as those of all required ones behind it */
   unsigned nscored; /* and those of optional terms, which stand behind them in `order`, those that may add most first */
   uint32_t bound_after[GPUIR_MAX_TERMS]; /* [list] what all lists behind it can add together, at most */
+  uint32_t *peak[GPUIR_MAX_TERMS]; /* [list from `indexed` on][peak] what it adds in such a window at most */
+  uint32_t windows; /* what the lists whose windows are looked at can add together anywhere */
+  uint32_t others; /* what the lists whose windows are not looked at, and not the driver, can add in its block */
   uint32_t overlap[GPUIR_MAX_TERMS]; /* [list] its first block that may overlap the driver block */
   uint32_t block; /* of the driver */
   const uint32_t *docs; /* the candidates, later the matches */
@@ -20771,6 +20916,8 @@ typedef struct gpuir__and {
   uint32_t *from, *spare, *other[2]; /* of the passes: see gpuir__pass; docs alternates between the two */
   uint32_t *uncounted; /* nuncounted matches of blocks before, then the last list's; NULL: it goes to other[], too */
   uint32_t nuncounted;
+  uint32_t *bounds; /* [span] scratch of [21a-words]; NULL: a list is not dense */
+  uint32_t span; /* items of bounds[] */
 } gpuir__and;
 
 #ifndef GPUIR_NO_LAB
@@ -20801,18 +20948,59 @@ static void gpuir__order_by_bound(const gpuir__engine *e, unsigned first, unsign
   }
 }
 
+/* What becomes of matches. */
+typedef enum gpuir__and_use {
+  GPUIR__AND_COUNT, /* they are counted */
+  GPUIR__AND_PLACES, /* their indices in all lists are wanted */
+  GPUIR__AND_SCORE /* those that may enter the top-k are scored */
+} gpuir__and_use;
+
+/* Moves the dense lists among the required ones behind the others, from `first` on, whichever the order of either.
+ * Returns the number of the first. */
+static unsigned gpuir__order_dense(const gpuir__engine *e, unsigned first, unsigned npositive, unsigned *order) {
+  unsigned dense[GPUIR_MAX_TERMS], n = 0, kept = first, i;
+#ifndef GPUIR_NO_LAB
+  if (e->intersection) return npositive;
+#endif
+  for (i = first; i < npositive; i++) {
+    if (e->cursors[order[i]].list.dense.bits) dense[n++] = order[i];
+    else order[kept++] = order[i];
+  }
+  for (i = 0; i < n; i++) order[kept + i] = dense[i];
+  return kept;
+}
+
+/* Orders the lists. Bits and windows are looked at of all required lists, or of all but the driver. */
+static void gpuir__and_order(const gpuir__engine *e, gpuir__and *x, gpuir__and_use use) {
+  gpuir__order_by_df(e, x->npositive, x->order);
+  gpuir__order_by_bound(e, x->npositive, x->nscored, x->order);
+  x->indexed = x->npositive;
+  if (use != GPUIR__AND_SCORE || x->npositive < 2) return;
+  if (!gpuir__order_dense(e, 0, x->npositive, x->order)) x->indexed = 0;
+  else {
+    gpuir__order_by_df(e, x->npositive, x->order);
+    x->indexed = gpuir__order_dense(e, 1, x->npositive, x->order);
+  }
+}
+
 /* Lays out the arrays, orders the lists and sums their bounds. noptional: cursors behind the required ones, whose lists
- * add to scores, but are not asked for. indices: frequencies will be wanted. */
-static int gpuir__and_prepare(gpuir__engine *e, gpuir__and *x, unsigned npositive, unsigned noptional, int indices) {
+ * add to scores, but are not asked for. */
+static int gpuir__and_prepare(gpuir__engine *e, gpuir__and *x, unsigned npositive, unsigned noptional,
+    gpuir__and_use use) {
+  const int indices = use != GPUIR__AND_COUNT;
   const size_t uncounted = !indices && e->leaf.deleted ? GPUIR__UNCOUNTED : 0;
-  int status = gpuir__reserve(e, ((size_t)npositive + 6) * GPUIR__BLOCK_ROOM + uncounted, (size_t)npositive + 7);
+  const size_t n = npositive;
+  int status;
   unsigned i;
-  if (status) return status;
   memset(x, 0, sizeof *x);
   x->npositive = npositive;
   x->nscored = npositive + noptional;
-  gpuir__order_by_df(e, npositive, x->order);
-  gpuir__order_by_bound(e, npositive, x->nscored, x->order);
+  gpuir__and_order(e, x, use);
+  if (!x->indexed)
+    x->span =
+        gpuir__min32(GPUIR__SPAN, (uint32_t)((e->leaf.seg->stat.documents - 1) / 64 / GPUIR__PART + 1) * GPUIR__PART);
+  status = gpuir__reserve(e, (n + 6) * GPUIR__BLOCK_ROOM + uncounted + 256 * (n - x->indexed) + x->span, 2 * n + 8);
+  if (status) return status;
   x->from = gpuir__carve(e, GPUIR__BLOCK_ROOM);
   x->spare = gpuir__carve(e, GPUIR__BLOCK_ROOM);
   x->other[0] = gpuir__carve(e, GPUIR__BLOCK_ROOM);
@@ -20820,6 +21008,7 @@ static int gpuir__and_prepare(gpuir__engine *e, gpuir__and *x, unsigned npositiv
   x->chosen = gpuir__carve(e, GPUIR__BLOCK_ROOM);
   x->chosen_freqs = gpuir__carve(e, GPUIR__BLOCK_ROOM);
   if (uncounted) x->uncounted = gpuir__carve(e, uncounted);
+  if (x->span) x->bounds = gpuir__carve(e, x->span);
   for (i = 0; i < npositive; i++) {
     gpuir__operand *o = &e->operands[x->order[i]];
     if (indices) x->where[i] = gpuir__carve(e, GPUIR__BLOCK_ROOM);
@@ -20827,19 +21016,29 @@ static int gpuir__and_prepare(gpuir__engine *e, gpuir__and *x, unsigned npositiv
     o->expected = i == 1 ? e->operands[x->order[0]].n : 0;
   }
   for (i = x->nscored; i-- > 1;) x->bound_after[i - 1] = x->bound_after[i] + e->cursors[x->order[i]].bound;
+  for (i = x->indexed; i < npositive; i++) {
+    x->peak[i] = gpuir__carve(e, 256);
+    gpuir__engine_peaks(e, &e->cursors[x->order[i]], x->peak[i]);
+    x->windows += e->cursors[x->order[i]].bound;
+  }
 #ifndef GPUIR_NO_LAB
   status = gpuir__and_prepare_method(e, x);
 #endif
   return status ? status : gpuir__engine_look(e);
 }
 
+/* Returns the one of the two arrays in which the candidates are not. */
+static inline uint32_t *gpuir__and_other(const gpuir__and *x) {
+  return x->docs == x->other[0] ? x->other[1] : x->other[0];
+}
+
 /* Makes the matches those n whose indices are kept[0..n). */
 static void gpuir__and_keep(gpuir__and *x, const uint32_t *kept, uint32_t n) {
-  uint32_t *docs = x->docs == x->other[0] ? x->other[1] : x->other[0], j;
+  uint32_t *docs = gpuir__and_other(x), j;
   unsigned t;
   for (j = 0; j < n; j++) docs[j] = x->docs[kept[j]];
   gpuir__pad(docs + n);
-  for (t = 0; x->where[0] && t < x->npositive; t++)
+  for (t = 0; x->where[0] && t < x->indexed; t++)
     for (j = 0; j < n; j++) x->where[t][j] = x->where[t][kept[j]];
   x->docs = docs;
 }
@@ -20898,6 +21097,7 @@ static uint32_t gpuir__and_exclude(gpuir__engine *e, gpuir__and *x, uint32_t n) 
   p.where = where;
   p.spare = x->spare;
   for (i = x->nscored; i < e->ncursors && n; i++) {
+    if (!x->indexed && e->cursors[i].list.dense.bits) continue; /* done by words */
     p.candidates = x->docs;
     p.m = n;
     n = gpuir__engine_absent(e, &e->operands[i], &p, kept);
@@ -20921,18 +21121,87 @@ static uint32_t gpuir__range_bound(const gpuir__engine *e, const gpuir__cursor *
   return bound;
 }
 
-/* Bounds what the other lists together add to any document of the driver block. */
+/* Bounds what the other lists together, but for those whose windows are looked at, add to any document of the driver
+ * block. */
 static uint32_t gpuir__and_others_bound(const gpuir__engine *e, gpuir__and *x, uint32_t block) {
   const gpuir__list *driver = &e->cursors[x->order[0]].list;
   uint32_t lo = block ? driver->last[block - 1] + 1 : 0, sum = 0;
   unsigned i;
   for (i = 1; i < x->nscored; i++) {
     const gpuir__cursor *c = &e->cursors[x->order[i]];
+    if (i >= x->indexed && i < x->npositive) continue;
     if (c->list.bounds && c->list.nblocks / GPUIR__OVERLAP <= driver->nblocks)
       sum += gpuir__range_bound(e, c, lo, driver->last[block], &x->overlap[i]);
     else sum += c->bound;
   }
   return sum;
+}
+
+/* Sums what the lists whose windows are looked at can add to each of n documents. */
+static void gpuir__and_windows(const gpuir__engine *e, const gpuir__and *x, const uint32_t *docs, uint32_t n,
+    uint32_t *sums) {
+  unsigned i;
+  memset(sums, 0, n * sizeof *sums);
+  for (i = x->indexed; i < x->npositive; i++)
+    e->kernels->windows(&e->cursors[x->order[i]].list, x->peak[i], docs, n, sums);
+}
+
+/* Keeps the candidates among n that all lists hold whose bits are looked at. */
+static uint32_t gpuir__and_sift_bits(gpuir__engine *e, gpuir__and *x, uint32_t n) {
+  gpuir__pass p;
+  unsigned i;
+  uint32_t j;
+  p.from = x->from;
+  p.where = NULL;
+  p.spare = x->spare;
+  for (i = x->indexed; i < x->npositive && n; i++) {
+    p.candidates = x->docs;
+    p.m = n;
+    p.docs = gpuir__and_other(x);
+    n = gpuir__engine_lookup(e, &e->operands[x->order[i]], &p);
+    for (j = 0; j < n; j++) x->where[0][j] = x->where[0][p.from[j]];
+    gpuir__pad(p.docs + n);
+    x->docs = p.docs;
+  }
+  return n;
+}
+
+/* Keeps the candidates among n whose windows, with `more` and what else may be added, reach the threshold. */
+static uint32_t gpuir__and_sift_windows(gpuir__engine *e, gpuir__and *x, uint32_t n, uint32_t more) {
+  const uint32_t threshold = gpuir__topk_threshold(&e->top);
+  uint32_t sums[GPUIR__BLOCK_ROOM], kept[GPUIR__BLOCK_ROOM], all[GPUIR__BLOCK_ROOM], m, j;
+  if (more + x->others >= threshold) return n;
+  gpuir__and_windows(e, x, x->docs, n, sums);
+  for (j = 0; j < n; j++) all[j] = j;
+  m = e->kernels->keep(all, sums, n, threshold - more - x->others, kept, sums);
+  if (m < n) gpuir__and_keep(x, kept, m);
+  return m;
+}
+
+/* Keeps the candidates among n whose frequency in the driver block lets them contribute `least`. */
+static uint32_t gpuir__and_sift_freqs(gpuir__engine *e, gpuir__and *x, uint32_t n, uint32_t least) {
+  const gpuir__cursor *driver = &e->cursors[x->order[0]];
+  uint32_t freqs[GPUIR__BLOCK_ROOM], kept[GPUIR__BLOCK_ROOM], at[GPUIR__BLOCK_ROOM], m, j;
+  for (j = 0; j < n; j++) at[j] = x->block * GPUIR__BLOCK + x->where[0][j];
+  gpuir__list_freqs_at(&driver->list, at, n, freqs);
+  for (j = 0; j < n; j++) at[j] = j;
+  m = e->kernels->keep(at, freqs, n, gpuir__least_frequency(&driver->scorer, driver->list.bounds[x->block], least),
+      kept, freqs);
+  if (m < n) gpuir__and_keep(x, kept, m);
+  return m;
+}
+
+/* Chooses candidates of the decoded driver block by bits, by windows, and by frequencies that contributing `least`
+ * takes: these where a list is looked up in blocks, which costs more than to read them. */
+static uint32_t gpuir__and_sift(gpuir__engine *e, gpuir__and *x, uint32_t least) {
+  const gpuir__cursor *driver = &e->cursors[x->order[0]];
+  const uint32_t bound = driver->list.bounds ? gpuir__block_bound(e, driver, x->block) : driver->bound;
+  uint32_t n = driver->n, j;
+  for (j = 0; j < n; j++) x->where[0][j] = j;
+  n = gpuir__and_sift_bits(e, x, n);
+  if (n) n = gpuir__and_sift_windows(e, x, n, bound);
+  if (n && least && x->indexed > 1) n = gpuir__and_sift_freqs(e, x, n, least);
+  return n;
 }
 
 /* Decodes a driver block and returns how many candidates it has: all its documents, or, with a threshold above 0, those
@@ -20944,7 +21213,8 @@ static uint32_t gpuir__and_candidates(gpuir__engine *e, gpuir__and *x, uint32_t 
   gpuir__cursor_load(driver, block);
   x->block = block;
   x->docs = driver->docs;
-  x->is_chosen = threshold > 0;
+  x->is_chosen = threshold > 0 && x->indexed == x->npositive;
+  if (x->indexed < x->npositive) return gpuir__and_sift(e, x, threshold);
   if (!threshold) return driver->n;
   gpuir__cursor_freqs(driver);
   n = e->kernels->keep(driver->docs, driver->values, driver->n,
@@ -20992,10 +21262,10 @@ static uint32_t gpuir__and_match_each(gpuir__engine *e, gpuir__and *x, uint32_t 
   uint32_t j;
   p.from = x->where[0] ? x->from : NULL;
   p.spare = x->spare;
-  for (i = 1; i < x->npositive && n; i++) {
+  for (i = 1; i < x->indexed && n; i++) {
     p.candidates = x->docs;
     p.m = n;
-    p.docs = x->uncounted && i + 1 == x->npositive ? x->uncounted + x->nuncounted : x->other[i % 2];
+    p.docs = x->uncounted && i + 1 == x->npositive ? x->uncounted + x->nuncounted : gpuir__and_other(x);
     p.where = x->where[i];
     n = gpuir__and_filter(e, &e->operands[x->order[i]], &p);
     if (e->stopped) return 0;
@@ -21010,7 +21280,7 @@ static uint32_t gpuir__and_match_each(gpuir__engine *e, gpuir__and *x, uint32_t 
 /* Finds the matches among n candidates: documents that every list holds and no negated one does; deleted ones too. */
 static uint32_t gpuir__and_match(gpuir__engine *e, gpuir__and *x, uint32_t n) {
   uint32_t j;
-  for (j = 0; x->where[0] && j < n; j++) x->where[0][j] = j;
+  for (j = 0; x->indexed == x->npositive && x->where[0] && j < n; j++) x->where[0][j] = j;
 #ifndef GPUIR_NO_LAB
   if (x->npositive > 1 && e->intersection && e->intersection->all) n = gpuir__and_match_all(e, x, n);
   else
@@ -21043,23 +21313,34 @@ static uint32_t gpuir__and_count(gpuir__engine *e, gpuir__and *x, uint32_t n) {
   return x->nuncounted + GPUIR__BLOCK_ROOM <= GPUIR__UNCOUNTED ? 0 : gpuir__and_count_rest(e, x);
 }
 
-/* Fetches the frequencies, less one, of n of the matches in list i. */
-static void gpuir__and_freqs(const gpuir__engine *e, const gpuir__and *x, unsigned i, const uint32_t *matches,
-    uint32_t n, uint32_t *freqs) {
+/* Matches while they are scored: n documents. */
+typedef struct gpuir__and_scored {
+  uint32_t n;
+  uint32_t docs[GPUIR__BLOCK_ROOM], matches[GPUIR__BLOCK_ROOM]; /* matches: their numbers */
+  uint32_t sums[GPUIR__BLOCK_ROOM]; /* what was added up so far */
+  uint32_t rest[GPUIR__BLOCK_ROOM]; /* what the lists to come can add at most, where windows are looked at */
+} gpuir__and_scored;
+
+/* Fetches the frequencies, less one, of matches in list i. */
+static void gpuir__and_freqs(gpuir__engine *e, const gpuir__and *x, unsigned i, const gpuir__and_scored *s,
+    uint32_t *freqs) {
+  gpuir__cursor *c = &e->cursors[x->order[i]];
   uint32_t at[GPUIR__BLOCK_ROOM], base = i ? 0 : x->block * GPUIR__BLOCK, j;
   if (!i && x->is_chosen) {
-    for (j = 0; j < n; j++) freqs[j] = x->chosen_freqs[x->where[0][matches[j]]];
+    for (j = 0; j < s->n; j++) freqs[j] = x->chosen_freqs[x->where[0][s->matches[j]]];
     return;
   }
-  for (j = 0; j < n; j++) at[j] = base + x->where[i][matches[j]];
-  gpuir__list_freqs_at(&e->cursors[x->order[i]].list, at, n, freqs);
+  if (i >= x->indexed) e->lookups->ranks(&c->list, s->docs, s->n, at);
+  else
+    for (j = 0; j < s->n; j++) at[j] = base + x->where[i][s->matches[j]];
+  gpuir__list_freqs_at(&c->list, at, s->n, freqs);
 }
 
 /* Prefetches the frequencies of n matches, most of which are not in the cache. To be inlined: see
  * gpuir__list_prefetch. */
 GPUIR__INLINE void gpuir__and_prefetch_freqs(const gpuir__engine *e, const gpuir__and *x, uint32_t n) {
   unsigned i;
-  for (i = 1; i < x->npositive; i++) {
+  for (i = 1; i < x->indexed; i++) {
     const gpuir__list *l = &e->cursors[x->order[i]].list;
     uint32_t before = UINT32_MAX, j;
     for (j = 0; j < n; j++) {
@@ -21104,37 +21385,79 @@ static uint32_t gpuir__and_add_optional(gpuir__engine *e, const gpuir__and *x, u
   return kept;
 }
 
-/* Scores n matches of a driver block, list by list, and offers them to the top-k. A match that cannot enter even with
- * all that the lists to come may add is dropped before its frequencies there are fetched. */
-static void gpuir__and_score(gpuir__engine *e, const gpuir__and *x, uint32_t n) {
-  uint32_t docs[GPUIR__BLOCK_ROOM], matches[GPUIR__BLOCK_ROOM], freqs[GPUIR__BLOCK_ROOM];
-  uint32_t sums[GPUIR__BLOCK_ROOM], values[GPUIR__BLOCK_ROOM];
-  uint32_t threshold = gpuir__topk_threshold(&e->top), kept, j;
+/* Adds what list i contributes to matches, and drops those that cannot reach the threshold even with all that the lists
+ * to come may add. */
+static void gpuir__and_add(const gpuir__and *x, unsigned i, uint32_t threshold, gpuir__and_scored *s,
+    const uint32_t *values) {
+  uint32_t kept = 0, j;
+  for (j = 0; j < s->n; j++) {
+    const uint32_t sum = s->sums[j] + values[j];
+    if (sum + x->bound_after[i] < threshold) continue;
+    s->sums[kept] = sum;
+    s->matches[kept] = s->matches[j];
+    s->docs[kept++] = s->docs[j];
+  }
+  s->n = kept;
+}
+
+/* Does the same where the windows of lists are looked at: they bound what is to come. */
+static void gpuir__and_add_by_windows(const gpuir__engine *e, const gpuir__and *x, unsigned i, uint32_t threshold,
+    gpuir__and_scored *s, const uint32_t *values) {
+  const gpuir__cursor *c = &e->cursors[x->order[i]];
+  uint32_t kept = 0, j;
+  for (j = 0; j < s->n; j++) {
+    const uint32_t sum = s->sums[j] + values[j];
+    const uint32_t own = i >= x->indexed ? x->peak[i][gpuir__peak_at(&c->list, s->docs[j])] : i ? c->bound : 0;
+    const uint32_t rest = s->rest[j] - own;
+    s->sums[kept] = sum;
+    s->rest[kept] = rest;
+    s->matches[kept] = s->matches[j];
+    s->docs[kept] = s->docs[j];
+    kept += sum + rest >= threshold;
+  }
+  s->n = kept;
+}
+
+/* Begins to score n matches. */
+static void gpuir__and_begin(const gpuir__engine *e, const gpuir__and *x, gpuir__and_scored *s, uint32_t n) {
+  const unsigned last = x->npositive - 1;
+  uint32_t more = x->bound_after[last], j; /* of lists whose windows are not looked at, and not the driver */
   unsigned i;
   gpuir__and_prefetch_freqs(e, x, n);
   gpuir__prefetch_lengths(e->leaf.seg->lengths, x->docs, n);
+  s->n = n;
   for (j = 0; j < n; j++) {
-    matches[j] = j;
-    docs[j] = x->docs[j];
-    sums[j] = 0;
+    s->matches[j] = j;
+    s->docs[j] = x->docs[j];
+    s->sums[j] = 0;
   }
-  for (i = 0; i < x->npositive && n; i++) {
+  if (x->indexed == x->npositive) return;
+  gpuir__pad(s->docs + n);
+  gpuir__and_windows(e, x, s->docs, n, s->rest);
+  for (i = 1; i < x->indexed; i++) more += e->cursors[x->order[i]].bound;
+  for (j = 0; j < n; j++) s->rest[j] += more;
+}
+
+/* Scores n matches of a driver block, list by list, and offers them to the top-k. A match that cannot enter even with
+ * all that the lists to come may add is dropped before its frequencies there are fetched. */
+static void gpuir__and_score(gpuir__engine *e, const gpuir__and *x, uint32_t n) {
+  uint32_t freqs[GPUIR__BLOCK_ROOM], values[GPUIR__BLOCK_ROOM], j;
+  const uint32_t threshold = gpuir__topk_threshold(&e->top);
+  gpuir__and_scored s;
+  unsigned i;
+  gpuir__and_begin(e, x, &s, n);
+  for (i = 0; i < x->npositive && s.n; i++) {
     const gpuir__scorer *scorer = &e->cursors[x->order[i]].scorer;
-    gpuir__and_freqs(e, x, i, matches, n, freqs);
-    scorer->score(scorer, docs, freqs, n, values);
-    e->info.postings_scored += n;
-    for (j = kept = 0; j < n; j++) {
-      uint32_t sum = sums[j] + values[j];
-      if (sum + x->bound_after[i] < threshold) continue;
-      sums[kept] = sum;
-      matches[kept] = matches[j];
-      docs[kept++] = docs[j];
-    }
-    n = kept;
+    gpuir__and_freqs(e, x, i, &s, freqs);
+    scorer->score(scorer, s.docs, freqs, s.n, values);
+    e->info.postings_scored += s.n;
+    if (x->indexed == x->npositive) gpuir__and_add(x, i, threshold, &s, values);
+    else gpuir__and_add_by_windows(e, x, i, threshold, &s, values);
   }
-  for (; i < x->nscored && n; i++) n = gpuir__and_add_optional(e, x, i, docs, sums, n);
+  n = s.n;
+  for (; i < x->nscored && n; i++) n = gpuir__and_add_optional(e, x, i, s.docs, s.sums, n);
   for (j = 0; j < n; j++)
-    gpuir__topk_push_live(&e->top, gpuir__key(sums[j], docs[j] + e->leaf.base), e->leaf.deleted, docs[j]);
+    gpuir__topk_push_live(&e->top, gpuir__key(s.sums[j], s.docs[j] + e->leaf.base), e->leaf.deleted, s.docs[j]);
 }
 
 /* Returns 1 if a driver block may hold a document of the top-k; *driver_threshold: what such a document's posting there
@@ -21143,36 +21466,371 @@ static int gpuir__and_is_wanted(const gpuir__engine *e, gpuir__and *x, uint32_t 
   const gpuir__cursor *driver = &e->cursors[x->order[0]];
   uint32_t threshold = gpuir__topk_threshold(&e->top), bound, others;
   *driver_threshold = 0;
+  x->others = x->bound_after[0] - x->windows;
   if (!driver->list.bounds) return 1;
   bound = gpuir__block_bound(e, driver, block);
   if (bound + x->bound_after[0] < threshold) return 0;
-  others = gpuir__and_others_bound(e, x, block);
+  x->others = gpuir__and_others_bound(e, x, block);
+  others = x->others + x->windows;
   if (threshold > others) *driver_threshold = threshold - others;
   return bound >= *driver_threshold;
 }
 
-/* Evaluates AND; with `count`, only counts its matches, for which optional terms do not matter. A driver block whose bound, with all that the overlapping
- * blocks of the other lists can add, does not reach the threshold is skipped, and so are its postings that are not
- * frequent enough. */
-static int gpuir__eval_and(gpuir__engine *e, unsigned npositive, uint64_t *count) {
-  gpuir__and x;
-  uint32_t block, nblocks, threshold = 0, n;
-  int status = gpuir__and_prepare(e, &x, npositive - e->turn.noptional, e->turn.noptional, count == NULL);
-  if (status) return status;
-  nblocks = e->cursors[x.order[0]].list.nblocks;
+/* Evaluates AND by the blocks of the driver; with `count`, only counts its matches, for which optional terms do not
+ * matter. A driver block whose bound, with all that the overlapping blocks of the other lists can add, does not reach
+ * the threshold is skipped, and so are its postings that are not frequent enough. */
+static int gpuir__and_blocks(gpuir__engine *e, gpuir__and *x, uint64_t *count) {
+  const uint32_t nblocks = e->cursors[x->order[0]].list.nblocks;
+  uint32_t block, threshold = 0, n;
   for (block = 0;; block++) {
     block = gpuir__engine_part(e, block, nblocks, GPUIR__TAKEN_BLOCKS);
     if (block >= nblocks) break;
     if (gpuir__engine_worked(e, 1)) return e->stopped;
-    if (!count && !gpuir__and_is_wanted(e, &x, block, &threshold)) continue;
-    n = gpuir__and_candidates(e, &x, block, threshold);
-    if (n) n = gpuir__and_match(e, &x, n);
+    if (!count && !gpuir__and_is_wanted(e, x, block, &threshold)) continue;
+    n = gpuir__and_candidates(e, x, block, threshold);
+    if (n) n = gpuir__and_match(e, x, n);
     if (e->stopped) return e->stopped;
-    if (count) *count += gpuir__and_count(e, &x, n);
-    else if (n) gpuir__and_score(e, &x, n);
+    if (count) *count += gpuir__and_count(e, x, n);
+    else if (n) gpuir__and_score(e, x, n);
   }
-  if (x.uncounted) *count += gpuir__and_count_rest(e, &x);
+  if (x->uncounted) *count += gpuir__and_count_rest(e, x);
   return GPUIR_OK;
+}
+
+/* ========
+ * [21a-words]  AND of dense lists, by words of bits; which form an AND takes
+ *
+ * Where all lists are dense no list drives. The words of a window, 64 documents, are ANDed; a window in which a bit is
+ * left is bounded by its peaks, list by list: at first by a slope, which takes a multiplication a window, and then, where
+ * that may reach the threshold, exactly. Matches of such windows are ranked and scored, list by list, 64 or more at a
+ * time. A few windows with the greatest bounds go first and raise the threshold.
+ *
+ *       bits, 8 words a line     AND -> which windows have a match
+ *       peaks, 8 bytes a line    slopes -> what a match there may score   -> windows that reach the threshold
+ *                                                                         -> their matches: ranks, frequencies, scores
+ *
+ * (Bounds of fixed docID windows: Dimopoulos, Nepomnyachiy & Suel, "Optimizing top-k document retrieval strategies for
+ * block-max indexes", WSDM 2013, section 4.)
+ *
+ * Uses      [09-postings], [09c-dense], [12-layout], [17-topk], [18-lookup], [20-engine], [20b-share], [21-and].
+ * Start at  gpuir__eval_and, the last function; gpuir__words_span.
+ * Tests     tests/unit/21a_words.c
+ * ======*/
+
+/* What windows are bounded by. A slope times a peak, in units of 2^shift, is at least the bound of the peak. */
+typedef struct gpuir__slopes {
+  unsigned n, nlists; /* lists that must hold a document; with those that must not, which stand behind them */
+  const uint64_t *bits[GPUIR_MAX_TERMS]; /* [list] */
+  const uint8_t *peaks[GPUIR_MAX_TERMS]; /* [list < n] */
+  uint32_t slope[GPUIR_MAX_TERMS]; /* [list < n] below 2^15 */
+  uint32_t shift;
+} gpuir__slopes;
+
+/* Bounds the windows of so many lines; 0: no match there. Returns the greatest bound. */
+typedef uint32_t (*gpuir__slopes_kernel)(const gpuir__slopes *s, uint64_t line, uint32_t lines, uint32_t *bounds);
+
+/* Returns a bit for each of 64 bounds that is not below `least`, which is below 2^31 as they are. */
+typedef uint64_t (*gpuir__reach_kernel)(const uint32_t *bounds, uint32_t least);
+
+static uint32_t gpuir__slopes_scalar(const gpuir__slopes *s, uint64_t line, uint32_t lines, uint32_t *bounds) {
+  uint32_t most = 0, i;
+  for (i = 0; i < 8 * lines; i++) {
+    const uint64_t at = 8 * line + i;
+    uint64_t word = s->bits[0][at];
+    uint32_t sum = 0;
+    unsigned j;
+    for (j = 1; j < s->n; j++) word &= s->bits[j][at];
+    for (; j < s->nlists; j++) word &= ~s->bits[j][at];
+    for (j = 0; word && j < s->n; j++) sum += s->slope[j] * s->peaks[j][at];
+    bounds[i] = sum;
+    most = gpuir__max32(most, sum);
+  }
+  return most;
+}
+
+static uint64_t gpuir__reach_scalar_64(const uint32_t *bounds, uint32_t least) {
+  uint64_t reached = 0;
+  uint32_t i;
+  for (i = 0; i < 64; i++) reached |= (uint64_t)(bounds[i] >= least) << i;
+  return reached;
+}
+
+#if GPUIR__X86
+/* Bounds a line's windows by the slopes. Slopes and peaks are below 2^15, so that their product is that of their low
+ * halves. */
+GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__slopes_line(const gpuir__slopes *s, size_t at) {
+  __m256i sum = _mm256_setzero_si256();
+  unsigned j;
+  for (j = 0; j < s->n; j++) {
+    const __m256i peaks = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)(s->peaks[j] + at)));
+    sum = _mm256_add_epi32(sum, _mm256_madd_epi16(peaks, _mm256_set1_epi32((int)s->slope[j])));
+  }
+  return sum;
+}
+
+/* Returns the greatest of 8 numbers below 2^31. */
+GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__slopes_most(__m256i v) {
+  __m128i x = _mm_max_epu32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
+  x = _mm_max_epu32(x, _mm_shuffle_epi32(x, 0x4e));
+  x = _mm_max_epu32(x, _mm_shuffle_epi32(x, 0xb1));
+  return (uint32_t)_mm_cvtsi128_si32(x);
+}
+
+GPUIR__AVX2 static uint32_t gpuir__slopes_avx2(const gpuir__slopes *s, uint64_t line, uint32_t lines,
+    uint32_t *bounds) {
+  const __m256i zero = _mm256_setzero_si256(), order = _mm256_setr_epi32(0, 1, 4, 5, 2, 3, 6, 7);
+  __m256i most = zero;
+  uint32_t i;
+  for (i = 0; i < lines; i++) {
+    const size_t at = (size_t)(8 * (line + i));
+    __m256i x = gpuir__avx2_load(s->bits[0] + at), y = gpuir__avx2_load(s->bits[0] + at + 4), sum;
+    unsigned j;
+    for (j = 1; j < s->n; j++) {
+      x = _mm256_and_si256(x, gpuir__avx2_load(s->bits[j] + at));
+      y = _mm256_and_si256(y, gpuir__avx2_load(s->bits[j] + at + 4));
+    }
+    for (; j < s->nlists; j++) {
+      x = _mm256_andnot_si256(gpuir__avx2_load(s->bits[j] + at), x);
+      y = _mm256_andnot_si256(gpuir__avx2_load(s->bits[j] + at + 4), y);
+    }
+    x = _mm256_cmpeq_epi64(x, zero);
+    y = _mm256_cmpeq_epi64(y, zero);
+    x = _mm256_castps_si256(_mm256_shuffle_ps(_mm256_castsi256_ps(x), _mm256_castsi256_ps(y), 0x88));
+    x = _mm256_permutevar8x32_epi32(x, order); /* the words of x, then those of y */
+    sum = _mm256_andnot_si256(x, gpuir__slopes_line(s, at));
+    gpuir__avx2_store(bounds + 8 * i, sum);
+    most = _mm256_max_epu32(most, sum);
+  }
+  return gpuir__slopes_most(most);
+}
+
+GPUIR__AVX512 static uint32_t gpuir__slopes_avx512(const gpuir__slopes *s, uint64_t line, uint32_t lines,
+    uint32_t *bounds) {
+  __m256i most = _mm256_setzero_si256();
+  uint32_t i;
+  for (i = 0; i < lines; i++) {
+    const size_t at = (size_t)(8 * (line + i));
+    __m512i x = _mm512_loadu_si512(s->bits[0] + at);
+    __m256i sum;
+    unsigned j;
+    for (j = 1; j < s->n; j++) x = _mm512_and_si512(x, _mm512_loadu_si512(s->bits[j] + at));
+    for (; j < s->nlists; j++) x = _mm512_andnot_si512(_mm512_loadu_si512(s->bits[j] + at), x);
+    sum = _mm256_maskz_mov_epi32(_mm512_test_epi64_mask(x, x), gpuir__slopes_line(s, at));
+    _mm256_storeu_si256((__m256i *)(void *)(bounds + 8 * i), sum);
+    most = _mm256_max_epu32(most, sum);
+  }
+  return gpuir__slopes_most(most);
+}
+
+GPUIR__AVX2 static uint64_t gpuir__reach_avx2_64(const uint32_t *bounds, uint32_t least) {
+  const __m256i below = _mm256_set1_epi32((int)least - 1);
+  uint64_t reached = 0;
+  unsigned i;
+  for (i = 0; i < 64; i += 8) {
+    const __m256i over = _mm256_cmpgt_epi32(gpuir__avx2_load(bounds + i), below);
+    reached |= (uint64_t)(uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(over)) << i;
+  }
+  return reached;
+}
+#endif
+
+/* By SIMD level less GPUIR_SIMD_SCALAR. */
+static const struct gpuir__words_kernels {
+  gpuir__slopes_kernel slopes;
+  gpuir__reach_kernel reach;
+} gpuir__words_of_level[3] = {
+    {gpuir__slopes_scalar, gpuir__reach_scalar_64},
+#if GPUIR__X86
+    {gpuir__slopes_avx2, gpuir__reach_avx2_64},
+    {gpuir__slopes_avx512, gpuir__reach_avx2_64},
+#endif
+};
+
+/* ---- windows that may reach the threshold */
+
+typedef struct gpuir__words {
+  gpuir__engine *e;
+  gpuir__and *x; /* docs[] of matches that wait: other[0] */
+  const struct gpuir__words_kernels *kernels;
+  gpuir__slopes slopes;
+  uint64_t first; /* the window at which the span begins */
+  uint32_t most[GPUIR__SPAN / GPUIR__PART]; /* [part of the span] its greatest bound */
+  uint32_t waiting; /* matches */
+  int in_order; /* lists are looked up in blocks: matches of a look-up must ascend */
+} gpuir__words;
+
+/* Returns the greatest quotient of a bound and its peak. */
+static double gpuir__steepest(const uint32_t bound[256]) {
+  double most = 0;
+  unsigned q;
+  for (q = 1; q < 256; q++) {
+    const double x = (double)bound[q] / q;
+    if (x > most) most = x;
+  }
+  return most * (1 + 1e-9); /* a rounding */
+}
+
+/* Prepares the slopes, of 15 bits at most. */
+static void gpuir__words_prepare(gpuir__words *w, gpuir__engine *e, gpuir__and *x) {
+  double steep[GPUIR_MAX_TERMS], most = 0;
+  gpuir__slopes *s = &w->slopes;
+  unsigned i;
+  w->e = e;
+  w->x = x;
+  w->kernels = &gpuir__words_of_level[e->ix->simd - GPUIR_SIMD_SCALAR];
+  w->waiting = 0;
+  w->in_order = 0;
+  s->n = s->nlists = x->npositive;
+  for (i = 0; i < x->npositive; i++) {
+    const gpuir__dense *d = &e->cursors[x->order[i]].list.dense;
+    s->bits[i] = d->bits->word;
+    s->peaks[i] = d->peaks->of;
+    steep[i] = gpuir__steepest(x->peak[i]);
+    if (steep[i] > most) most = steep[i];
+  }
+  for (s->shift = 0; most >= 32766 * (double)((uint64_t)1 << s->shift); s->shift++) {}
+  for (i = 0; i < x->npositive; i++) s->slope[i] = (uint32_t)(steep[i] / (double)((uint64_t)1 << s->shift)) + 1;
+  for (i = x->npositive; i < e->ncursors; i++) {
+    const gpuir__dense *d = &e->cursors[i].list.dense;
+    if (!d->bits) w->in_order = 1;
+    else if (i >= x->nscored) s->bits[s->nlists++] = d->bits->word;
+  }
+}
+
+/* Returns the least bound, in units of the slopes, with which a window may have a hit. */
+static uint32_t gpuir__words_least(const gpuir__words *w) {
+  const uint32_t threshold = gpuir__topk_threshold(&w->e->top), more = w->x->bound_after[w->x->npositive - 1];
+  if (threshold <= more) return 1;
+  return (uint32_t)gpuir__min64(
+      ((uint64_t)(threshold - more) + ((uint64_t)1 << w->slopes.shift) - 1) >> w->slopes.shift, INT32_MAX);
+}
+
+/* Returns a bit for each match of a window. */
+static uint64_t gpuir__words_of(const gpuir__words *w, uint64_t window) {
+  const gpuir__slopes *s = &w->slopes;
+  const gpuir__deleted *deleted = w->e->leaf.deleted;
+  const uint64_t documents = w->e->leaf.seg->stat.documents;
+  uint64_t word = UINT64_MAX;
+  unsigned i;
+  if (window >= documents / 64) word = window > documents / 64 ? 0 : gpuir__low_bits64((unsigned)(documents % 64));
+  for (i = 0; i < s->n; i++) word &= s->bits[i][window];
+  for (; i < s->nlists; i++) word &= ~s->bits[i][window];
+  if (deleted && window < deleted->words) word &= ~deleted->bits[window];
+  return word;
+}
+
+/* Scores the matches that wait. */
+static void gpuir__words_flush(gpuir__words *w) {
+  gpuir__engine *e = w->e;
+  gpuir__and *x = w->x;
+  uint32_t n = w->waiting;
+  unsigned i;
+  w->waiting = 0;
+  if (!n) return;
+  gpuir__pad(x->other[0] + n);
+  x->docs = x->other[0];
+  for (i = 0; i < x->npositive; i++) e->cursors[x->order[i]].decoded += (n + 63) / 64;
+  if (gpuir__engine_worked(e, (uint64_t)x->npositive * ((n + 63) / 64))) return;
+  if (w->in_order) n = gpuir__and_exclude(e, x, n);
+  if (n) gpuir__and_score(e, x, n);
+}
+
+/* Lets the matches of a window wait, unless its peaks bound them below the threshold. */
+static void gpuir__words_take(gpuir__words *w, uint64_t window) {
+  const gpuir__and *x = w->x;
+  const uint32_t *lengths = w->e->leaf.seg->lengths;
+  uint32_t sum = x->bound_after[x->npositive - 1], *docs = x->other[0];
+  uint64_t word;
+  unsigned i;
+  for (i = 0; i < x->npositive; i++) sum += x->peak[i][w->slopes.peaks[i][window]];
+  if (sum < gpuir__topk_threshold(&w->e->top)) return;
+  for (word = gpuir__words_of(w, window); word; word &= word - 1) {
+    const uint32_t d = (uint32_t)window * 64 + gpuir__ctz64(word);
+    __builtin_prefetch(lengths + d);
+    docs[w->waiting++] = d;
+  }
+  if (w->waiting >= 64) gpuir__words_flush(w);
+}
+
+/* Takes the best window of each part of the span, the greatest first, while they may reach the threshold. */
+static void gpuir__words_best(gpuir__words *w, uint32_t parts) {
+  uint32_t order[GPUIR__SPAN / GPUIR__PART], i, j;
+  for (i = 0; i < parts; i++) {
+    for (j = i; j && w->most[order[j - 1]] < w->most[i]; j--) order[j] = order[j - 1];
+    order[j] = i;
+  }
+  for (i = 0; i < parts && w->most[order[i]] >= gpuir__words_least(w) && !w->e->stopped; i++) {
+    uint32_t *bounds = w->x->bounds + order[i] * GPUIR__PART;
+    for (j = 0; bounds[j] != w->most[order[i]]; j++) {}
+    bounds[j] = 0; /* done */
+    gpuir__words_take(w, w->first + order[i] * GPUIR__PART + j);
+    if (w->in_order || w->waiting >= 16) gpuir__words_flush(w);
+  }
+  gpuir__words_flush(w);
+}
+
+/* Looks up from the beginning of the lists again: smaller documents follow. */
+static void gpuir__words_rewind(gpuir__words *w) {
+  unsigned i;
+  for (i = w->x->npositive; i < w->e->ncursors; i++) w->e->operands[i].at = 0;
+}
+
+/* Evaluates so many lines from `line` on. 0, or why the search has to stop. */
+static int gpuir__words_span(gpuir__words *w, uint64_t line, uint32_t lines) {
+  const uint32_t parts = (8 * lines + GPUIR__PART - 1) / GPUIR__PART;
+  gpuir__engine *e = w->e;
+  uint32_t part, i, *bounds = w->x->bounds;
+  w->first = 8 * line;
+  memset(bounds + 8 * (size_t)lines, 0, ((size_t)parts * GPUIR__PART - 8 * (size_t)lines) * sizeof *bounds);
+  for (part = 0; part < parts; part++) {
+    const uint32_t first = part * (GPUIR__PART / 8), n = gpuir__min32(lines - first, GPUIR__PART / 8);
+    w->most[part] = w->kernels->slopes(&w->slopes, line + first, n, bounds + part * GPUIR__PART);
+    for (i = 0; i < w->slopes.n; i++) e->cursors[w->x->order[i]].decoded += (n + 7) / 8;
+    if (gpuir__engine_worked(e, (uint64_t)w->slopes.nlists * ((n + 7) / 8))) return e->stopped;
+  }
+  if (!e->share) {
+    gpuir__words_best(w, parts);
+    gpuir__words_rewind(w);
+  }
+  for (part = 0; part < parts && !e->stopped; part++) {
+    const uint32_t least = gpuir__words_least(w);
+    for (i = 0; w->most[part] >= least && i < GPUIR__PART; i += 64) {
+      const uint32_t at = part * GPUIR__PART + i;
+      uint64_t reached = w->kernels->reach(bounds + at, least);
+      for (; reached && !e->stopped; reached &= reached - 1)
+        gpuir__words_take(w, w->first + at + gpuir__ctz64(reached));
+    }
+  }
+  if (!e->stopped) gpuir__words_flush(w);
+  return e->stopped;
+}
+
+#define GPUIR__PART_LINES 16u /* 8,192 documents, of which engines that share a search take parts */
+
+/* Evaluates AND where all lists are dense: span by span, or, of a search that is shared, part by part. */
+static int gpuir__and_words(gpuir__engine *e, gpuir__and *x) {
+  const uint64_t lines = gpuir__dense_lines(e->leaf.seg->stat.documents);
+  const uint32_t parts = (uint32_t)((lines + GPUIR__PART_LINES - 1) / GPUIR__PART_LINES);
+  const uint32_t step = e->share ? 1 : GPUIR__SPAN / 8 / GPUIR__PART_LINES;
+  gpuir__words w;
+  uint32_t part;
+  int status = GPUIR_OK;
+  gpuir__words_prepare(&w, e, x);
+  for (part = 0; !status; part += step) {
+    const uint64_t line = (uint64_t)(part = gpuir__engine_part(e, part, parts, GPUIR__TAKEN_TILES)) * GPUIR__PART_LINES;
+    if (part >= parts) break;
+    status = gpuir__words_span(&w, line, (uint32_t)gpuir__min64(step * GPUIR__PART_LINES, lines - line));
+  }
+  return status;
+}
+
+/* Evaluates AND; with `count`, only counts its matches, for which optional terms do not matter. */
+static int gpuir__eval_and(gpuir__engine *e, unsigned npositive, uint64_t *count) {
+  gpuir__and x;
+  const gpuir__and_use use = count ? GPUIR__AND_COUNT : GPUIR__AND_SCORE;
+  const int status = gpuir__and_prepare(e, &x, npositive - e->turn.noptional, e->turn.noptional, use);
+  if (status) return status;
+  return x.indexed ? gpuir__and_blocks(e, &x, count) : gpuir__and_words(e, &x);
 }
 
 /* ========
@@ -21990,7 +22648,7 @@ static void gpuir__clause_order(const gpuir__phrases *p, gpuir__clause *c) {
 static int gpuir__phrases_prepare(gpuir__phrases *p) {
   gpuir__engine *e = p->e;
   unsigned i;
-  int status = gpuir__and_prepare(e, &p->and_, p->nlists, 0, 1);
+  int status = gpuir__and_prepare(e, &p->and_, p->nlists, 0, GPUIR__AND_PLACES);
   if (status) return status;
   e->made.places.len = 0;
   p->places = (gpuir__place *)(void *)gpuir__buf_room(&e->a, &e->made.places,
@@ -22073,7 +22731,7 @@ static int gpuir__all_make(gpuir__phrases *p, unsigned term, gpuir__made *m) {
   gpuir__engine *e = p->e;
   gpuir__and *x = &p->and_;
   uint32_t block, n;
-  int status = gpuir__and_prepare(e, x, p->nlists, 0, 1);
+  int status = gpuir__and_prepare(e, x, p->nlists, 0, GPUIR__AND_PLACES);
   if (!status) status = gpuir__made_open(e, term, e->cursors[x->order[0]].list.df, m);
   for (block = 0; !status && block < e->cursors[x->order[0]].list.nblocks; block++) {
     if (gpuir__engine_worked(e, 1)) return e->stopped;
@@ -23160,7 +23818,8 @@ static int gpuir__count_windows(gpuir__engine *e, unsigned npositive, int all, u
  *
  * Uses      [03-codecs], [09-postings], [09b-positions], [10-encoder], [11c-analyzers], [12-layout], [12b-writer],
  *           [13-reader], [13b-snapshot], [14-inversion], [15-merge], [15b-builder], [16-query], [17-topk],
- *           [18-lookup], [19-methods], [20-engine], [20b-share], [21-and], [21b-phrases], [22-or], [23-exhaustive].
+ *           [18-lookup], [19-methods], [20-engine], [20b-share], [21-and], [21a-words], [21b-phrases],
+ *           [22-or], [23-exhaustive].
  * Start at  gpuir_search, gpuir_search_batch; gpuir__engine_mode (which evaluator serves which mode).
  * Tests     tests/unit/24_execution.c
  * ======*/
@@ -23808,12 +24467,20 @@ static void gpuir__explain_and(const gpuir__engine *e, const gpuir_query *q, con
       : ratio < GPUIR__BLOCK                            ? "candidates are looked up in most blocks"
                                                         : "most blocks are skipped";
   const char *method = "simd";
+  unsigned by_words[GPUIR_MAX_TERMS], i;
+  for (i = 0; i < npositive; i++) by_words[i] = i;
 #ifndef GPUIR_NO_LAB
   if (e->intersection) {
     method = e->intersection->name;
     how = "as asked for";
   }
 #endif
+  if (npositive - e->turn.noptional > 1 && !gpuir__order_dense(e, 0, npositive - e->turn.noptional, by_words)) {
+    (void)snprintf(plan, cap, "%s by words of bits, bounds from windows, %u lists of df %u to %u (%s)",
+        q->mode == GPUIR_AND ? "AND" : "AND, then OR if fewer than k match", npositive, (unsigned)least, (unsigned)most,
+        gpuir_simd_name(e->ix->simd));
+    return;
+  }
   (void)snprintf(plan, cap, "%s, driven by the shortest list (df %u of up to %u, first ratio %u): %s, %s (%s)",
       q->mode == GPUIR_AND ? "AND" : "AND, then OR if fewer than k match", (unsigned)least, (unsigned)most,
       (unsigned)ratio, method, how, gpuir_simd_name(e->ix->simd));

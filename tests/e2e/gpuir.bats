@@ -1290,3 +1290,50 @@ END
   echo dog | gpuir query --tsv "$toy" 2>err >out
   [ ! -s err ]
 }
+
+# dense_lines FIRST LAST: a line for each number, with a word for each of its divisors below 40, some of them twice
+dense_lines() {
+  awk -v first="$1" -v last="$2" 'BEGIN {
+    for (i = first; i <= last; i++) {
+      line = "every"
+      for (d = 2; d < 40; d++) if (i % d == 0) line = line " d" d (i % (7 * d) == 0 ? " d" d : "")
+      print line (i % 97 == 0 ? " rare" : "")
+    }
+  }'
+}
+
+@test "index --dense: the same hits and counts, through merges and updates; what is no number of documents is refused" {
+  local n mode query
+  dense_lines 1 66000 >all
+  dense_lines 1 30000 >a
+  dense_lines 30001 66000 >b
+  gpuir index -q --lines --dense 0 all -o none.gpuir
+  gpuir index -q --lines all -o default.gpuir
+  for n in 1 16 32 128; do
+    gpuir index -q --lines --dense $n all -o $n.gpuir
+    gpuir verify $n.gpuir
+  done
+  [ "$(stat -c %s 32.gpuir)" -gt "$(($(stat -c %s none.gpuir) + 66000 * 20 / 8))" ]
+  [ "$(($(stat -c %s default.gpuir) - $(stat -c %s none.gpuir)))" -lt 100 ] # the setting alone
+  for mode in and or andor; do
+    for query in 'every d2' 'd2 d3 d5' 'd30 d31' 'd7 rare' 'd2 d3 -d5 -rare' 'd36 rare d9' 'every'; do
+      gpuir query --mode $mode -k 50 --tsv none.gpuir "$query" >want
+      gpuir count --mode $mode none.gpuir "$query" >count
+      for n in 1 16 32 128; do
+        gpuir query --mode $mode -k 50 --tsv $n.gpuir "$query" | cmp - want
+        gpuir count --mode $mode $n.gpuir "$query" | cmp - count
+      done
+    done
+  done
+  gpuir explain 32.gpuir 5 'd2 d3' | grep -q 'AND by words of bits'
+  gpuir explain none.gpuir 5 'd2 d3' | grep -q 'driven by the shortest list'
+  gpuir index -q --live --lines --dense 32 a -o live # too few documents for any, and so has what is added
+  gpuir add -q --lines b -o live
+  gpuir merge -q --all live # where there are enough
+  gpuir verify live
+  gpuir query -k 50 live 'd2 d3 d5' | awk '{ print $2 }' >got
+  gpuir query -k 50 32.gpuir 'd2 d3 d5' | awk '{ print $2 }' | cmp - got
+  gpuir explain live 5 'd2 d3' | grep -q 'AND by words of bits'
+  for n in -1 129 x ''; do fails 2 'dense' gpuir index -q --lines --dense "$n" a -o c.gpuir; done
+  [ ! -e c.gpuir ]
+}

@@ -53,10 +53,62 @@ static void test_prepare(void **state) {
   free(t);
 }
 
+/* No posting contributes more than its peak's bound, whatever the file's k1, b and average length, and the query's: the
+ * corners, and at random. A peak that is taken as it is bounds some too low. */
+static void test_peaks(void **state) {
+  static const float corner[] = {0, 1e-20f, 0.9f, 1000}, shares[] = {0, 1e-30f, 0.4f, 1}, means[] = {0, 1, 300, 1e4f};
+  const unsigned times = 1000000;
+  gpuir__peaks own, asked, unmapped;
+  unsigned i, j, low = 0;
+  rng r;
+  (void)state;
+  r.s = 12;
+  memset(&asked, 0, sizeof asked);
+  memset(&unmapped, 0, sizeof unmapped);
+  gpuir__peaks_prepare(&unmapped, 1);
+  for (i = 0; i < times / 100; i++) {
+    float p[6];
+    uint32_t bound[256], fast[256], plain[256];
+    const float weight = (float)(1 + rng_below(&r, 1u << (1 + rng_below(&r, 30))));
+    const uint32_t q = 1 + rng_below(&r, 2);
+    gpuir__norm a, b;
+    for (j = 0; j < 6; j++) {
+      const float *of = j % 3 == 0 ? corner : j % 3 == 1 ? shares : means;
+      p[j] = of[i < 4096 ? i >> 2 * j & 3 : rng_below(&r, 4)];
+      if (i >= 4096 && rng_below(&r, 2)) p[j] = (float)rng_unit(&r) * of[3];
+    }
+    a = gpuir__norm_make(p[0], p[1], (double)p[2]);
+    b = gpuir__norm_make(p[3], p[4], (double)p[5]);
+    gpuir__peaks_prepare(&asked, gpuir__norm_ratio(a, b));
+    gpuir__peaks_scalar(&asked, weight, q, bound);
+    gpuir__peaks_scalar(&unmapped, weight, q, plain);
+#if GPUIR__X86
+    if (gpuir__simd_level(GPUIR_SIMD_AVX2) == GPUIR_SIMD_AVX2) {
+      gpuir__peaks_avx2(&asked, weight, q, fast);
+      assert_memory_equal(bound, fast, sizeof bound);
+    }
+#endif
+    for (j = 0; j < 100; j++) {
+      const uint32_t tf = 1 + rng_below(&r, 1u << rng_below(&r, 25)),
+                     length = (uint32_t)rng_next(&r) >> rng_below(&r, 32);
+      const uint32_t peak = gpuir__dense_peak(tf, gpuir__norm_of(a.a, a.b, length));
+      const uint32_t c =
+          q * gpuir__contribution(weight, tf < GPUIR__CAP ? tf : GPUIR__CAP, gpuir__norm_of(b.a, b.b, length));
+      assert_true(c <= bound[peak]);
+      low += c > plain[peak];
+    }
+  }
+  memset(&own, 0, sizeof own);
+  gpuir__peaks_prepare(&own, 1);
+  for (i = 1; i < 256; i++) assert_true(own.of[i] >= (float)i / 255 * (1 - 1e-6f) && own.of[i] <= 1);
+  assert_true(low > times / 100);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_pairs),
       cmocka_unit_test(test_prepare),
+      cmocka_unit_test(test_peaks),
   };
   return cmocka_run_group_tests_name("09d_bounds", tests, NULL, NULL);
 }

@@ -69,6 +69,7 @@ static gpuir_live *live_of(gpuir_index **ix) {
   ld.settings.analyzer.analyzer = "optional";
   ld.settings.analyzer.tokenize_places = optional;
   ld.settings.positions = 1;
+  ld.settings.dense = 100; /* optional terms beside such lists, and among them */
   ld.create = 1;
   if (gpuir_live_open(&ld, &live, &err)) fail_msg("%s", err.msg);
   for (d = 0; d < DOCS; d++) {

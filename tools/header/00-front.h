@@ -66,7 +66,8 @@
  *     [19-methods]     lab: intersection methods; their table       gpuir__methods
  *     [20-engine]      kernels, tiles, cursors, deadlines            gpuir__engine_open
  *     [20b-share]      one search that several threads evaluate      gpuir__engine_part gpuir__share_open
- *     [21-and]         AND                                          gpuir__eval_and
+ *     [21-and]         AND                                          gpuir__and_blocks
+ *     [21a-words]      AND of dense lists, by words of bits         gpuir__eval_and
  *     [21b-phrases]    phrases and prefixes                         gpuir__terms_open gpuir__eval_phrases
  *     [22-or]          OR, pruned                                   gpuir__eval_or
  *     [23-exhaustive]  lab: the reference, no bounds; OR counted    gpuir__eval_exhaustive gpuir__count_windows

@@ -7,7 +7,7 @@
  * Evaluators skip what cannot reach the threshold by it: a bound that is too low loses hits.
  *
  * Uses      [09-postings].
- * Start at  gpuir__bound, gpuir__saturation_prepare, gpuir__block_saturation.
+ * Start at  gpuir__bound, gpuir__saturation_prepare, gpuir__block_saturation; gpuir__norm_ratio (dense lists).
  * Tests     tests/unit/09d_bounds.c
  * ======*/
 
@@ -59,3 +59,54 @@ static float gpuir__list_saturation(const gpuir__saturation *t, const gpuir__lis
     if (t->of[l->extent->pairs[i]] > best) best = t->of[l->extent->pairs[i]];
   return best;
 }
+
+/* ---- bounds of a window of a dense list
+ *
+ * A window's peak is the greatest saturation s = tf / (tf + K) of its postings under the file's own k1, b and average
+ * length. A query may have others, and so another K': if K' >= r K for every length, then tf / (tf + K') is at most
+ * s / (s + r (1 - s)), which rises with s. A peak that is taken as it is loses hits wherever K' < K. */
+
+/* Returns the greatest r that is known with K' >= r K. What is 0 in K bounds nothing, and needs no bound. */
+static double gpuir__norm_ratio(gpuir__norm own, gpuir__norm asked) {
+  const double a = own.a > 0 ? asked.a / own.a : -1, b = own.b > 0 ? asked.b / own.b : -1;
+  if (a < 0 || b < 0) return a > b ? a : b > a ? b : 0;
+  return a < b ? a : b;
+}
+
+/* What each peak comes to under a query's K: made for a ratio, and kept while queries have it. */
+typedef struct gpuir__peaks {
+  float of[256]; /* [peak] the greatest saturation; 0: no posting */
+  double ratio;
+  int valid; /* 0: not filled yet */
+} gpuir__peaks;
+
+static void gpuir__peaks_prepare(gpuir__peaks *t, double ratio) {
+  uint32_t q;
+  if (t->valid && t->ratio >= ratio && t->ratio <= ratio) return;
+  t->of[0] = 0;
+  for (q = 1; q < 256; q++) t->of[q] = (float)(q / (q + ratio * (255 - q)));
+  t->ratio = ratio;
+  t->valid = 1;
+}
+
+/* Bounds what a term contributes, q included, by each peak. */
+typedef void (*gpuir__peaks_kernel)(const gpuir__peaks *t, float weight, uint32_t q, uint32_t bound[256]);
+
+static void gpuir__peaks_scalar(const gpuir__peaks *t, float weight, uint32_t q, uint32_t bound[256]) {
+  uint32_t i;
+  bound[0] = 0;
+  for (i = 1; i < 256; i++) bound[i] = gpuir__bound(weight, t->of[i], q);
+}
+
+#if GPUIR__X86
+GPUIR__AVX2 static void gpuir__peaks_avx2(const gpuir__peaks *t, float weight, uint32_t q, uint32_t bound[256]) {
+  const __m256i two = _mm256_set1_epi32(2), times = _mm256_set1_epi32((int)q);
+  uint32_t i;
+  for (i = 0; i < 256; i += 8) { /* c never exceeds 2^31, see gpuir__score_avx2 */
+    const __m256i c = _mm256_cvtps_epi32(_mm256_mul_ps(_mm256_set1_ps(weight), _mm256_loadu_ps(t->of + i)));
+    const __m256i slack = _mm256_add_epi32(_mm256_srli_epi32(c, 21), two);
+    gpuir__avx2_store(bound + i, _mm256_mullo_epi32(_mm256_add_epi32(c, slack), times));
+  }
+  bound[0] = 0;
+}
+#endif

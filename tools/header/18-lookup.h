@@ -55,7 +55,8 @@ struct gpuir__merge;
 
 struct gpuir__lookup_kernels {
   gpuir__lookup_kernel list;
-  gpuir__lookup_kernel dense; /* of a dense list, by its bits and ranks */
+  gpuir__lookup_kernel dense; /* of a dense list, by its bits and ranks; pass.where may be NULL */
+  void (*ranks)(const gpuir__list *l, const uint32_t *docs, uint32_t n, uint32_t *where); /* see gpuir__dense_ranks */
   uint32_t (*merge)(struct gpuir__merge *m, uint32_t found); /* see gpuir__merge_kernel; NULL: without vectors */
   unsigned level; /* GPUIR__LOOKUP_ */
 };
@@ -594,10 +595,15 @@ static uint32_t gpuir__lookup_scalar(gpuir__operand *o, const gpuir__pass *p) {
  * Each candidate's bit tells whether the list holds it; of those found the rank of the line and the bits before tell the
  * index. No block is searched for or decoded. A look-up counts as a block decoded for each 64 candidates. */
 
-/* Fills in the indices of those found, which are the segment's documents. fast: see gpuir__dense_ones. */
-GPUIR__INLINE void gpuir__lookup_ranks(int fast, const gpuir__list *l, const gpuir__pass *p, uint32_t found) {
+/* Writes the indices of n documents that a dense list holds. fast: see gpuir__dense_ones. */
+GPUIR__INLINE void gpuir__dense_ranks(int fast, const gpuir__list *l, const uint32_t *docs, uint32_t n,
+    uint32_t *where) {
   uint32_t i;
-  for (i = 0; p->from && i < found; i++) p->where[i] = gpuir__dense_rank(fast, l, p->docs[i]);
+  for (i = 0; i < n; i++) where[i] = gpuir__dense_rank(fast, l, docs[i]);
+}
+
+static void gpuir__dense_ranks_scalar(const gpuir__list *l, const uint32_t *docs, uint32_t n, uint32_t *where) {
+  gpuir__dense_ranks(0, l, docs, n, where);
 }
 
 static uint32_t gpuir__lookup_dense_scalar(gpuir__operand *o, const gpuir__pass *p) {
@@ -606,15 +612,21 @@ static uint32_t gpuir__lookup_dense_scalar(gpuir__operand *o, const gpuir__pass 
   uint32_t i, found = 0;
   for (i = 0; i < p->m; i++) {
     const uint32_t x = p->candidates[i];
-    found =
-        gpuir__pass_put(p, p->from != NULL, found, i, x, 0, x <= last && gpuir__dense_has(l, gpuir__min32(x, last)));
+    p->docs[found] = x;
+    if (p->from) p->from[found] = i;
+    found += x <= last && gpuir__dense_has(l, gpuir__min32(x, last));
   }
-  gpuir__lookup_ranks(0, l, p, found);
+  if (p->from && p->where) gpuir__dense_ranks(0, l, p->docs, found, p->where);
   o->cursor->decoded += (p->m + 63) / 64;
   return found;
 }
 
 #if GPUIR__X86
+GPUIR__AVX2 static void gpuir__dense_ranks_avx2(const gpuir__list *l, const uint32_t *docs, uint32_t n,
+    uint32_t *where) {
+  gpuir__dense_ranks(1, l, docs, n, where);
+}
+
 GPUIR__AVX2 static uint32_t gpuir__lookup_dense_avx2(gpuir__operand *o, const gpuir__pass *p) {
   const gpuir__list *l = &o->cursor->list;
   const int *bits = (const int *)(const void *)l->dense.bits;
@@ -632,7 +644,7 @@ GPUIR__AVX2 static uint32_t gpuir__lookup_dense_avx2(gpuir__operand *o, const gp
     if (p->from) gpuir__compress_avx2(p->from + found, hit, _mm256_add_epi32(iota, _mm256_set1_epi32((int)i)));
     found += (uint32_t)__builtin_popcount(hit);
   }
-  gpuir__lookup_ranks(1, l, p, found);
+  if (p->from && p->where) gpuir__dense_ranks(1, l, p->docs, found, p->where);
   o->cursor->decoded += (p->m + 63) / 64;
   return found;
 }
@@ -652,7 +664,7 @@ GPUIR__AVX512 static uint32_t gpuir__lookup_dense_avx512(gpuir__operand *o, cons
     if (p->from) gpuir__compress_avx512(p->from + found, hit, _mm512_add_epi32(iota, _mm512_set1_epi32((int)i)));
     found += (uint32_t)__builtin_popcount(hit);
   }
-  gpuir__lookup_ranks(1, l, p, found);
+  if (p->from && p->where) gpuir__dense_ranks(1, l, p->docs, found, p->where);
   o->cursor->decoded += (p->m + 63) / 64;
   return found;
 }
@@ -660,11 +672,13 @@ GPUIR__AVX512 static uint32_t gpuir__lookup_dense_avx512(gpuir__operand *o, cons
 
 /* The kernels of each SIMD level, by GPUIR__LOOKUP_. */
 static const gpuir__lookup_kernels gpuir__lookup_of_level[4] = {
-    {gpuir__lookup_scalar, gpuir__lookup_dense_scalar, NULL, GPUIR__LOOKUP_SCALAR},
+    {gpuir__lookup_scalar, gpuir__lookup_dense_scalar, gpuir__dense_ranks_scalar, NULL, GPUIR__LOOKUP_SCALAR},
 #if GPUIR__X86
-    {gpuir__lookup_avx2, gpuir__lookup_dense_avx2, gpuir__merge_avx2, GPUIR__LOOKUP_AVX2},
-    {gpuir__lookup_avx512, gpuir__lookup_dense_avx512, gpuir__merge_avx2, GPUIR__LOOKUP_AVX512},
-    {gpuir__lookup_avx512, gpuir__lookup_dense_avx512, gpuir__merge_avx512, GPUIR__LOOKUP_VP2INTERSECT},
+    {gpuir__lookup_avx2, gpuir__lookup_dense_avx2, gpuir__dense_ranks_avx2, gpuir__merge_avx2, GPUIR__LOOKUP_AVX2},
+    {gpuir__lookup_avx512, gpuir__lookup_dense_avx512, gpuir__dense_ranks_avx2, gpuir__merge_avx2,
+        GPUIR__LOOKUP_AVX512},
+    {gpuir__lookup_avx512, gpuir__lookup_dense_avx512, gpuir__dense_ranks_avx2, gpuir__merge_avx512,
+        GPUIR__LOOKUP_VP2INTERSECT},
 #endif
 };
 

@@ -5,6 +5,7 @@
  * An evaluator fills the engine's top-k with the best documents of a query. What each of them works on:
  *
  *     [21-and]         decoded blocks of the shortest list (the driver), looked up in the other lists
+ *     [21a-words]      words of bits and windows, where all lists are dense
  *     [22-or]          docID tiles, whose bounds come from the block directories; blocks are decoded as needed
  *     [23-exhaustive]  docID tiles and cursors: every posting, no bound; the reference that the others must equal
  *     count of OR      windows of bits and cursors, in [23-exhaustive]
@@ -222,6 +223,56 @@ GPUIR__AVX2 static uint64_t gpuir__ones_avx2(const uint64_t *words, size_t n) {
 }
 #endif
 
+/* ---- windows of dense lists */
+
+/* Adds to each of n sums what the document's window lets a dense list contribute at most: bound[its peak], see
+ * gpuir__peaks_kernel. Documents behind the last one, which are in damaged files, are taken for it. Up to 15 sums more
+ * are written, and as many documents read. */
+typedef void (*gpuir__windows_kernel)(const gpuir__list *l, const uint32_t *bound, const uint32_t *docs, uint32_t n,
+    uint32_t *sums);
+
+/* Returns the peak of a document's window. */
+static inline uint32_t gpuir__peak_at(const gpuir__list *l, uint32_t d) {
+  return l->dense.peaks[d / GPUIR__DENSE_LINE].of[d / GPUIR__DENSE_WINDOW % 8];
+}
+
+static void gpuir__windows_scalar(const gpuir__list *l, const uint32_t *bound, const uint32_t *docs, uint32_t n,
+    uint32_t *sums) {
+  uint32_t i;
+  for (i = 0; i < n; i++) sums[i] += bound[gpuir__peak_at(l, gpuir__min32(docs[i], l->docs.limit))];
+}
+
+#if GPUIR__X86
+GPUIR__AVX2 static void gpuir__windows_avx2(const gpuir__list *l, const uint32_t *bound, const uint32_t *docs,
+    uint32_t n, uint32_t *sums) {
+  const int *peaks = (const int *)(const void *)l->dense.peaks, *bounds = (const int *)(const void *)bound;
+  const __m256i last = _mm256_set1_epi32((int)l->docs.limit), byte = _mm256_set1_epi32(255);
+  const __m256i bits = _mm256_set1_epi32(24);
+  uint32_t i;
+  for (i = 0; i < n; i += 8) { /* four peaks at a time, of which the shift leaves one */
+    const __m256i d = _mm256_min_epu32(gpuir__avx2_load(docs + i), last);
+    const __m256i four = _mm256_i32gather_epi32(peaks, _mm256_srli_epi32(d, 8), 4);
+    const __m256i peak = _mm256_srlv_epi32(four, _mm256_and_si256(_mm256_srli_epi32(d, 3), bits));
+    const __m256i most = _mm256_i32gather_epi32(bounds, _mm256_and_si256(peak, byte), 4);
+    gpuir__avx2_store(sums + i, _mm256_add_epi32(gpuir__avx2_load(sums + i), most));
+  }
+}
+
+GPUIR__AVX512 static void gpuir__windows_avx512(const gpuir__list *l, const uint32_t *bound, const uint32_t *docs,
+    uint32_t n, uint32_t *sums) {
+  const __m512i last = _mm512_set1_epi32((int)l->docs.limit), byte = _mm512_set1_epi32(255);
+  const __m512i bits = _mm512_set1_epi32(24);
+  uint32_t i;
+  for (i = 0; i < n; i += 16) {
+    const __m512i d = _mm512_min_epu32(_mm512_loadu_si512(docs + i), last);
+    const __m512i four = _mm512_i32gather_epi32(_mm512_srli_epi32(d, 8), l->dense.peaks, 4);
+    const __m512i peak = _mm512_srlv_epi32(four, _mm512_and_si512(_mm512_srli_epi32(d, 3), bits));
+    const __m512i most = _mm512_i32gather_epi32(_mm512_and_si512(peak, byte), bound, 4);
+    _mm512_storeu_si512(sums + i, _mm512_add_epi32(_mm512_loadu_si512(sums + i), most));
+  }
+}
+#endif
+
 /* ---- the evaluators' kernels */
 
 typedef struct gpuir__search_kernels {
@@ -235,14 +286,19 @@ typedef struct gpuir__search_kernels {
   /* Lets n words meet others, of any alignment; how: GPUIR__WORDS_. */
   void (*words)(uint64_t *to, const uint64_t *from, size_t n, int how);
   uint64_t (*ones)(const uint64_t *words, size_t n); /* counts the ones of n words */
+  gpuir__windows_kernel windows;
+  gpuir__peaks_kernel peaks;
 } gpuir__search_kernels;
 
 /* By SIMD level less GPUIR_SIMD_SCALAR. Where a level has no kernel of its own, vectors gained nothing. */
 static const gpuir__search_kernels gpuir__search_of_level[3] = {
-    {gpuir__keep_scalar, gpuir__collect_scalar, gpuir__words_scalar, gpuir__ones_scalar},
+    {gpuir__keep_scalar, gpuir__collect_scalar, gpuir__words_scalar, gpuir__ones_scalar, gpuir__windows_scalar,
+        gpuir__peaks_scalar},
 #if GPUIR__X86
-    {gpuir__keep_scalar, gpuir__collect_avx2, gpuir__words_avx2, gpuir__ones_avx2},
-    {gpuir__keep_avx512, gpuir__collect_avx512, gpuir__words_avx512, gpuir__ones_avx2},
+    {gpuir__keep_scalar, gpuir__collect_avx2, gpuir__words_avx2, gpuir__ones_avx2, gpuir__windows_avx2,
+        gpuir__peaks_avx2},
+    {gpuir__keep_avx512, gpuir__collect_avx512, gpuir__words_avx512, gpuir__ones_avx2, gpuir__windows_avx512,
+        gpuir__peaks_avx2},
 #endif
 };
 
@@ -299,6 +355,7 @@ typedef struct gpuir__engine {
   gpuir_error error;
   const gpuir__saturation *saturation; /* of the query's k1 and b */
   gpuir__saturation *own_saturation; /* of other k1 and b than the index's; NULL: none was needed */
+  gpuir__peaks peaks; /* of the leaf's own K and the query's, once a window was bounded */
   gpuir__turn turn;
   gpuir__made_lists made;
   gpuir__share *share; /* the search that it owns or helps with; NULL: it evaluates alone */
@@ -559,6 +616,14 @@ static uint32_t gpuir__stored_seed(const gpuir__cursor *c, const gpuir_query *q,
 static inline uint32_t gpuir__block_bound(const gpuir__engine *e, const gpuir__cursor *c, uint32_t block) {
   float s = gpuir__block_saturation(e->saturation, c->list.bounds[block]);
   return gpuir__bound(c->scorer.weight, s, c->scorer.q);
+}
+
+/* Bounds what a dense list of the leaf contributes by each peak. */
+static void gpuir__engine_peaks(gpuir__engine *e, const gpuir__cursor *c, uint32_t bound[256]) {
+  const gpuir__stat *stat = &e->leaf.seg->stat;
+  const gpuir__norm own = gpuir__norm_make(stat->k1, stat->b, gpuir__mean(stat->tokens, stat->documents));
+  gpuir__peaks_prepare(&e->peaks, gpuir__norm_ratio(own, c->scorer.norm));
+  e->kernels->peaks(&e->peaks, c->scorer.weight, c->scorer.q, bound);
 }
 
 /* Writes the indices of the candidates that a negated list does not hold to kept[0..p->m); returns their number. */

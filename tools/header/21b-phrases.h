@@ -814,7 +814,7 @@ static void gpuir__clause_order(const gpuir__phrases *p, gpuir__clause *c) {
 static int gpuir__phrases_prepare(gpuir__phrases *p) {
   gpuir__engine *e = p->e;
   unsigned i;
-  int status = gpuir__and_prepare(e, &p->and_, p->nlists, 0, 1);
+  int status = gpuir__and_prepare(e, &p->and_, p->nlists, 0, GPUIR__AND_PLACES);
   if (status) return status;
   e->made.places.len = 0;
   p->places = (gpuir__place *)(void *)gpuir__buf_room(&e->a, &e->made.places,
@@ -897,7 +897,7 @@ static int gpuir__all_make(gpuir__phrases *p, unsigned term, gpuir__made *m) {
   gpuir__engine *e = p->e;
   gpuir__and *x = &p->and_;
   uint32_t block, n;
-  int status = gpuir__and_prepare(e, x, p->nlists, 0, 1);
+  int status = gpuir__and_prepare(e, x, p->nlists, 0, GPUIR__AND_PLACES);
   if (!status) status = gpuir__made_open(e, term, e->cursors[x->order[0]].list.df, m);
   for (block = 0; !status && block < e->cursors[x->order[0]].list.nblocks; block++) {
     if (gpuir__engine_worked(e, 1)) return e->stopped;

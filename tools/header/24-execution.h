@@ -7,7 +7,8 @@
  *
  * Uses      [03-codecs], [09-postings], [09b-positions], [10-encoder], [11c-analyzers], [12-layout], [12b-writer],
  *           [13-reader], [13b-snapshot], [14-inversion], [15-merge], [15b-builder], [16-query], [17-topk],
- *           [18-lookup], [19-methods], [20-engine], [20b-share], [21-and], [21b-phrases], [22-or], [23-exhaustive].
+ *           [18-lookup], [19-methods], [20-engine], [20b-share], [21-and], [21a-words], [21b-phrases],
+ *           [22-or], [23-exhaustive].
  * Start at  gpuir_search, gpuir_search_batch; gpuir__engine_mode (which evaluator serves which mode).
  * Tests     tests/unit/24_execution.c
  * ======*/
@@ -655,12 +656,20 @@ static void gpuir__explain_and(const gpuir__engine *e, const gpuir_query *q, con
       : ratio < GPUIR__BLOCK                            ? "candidates are looked up in most blocks"
                                                         : "most blocks are skipped";
   const char *method = "simd";
+  unsigned by_words[GPUIR_MAX_TERMS], i;
+  for (i = 0; i < npositive; i++) by_words[i] = i;
 #ifndef GPUIR_NO_LAB
   if (e->intersection) {
     method = e->intersection->name;
     how = "as asked for";
   }
 #endif
+  if (npositive - e->turn.noptional > 1 && !gpuir__order_dense(e, 0, npositive - e->turn.noptional, by_words)) {
+    (void)snprintf(plan, cap, "%s by words of bits, bounds from windows, %u lists of df %u to %u (%s)",
+        q->mode == GPUIR_AND ? "AND" : "AND, then OR if fewer than k match", npositive, (unsigned)least, (unsigned)most,
+        gpuir_simd_name(e->ix->simd));
+    return;
+  }
   (void)snprintf(plan, cap, "%s, driven by the shortest list (df %u of up to %u, first ratio %u): %s, %s (%s)",
       q->mode == GPUIR_AND ? "AND" : "AND, then OR if fewer than k match", (unsigned)least, (unsigned)most,
       (unsigned)ratio, method, how, gpuir_simd_name(e->ix->simd));
