@@ -409,7 +409,7 @@ gpu_columns() {
   fails 2 "there is no 'nothing'" nothing "$wordnet"
   fails 2 'INDEX is missing' codecs
   fails 2 'one INDEX and one file of QUERIES' codecs "$wordnet" queries more
-  fails 2 "there is no 'ao-fig1'" codecs --figures ao-fig1 "$wordnet"
+  fails 2 "'ao-fig1' is a figure of linearity" codecs --figures ao-fig1 "$wordnet"
   fails 2 "there is no 'sort'" intersect --methods merge,sort "$wordnet"
   fails 2 "unknown docID codec 'zip'" codecs --codecs bp128,zip "$wordnet"
   fails 2 'takes c' codecs --codecs qs:9 "$wordnet"
