@@ -93,7 +93,7 @@ END
 }
 
 @test "texts are escaped, and bytes that are no UTF-8 are replaced" {
-  { printf '# plot\tf\tbars\t\t<b> & "quoted" \x27title\x27\tx\t<y>\t\n# note: a\x01b \xff \xed\xa0\x80 ]]> &amp;\n'
+  { printf '# plot\tf\tbars\t\t<b> & "quoted" \x27title\x27\tx\t<y>\t\n# corpus: a\x01b \xff \xed\xa0\x80 ]]> &amp;\n'
     printf 'figure\tseries\tx\ty\tunit\nf\t<s>\t<&>\t1\tu\nf\tt\t\xc3\xa9\xc3\t2\tu\n'; } >a.tsv
   gpuir lab plot a.tsv
   python3 - <<'END'
@@ -102,8 +102,26 @@ texts = [e.text for e in tree.parse("f.svg").iter() if e.text]
 assert '<b> & "quoted" \'title\'' in texts, texts
 for text in ("<y>", "<s>", "<&>", "\u00e9\ufffd"):
     assert text in texts, (text, texts)
-assert any("note: a b \ufffd \ufffd\ufffd\ufffd ]]> &amp;" in t for t in texts), texts
+assert any("corpus: a b \ufffd \ufffd\ufffd\ufffd ]]> &amp;" in t for t in texts), texts
 END
+}
+
+@test "a caption tells the lists, the machine and the code, each once; commands stay in the file that it names" {
+  { for i in 1 2 3; do printf '# corpus: some texts\n# command: gpuir lab a very long line of options\n'; done
+    printf '# machine: a processor\n# version: 1\n# corpus: %0500d\n' 0
+    printf '# plot\tf\tlines\t\tt\tx\ty\t\nfigure\tseries\tx\ty\tunit\nf\tboth\t1\t2\tu\n'; } >a.tsv
+  gpuir lab plot a.tsv
+  [ "$(grep -c 'class="caption"' f.svg)" -eq 1 ]
+  grep -q 'class="caption">corpus: some texts · machine: a processor · version: 1 · commands and more: a.tsv<' f.svg
+}
+
+@test "a line has one point a place, the mean of its runs, from left to right; names are in words" {
+  { printf '# plot\tf\tlines\t\tt\tx\ty\t\nfigure\tseries\tx\ty\tunit\n'
+    printf 'f\tparallel/p99\t%s\t%s\tu\n' 3 5 1 2 3 7 2 4 3 9; } >a.tsv
+  gpuir lab plot a.tsv
+  [ "$(grep -o 'class="l s0" d="[^"]*"' f.svg | grep -o '[ML]' | paste -sd '')" = MLL ]
+  grep -o 'class="l s0" d="[^"]*"' f.svg | grep -o '[ML][0-9.]*' | tr -d ML | sort -gc
+  grep -q '>both processors, 99th percentile</text>' f.svg
 }
 
 @test "at most five series are in colour: those that the file names, else the first ones" {

@@ -186,7 +186,7 @@ verdict() {
 @test "verdicts.tsv and figures.tsv are what the committed logs give, and a changed digit shows in them" {
   cp -r "$root/tools/results" .
   logs() { # as LAB_LOGS of the Makefile
-    sed -n '/^LAB_LOGS/,/^$/p' "$root/Makefile" | grep -o '\blab[a-z-]*\|schedulers[a-z-]*\|tatikonda-large' | sort -u |
+    sed -n '/^LAB_LOGS/,/^$/p' "$root/Makefile" | grep -o '\blab[a-z-]*\|schedulers[a-z-]*\|tatikonda-[a-z]\+' | sort -u |
       sed 's|^|results/|'
     echo results/tatikonda*.tsv
   }
@@ -207,10 +207,14 @@ verdict() {
   [[ $output == *'only in the logs: griffin-fig7'* && $output == *'only in the logs: ding-fig3'* ]]
 }
 
+@test "verdicts come from one rule: scripts and logs have no word of their own" {
+  run ! grep -rlE '\b(not )?reproduced\b' "$root"/tools/scripts "$root"/tools/results --include='*.sh' --include='*.txt'
+}
+
 @test "every log of the laboratory has a label in words" {
   # shellcheck disable=SC2046
   gpuir lab report -o v.html $(sed -n '/^LAB_LOGS/,/^$/p' "$root/Makefile" |
-    grep -o '\blab[a-z-]*\|schedulers[a-z-]*\|tatikonda-large' | sort -u | sed "s|^|$root/tools/results/|") \
+    grep -o '\blab[a-z-]*\|schedulers[a-z-]*\|tatikonda-[a-z]\+' | sort -u | sed "s|^|$root/tools/results/|") \
     "$root"/tools/results/tatikonda*.tsv
   run ! grep -E '<summary>(lab|schedulers|tatikonda)[a-z-]*(/[a-z0-9-]+)?( <code>|</summary>)' v.html
 }
@@ -300,6 +304,35 @@ for name, id_, docids, cost in rows:
 END
 }
 
+# add_toy FOLDER [decoder]: adds the codec of CONTRIBUTING.md to the tree in the folder, with its second decoder or not
+add_toy() {
+  python3 - "$@" <<'END'
+import re, sys
+folder, decoder = sys.argv[1] + "/", len(sys.argv) > 2
+text = open(folder + ".github/CONTRIBUTING.md", encoding="utf-8").read()
+toy = dict(re.findall(r"^```c toy (\w+)\n(.*?)^```$", text, re.M | re.S))
+def edit(name, pattern, new):
+    old = open(folder + name, encoding="utf-8").read()
+    found, n = re.subn(pattern, lambda m: new.replace("\\0", m[0]), old, count=1, flags=re.M)
+    assert n == 1, (name, pattern)
+    open(folder + name, "w", encoding="utf-8").write(found)
+edit("tools/header/03-codecs.h", r"^GPUIR__ENCODES\(gpuir__vbyte_encode\).*\n", "\\0\n" + toy["codec"])
+edit("tools/header/03-codecs.h", r"GPUIR__ID_HSLRC$", "\\0,\n  GPUIR__ID_NIBBLE")
+edit("tools/header/08-codings.h", r"^#define GPUIR__VBYTE_DOCIDS", toy["functions"] + "\\0")
+edit("tools/header/08-codings.h", r'^  ROW\("pfd", ', toy["row"] + "\\0")
+for name, word in (("tools/cli/help.c", "vbyte, pfd"), ("tools/cli/complete.c", "vbyte pfd"),
+                   ("tools/man/gpuir-index.1", "pfd , newpfd"), ("tools/lab/README.md", "`pfd`, `newpfd`")):
+    edit(name, re.escape(word), word.replace("pfd", "nibble", 1) +
+         {"vbyte, pfd": ", pfd", "vbyte pfd": " pfd", "pfd , newpfd": " , pfd", "`pfd`, `newpfd`": ", `pfd`"}[word])
+edit("tests/unit/03_codecs.c", r'part_codecs\[\] = \{"vbyte"', 'part_codecs[] = {"nibble"')
+edit("tests/unit/03_codecs.c", r"^  return cmocka_run", '  cmocka_set_skip_filter("test_lanes"); /* it has no lane of a GPU */\n\\0')
+edit("tests/unit/08_codings.c", r'tested\[\] = \{"vbyte"', '\\0, "nibble"')
+if decoder:
+    edit("tests/support/naive.h", r"^/\* Decodes a list to out", toy["decoder"] + "\n\\0")
+    edit("tests/support/naive.h", r'^    naive_vbyte\(&r, out\);\n', '\\0  } else if (!strcmp(c, "nibble")) {\n    naive_nibble(&r, out);\n')
+END
+}
+
 @test "a codec is named everywhere that CONTRIBUTING.md asks for, and a toy that is only in the table is found out" {
   cd "$root"
   prints '' unnamed .
@@ -316,4 +349,23 @@ nibble: manual
 nibble: list
 nibble: id
 nibble: cost' unnamed .
+}
+
+@test "the toy codec of CONTRIBUTING.md, in a copy of the tree, compiles, is named everywhere and decodes as its picture says" {
+  local tree=$BATS_TEST_TMPDIR/tree way
+  mkdir -p "$tree"
+  cp -r "$root"/{.github,tools,tests} "$tree"
+  mkdir "$tree/private"
+  printf '#define GPUIR_IMPLEMENTATION\n#include "gpuir.h"\n' >"$tree/private/private.h"
+  add_toy "$tree"
+  prints 'nibble: second decoder' unnamed "$tree"
+  rm -r "$tree"/{.github,tools,tests}
+  cp -r "$root"/{.github,tools,tests} "$tree"
+  add_toy "$tree" decoder
+  prints '' unnamed "$tree"
+  cat "$tree"/tools/header/*.h >"$tree/gpuir.h"
+  (cd "$tree" && cc -std=c99 -O0 -Wall -Wextra -Wno-unused -I. -Iprivate -Itests/support \
+    -o codecs tests/unit/03_codecs.c -lcmocka -lm -pthread)
+  (cd "$tree" && ./codecs)
+  for way in help complete; do cc -std=c99 -fsyntax-only -I"$tree" "$tree/tools/cli/$way.c"; done
 }

@@ -270,6 +270,39 @@ static int matches(const char *name, const char *pattern, size_t n) {
   return strlen(name) == n && !strncmp(name, pattern, n);
 }
 
+#define GREY_LABELS 12u
+#define LABEL_ROOM 256u
+#define LABEL_PART 128u /* of a part of a name */
+
+/* What a reader calls a part of a series' name; NULL: as it is. */
+static const char *word_of(const char *part, size_t n) {
+  static const char *const table[][2] = {{"parallel", "both processors"}, {"cpu", "CPU alone"}, {"gpu", "GPU alone"},
+      {"serialized", "one query at a time"}, {"p50", "median"}, {"p99", "99th percentile"},
+      {"failed", "deadline missed"}, {"GPU", "on the GPU"}, {"CPU", "on the CPU"}, {"stolen", "stolen"},
+      {"mean", "mean"}, {"saturated", "saturated"}, {"missed", "missed"}};
+  for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+    if (strlen(table[i][0]) == n && !strncmp(table[i][0], part, n)) return table[i][1];
+  return NULL;
+}
+
+/* A series' name in words, as it is written beside its line: parallel/p99 is "both processors, 99th percentile". Names
+ * of methods and codecs stay. Returns label. */
+static const char *label_of(const char *name, char label[LABEL_ROOM]) {
+  size_t used = 0;
+  label[0] = 0;
+  for (const char *p = name; *p && used < LABEL_ROOM - LABEL_PART;) {
+    const size_t n = strcspn(p, "/");
+    const char *const word = word_of(p, n);
+    if (p > name) used += (size_t)snprintf(label + used, LABEL_ROOM - used, word ? ", " : "/");
+    if (word) used += (size_t)snprintf(label + used, LABEL_ROOM - used, "%s", word);
+    else
+      used +=
+          (size_t)snprintf(label + used, LABEL_ROOM - used, "%.*s", (int)(n < LABEL_PART / 2 ? n : LABEL_PART / 2), p);
+    p += n + (p[n] == '/');
+  }
+  return label;
+}
+
 static int among(const char *names, const char *name) {
   while (*names) {
     size_t n = strcspn(names, ",");
@@ -445,18 +478,26 @@ static void spread_labels(label *l, size_t n, double top, double bottom) {
 static double label_size(int look) { return look == REST ? SMALL : TEXT; }
 static double label_height(int look) { return look == REST ? SMALL + 1.5 : TEXT + 3; }
 
+/* Whether a series has a label. Of grey ones only a few: nobody finds one of many lines by a small name at the edge. */
+static int is_labelled(const canvas *v, size_t series) {
+  size_t grey = 0;
+  for (size_t i = 0; i < v->c->nseries; i++) grey += v->look[i] == REST;
+  return v->look[series] != REST || grey <= GREY_LABELS;
+}
+
 /* Returns the height of all labels below each other. */
 static double labels_height(const canvas *v) {
   double height = 0;
-  for (size_t i = 0; i < v->c->nseries; i++) height += label_height(v->look[i]);
+  for (size_t i = 0; i < v->c->nseries; i++) height += is_labelled(v, i) ? label_height(v->look[i]) : 0;
   return height;
 }
 
 static double labels_width(const canvas *v) {
   double most = 0;
   for (size_t i = 0; i < v->c->nseries; i++) {
-    double width = text_width(v->c->series[i].name, label_size(v->look[i]) * 1.06);
-    if (width > most) most = width;
+    char words[LABEL_ROOM];
+    double width = text_width(label_of(v->c->series[i].name, words), label_size(v->look[i]) * 1.06);
+    if (width > most && is_labelled(v, i)) most = width;
   }
   return most;
 }
@@ -471,15 +512,18 @@ static const plot_point *last_point(const plot_series *s) {
 /* Writes the names of the series beside the right ends of their lines, with a thin line where a name had to move. */
 static void put_labels(canvas *v) {
   const plot_chart *c = v->c;
+  char words[LABEL_ROOM];
   label *l = (label *)cli_resize(NULL, c->nseries, sizeof *l);
+  size_t n = 0;
   for (size_t i = 0; i < c->nseries; i++) {
-    l[i].series = i;
-    l[i].wanted = axis_at(&v->y, last_point(&c->series[i])->y);
-    l[i].height = label_height(v->look[i]);
+    if (!is_labelled(v, i)) continue;
+    l[n].series = i;
+    l[n].wanted = axis_at(&v->y, last_point(&c->series[i])->y);
+    l[n++].height = label_height(v->look[i]);
   }
-  qsort(l, c->nseries, sizeof *l, compare_labels);
-  spread_labels(l, c->nseries, v->top - 8, v->bottom + 8);
-  for (size_t i = 0; i < c->nseries; i++) {
+  qsort(l, n, sizeof *l, compare_labels);
+  spread_labels(l, n, v->top - 8, v->bottom + 8);
+  for (size_t i = 0; i < n; i++) {
     int look = v->look[l[i].series];
     double x = axis_at(&v->x, last_point(&c->series[l[i].series])->x), to = v->right + 22;
     if (fabs(l[i].y - l[i].wanted) > 2 || x < v->right - 1)
@@ -489,7 +533,7 @@ static void put_labels(canvas *v) {
         look == REST        ? "small"
             : look == PAPER ? "dim"
                             : ((const char *const[]){"name f0", "name f1", "name f2", "name f3", "name f4"})[look],
-        c->series[l[i].series].name);
+        label_of(c->series[l[i].series].name, words));
   }
   free(l);
 }
@@ -619,7 +663,8 @@ static unsigned put_key(canvas *v, double y, int draw) {
   double x = MARGIN;
   unsigned rows = v->c->nseries > 1;
   for (size_t i = 0; i < v->c->nseries && rows; i++) {
-    double width = 15 + text_width(v->c->series[i].name, TEXT) + 16;
+    char words[LABEL_ROOM];
+    double width = 15 + text_width(label_of(v->c->series[i].name, words), TEXT) + 16;
     if (x + width > WIDTH - MARGIN && x > MARGIN) {
       x = MARGIN;
       rows++;
@@ -627,7 +672,7 @@ static unsigned put_key(canvas *v, double y, int draw) {
     if (draw) {
       if (has_bars(v->c)) put_box(v->out, v->look[i], x, y + (rows - 1) * 17 - 9, 10, 10);
       else put_mark(v->out, v->look[i], x + 5, y + (rows - 1) * 17 - 4, 4.5);
-      put_text(v->out, x + 15, y + (rows - 1) * 17, "", v->c->series[i].name);
+      put_text(v->out, x + 15, y + (rows - 1) * 17, "", words);
     }
     x += width;
   }
@@ -635,7 +680,7 @@ static unsigned put_key(canvas *v, double y, int draw) {
 }
 
 static void put_places(canvas *v, double row) {
-  char text[32];
+  char text[32], words[LABEL_ROOM];
   for (size_t i = 0; i < v->y.nticks; i++) {
     double x = axis_at(&v->y, v->y.tick[i]);
     put_rule(v->out, (v->y.log ? x < v->left + 1 : v->y.tick[i] == 0) ? "base" : "grid", x, v->top, x, v->bottom);
@@ -643,7 +688,7 @@ static void put_places(canvas *v, double row) {
     put_text(v->out, x, v->bottom + 15, "dim mid", text);
   }
   for (size_t i = 0; i < v->c->nplaces; i++)
-    put_text(v->out, v->left - 7, v->top + (double)i * row + row / 2 + 4, "end", v->c->place[i]);
+    put_text(v->out, v->left - 7, v->top + (double)i * row + row / 2 + 4, "end", label_of(v->c->place[i], words));
   put_text(v->out, (v->left + v->right) / 2, v->bottom + 31, "dim mid", v->c->figure.y);
 }
 
@@ -665,9 +710,10 @@ static void put_values(canvas *v, double row, int dots) {
 static void draw_bars(canvas *v) {
   const plot_chart *c = v->c;
   int dots = !has_bars(c);
+  char words[LABEL_ROOM];
   double widest = 0, row = dots ? 17 : 7 + (c->nseries == 1 ? 14 : 13) * (double)c->nseries;
   for (size_t i = 0; i < c->nplaces; i++)
-    if (text_width(c->place[i], TEXT) > widest) widest = text_width(c->place[i], TEXT);
+    if (text_width(label_of(c->place[i], words), TEXT) > widest) widest = text_width(words, TEXT);
   v->left = MARGIN + widest + 8;
   if (v->left > WIDTH / 2) v->left = WIDTH / 2;
   v->right = WIDTH - MARGIN - (dots ? 10 : 40);

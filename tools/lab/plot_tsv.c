@@ -21,6 +21,7 @@
 #include <sys/stat.h>
 
 #define MOST_BYTES ((size_t)64 << 20) /* of a file */
+#define CAPTION_ROOM 400u /* bytes: three lines */
 #define MOST_COLUMNS 64
 #define MOST_SERIES 200 /* of a chart */
 #define MOST_PLACES 500
@@ -155,13 +156,25 @@ static int has_key(const char *text) {
   return n < 24 && (text[n] == ':' || text[n] == '\t');
 }
 
+/* Returns 1 for what a caption tells: which lists, where, and of which code. The rest stands in the file, which it
+ * names: commands of a log that joins several runs would be longer than its chart. */
+static int is_told(const table *t, const char *text) {
+  static const char *const keys[] = {"corpus:", "machine:", "version:", "device:"};
+  int told = !has_key(text) && !t->ncomments;
+  for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) told |= !strncmp(text, keys[i], strlen(keys[i]));
+  for (size_t i = 0; i < t->ncomments; i++) told = told && strcmp(t->comment[i], text) != 0;
+  return told && strlen(text) < CAPTION_ROOM;
+}
+
 static int take_comment(table *t, char *text, unsigned long line) {
   if (!strncmp(text, "# plot\t", 7)) return take_spec(t, text, line);
   text += 1 + strspn(text + 1, " ");
+  if (is_told(t, text) && t->caption.n + strlen(text) < CAPTION_ROOM) {
+    cli_buf_text(&t->caption, text);
+    cli_buf_text(&t->caption, " \xc2\xb7 ");
+  }
   t->comment = (const char **)cli_resize(t->comment, t->ncomments + 1, sizeof *t->comment);
   t->comment[t->ncomments++] = text;
-  if (t->caption.n) cli_buf_text(&t->caption, has_key(text) ? " \xc2\xb7 " : " ");
-  cli_buf_text(&t->caption, text);
   return CLI_OK;
 }
 
@@ -205,6 +218,8 @@ static int read_table(const char *path, table *t) {
     cli_error("%s: no rows", path);
     code = CLI_FAIL;
   }
+  cli_buf_text(&t->caption, "commands and more: ");
+  cli_buf_text(&t->caption, strrchr(path, '/') ? strrchr(path, '/') + 1 : path);
   cli_buf_char(&t->caption, 0);
   return code;
 }
@@ -323,10 +338,30 @@ static int compare_x(const void *x, const void *y) {
   return (a->x > b->x) - (a->x < b->x);
 }
 
+/* Makes one point of those of one x, such as the runs of several seeds at a rate: their mean, from the least to the
+ * most. A line through each of them would go up and down in one place. */
+static void merge_points(plot_series *s) {
+  size_t n = 0;
+  for (size_t i = 0, end; i < s->n; i = end) {
+    plot_point p = s->point[i];
+    double sum = 0;
+    for (end = i; end < s->n && !compare_x(&s->point[i], &s->point[end]); end++) {
+      sum += s->point[end].y;
+      if (s->point[end].lo < p.lo) p.lo = s->point[end].lo;
+      if (s->point[end].hi > p.hi) p.hi = s->point[end].hi;
+    }
+    if (end > i + 1) p.y = sum / (double)(end - i);
+    s->point[n++] = p;
+  }
+  s->n = n;
+}
+
 /* Lines go from left to right, in whatever order a search for the highest rate came to its points. */
 static void sort_lines(plot_chart *c) {
-  for (size_t i = 0; c->figure.shape == LAB_LINES && i < c->nseries; i++)
+  for (size_t i = 0; c->figure.shape == LAB_LINES && i < c->nseries; i++) {
     qsort(c->series[i].point, c->series[i].n, sizeof *c->series[i].point, compare_x);
+    merge_points(&c->series[i]);
+  }
 }
 
 /* Where charts go. */

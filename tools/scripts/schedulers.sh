@@ -12,8 +12,8 @@
 # device. The library's inter and auto, and the device alone, beside them, also by the highest rate with p99 of at most
 # P99 ms (5). WEB is an index of 25.2 million synthetic documents, which serves where it is there; else, and for
 # Griffin's and Ao's lists, DOCUMENTS are made. Logs go to the folder $OUT (build/session-logs): schedulers.txt, a table
-# of claims and figures that is complete at any time, and schedulers/, all runs, of which `gpuir lab report` makes a
-# page. What BUDGET seconds (400) do not suffice for is left out, and said so: the most telling runs come first. QUICK=1
+# of figures beside those of the papers that is complete at any time, and schedulers/, all runs, of which `gpuir lab
+# report` makes a page and verdicts. What BUDGET seconds (400) do not suffice for is left out, and said so: the most telling runs come first. QUICK=1
 # is one short run of everything. STAND_IN=1 DOCUMENTS=100000 QUERIES=300 tries the script where there is no GPU. Exit
 # status 1: something failed. STEPS, such as '30:ao_arrays', are steps with the seconds that each needs to begin.
 set -uo pipefail
@@ -67,13 +67,8 @@ value() {
   cat "$logs/$1"/*.tsv 2>/dev/null | awk -F '\t' -v f="$2" -v s="$3" -v x="$4" \
     '$1 == f && $2 == s && $3 == x { v = $4 } END { print v + 0 }'
 }
-# row CLAIM FIGURES CONDITION: one line of the table; CONDITION is awk's, and a figure of 0 was not measured
-row() {
-  local held
-  held=$(awk "BEGIN { print ($3) ? \"reproduced\" : \"not reproduced\" }")
-  [[ " ${2//[;,]/ } " != *" 0 "* ]] || held="not measured"
-  printf '%s\t%s\t%s\n' "$1" "$2" "$held" | tee -a "$table"
-}
+# row CLAIM FIGURES: one line of the table. What holds is said by tools/lab/verdict.c alone, over the runs' rows.
+row() { printf '%s\t%s\n' "$1" "$2" | tee -a "$table"; }
 # over X Y: X by Y
 over() { awk -v x="$1" -v y="$2" 'BEGIN { printf "%.3g", (y > 0 ? x / y : 0) }'; }
 
@@ -121,9 +116,7 @@ ding_tables() {
   [ -f "$logs/$name/search.tsv" ] || broke "$name" || return 0
   row "Ding, Table 3: of AND decoding and intersecting take 92 %, scoring and the best 8 % (%: score, select)" \
     "$(value $name ding-table3 AND/pmf3+tree/alone score), $(value $name ding-table3 AND/pmf3+tree/alone \
-      select-top-k)" \
-    "$(value $name ding-table3 AND/pmf3+tree/alone score) + $(value $name ding-table3 AND/pmf3+tree/alone \
-      select-top-k) < 20"
+      select-top-k)"
 }
 
 # The library's own policies and the device beside the papers', on the same queries in AND; and one of its cores beside
@@ -133,7 +126,7 @@ beside() {
   load beside-core inter "$work/mid.gpuir" "$work/mid.txt" --queries "$queries" --threads 1 --serial
   both=$(value griffin-transfer load-latency griffin/Griffin/transfer/mean 0)
   row "Griffin, lists sent: 10 times a core of this library (ms: Griffin; core)" \
-    "$both; $(value beside-core load-latency mean 0)" "$(value beside-core load-latency mean 0) >= 10 * $both"
+    "$both; $(value beside-core load-latency mean 0)"
   for policy in inter auto gpu; do
     load "beside-$policy" $policy "$web" "$work/web.txt" --queries "$few" --load 0.3,0.6,0.9 || continue
     say "$policy: $(most "beside-$policy") queries/s at once"
@@ -148,8 +141,7 @@ ding() {
     --load "$loads" || return
   both=$(most "$name" ding/parallel)
   row "Ding, $name, $4 cores, $5 ms: a queue drained, both above the sum (queries/s: both; CPU, GPU, serialized)" \
-    "$both; $(most "$name" ding/cpu), $(most "$name" ding/gpu), $(most "$name" ding/serialized)" \
-    "$both > $(most "$name" ding/cpu) + $(most "$name" ding/gpu)"
+    "$both; $(most "$name" ding/cpu), $(most "$name" ding/gpu), $(most "$name" ding/serialized)"
 }
 
 # held NAME MODE: the mean of the highest rates that five seeds hold
@@ -161,7 +153,7 @@ ding_held() {
     --deadline "${HOLD:-500}" --queries "$few" --hold || return
   both=$(held "$name" parallel)
   row "Ding, Figure 7, $1 cores: both hold more arrivals than the sum (queries/s: both; CPU, GPU)" \
-    "$both; $(held "$name" cpu), $(held "$name" gpu)" "$both > $(held "$name" cpu) + $(held "$name" gpu)"
+    "$both; $(held "$name" cpu), $(held "$name" gpu)"
 }
 
 # deadline NAME: 57 times the mean of a query on a core, ms, as the paper's 500 ms are
@@ -200,8 +192,7 @@ ding_others() {
     load "ding-web-${way/=/-}" "ding:mode=parallel,gpu:$way:train=$train" "$web" "$work/web.txt" --threads "$cores" \
       --queries "$queries" --load 0.6,0.9 || continue
     row "Ding, $way: both above CPU and GPU alone (queries/s: both; CPU, GPU)" \
-      "$(most "ding-web-${way/=/-}" ding/parallel); $(most ding-web ding/cpu), $(most "ding-web-${way/=/-}" ding/gpu)" \
-      "$(most "ding-web-${way/=/-}" ding/parallel) > $(most ding-web ding/cpu) + $(most "ding-web-${way/=/-}" ding/gpu)"
+      "$(most "ding-web-${way/=/-}" ding/parallel); $(most ding-web ding/cpu), $(most "ding-web-${way/=/-}" ding/gpu)"
   done
 }
 # A device that holds a sixth of the index: lists are sent while others are searched.
@@ -210,7 +201,7 @@ ding_part() {
   load ding-part "ding:mode=parallel,gpu:memory=$(($(stat -c %s "$web") / 6291456 + 64)):train=$train" "$web" \
     "$work/web.txt" --threads "$cores" --queries "$queries" --load 0.3,0.6,0.9 || return
   row "Ding: 50 to 80 % of the lists are in the device's memory (%, at 0.9 of the most)" \
-    "$(awk -F '\t' '$1 == "ding-9-cache" && $2 == "parallel" { v = $4 } END { print v + 0 }' "$logs"/ding-part/*.tsv)" 1
+    "$(awk -F '\t' '$1 == "ding-9-cache" && $2 == "parallel" { v = $4 } END { print v + 0 }' "$logs"/ding-part/*.tsv)"
 }
 
 # griffin_client LISTS: one client, as the paper has it; a core takes long, and is measured once
@@ -223,12 +214,11 @@ griffin_client() {
   cpu=$(value griffin-transfer load-latency griffin/CPU/transfer/mean 0)
   gpu=$(value "griffin-$lists" load-latency "griffin/Griffin-GPU/$lists/mean" 0)
   both=$(value "griffin-$lists" load-latency "griffin/Griffin/$lists/mean" 0)
-  row "Griffin, lists $lists: 10 times its CPU, 1.5 times its GPU (ms: both; CPU, GPU)" "$both; $cpu, $gpu" \
-    "$cpu >= 10 * $both && $gpu >= 1.5 * $both"
+  row "Griffin, lists $lists: 10 times its CPU, 1.5 times its GPU (ms: both; CPU, GPU)" "$both; $cpu, $gpu"
   for p in 80:6.6 90:8.3 95:10.4 99:16.1 99.9:26.8; do
     x=$(over "$(value griffin-transfer griffin-fig15 CPU/transfer "${p%:*}")" \
       "$(value "griffin-$lists" griffin-fig15 "Griffin/$lists" "${p%:*}")")
-    row "Griffin, lists $lists: ${p#*:} times its CPU at the ${p%:*}th percentile" "$x" "$x >= ${p#*:}"
+    row "Griffin, lists $lists: ${p#*:} times its CPU at the ${p%:*}th percentile" "$x"
   done
 }
 griffin_ratios() {
@@ -240,8 +230,6 @@ griffin_live() {
     --threads "$cores" --load 0.3,0.6,0.9 || return
   row "Griffin, open loop, resident: both above CPU and GPU (queries/s: both; CPU, GPU)" \
     "$(most griffin-live griffin/Griffin/resident); $(most griffin-live griffin/CPU/resident), $(most \
-      griffin-live griffin/Griffin-GPU/resident)" \
-    "$(most griffin-live griffin/Griffin/resident) > $(most griffin-live griffin/CPU/resident) + $(most \
       griffin-live griffin/Griffin-GPU/resident)"
 }
 
@@ -253,22 +241,18 @@ ao_arrays() {
     return
   # kernels and transfers alone: ranking is no part of the paper's
   row "Ao, c = 2^20: HS16 60 % above binary search (ms a batch)" \
-    "$(value ao ao-response hs16 1048576); $(value ao ao-response binary 1048576)" \
-    "1.6 * $(value ao ao-response hs16 1048576) <= $(value ao ao-response binary 1048576)"
+    "$(value ao ao-response hs16 1048576); $(value ao ao-response binary 1048576)"
   row "Ao, HS16: queries/s of batches rise from c = 2^20 to 2^21 (ms for a million docIDs)" \
-    "$(over "$(value ao ao-response hs16 1048576)" 1.048576), $(over "$(value ao ao-response hs16 2097152)" 2.097152)" \
-    "$(value ao ao-response hs16 2097152) < 2 * $(value ao ao-response hs16 1048576)"
+    "$(over "$(value ao ao-response hs16 1048576)" 1.048576), $(over "$(value ao ao-response hs16 2097152)" 2.097152)"
   row "Ao, HS16: at least 20 % of the time is CPU and transfers (GPU %, c = 2^17, 2^20, 2^21)" \
-    "$(value ao ao-fig9b hs16 131072), $(value ao ao-fig9b hs16 1048576), $(value ao ao-fig9b hs16 2097152)" \
-    "$(value ao ao-fig9b hs16 1048576) <= 80 && $(value ao ao-fig9b hs16 131072) <= 80"
+    "$(value ao ao-fig9b hs16 131072), $(value ao ao-fig9b hs16 1048576), $(value ao ao-fig9b hs16 2097152)"
 }
 # Figure 9a: kernels that are loaded at once need not wait for the blocks that take multiprocessors.
 ao_part() {
   CUDA_MODULE_LOADING=EAGER load ao-part "ao:c=1048576:method=hs16,binary:processors=132,99,66,33,16,8,4,2,1:wait=20" \
     "$work/mid.gpuir" "$work/mid.txt" --queries "$few" --closed --threads "$cores" || return
   row "Ao, HS16: speed grows almost linearly with the multiprocessors (billion docIDs/s: 1, 33, 132)" \
-    "$(value ao-part ao-fig9a hs16 1), $(value ao-part ao-fig9a hs16 33), $(value ao-part ao-fig9a hs16 132)" \
-    "$(value ao-part ao-fig9a hs16 132) > 0.8 * 132 * $(value ao-part ao-fig9a hs16 1)"
+    "$(value ao-part ao-fig9a hs16 1), $(value ao-part ao-fig9a hs16 33), $(value ao-part ao-fig9a hs16 132)"
 }
 ao_coded() {
   load ao-hslrc ao:c=1048576:method=algorithm1:codec=hslrc:wait=20 "$work/mid.gpuir" "$work/mid.txt" \
@@ -297,12 +281,9 @@ ao_tables() {
   [ -f "$logs/$name/intersect.tsv" ] || return 0
   row "Ao, Table 7: HS256.LRC has the highest throughput on coded lists (queries/s: hslrc, lrc, seglrc)" \
     "$(value $name ao-table7 GPU hslrc:256,0/algorithm1), $(value $name ao-table7 GPU lrc:256,0/algorithm1), $(value \
-      $name ao-table7 GPU seglrc:256,0/algorithm1)" \
-    "$(value $name ao-table7 GPU hslrc:256,0/algorithm1) >= $(value $name ao-table7 GPU lrc:256,0/algorithm1)"
+      $name ao-table7 GPU seglrc:256,0/algorithm1)"
   row "Ao, 5.2: without H(t) Algorithm 1 takes half as long again (queries/s of lrc: with, without)" \
-    "$(value $name ao-table7 GPU lrc:256,0/algorithm1), $(value $name ao-table7 GPU lrc:256,0/algorithm1-without-h)" \
-    "$(value $name ao-table7 GPU lrc:256,0/algorithm1) > 1.2 * $(value $name ao-table7 GPU \
-      lrc:256,0/algorithm1-without-h)"
+    "$(value $name ao-table7 GPU lrc:256,0/algorithm1), $(value $name ao-table7 GPU lrc:256,0/algorithm1-without-h)"
 }
 ao_live() {
   local most_
@@ -329,8 +310,7 @@ capacities() {
     [ "$policy" = auto ] && auto=$c
     best=$(awk -v a="$best" -v b="$c" 'BEGIN { print (a > b ? a : b) }')
   done
-  row "$name: auto is behind none by more than 3 % (queries/s with p99 of $p99 ms: auto; best)" "$auto; $best" \
-    "$auto >= 0.97 * $best"
+  row "$name: auto is behind none by more than 3 % (queries/s with p99 of $p99 ms: auto; best)" "$auto; $best"
 }
 # mix_of NAME INDEX QUERIES: the mixed load on an index
 mix_of() { capacities "$1" "$2" "$3" --mix auto gpu "ding:train=$train" inter; }
