@@ -9179,8 +9179,12 @@ static int gpuir__text_scan(gpuir__analyzer *an, const char *text, size_t len) {
       status = gpuir__text_letters(an, &i);
     } else {
       const int connector = gpuir__text_connector((uint8_t)text[i++]);
-      if (connector) status = gpuir__text_connect(an, connector);
-      else if (w->now->len || w->n) status = gpuir__text_separate(an);
+      if (connector) {
+        status = gpuir__text_connect(an, connector);
+        continue;
+      }
+      if (w->now->len || w->n) status = gpuir__text_separate(an);
+      while (i < len && text[i] == ' ') i++; /* indentation */
     }
   }
   return status ? status : gpuir__text_separate(an);
