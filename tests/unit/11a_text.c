@@ -102,6 +102,9 @@ static void test_words(void **state) {
        "e \xef\xac\x81 \xef\xbc\xa1\xef\xbc\xa2",
           "strass fi ab", "strass fi ab"},
       {"soft\xc2\xadhyphen", "softhyphen", "softhyphen"},
+      {"fooBar\xe1\x85\x9f"
+       "BazQux",
+          "foobarbazqux +foo +bar +baz +qux", "foobarbazqux +foo +bar +baz +qux"},
       {"e\xcc\x81", "e +|x\xc3\xa9", "e +|x\xc3\xa9"},
       {"\xe5\x8c\x97\xe4\xba\xac", "\xe5\x8c\x97 \xe4\xba\xac +|p\xe5\x8c\x97|\xe4\xba\xac",
           "|p\xe5\x8c\x97|\xe4\xba\xac"},

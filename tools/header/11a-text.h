@@ -853,6 +853,7 @@ static void gpuir__text_run(gpuir__wording *w, size_t i, size_t end) {
   gpuir__letters *l = w->now;
   unsigned first, kinds = 0;
   gpuir__letters_open(l, i, 1);
+  if (l->len && l->plain && l->end != i) gpuir__letters_fill(l, w->text); /* what is ignored stands between */
   l->end = end;
   if (gpuir__letters_over(l, end - i)) return;
   if (!l->plain) {
