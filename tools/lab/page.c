@@ -368,7 +368,8 @@ static void put_head(page *g) {
       "<p class=\"dim\"><b>Collections.</b> Web: 8 million synthetic documents with the list lengths of GOV2, in "
       "random "
       "order. Dictionary: 1.74 million entries, topics of TREC 2005. Linux: the sources of Linux 6.1 in chunks of 25 "
-      "lines. The papers' own were GOV, GOV2, Baidu's, ClueWeb12 and AltaVista's log; GOV2 and ClueWeb are licensed, "
+      "lines. Manuals: 80,502 HTML pages of 18 packages. The papers' own were GOV, GOV2, Baidu's, ClueWeb12 and "
+      "AltaVista's log; GOV2 and ClueWeb are licensed, "
       "the others are not to be had. So trends are compared, and not numbers. Machines, commits and commands stand "
       "under <a href=\"#logs\">Logs</a>.</p>\n");
 }

@@ -239,7 +239,7 @@ finish() {
       "Figures 5a and 6: $n_rate a run behind those of a second, one seed, latency from when a query is due;" \
       "orders: $orders"
     cat "$work/t/surveys"
-    plots
+    plots | awk -F '\t' 'NR == FNR { has[$1]; next } $2 in has' "$rows" -
     printf 'figure\tseries\tx\ty\tunit\tmin\tmax\tn\n'
     awk -F '\t' '!seen[$1, $2, $3]++' "$rows"
   } >"$tsv"
