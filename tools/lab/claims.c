@@ -92,7 +92,7 @@ const claims_place claims_places[] = {
     {"tatikonda-fig4a", "tatikonda", "Figure 4a", "Throughput by cores", "tatikonda-fig4a", BY_CORES},
     {"tatikonda-fig4b", "tatikonda", "Figure 4b", "Latency by cores", "tatikonda-fig4b", BY_CORES},
     {"tatikonda-fig4c", "tatikonda", "Figure 4c", "What \xce\xb2 gains and costs", "tatikonda-fig4c*", BY_CORES},
-    {"tatikonda-uneven", "tatikonda", "Section 4.2", "Ranges of docIDs that are uneven",
+    {"tatikonda-uneven", "tatikonda", "Figure 4, balance", "Ranges of docIDs that are uneven",
         "tatikonda-uneven,tatikonda-uneven-latency",
         "not measured yet: `FIGURES=uneven tools/scripts/tatikonda.sh` measures it"},
     {"tatikonda-fig5a", "tatikonda", "Figure 5a", "Latency by rate of arrival", "tatikonda-fig5a", BY_CORES},
@@ -178,7 +178,7 @@ const claims_sentence claims_sentences[] = {
         "One level of recursion makes Ding's list-wide PForDelta smaller than the block-wise one, "
         "{[size@pfd-list:0];2} "
         "to {[size@pfd-list:1];2} bytes a docID on Web, but not on every collection: where pages of a manual stand "
-        "together, widths of blocks win.",
+        "together, the block-wise one is as small.",
         "One level of recursion does not make Ding's list-wide PForDelta smaller than the block-wise one.", NULL},
     {"ding-fig6/gpu", NULL, NULL,
         "Recursion makes Parallel Merge Find slower on a GPU of today, not faster: {[pmf0/GPU@last];3} ns a docID "
@@ -714,8 +714,9 @@ const claims_claim claims_claims[] = {
         "random {[DOCP-UI-8@random];2} and {[FGQP-8@random];2}",
         "[FGQP-8@path] > 1.2 * [DOCP-UI-8@path] & [FGQP-8@length] > 1.2 * [DOCP-UI-8@length]",
         "A query's words stand in some parts of a collection more often than in others, and sorting by length, rank or "
-        "date gathers long lists at one end. Processor time of each range and task, by one thread; what threads wait "
-        "for locks and memory is not in it.",
+        "date gathers them further. Processor time of each range and task, by one thread; what threads wait for locks "
+        "and memory is not in it. Why tasks together take a little less than the whole query, so that 8 cores seem to "
+        "gain more than 8 times, was not looked for.",
         UNEVEN, METHOD},
     {"tatikonda-uneven/latency", "Where ranges are uneven, tasks divide a query's latency more than ranges do.",
         "times as fast as on one core, ranges and tasks: by path {[tatikonda-uneven-latency#DOCP-UI-8@path];2} and "
