@@ -280,6 +280,37 @@ END
   python3 "$BATS_TEST_TMPDIR/reader.py"
 }
 
+@test "manuals.py: pages without marks, links between pages that are there, dates of the files" {
+  mkdir -p in/a in/b
+  printf '<html><script>no()</script><p>Tea &amp; <b>milk</b>\n<a href="../b/two.html#part">two</a> <a href=none.html>none</a>' >in/a/one.html
+  printf '<p>two <a href="https://example.org/a/one.html">out</a> <a class=x href=../a/one.html>in</a>' >in/b/two.html
+  printf '<style>p{}</style><!-- no word -->' >in/b/empty.html
+  ln -s two.html in/b/three.html
+  touch -d @1000000000 in/a/one.html
+  prints '' "$root/tools/scripts/manuals.py" in out
+  prints $'a/one.html\tTea & milk two none\nb/two.html\ttwo out in' cat out.tsv
+  prints $'a/one.html\tb/two.html\nb/two.html\ta/one.html' cat out.links
+  prints $'a/one.html\t1000000000' head -n 1 out.dates
+  gpuir index -q --tsv out.tsv -o out.gpuir
+  gpuir reorder -q --order score:out.dates out.gpuir dated.gpuir
+  gpuir export -q dated.gpuir dated
+  prints $'b/two.html\na/one.html' cat dated.documents
+}
+
+@test "tatikonda.sh measures uneven orders of a given index" {
+  local tree=$BATS_TEST_TMPDIR/tree
+  mkdir -p "$tree/tools" work
+  cp -r "$root/tools/scripts" "$tree/tools"
+  ln -s "$build/gpuir" work/gpuir
+  gpuir index -q --tsv "$root/tests/data/wordnet.tsv" -o wordnet.gpuir
+  printf 'a of\nthe of\n' >topics
+  INDEX=$PWD/wordnet.gpuir INDEX_QUERIES=$PWD/topics POOL_WORK=$PWD/work CORES='1 2' SURVEY=1 QUERIES_N=20 \
+    FIGURES=uneven ORDERS='path random=random:1' "$tree/tools/scripts/tatikonda.sh" out >/dev/null
+  [ "$(awk -F '\t' '/^tatikonda-uneven/ && NF == 8 { print $1, $2, $3 }' "$tree/out/tatikonda.tsv" | sort -u | wc -l)" -eq 8 ]
+  [ "$(grep -c '^# plot' "$tree/out/tatikonda.tsv")" -eq 2 ]
+  grep -q '^# random, FGQP-2: 2 queries by one thread, the median of 1 times each' "$tree/out/tatikonda.tsv"
+}
+
 # unnamed FOLDER: what CONTRIBUTING.md asks of a codec and the tree in the folder lacks, a line each
 unnamed() {
   python3 - "$1" <<'END'
