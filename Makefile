@@ -64,6 +64,9 @@ CUDA_LIBS = -L$(firstword $(wildcard $(CUDA)/lib64 $(dir $(NVCC))../lib64)) -lcu
 
 DEFINES = $(if $(HAVE_UTF8PROC),-DGPUIR_WITH_UTF8PROC=1) $(if $(HAVE_STEMMER),-DGPUIR_WITH_STEMMER=1)
 DEFINES += $(if $(HAVE_ZLIB),-DGPUIR_WITH_ZLIB=1)
+# The laboratory, MPI and the command use what the header declares to them alone; tools/common, fuse and the examples do
+# with what embedders have.
+EXPERIMENTAL = $(if $(filter tools/common/%,$<),,-DGPUIR_EXPERIMENTAL)
 GPU_DEFINE = $(if $(WITH_GPU),-DGPUIR_WITH_CUDA=1)
 LIBS    = $(if $(HAVE_UTF8PROC),-lutf8proc) $(if $(HAVE_STEMMER),-lstemmer) -lm -pthread
 TOOL_LIBS = $(if $(HAVE_ZLIB),-lz) $(LIBS) -ldl
@@ -122,7 +125,8 @@ SHARED  = $(patsubst -g,-g1,$(patsubst -O3,-O2,$(CFLAGS)))
 # ---- targets -----------------------------------------------------------------------------------------------------
 
 .PHONY: header join split dev help all commands demo check test test-long test-programs unit-tests fuzzers \
-        compile-cuda bench install install-strip uninstall format commit-check hooks lint sanitize fuzz coverage clean synth figures \
+        compile-cuda bench install install-strip uninstall format commit-check hooks lint \
+        sanitize fuzz coverage clean synth figures \
         report gpu test-gpu sanitize-gpu bench-gpu mpi FORCE
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := all
@@ -373,7 +377,7 @@ $(B)/scale: tools/mpi/scale.c $(B)/flags
 $(B)/obj/tools/mpi/%.o: tools/mpi/%.c $(B)/flags $(B)/gpu
 	$(call say,CC,$@)
 	@mkdir -p $(@D)
-	$(Q)OMPI_CC='$(CC)' $(MPICC) $(wordlist 2,99,$(COMPILE)) $(GPU_DEFINE) -c -o $@ $<
+	$(Q)OMPI_CC='$(CC)' $(MPICC) $(wordlist 2,99,$(COMPILE)) $(EXPERIMENTAL) $(GPU_DEFINE) -c -o $@ $<
 
 $(B)/gpuirfs: $(FUSE_OBJECTS) $(GPU_ENGINE) $(NEEDS_LIBRARY)
 	$(call say,LD,$@)
@@ -385,8 +389,8 @@ $(B)/tests/gpuirfs_standin: $(wildcard fuse/*.[ch]) tests/support/standin.c \
     $(patsubst %.c,$(B)/obj/%.o,$(wildcard tools/common/*.c)) $(B)/flags $(NEEDS_LIBRARY)
 	$(call say,CC,$@)
 	@mkdir -p $(@D)
-	$(Q)$(COMPILE) $(SOONER) -DGPUIR_WITH_CUDA=1 $(patsubst -I%,-isystem %,$(FUSE_CFLAGS)) $(LDFLAGS) -o $@ \
-	  $(filter %.c %.o,$^) $(LINK_LIBRARY) $(FUSE_LIBS) $(LIBS)
+	$(Q)$(COMPILE) $(SOONER) $(EXPERIMENTAL) -DGPUIR_WITH_CUDA=1 $(patsubst -I%,-isystem %,$(FUSE_CFLAGS)) $(LDFLAGS) \
+	  -o $@ $(filter %.c %.o,$^) $(LINK_LIBRARY) $(FUSE_LIBS) $(LIBS)
 
 $(B)/synth: tools/synth/synth.c $(B)/flags $(NEEDS_LIBRARY)
 	$(call say,CC,$@)
@@ -396,7 +400,7 @@ $(B)/synth: tools/synth/synth.c $(B)/flags $(NEEDS_LIBRARY)
 $(B)/obj/tools/%.o: tools/%.c $(B)/flags $(B)/gpu
 	$(call say,CC,$@)
 	@mkdir -p $(@D)
-	$(Q)$(COMPILE) $(GPU_DEFINE) $(KNOWN) -c -o $@ $<
+	$(Q)$(COMPILE) $(EXPERIMENTAL) $(GPU_DEFINE) $(KNOWN) -c -o $@ $<
 
 # What measurements say of the build: the commit, if it is known.
 $(B)/commit: FORCE
@@ -433,7 +437,7 @@ $(B)/tests/%: tests/%.c $(if $(DEV),,$(B)/private/private.a) $(B)/flags \
     | $(B)/private/private.h $(LIBRARY)
 	$(call say,CC,$@)
 	@mkdir -p $(@D)
-	$(Q)$(COMPILE) $(SOONER) $(if $(DEV),,$(DENSE)=0u) -I$(B)/private -Itests/support $(LDFLAGS) -o $@ $< \
+	$(Q)$(COMPILE) $(SOONER) $(EXPERIMENTAL) $(if $(DEV),,$(DENSE)=0u) -I$(B)/private -Itests/support $(LDFLAGS) -o $@ $< \
 	  $(if $(DEV),$(LINK_LIBRARY),$(B)/private/private.a) -lcmocka $(LIBS)
 
 # Damaged indexes are of use only where the smallest wrong access is noticed. The fuzzers' library serves, if there is
@@ -547,8 +551,8 @@ lint: $(B)/libgpuir.c
 	$(Q)clang-format --dry-run -Werror $(C_SOURCES)
 	$(call say,LINT,clang-tidy)
 	$(Q)printf '%s\n' $(B)/libgpuir.c $(filter-out $(if $(HAVE_MPI),,tools/mpi/%),$(wildcard tools/*/*.c fuse/*.c)) | \
-	  xargs -P $(JOBS) -I FILE sh -c 'clang-tidy --quiet FILE -- -std=c99 $(DEFINES) -I. $(FUSE_CFLAGS) \
-	  $(if $(HAVE_MPI),$(shell $(MPICC) --showme:compile 2>/dev/null)) 2>/dev/null'
+	  xargs -P $(JOBS) -I FILE sh -c 'clang-tidy --quiet FILE -- -std=c99 -DGPUIR_EXPERIMENTAL $(DEFINES) -I. \
+	  $(FUSE_CFLAGS) $(if $(HAVE_MPI),$(shell $(MPICC) --showme:compile 2>/dev/null)) 2>/dev/null'
 	$(call say,LINT,shellcheck)
 	$(Q)shellcheck -x $(SCRIPTS)
 	$(Q)shellcheck -S warning $(wildcard tests/e2e/*.bats tests/support/*.bash)

@@ -23,10 +23,10 @@
  *     [api-documents]  documents, terms,         [api-search]     queries and searching
  *                      statistics                [api-passages]   where texts answer a query
  *     [api-folder]     files and folders
- *     [api-shards]     parts of a collection     [api-cursor]     the postings of one term
- *                                                [api-backends]   backends; the GPU
- *                                                [api-pool]       many queries at once
- *                                                [api-lab]        the laboratory: to compare methods
+ *     [api-cursor]     the postings of a term  [api-cuda]       the GPU
+ *     [api-pool]       many queries at once
+ *     [api-experimental]  what may change in any version, behind GPUIR_EXPERIMENTAL: [api-shards] parts of a
+ *                      collection, [api-policies] of pools, [api-backends], [api-lab] to compare methods
  *
  *   The implementation is a ladder: each part uses only parts above it; its words are explained
  *   under [glossary]. The test of [NN-name] is tests/unit/NN_name.c, with _ for -. "lab" parts are
@@ -90,6 +90,7 @@
  *     GPUIR_API              [A] linkage of public functions, extern by default
  *     GPUIR_WITH_UTF8PROC    [I] the analyzers `unicode` and `text`, by utf8proc
  *     GPUIR_WITH_STEMMER     [I] stemming, by libstemmer (Snowball)
+ *     GPUIR_EXPERIMENTAL     declare what may change in any version, see [api-experimental]
  *     GPUIR_NO_SIMD          [I] leave the AVX2 and AVX-512 code out
  *     GPUIR_NO_LAB           [I] leave out the codecs and intersection methods of the
  *                            literature, the exhaustive evaluator and the counts of
@@ -447,10 +448,6 @@ GPUIR_API float gpuir_idf(uint64_t documents, uint32_t df);
 /* Finds an indexed term by its bytes (no analysis). Term ids, here and below, are those of one segment: with several,
  * or with deletions, these functions return UNSUPPORTED. Errors: ARGUMENT, NOT_FOUND, UNSUPPORTED. */
 GPUIR_API int gpuir_term_find(const gpuir_index *index, const char *term, size_t len, uint64_t *id);
-/* Finds n terms likewise; ids[i] becomes UINT64_MAX where the index has no terms[i][0..lens[i]). Look-ups that wait for
- * memory do so together, as those of a query's words do: many take half the time. Errors: ARGUMENT, UNSUPPORTED. */
-GPUIR_API int gpuir_terms_find(const gpuir_index *index, const char *const *terms, const size_t *lens, size_t n,
-    uint64_t *ids);
 /* The least term id whose term is >= the given bytes: the start of a prefix range. 0 where there are no ids. */
 GPUIR_API uint64_t gpuir_term_lower_bound(const gpuir_index *index, const char *term, size_t len);
 /* Statistics of term `id`. cf of a short list is summed by decoding it. Errors: NOT_FOUND, FORMAT, UNSUPPORTED. */
@@ -760,29 +757,6 @@ GPUIR_API uint64_t gpuir_live_lost(const gpuir_live *live);
 GPUIR_API void gpuir_live_close(gpuir_live *live);
 
 /* ========
- * [api-shards]  parts of a collection
- *
- * A shard is an index file of a part of a collection's documents, which follow one another, and holds what the whole
- * collection counts: N, the lengths' sum, and each of its terms' df. A search of it gives its documents the scores that
- * they have in an index of the whole collection. Its docIDs, and what gpuir_index_get_info, gpuir_term_count and
- * gpuir_count say, are of its own documents. It cannot be a segment of a live index.
- *
- * What a shard cannot know is of terms that only others hold: see gpuir_query_dfs. Where all shards are asked, their
- * hits merged by score and number in the collection are those of the one index; of ANDOR ask for AND first, and for OR
- * if all have fewer than k hits together. tools/mpi does so.
- * ======*/
-
-typedef struct gpuir_shard_info {
-  uint64_t documents, tokens; /* of the collection: at most 2^32-2; the sum of its lengths */
-  uint64_t first; /* number in it of the shard's first document */
-  uint32_t shard, shards; /* which one, from 0; how many there are */
-  uint64_t identity[2]; /* of the statistics, never interpreted: shards that are searched together have one */
-} gpuir_shard_info;
-
-/* Fills *info. Errors: ARGUMENT; NOT_FOUND for an index that is no shard. Thread-safe. */
-GPUIR_API int gpuir_shard_get_info(const gpuir_index *index, gpuir_shard_info *info);
-
-/* ========
  * [api-search]  queries and searching
  * ======*/
 
@@ -847,27 +821,6 @@ GPUIR_API int gpuir_query_unknown(const gpuir_query *query, size_t i, const char
  * last. Thread-safe. */
 GPUIR_API int gpuir_query_left_out(const gpuir_query *query, size_t i, const char **word, size_t *len);
 
-#define GPUIR_MAX_QUERY_DFS (2 * GPUIR_MAX_TERMS)
-
-/* Writes the dfs from which a query's terms have their weights, the first `cap` of them to dfs[0..): first of each
- * distinct term of its phrases, then of each of its words, prefixes (the greatest df of their terms) and phrases (0).
- * Returns how many there are, at most GPUIR_MAX_QUERY_DFS; but where words are left out, the dfs of all words, kept or
- * not, stand behind those of all other terms. Queries of the same text on indexes with the same analyzer
- * have as many, of the same terms in the same order. Thread-safe. */
-GPUIR_API size_t gpuir_query_dfs(const gpuir_query *query, uint32_t *dfs, size_t cap);
-/* Returns how many postings this index has of the terms that number i of gpuir_query_dfs stands for: 0, unless it is a
- * prefix. Those of all shards together are bounded as those of one index are. Thread-safe. */
-GPUIR_API uint64_t gpuir_query_prefix_postings(const gpuir_query *query, size_t i);
-/* Receives a term of a prefix and its df. Returns 0, or a GPUIR_E_ code that ends the walk. */
-typedef int (*gpuir_term_fn)(void *user, const char *term, size_t len, uint32_t df);
-/* Calls emit for each term, ascending, that number i of gpuir_query_dfs stands for: none, unless it is a prefix.
- * Thread-safe. Errors: ARGUMENT; NOT_FOUND behind the last; NOMEM; FORMAT; what emit returned. */
-GPUIR_API int gpuir_query_prefix(const gpuir_query *query, size_t i, gpuir_term_fn emit, void *user, gpuir_error *err);
-/* Weighs a query's terms anew by dfs[0..n), in the order of gpuir_query_dfs: a query on a shard gets its weights from
- * the dfs of all shards together, and chooses by them which words it keeps. Not while a search uses the query. Errors: ARGUMENT (for another n); RANGE, NOMEM:
- * then the query can only be destroyed. */
-GPUIR_API int gpuir_query_weigh(gpuir_query *query, const uint32_t *dfs, size_t n, gpuir_error *err);
-
 /* A term that is written nearly as a word is. */
 typedef struct gpuir_near_term {
   char term[GPUIR_MAX_TERM + 1]; /* its bytes, and a NUL behind them */
@@ -922,13 +875,10 @@ typedef struct gpuir_searcher gpuir_searcher;
 
 /* Creates a searcher. It owns scratch memory, which grows to what its queries need. One per thread.
  * Errors: ARGUMENT, NOMEM; UNSUPPORTED for a method or an evaluator that this build lacks. */
-GPUIR_API int gpuir_searcher_create(gpuir_index *index, const gpuir_searcher_desc *desc, gpuir_searcher **searcher,
-    gpuir_error *err);
+GPUIR_API int gpuir_searcher_create(const gpuir_index *index, const gpuir_searcher_desc *desc,
+    gpuir_searcher **searcher, gpuir_error *err);
 /* Waits for batches in flight, whose answers are lost. */
 GPUIR_API void gpuir_searcher_destroy(gpuir_searcher *searcher);
-/* Moves a searcher to another index, such as a later snapshot, and keeps its memory and settings; a backend is dropped.
- * Its queries and explanations stay with the old index. Errors: ARGUMENT. */
-GPUIR_API int gpuir_searcher_move(gpuir_searcher *searcher, gpuir_index *index);
 /* Changes the timeout of later searches; 0: none. */
 GPUIR_API void gpuir_searcher_set_timeout(gpuir_searcher *searcher, uint64_t timeout_ns);
 
@@ -1130,38 +1080,8 @@ GPUIR_API uint32_t gpuir_cursor_tf(gpuir_cursor *cursor);
 GPUIR_API int gpuir_cursor_positions(gpuir_cursor *cursor, uint32_t *positions, uint32_t cap, uint32_t *n);
 
 /* ========
- * [api-backends]  backends; the GPU
+ * [api-cuda]  the GPU
  * ======*/
-
-#define GPUIR_BACKEND_VERSION 3
-
-/* A backend answers batches in place of the CPU engine and must return the same bits. No call but finish and close may
- * wait for a device. All calls are one thread's at a time; at most two batches are in flight, finished in any order.
- * `begin` takes a batch, to which it sets *running, and may read *batch only until it returns. batch->statuses is never
- *     NULL and all 0. `deadline`, of all queries, is as gpuir_batch_desc.deadlines; `cancel`, of all too, may be NULL.
- *     A status other than 0: the batch is not in flight.
- * `poll` returns whether finish need not wait.
- * `finish` returns when all is written: counts, hits, and the status of each query that failed. It returns the first of
- *     these; 0: all queries are answered.
- * `close`, if any, is called when the searcher is destroyed or gets another backend; then nothing is in flight.
- * Each may fill *err, for the first query that failed. */
-typedef struct gpuir_backend {
-  uint32_t version; /* GPUIR_BACKEND_VERSION */
-  const char *name;
-  void *context;
-  int (*begin)(void *context, const gpuir_batch_desc *batch, uint64_t deadline, const int *cancel, void **running,
-      gpuir_error *err);
-  int (*poll)(void *context, void *running);
-  int (*finish)(void *context, void *running, gpuir_error *err);
-  void (*close)(void *context);
-} gpuir_backend;
-
-/* Lets `backend` (copied; NULL: the CPU) answer this searcher's searches. With `fallback` the
- * CPU answers the queries that the backend could not, and gpuir_searcher_get_info counts them; without, the
- * backend's error is returned. Errors: ARGUMENT, VERSION, BUSY (a batch is in flight). */
-GPUIR_API int gpuir_searcher_set_backend(gpuir_searcher *searcher, const gpuir_backend *backend, int fallback);
-/* "cpu", or the backend's name. */
-GPUIR_API const char *gpuir_backend_name(const gpuir_searcher *searcher);
 
 /* The CUDA backend is compiled from gpuir_cuda.cu and linked with the program; this header only
  * declares it and knows no CUDA type. (The GPU methods of the literature have a header of their own, gpuir_lab.h.) */
@@ -1235,6 +1155,7 @@ int gpuir_cuda_device(int device, gpuir_cuda_info *info, gpuir_error *err);
 
 typedef struct gpuir_pool gpuir_pool;
 typedef struct gpuir_task gpuir_task;
+typedef struct gpuir_policy gpuir_policy; /* see [api-experimental] */
 
 /* A query to be answered. The caller fills the first part; from submission until it is complete the task, its query,
  * its flag and its arrays stay where they are and are the pool's. */
@@ -1260,26 +1181,12 @@ struct gpuir_task {
   int pool_state;
 };
 
-/* A way to decide where and when tasks run. The pool calls, in this order: create, then any number of submit (by any
- * thread) and, in each of its threads, work; stop; destroy. `pool_desc.policy` names one of the library's, which are
- * inter (a query is one thread's; first come, first served) and auto (see [30b-crew]). */
-typedef struct gpuir_policy {
-  const char *name;
-  /* Makes what the policy keeps. Errors: as gpuir_pool_create. */
-  int (*create)(gpuir_pool *pool, void **state, gpuir_error *err);
-  /* Takes a task, which has been checked, over. 0; BUSY if too many wait already. */
-  int (*submit)(void *state, gpuir_task *task);
-  /* Is all that thread number `thread`, from 0, runs: answers tasks until `stop`, each by gpuir_pool_complete. */
-  void (*work)(void *state, unsigned thread);
-  /* Lets `work` return soon in all threads; tasks that wait are still completed, with CANCELLED. */
-  void (*stop)(void *state);
-  void (*destroy)(void *state);
-} gpuir_policy;
-
 typedef struct gpuir_pool_desc {
   const gpuir_allocator *allocator; /* copied; NULL: the index's */
   unsigned threads; /* 0: one a processor, less one for a device's driver */
-  const char *policy; /* "inter" or "auto"; NULL: auto */
+  /* "inter": a query is one thread's; first come, first served. "auto" or NULL: small queries go before large ones that
+   * came with them, and threads without a query of their own help with large ones. See [30b-crew]. */
+  const char *policy;
   const gpuir_policy *custom; /* instead of a named one; it is copied. NULL: none */
   void *custom_user; /* for gpuir_pool_user */
   size_t queue; /* tasks that wait at most; 0: 4096 */
@@ -1297,17 +1204,15 @@ typedef struct gpuir_pool_desc {
 /* Makes a pool for one index, which must outlive it. Its threads start when the first task is submitted, so that a
  * program may fork or detach before; they use no processor time while there is no task. Errors: ARGUMENT (an unknown
  * policy among them), NOMEM. */
-GPUIR_API int gpuir_pool_create(gpuir_index *index, const gpuir_pool_desc *desc, gpuir_pool **pool, gpuir_error *err);
+GPUIR_API int gpuir_pool_create(const gpuir_index *index, const gpuir_pool_desc *desc, gpuir_pool **pool,
+    gpuir_error *err);
 /* Submits a task and returns at once. Any thread may, a `done` function too. A task that is complete may be submitted
  * again. Errors, after which the task is the caller's and `done` is not called: ARGUMENT; BUSY when as many tasks wait
  * as may (come again later); IO if no thread could be started. */
 GPUIR_API int gpuir_pool_submit(gpuir_pool *pool, gpuir_task *task);
-/* The same for n tasks in turn, *accepted of which are submitted; the others, from the first one that is refused on,
- * are not. A named policy takes those that come together for less. */
-GPUIR_API int gpuir_pool_submit_many(gpuir_pool *pool, gpuir_task *const *tasks, size_t n, size_t *accepted);
-/* As gpuir_pool_submit, but with a named policy the calling thread answers the task itself, before this returns, while
- * fewer tasks than the pool has threads are at work and none waits: the way to another thread and back takes longer
- * than a small query. Others help as ever. */
+/* Does what gpuir_pool_submit does, but if a thread's worth of the pool is free and no task waits, the calling thread
+ * answers the task itself before this returns. That saves handing it over, which takes longer than a small query. Other
+ * threads help as ever. A policy of one's own always gets the task. */
 GPUIR_API int gpuir_pool_run(gpuir_pool *pool, gpuir_task *task);
 /* Completes a task that still waits with CANCELLED at once, in this thread; one that is at work, or of a policy of
  * one's own, ends by its flag. The task must not be gone. */
@@ -1340,22 +1245,131 @@ GPUIR_API void gpuir_pool_get_stats(gpuir_pool *pool, gpuir_pool_stats *stats);
  * guess by its lists until then, and with other policies. Thread-safe. */
 GPUIR_API uint64_t gpuir_pool_estimate(const gpuir_pool *pool, const gpuir_query *query);
 
+/* ========
+ * [api-experimental]  for shards, policies, backends and measurements; it may change in any version
+ *
+ * Define GPUIR_EXPERIMENTAL before the header is included. The macro hides declarations only: libraries define and
+ * export all of these functions. The laboratory, MPI and the command use them.
+ * ======*/
+#if defined(GPUIR_EXPERIMENTAL) || defined(GPUIR_IMPLEMENTATION)
+
+/* ----
+ * [api-shards]  parts of a collection
+ *
+ * A shard is an index file of a part of a collection's documents, which follow one another, and holds what the whole
+ * collection counts: N, the lengths' sum, and each of its terms' df. A search of it gives its documents the scores that
+ * they have in an index of the whole collection. Its docIDs, and what gpuir_index_get_info, gpuir_term_count and
+ * gpuir_count say, are of its own documents. It cannot be a segment of a live index.
+ *
+ * What a shard cannot know is of terms that only others hold: see gpuir_query_dfs. Where all shards are asked, their
+ * hits merged by score and number in the collection are those of the one index; of ANDOR ask for AND first, and for OR
+ * if all have fewer than k hits together. tools/mpi does so.
+ */
+
+typedef struct gpuir_shard_info {
+  uint64_t documents, tokens; /* of the collection: at most 2^32-2; the sum of its lengths */
+  uint64_t first; /* number in it of the shard's first document */
+  uint32_t shard, shards; /* which one, from 0; how many there are */
+  uint64_t identity[2]; /* of the statistics, never interpreted: shards that are searched together have one */
+} gpuir_shard_info;
+
+/* Fills *info. Errors: ARGUMENT; NOT_FOUND for an index that is no shard. Thread-safe. */
+GPUIR_API int gpuir_shard_get_info(const gpuir_index *index, gpuir_shard_info *info);
+
+#define GPUIR_MAX_QUERY_DFS (2 * GPUIR_MAX_TERMS)
+
+/* Writes the dfs from which a query's terms have their weights, the first `cap` of them to dfs[0..): first of each
+ * distinct term of its phrases, then of each of its words, prefixes (the greatest df of their terms) and phrases (0).
+ * Returns how many there are, at most GPUIR_MAX_QUERY_DFS; but where words are left out, the dfs of all words, kept or
+ * not, stand behind those of all other terms. Queries of the same text on indexes with the same analyzer
+ * have as many, of the same terms in the same order. Thread-safe. */
+GPUIR_API size_t gpuir_query_dfs(const gpuir_query *query, uint32_t *dfs, size_t cap);
+/* Returns how many postings this index has of the terms that number i of gpuir_query_dfs stands for: 0, unless it is a
+ * prefix. Those of all shards together are bounded as those of one index are. Thread-safe. */
+GPUIR_API uint64_t gpuir_query_prefix_postings(const gpuir_query *query, size_t i);
+/* Receives a term of a prefix and its df. Returns 0, or a GPUIR_E_ code that ends the walk. */
+typedef int (*gpuir_term_fn)(void *user, const char *term, size_t len, uint32_t df);
+/* Calls emit for each term, ascending, that number i of gpuir_query_dfs stands for: none, unless it is a prefix.
+ * Thread-safe. Errors: ARGUMENT; NOT_FOUND behind the last; NOMEM; FORMAT; what emit returned. */
+GPUIR_API int gpuir_query_prefix(const gpuir_query *query, size_t i, gpuir_term_fn emit, void *user, gpuir_error *err);
+/* Weighs a query's terms anew by dfs[0..n), in the order of gpuir_query_dfs: a query on a shard gets its weights from
+ * the dfs of all shards together, and chooses by them which words it keeps. Not while a search uses the query. Errors: ARGUMENT (for another n); RANGE, NOMEM:
+ * then the query can only be destroyed. */
+GPUIR_API int gpuir_query_weigh(gpuir_query *query, const uint32_t *dfs, size_t n, gpuir_error *err);
+
+/* ----
+ * [api-policies]  pools: where and when tasks run
+ */
+
+/* A way to decide where and when tasks run. The pool calls, in this order: create, then any number of submit (by any
+ * thread) and, in each of its threads, work; stop; destroy. `pool_desc.policy` names one of the library's, which are
+ * inter (a query is one thread's; first come, first served) and auto (see [30b-crew]). */
+struct gpuir_policy {
+  const char *name;
+  /* Makes what the policy keeps. Errors: as gpuir_pool_create. */
+  int (*create)(gpuir_pool *pool, void **state, gpuir_error *err);
+  /* Takes a task, which has been checked, over. 0; BUSY if too many wait already. */
+  int (*submit)(void *state, gpuir_task *task);
+  /* Is all that thread number `thread`, from 0, runs: answers tasks until `stop`, each by gpuir_pool_complete. */
+  void (*work)(void *state, unsigned thread);
+  /* Lets `work` return soon in all threads; tasks that wait are still completed, with CANCELLED. */
+  void (*stop)(void *state);
+  void (*destroy)(void *state);
+};
+
 /* For policies of one's own: what the pool was made with, and the end of a task, whose count and hits are filled: sets
  * its status, and calls `done`. The task is not the pool's any more when it returns. */
-GPUIR_API gpuir_index *gpuir_pool_index(const gpuir_pool *pool);
+GPUIR_API const gpuir_index *gpuir_pool_index(const gpuir_pool *pool);
 GPUIR_API unsigned gpuir_pool_threads(const gpuir_pool *pool);
 GPUIR_API void *gpuir_pool_user(const gpuir_pool *pool);
 GPUIR_API void gpuir_pool_complete(gpuir_pool *pool, gpuir_task *task, int status);
 /* Answers a task on a searcher of the calling thread, as `inter` does; the searcher's own flag and timeout hold too.
  * Returns the status, for gpuir_pool_complete. */
 GPUIR_API int gpuir_pool_answer(gpuir_searcher *searcher, gpuir_task *task);
+/* The same for n tasks in turn, *accepted of which are submitted; the others, from the first one that is refused on,
+ * are not. A named policy takes those that come together for less. */
+GPUIR_API int gpuir_pool_submit_many(gpuir_pool *pool, gpuir_task *const *tasks, size_t n, size_t *accepted);
 
-/* ========
+/* ----
+ * [api-backends]  what answers in place of the CPU engine
+ */
+
+#define GPUIR_BACKEND_VERSION 3
+
+/* A backend answers batches in place of the CPU engine and must return the same bits. No call but finish and close may
+ * wait for a device. All calls are one thread's at a time; at most two batches are in flight, finished in any order.
+ * `begin` takes a batch, to which it sets *running, and may read *batch only until it returns. batch->statuses is never
+ *     NULL and all 0. `deadline`, of all queries, is as gpuir_batch_desc.deadlines; `cancel`, of all too, may be NULL.
+ *     A status other than 0: the batch is not in flight.
+ * `poll` returns whether finish need not wait.
+ * `finish` returns when all is written: counts, hits, and the status of each query that failed. It returns the first of
+ *     these; 0: all queries are answered.
+ * `close`, if any, is called when the searcher is destroyed or gets another backend; then nothing is in flight.
+ * Each may fill *err, for the first query that failed. */
+typedef struct gpuir_backend {
+  uint32_t version; /* GPUIR_BACKEND_VERSION */
+  const char *name;
+  void *context;
+  int (*begin)(void *context, const gpuir_batch_desc *batch, uint64_t deadline, const int *cancel, void **running,
+      gpuir_error *err);
+  int (*poll)(void *context, void *running);
+  int (*finish)(void *context, void *running, gpuir_error *err);
+  void (*close)(void *context);
+} gpuir_backend;
+
+/* Lets `backend` (copied; NULL: the CPU) answer this searcher's searches. With `fallback` the
+ * CPU answers the queries that the backend could not, and gpuir_searcher_get_info counts them; without, the
+ * backend's error is returned. Errors: ARGUMENT, VERSION, BUSY (a batch is in flight). */
+GPUIR_API int gpuir_searcher_set_backend(gpuir_searcher *searcher, const gpuir_backend *backend, int fallback);
+/* "cpu", or the backend's name. */
+GPUIR_API const char *gpuir_backend_name(const gpuir_searcher *searcher);
+
+/* ----
  * [api-lab]  the laboratory: to compare methods
  *
- * For researchers, and not promised to stay as it is. Codecs of the literature are named in gpuir_builder_desc.
- * tools/lab/gpuir_lab.h has the papers' methods on the GPU.
- * ======*/
+ * For researchers. Codecs of the literature are named in gpuir_builder_desc. tools/lab/gpuir_lab.h has the papers'
+ * methods on the GPU.
+ */
 
 /* Returns the name of the i-th way of intersecting lists, for gpuir_searcher_desc.intersection, such as "merge" or
  * "simd", the engine's own; NULL behind the last one. All give the same hits. With GPUIR_NO_LAB there is "simd" alone. */
@@ -1374,6 +1388,16 @@ typedef struct gpuir_codec_info {
  * GPUIR_NO_LAB). */
 GPUIR_API int gpuir_codec_get_info(const gpuir_index *index, int docids, gpuir_codec_info infos[GPUIR_MAX_CODECS],
     size_t *n);
+
+/* Finds n terms, each as gpuir_term_find does; ids[i] becomes UINT64_MAX where the index has no terms[i][0..lens[i]). Look-ups that wait for
+ * memory do so together, as those of a query's words do: many take half the time. Errors: ARGUMENT, UNSUPPORTED. */
+GPUIR_API int gpuir_terms_find(const gpuir_index *index, const char *const *terms, const size_t *lens, size_t n,
+    uint64_t *ids);
+/* Moves a searcher to another index, such as a later snapshot, and keeps its memory and settings; a backend is dropped.
+ * Its queries and explanations stay with the old index. Errors: ARGUMENT. */
+GPUIR_API int gpuir_searcher_move(gpuir_searcher *searcher, const gpuir_index *index);
+
+#endif /* GPUIR_EXPERIMENTAL */
 
 #ifdef __cplusplus
 }
@@ -12827,14 +12851,15 @@ static int gpuir__leaf_cf(const gpuir__leaf *leaf, uint64_t id, uint64_t *cf) {
 
 /* Returns the table of the index's own k1 and b, made when it is first asked for; NULL if there is no memory for it.
  * Thread-safe: of several that are made at once, one stays. */
-static const gpuir__saturation *gpuir__index_saturation(gpuir_index *ix) {
-  gpuir__saturation *table = __atomic_load_n(&ix->saturation, __ATOMIC_ACQUIRE), *other = NULL;
+static const gpuir__saturation *gpuir__index_saturation(const gpuir_index *ix) {
+  gpuir__saturation **const kept = &((gpuir_index *)ix)->saturation; /* what it holds is the same whoever asks */
+  gpuir__saturation *table = __atomic_load_n(kept, __ATOMIC_ACQUIRE), *other = NULL;
   if (table) return table;
   table = (gpuir__saturation *)gpuir__alloc(&ix->a, sizeof *table);
   if (!table) return NULL;
   table->valid = 0;
   gpuir__saturation_prepare(table, ix->norm);
-  if (__atomic_compare_exchange_n(&ix->saturation, &other, table, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) return table;
+  if (__atomic_compare_exchange_n(kept, &other, table, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) return table;
   gpuir__free(&ix->a, table, sizeof *table);
   return other;
 }
@@ -20364,7 +20389,7 @@ typedef struct gpuir__made_lists {
 /* What one thread needs to evaluate queries: scratch memory, which grows, and what stops it. */
 typedef struct gpuir__engine {
   gpuir_allocator a;
-  gpuir_index *ix;
+  const gpuir_index *ix;
   gpuir__leaf leaf; /* a copy of the one that is evaluated */
   int evaluator; /* GPUIR_EVAL_ */
 #ifndef GPUIR_NO_LAB
@@ -24078,7 +24103,7 @@ struct gpuir_batch {
 
 struct gpuir_searcher {
   uint32_t layout; /* gpuir__searcher_layout(), the first member in every version */
-  gpuir_index *ix;
+  const gpuir_index *ix;
   gpuir__engine engine; /* serves single searches */
   gpuir__engine *workers; /* threads - 1 more for batches */
   unsigned nworkers;
@@ -24106,7 +24131,7 @@ static int gpuir__intersection_exists(const char *name) {
 }
 
 /* Makes the engine of one thread, and chooses its kernels. */
-static void gpuir__engine_init(gpuir__engine *e, const gpuir_allocator *a, gpuir_index *ix,
+static void gpuir__engine_init(gpuir__engine *e, const gpuir_allocator *a, const gpuir_index *ix,
     const gpuir_searcher_desc *desc) {
   const int level = ix->simd - GPUIR_SIMD_SCALAR;
   memset(e, 0, sizeof *e);
@@ -24138,7 +24163,7 @@ static int gpuir__no_method(const char *name, gpuir_error *err) {
   return gpuir__refuse(err, "no intersection method is called '%.64s'", name);
 }
 
-GPUIR__COLD GPUIR_API int gpuir_searcher_create(gpuir_index *ix, const gpuir_searcher_desc *desc,
+GPUIR__COLD GPUIR_API int gpuir_searcher_create(const gpuir_index *ix, const gpuir_searcher_desc *desc,
     gpuir_searcher **searcher, gpuir_error *err) {
   gpuir_allocator a;
   gpuir_searcher *s;
@@ -24192,7 +24217,7 @@ GPUIR_API void gpuir_searcher_destroy(gpuir_searcher *s) {
   gpuir__free(&a, s, sizeof *s);
 }
 
-GPUIR_API int gpuir_searcher_move(gpuir_searcher *s, gpuir_index *ix) {
+GPUIR_API int gpuir_searcher_move(gpuir_searcher *s, const gpuir_index *ix) {
   const int level = ix ? ix->simd - GPUIR_SIMD_SCALAR : 0;
   unsigned i;
   if (!s || !ix) return GPUIR_E_ARGUMENT;
@@ -24748,7 +24773,7 @@ struct gpuir__calls {
   int (*put_batch)(gpuir__writer *, const gpuir__batch *, gpuir_error *);
   int (*builder_write)(gpuir_builder *, gpuir_build_report *, gpuir_error *);
   void (*builder_destroy)(gpuir_builder *);
-  int (*searcher_create)(gpuir_index *, const gpuir_searcher_desc *, gpuir_searcher **, gpuir_error *);
+  int (*searcher_create)(const gpuir_index *, const gpuir_searcher_desc *, gpuir_searcher **, gpuir_error *);
   void (*searcher_destroy)(gpuir_searcher *);
   int (*search_begin)(gpuir_searcher *, const gpuir_batch_desc *, gpuir_batch **);
   int (*search_poll)(gpuir_batch *);
@@ -27765,7 +27790,7 @@ enum { GPUIR__TASK_SUBMITTED = 1, GPUIR__TASK_FOR_DEVICE, GPUIR__TASK_RETURNED, 
 
 struct gpuir_pool {
   gpuir_allocator a;
-  gpuir_index *ix;
+  const gpuir_index *ix;
   gpuir_pool_desc desc;
   gpuir_policy policy;
   void *state;
@@ -28728,7 +28753,7 @@ static const gpuir_policy gpuir__policies[] = {
 
 /* ---- the pool */
 
-GPUIR_API gpuir_index *gpuir_pool_index(const gpuir_pool *p) { return p ? p->ix : NULL; }
+GPUIR_API const gpuir_index *gpuir_pool_index(const gpuir_pool *p) { return p ? p->ix : NULL; }
 GPUIR_API unsigned gpuir_pool_threads(const gpuir_pool *p) { return p ? p->nthreads : 0; }
 GPUIR_API void *gpuir_pool_user(const gpuir_pool *p) { return p ? p->desc.custom_user : NULL; }
 
@@ -28777,7 +28802,7 @@ static void gpuir__pool_free(gpuir_pool *p) {
   gpuir__free(&a, p, sizeof *p);
 }
 
-GPUIR__COLD GPUIR_API int gpuir_pool_create(gpuir_index *ix, const gpuir_pool_desc *desc, gpuir_pool **pool,
+GPUIR__COLD GPUIR_API int gpuir_pool_create(const gpuir_index *ix, const gpuir_pool_desc *desc, gpuir_pool **pool,
     gpuir_error *err) {
   gpuir_allocator a;
   gpuir_pool *p;

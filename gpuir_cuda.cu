@@ -7,7 +7,7 @@
  *          -Xcompiler -fno-exceptions,-fno-rtti,-fno-threadsafe-statics -c gpuir_cuda.cu -o gpuir_cuda.o
  *     cc main.o gpuir_cuda.o -lcudart_static -ldl -lrt -lpthread -lm
  *
- * The declarations stand in [api-backends] of gpuir.h. The kernels of the literature stand apart, in
+ * The declarations stand in [api-cuda] of gpuir.h. The kernels of the literature stand apart, in
  * tools/lab/gpuir_lab.cu, which includes this file.
  *
  * CONTENTS
@@ -11778,7 +11778,7 @@ static int gl_open(const gpuir_index *ix, const gpuir_cuda_desc *desc, gt_team *
 }
 
 /* ========================
- * [cuda-16-api]  the C interface, declared in [api-backends] of gpuir.h
+ * [cuda-16-api]  the C interface, declared in [api-cuda] of gpuir.h
  *
  * Uses      [cuda-09-memory], [cuda-12-open], [cuda-14-launch], [cuda-15-partition], [cuda-15c-merge], [cuda-15d-live].
  * Start at  gpuir_cuda_open, gpuir_cuda_attach.

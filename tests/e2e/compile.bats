@@ -199,6 +199,19 @@ END
   done
 }
 
+@test "what may change in any version is declared where a program asks for it, and defined in every library" {
+  local name
+  for name in gpuir_query_dfs gpuir_shard_get_info gpuir_searcher_set_backend gpuir_pool_complete gpuir_codec_get_info; do
+    printf '#include "gpuir.h"\nint main(void) { return &%s == 0; }\n' "$name" >asks.c
+    run gcc -std=c99 -I"$root" -fsyntax-only asks.c
+    [ "$status" -ne 0 ]
+    gcc -std=c99 -DGPUIR_EXPERIMENTAL -I"$root" -fsyntax-only asks.c
+  done
+  # The command alone asks for it, not what embedders are shown.
+  run grep -rl GPUIR_EXPERIMENTAL "$root/examples" "$root/fuse" "$root/tools/common"
+  [ "$status" -ne 0 ]
+}
+
 @test "libgpuir.so exports what the header declares and nothing else" {
   sed -n '/^#if.*GPUIR_IMPLEMENTATION.*GPUIR_IMPLEMENTED/q;p' "$root/gpuir.h" |
     sed -n 's/^GPUIR_API [^(]*[ *]\(gpuir_[a-z0-9_]*\)(.*/\1/p' | sort >declared

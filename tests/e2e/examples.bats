@@ -62,6 +62,41 @@ needs_mount() { [ -z "$no_mount" ] || skip "$no_mount"; }
   [[ $output == "pool: "*"not a gpuir index"* ]]
 }
 
+@test "batch.c, count.c and explain.c say what the command says" {
+  local first
+  cd "$BATS_TEST_TMPDIR"
+  printf 'computer memory\n"open\nfree software\n' | "$build/examples/batch" "$index" >told 2>wrong
+  for first in "computer memory" "free software"; do
+    # shellcheck disable=SC2086 # words are parted
+    "$build/gpuir" query --tsv -k 3 "$index" $first | cut -f 4 | paste -sd , | sed 's/,/, /g'
+  done | sed 's/^/ /' >names
+  cut -d : -f 2- told | diff - names
+  [ "$(cat wrong)" = "batch: the quote at byte 0 of the query is not closed" ]
+  "$build/examples/count" "$index" computer memory >told
+  diff <(awk '{ print $NF }' told) <(
+    "$build/gpuir" count "$index" computer
+    "$build/gpuir" count "$index" memory
+    "$build/gpuir" count "$index" computer memory
+    "$build/gpuir" count -m or "$index" computer memory
+  )
+  "$build/examples/explain" "$index" "computer memory" >told
+  awk 'END { last = $1 } { sum += $1 } END { d = sum - 2 * last; exit d > 0.001 || d < -0.001 }' told
+  first=$("$build/gpuir" query --tsv -m or -k 1 "$index" computer memory | cut -f 3)
+  grep -q "^ *$(printf %.4f "$first")  in a document" told
+}
+
+@test "cursor.c finds what AND finds, and passages.c shows every word" {
+  cd "$BATS_TEST_TMPDIR"
+  "$build/examples/cursor" "$index" comput memori | sed 's/: [0-9]* and [0-9]* times$//' | sort >told
+  "$build/gpuir" query --tsv -k 1000 "$index" computer memory | cut -f 4 | sort | diff - told
+  run "$build/examples/cursor" "$index" comput nowhereatall
+  [ "$status" -eq 1 ]
+  run "$build/examples/passages" "$index" "computer memory"
+  [ "$status" -eq 0 ]
+  [[ $output == "lines "*"[computer]"*"[memory]"* ]]
+  [[ $output != *"[computer] "*"lines "*"[computer]"*"lines "*"lines "* ]]
+}
+
 # by_its_comment FILE PROGRAM [REMOVED...]: compiles by the line in the comment, without the words REMOVED
 by_its_comment() {
   local line
@@ -87,6 +122,9 @@ by_its_comment() {
   run ./tokenizer "$root/gpuir.h" "builder create"
   [ "$status" -eq 0 ]
   [[ $output == *gpuir_builder_create* ]]
+  by_its_comment passages.c passages
+  run ./passages "$index" wolf
+  [ "$status" -eq 0 ]
 }
 
 @test "the examples say what a program that lacks a stemmer must define and link" {

@@ -401,6 +401,25 @@ static gpuir_index *open_folder(void) {
 }
 
 /* Each snapshot stays what it was; others see what was committed; close forgets the rest. */
+/* A document whose tokens are all too long cannot be found; it is counted once it is in a segment. */
+static void test_lost(void **state) {
+  char word[GPUIR_MAX_TERM + 2];
+  gpuir_live *l = open_live(NULL);
+  (void)state;
+  memset(word, 'x', sizeof word);
+  word[sizeof word - 1] = 0;
+  add_text(l, "a", "s", word);
+  add_text(l, "b", "s", "a word");
+  add_text(l, "c", "s", "");
+  gpuir_close(refresh(l));
+  assert_int_equal(gpuir_live_lost(l), 1);
+  add_text(l, "d", "s", word);
+  commit(l);
+  assert_int_equal(gpuir_live_lost(l), 2);
+  assert_int_equal(gpuir_live_lost(NULL), 0);
+  gpuir_live_close(l);
+}
+
 static void test_visibility(void **state) {
   gpuir_live *l = open_live(NULL);
   gpuir_index *ix[4];
@@ -626,6 +645,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test_setup_teardown(test_bytes_of_settings, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_bytes_of_long_lists, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_same_calls, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_lost, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_visibility, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_marks, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_refusals, set_up, tear_down),

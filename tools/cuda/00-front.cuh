@@ -7,7 +7,7 @@
  *          -Xcompiler -fno-exceptions,-fno-rtti,-fno-threadsafe-statics -c gpuir_cuda.cu -o gpuir_cuda.o
  *     cc main.o gpuir_cuda.o -lcudart_static -ldl -lrt -lpthread -lm
  *
- * The declarations stand in [api-backends] of gpuir.h. The kernels of the literature stand apart, in
+ * The declarations stand in [api-cuda] of gpuir.h. The kernels of the literature stand apart, in
  * tools/lab/gpuir_lab.cu, which includes this file.
  *
  * CONTENTS

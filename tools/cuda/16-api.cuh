@@ -1,6 +1,6 @@
 
 /* ========================
- * [cuda-16-api]  the C interface, declared in [api-backends] of gpuir.h
+ * [cuda-16-api]  the C interface, declared in [api-cuda] of gpuir.h
  *
  * Uses      [cuda-09-memory], [cuda-12-open], [cuda-14-launch], [cuda-15-partition], [cuda-15c-merge], [cuda-15d-live].
  * Start at  gpuir_cuda_open, gpuir_cuda_attach.

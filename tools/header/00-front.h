@@ -23,10 +23,10 @@
  *     [api-documents]  documents, terms,         [api-search]     queries and searching
  *                      statistics                [api-passages]   where texts answer a query
  *     [api-folder]     files and folders
- *     [api-shards]     parts of a collection     [api-cursor]     the postings of one term
- *                                                [api-backends]   backends; the GPU
- *                                                [api-pool]       many queries at once
- *                                                [api-lab]        the laboratory: to compare methods
+ *     [api-cursor]     the postings of a term  [api-cuda]       the GPU
+ *     [api-pool]       many queries at once
+ *     [api-experimental]  what may change in any version, behind GPUIR_EXPERIMENTAL: [api-shards] parts of a
+ *                      collection, [api-policies] of pools, [api-backends], [api-lab] to compare methods
  *
  *   The implementation is a ladder: each part uses only parts above it; its words are explained
  *   under [glossary]. The test of [NN-name] is tests/unit/NN_name.c, with _ for -. "lab" parts are
@@ -90,6 +90,7 @@
  *     GPUIR_API              [A] linkage of public functions, extern by default
  *     GPUIR_WITH_UTF8PROC    [I] the analyzers `unicode` and `text`, by utf8proc
  *     GPUIR_WITH_STEMMER     [I] stemming, by libstemmer (Snowball)
+ *     GPUIR_EXPERIMENTAL     declare what may change in any version, see [api-experimental]
  *     GPUIR_NO_SIMD          [I] leave the AVX2 and AVX-512 code out
  *     GPUIR_NO_LAB           [I] leave out the codecs and intersection methods of the
  *                            literature, the exhaustive evaluator and the counts of

@@ -89,10 +89,6 @@ GPUIR_API float gpuir_idf(uint64_t documents, uint32_t df);
 /* Finds an indexed term by its bytes (no analysis). Term ids, here and below, are those of one segment: with several,
  * or with deletions, these functions return UNSUPPORTED. Errors: ARGUMENT, NOT_FOUND, UNSUPPORTED. */
 GPUIR_API int gpuir_term_find(const gpuir_index *index, const char *term, size_t len, uint64_t *id);
-/* Finds n terms likewise; ids[i] becomes UINT64_MAX where the index has no terms[i][0..lens[i]). Look-ups that wait for
- * memory do so together, as those of a query's words do: many take half the time. Errors: ARGUMENT, UNSUPPORTED. */
-GPUIR_API int gpuir_terms_find(const gpuir_index *index, const char *const *terms, const size_t *lens, size_t n,
-    uint64_t *ids);
 /* The least term id whose term is >= the given bytes: the start of a prefix range. 0 where there are no ids. */
 GPUIR_API uint64_t gpuir_term_lower_bound(const gpuir_index *index, const char *term, size_t len);
 /* Statistics of term `id`. cf of a short list is summed by decoding it. Errors: NOT_FOUND, FORMAT, UNSUPPORTED. */

@@ -64,27 +64,6 @@ GPUIR_API int gpuir_query_unknown(const gpuir_query *query, size_t i, const char
  * last. Thread-safe. */
 GPUIR_API int gpuir_query_left_out(const gpuir_query *query, size_t i, const char **word, size_t *len);
 
-#define GPUIR_MAX_QUERY_DFS (2 * GPUIR_MAX_TERMS)
-
-/* Writes the dfs from which a query's terms have their weights, the first `cap` of them to dfs[0..): first of each
- * distinct term of its phrases, then of each of its words, prefixes (the greatest df of their terms) and phrases (0).
- * Returns how many there are, at most GPUIR_MAX_QUERY_DFS; but where words are left out, the dfs of all words, kept or
- * not, stand behind those of all other terms. Queries of the same text on indexes with the same analyzer
- * have as many, of the same terms in the same order. Thread-safe. */
-GPUIR_API size_t gpuir_query_dfs(const gpuir_query *query, uint32_t *dfs, size_t cap);
-/* Returns how many postings this index has of the terms that number i of gpuir_query_dfs stands for: 0, unless it is a
- * prefix. Those of all shards together are bounded as those of one index are. Thread-safe. */
-GPUIR_API uint64_t gpuir_query_prefix_postings(const gpuir_query *query, size_t i);
-/* Receives a term of a prefix and its df. Returns 0, or a GPUIR_E_ code that ends the walk. */
-typedef int (*gpuir_term_fn)(void *user, const char *term, size_t len, uint32_t df);
-/* Calls emit for each term, ascending, that number i of gpuir_query_dfs stands for: none, unless it is a prefix.
- * Thread-safe. Errors: ARGUMENT; NOT_FOUND behind the last; NOMEM; FORMAT; what emit returned. */
-GPUIR_API int gpuir_query_prefix(const gpuir_query *query, size_t i, gpuir_term_fn emit, void *user, gpuir_error *err);
-/* Weighs a query's terms anew by dfs[0..n), in the order of gpuir_query_dfs: a query on a shard gets its weights from
- * the dfs of all shards together, and chooses by them which words it keeps. Not while a search uses the query. Errors: ARGUMENT (for another n); RANGE, NOMEM:
- * then the query can only be destroyed. */
-GPUIR_API int gpuir_query_weigh(gpuir_query *query, const uint32_t *dfs, size_t n, gpuir_error *err);
-
 /* A term that is written nearly as a word is. */
 typedef struct gpuir_near_term {
   char term[GPUIR_MAX_TERM + 1]; /* its bytes, and a NUL behind them */
@@ -139,13 +118,10 @@ typedef struct gpuir_searcher gpuir_searcher;
 
 /* Creates a searcher. It owns scratch memory, which grows to what its queries need. One per thread.
  * Errors: ARGUMENT, NOMEM; UNSUPPORTED for a method or an evaluator that this build lacks. */
-GPUIR_API int gpuir_searcher_create(gpuir_index *index, const gpuir_searcher_desc *desc, gpuir_searcher **searcher,
-    gpuir_error *err);
+GPUIR_API int gpuir_searcher_create(const gpuir_index *index, const gpuir_searcher_desc *desc,
+    gpuir_searcher **searcher, gpuir_error *err);
 /* Waits for batches in flight, whose answers are lost. */
 GPUIR_API void gpuir_searcher_destroy(gpuir_searcher *searcher);
-/* Moves a searcher to another index, such as a later snapshot, and keeps its memory and settings; a backend is dropped.
- * Its queries and explanations stay with the old index. Errors: ARGUMENT. */
-GPUIR_API int gpuir_searcher_move(gpuir_searcher *searcher, gpuir_index *index);
 /* Changes the timeout of later searches; 0: none. */
 GPUIR_API void gpuir_searcher_set_timeout(gpuir_searcher *searcher, uint64_t timeout_ns);
 

@@ -7,6 +7,7 @@
 
 typedef struct gpuir_pool gpuir_pool;
 typedef struct gpuir_task gpuir_task;
+typedef struct gpuir_policy gpuir_policy; /* see [api-experimental] */
 
 /* A query to be answered. The caller fills the first part; from submission until it is complete the task, its query,
  * its flag and its arrays stay where they are and are the pool's. */
@@ -32,26 +33,12 @@ struct gpuir_task {
   int pool_state;
 };
 
-/* A way to decide where and when tasks run. The pool calls, in this order: create, then any number of submit (by any
- * thread) and, in each of its threads, work; stop; destroy. `pool_desc.policy` names one of the library's, which are
- * inter (a query is one thread's; first come, first served) and auto (see [30b-crew]). */
-typedef struct gpuir_policy {
-  const char *name;
-  /* Makes what the policy keeps. Errors: as gpuir_pool_create. */
-  int (*create)(gpuir_pool *pool, void **state, gpuir_error *err);
-  /* Takes a task, which has been checked, over. 0; BUSY if too many wait already. */
-  int (*submit)(void *state, gpuir_task *task);
-  /* Is all that thread number `thread`, from 0, runs: answers tasks until `stop`, each by gpuir_pool_complete. */
-  void (*work)(void *state, unsigned thread);
-  /* Lets `work` return soon in all threads; tasks that wait are still completed, with CANCELLED. */
-  void (*stop)(void *state);
-  void (*destroy)(void *state);
-} gpuir_policy;
-
 typedef struct gpuir_pool_desc {
   const gpuir_allocator *allocator; /* copied; NULL: the index's */
   unsigned threads; /* 0: one a processor, less one for a device's driver */
-  const char *policy; /* "inter" or "auto"; NULL: auto */
+  /* "inter": a query is one thread's; first come, first served. "auto" or NULL: small queries go before large ones that
+   * came with them, and threads without a query of their own help with large ones. See [30b-crew]. */
+  const char *policy;
   const gpuir_policy *custom; /* instead of a named one; it is copied. NULL: none */
   void *custom_user; /* for gpuir_pool_user */
   size_t queue; /* tasks that wait at most; 0: 4096 */
@@ -69,17 +56,15 @@ typedef struct gpuir_pool_desc {
 /* Makes a pool for one index, which must outlive it. Its threads start when the first task is submitted, so that a
  * program may fork or detach before; they use no processor time while there is no task. Errors: ARGUMENT (an unknown
  * policy among them), NOMEM. */
-GPUIR_API int gpuir_pool_create(gpuir_index *index, const gpuir_pool_desc *desc, gpuir_pool **pool, gpuir_error *err);
+GPUIR_API int gpuir_pool_create(const gpuir_index *index, const gpuir_pool_desc *desc, gpuir_pool **pool,
+    gpuir_error *err);
 /* Submits a task and returns at once. Any thread may, a `done` function too. A task that is complete may be submitted
  * again. Errors, after which the task is the caller's and `done` is not called: ARGUMENT; BUSY when as many tasks wait
  * as may (come again later); IO if no thread could be started. */
 GPUIR_API int gpuir_pool_submit(gpuir_pool *pool, gpuir_task *task);
-/* The same for n tasks in turn, *accepted of which are submitted; the others, from the first one that is refused on,
- * are not. A named policy takes those that come together for less. */
-GPUIR_API int gpuir_pool_submit_many(gpuir_pool *pool, gpuir_task *const *tasks, size_t n, size_t *accepted);
-/* As gpuir_pool_submit, but with a named policy the calling thread answers the task itself, before this returns, while
- * fewer tasks than the pool has threads are at work and none waits: the way to another thread and back takes longer
- * than a small query. Others help as ever. */
+/* Does what gpuir_pool_submit does, but if a thread's worth of the pool is free and no task waits, the calling thread
+ * answers the task itself before this returns. That saves handing it over, which takes longer than a small query. Other
+ * threads help as ever. A policy of one's own always gets the task. */
 GPUIR_API int gpuir_pool_run(gpuir_pool *pool, gpuir_task *task);
 /* Completes a task that still waits with CANCELLED at once, in this thread; one that is at work, or of a policy of
  * one's own, ends by its flag. The task must not be gone. */
@@ -111,13 +96,3 @@ GPUIR_API void gpuir_pool_get_stats(gpuir_pool *pool, gpuir_pool_stats *stats);
 /* What a query of the pool's index is likely to cost a processor, in ns: `auto` has measured it of queries like it; a
  * guess by its lists until then, and with other policies. Thread-safe. */
 GPUIR_API uint64_t gpuir_pool_estimate(const gpuir_pool *pool, const gpuir_query *query);
-
-/* For policies of one's own: what the pool was made with, and the end of a task, whose count and hits are filled: sets
- * its status, and calls `done`. The task is not the pool's any more when it returns. */
-GPUIR_API gpuir_index *gpuir_pool_index(const gpuir_pool *pool);
-GPUIR_API unsigned gpuir_pool_threads(const gpuir_pool *pool);
-GPUIR_API void *gpuir_pool_user(const gpuir_pool *pool);
-GPUIR_API void gpuir_pool_complete(gpuir_pool *pool, gpuir_task *task, int status);
-/* Answers a task on a searcher of the calling thread, as `inter` does; the searcher's own flag and timeout hold too.
- * Returns the status, for gpuir_pool_complete. */
-GPUIR_API int gpuir_pool_answer(gpuir_searcher *searcher, gpuir_task *task);

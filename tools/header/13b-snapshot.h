@@ -228,14 +228,15 @@ static int gpuir__leaf_cf(const gpuir__leaf *leaf, uint64_t id, uint64_t *cf) {
 
 /* Returns the table of the index's own k1 and b, made when it is first asked for; NULL if there is no memory for it.
  * Thread-safe: of several that are made at once, one stays. */
-static const gpuir__saturation *gpuir__index_saturation(gpuir_index *ix) {
-  gpuir__saturation *table = __atomic_load_n(&ix->saturation, __ATOMIC_ACQUIRE), *other = NULL;
+static const gpuir__saturation *gpuir__index_saturation(const gpuir_index *ix) {
+  gpuir__saturation **const kept = &((gpuir_index *)ix)->saturation; /* what it holds is the same whoever asks */
+  gpuir__saturation *table = __atomic_load_n(kept, __ATOMIC_ACQUIRE), *other = NULL;
   if (table) return table;
   table = (gpuir__saturation *)gpuir__alloc(&ix->a, sizeof *table);
   if (!table) return NULL;
   table->valid = 0;
   gpuir__saturation_prepare(table, ix->norm);
-  if (__atomic_compare_exchange_n(&ix->saturation, &other, table, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) return table;
+  if (__atomic_compare_exchange_n(kept, &other, table, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) return table;
   gpuir__free(&ix->a, table, sizeof *table);
   return other;
 }

@@ -336,7 +336,7 @@ typedef struct gpuir__made_lists {
 /* What one thread needs to evaluate queries: scratch memory, which grows, and what stops it. */
 typedef struct gpuir__engine {
   gpuir_allocator a;
-  gpuir_index *ix;
+  const gpuir_index *ix;
   gpuir__leaf leaf; /* a copy of the one that is evaluated */
   int evaluator; /* GPUIR_EVAL_ */
 #ifndef GPUIR_NO_LAB

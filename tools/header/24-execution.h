@@ -204,7 +204,7 @@ struct gpuir_batch {
 
 struct gpuir_searcher {
   uint32_t layout; /* gpuir__searcher_layout(), the first member in every version */
-  gpuir_index *ix;
+  const gpuir_index *ix;
   gpuir__engine engine; /* serves single searches */
   gpuir__engine *workers; /* threads - 1 more for batches */
   unsigned nworkers;
@@ -232,7 +232,7 @@ static int gpuir__intersection_exists(const char *name) {
 }
 
 /* Makes the engine of one thread, and chooses its kernels. */
-static void gpuir__engine_init(gpuir__engine *e, const gpuir_allocator *a, gpuir_index *ix,
+static void gpuir__engine_init(gpuir__engine *e, const gpuir_allocator *a, const gpuir_index *ix,
     const gpuir_searcher_desc *desc) {
   const int level = ix->simd - GPUIR_SIMD_SCALAR;
   memset(e, 0, sizeof *e);
@@ -264,7 +264,7 @@ static int gpuir__no_method(const char *name, gpuir_error *err) {
   return gpuir__refuse(err, "no intersection method is called '%.64s'", name);
 }
 
-GPUIR__COLD GPUIR_API int gpuir_searcher_create(gpuir_index *ix, const gpuir_searcher_desc *desc,
+GPUIR__COLD GPUIR_API int gpuir_searcher_create(const gpuir_index *ix, const gpuir_searcher_desc *desc,
     gpuir_searcher **searcher, gpuir_error *err) {
   gpuir_allocator a;
   gpuir_searcher *s;
@@ -318,7 +318,7 @@ GPUIR_API void gpuir_searcher_destroy(gpuir_searcher *s) {
   gpuir__free(&a, s, sizeof *s);
 }
 
-GPUIR_API int gpuir_searcher_move(gpuir_searcher *s, gpuir_index *ix) {
+GPUIR_API int gpuir_searcher_move(gpuir_searcher *s, const gpuir_index *ix) {
   const int level = ix ? ix->simd - GPUIR_SIMD_SCALAR : 0;
   unsigned i;
   if (!s || !ix) return GPUIR_E_ARGUMENT;
@@ -874,7 +874,7 @@ struct gpuir__calls {
   int (*put_batch)(gpuir__writer *, const gpuir__batch *, gpuir_error *);
   int (*builder_write)(gpuir_builder *, gpuir_build_report *, gpuir_error *);
   void (*builder_destroy)(gpuir_builder *);
-  int (*searcher_create)(gpuir_index *, const gpuir_searcher_desc *, gpuir_searcher **, gpuir_error *);
+  int (*searcher_create)(const gpuir_index *, const gpuir_searcher_desc *, gpuir_searcher **, gpuir_error *);
   void (*searcher_destroy)(gpuir_searcher *);
   int (*search_begin)(gpuir_searcher *, const gpuir_batch_desc *, gpuir_batch **);
   int (*search_poll)(gpuir_batch *);

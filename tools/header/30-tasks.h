@@ -15,7 +15,7 @@ enum { GPUIR__TASK_SUBMITTED = 1, GPUIR__TASK_FOR_DEVICE, GPUIR__TASK_RETURNED, 
 
 struct gpuir_pool {
   gpuir_allocator a;
-  gpuir_index *ix;
+  const gpuir_index *ix;
   gpuir_pool_desc desc;
   gpuir_policy policy;
   void *state;

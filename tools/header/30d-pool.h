@@ -111,7 +111,7 @@ static const gpuir_policy gpuir__policies[] = {
 
 /* ---- the pool */
 
-GPUIR_API gpuir_index *gpuir_pool_index(const gpuir_pool *p) { return p ? p->ix : NULL; }
+GPUIR_API const gpuir_index *gpuir_pool_index(const gpuir_pool *p) { return p ? p->ix : NULL; }
 GPUIR_API unsigned gpuir_pool_threads(const gpuir_pool *p) { return p ? p->nthreads : 0; }
 GPUIR_API void *gpuir_pool_user(const gpuir_pool *p) { return p ? p->desc.custom_user : NULL; }
 
@@ -160,7 +160,7 @@ static void gpuir__pool_free(gpuir_pool *p) {
   gpuir__free(&a, p, sizeof *p);
 }
 
-GPUIR__COLD GPUIR_API int gpuir_pool_create(gpuir_index *ix, const gpuir_pool_desc *desc, gpuir_pool **pool,
+GPUIR__COLD GPUIR_API int gpuir_pool_create(const gpuir_index *ix, const gpuir_pool_desc *desc, gpuir_pool **pool,
     gpuir_error *err) {
   gpuir_allocator a;
   gpuir_pool *p;

@@ -1,37 +1,7 @@
 
 /* ========
- * [api-backends]  backends; the GPU
+ * [api-cuda]  the GPU
  * ======*/
-
-#define GPUIR_BACKEND_VERSION 3
-
-/* A backend answers batches in place of the CPU engine and must return the same bits. No call but finish and close may
- * wait for a device. All calls are one thread's at a time; at most two batches are in flight, finished in any order.
- * `begin` takes a batch, to which it sets *running, and may read *batch only until it returns. batch->statuses is never
- *     NULL and all 0. `deadline`, of all queries, is as gpuir_batch_desc.deadlines; `cancel`, of all too, may be NULL.
- *     A status other than 0: the batch is not in flight.
- * `poll` returns whether finish need not wait.
- * `finish` returns when all is written: counts, hits, and the status of each query that failed. It returns the first of
- *     these; 0: all queries are answered.
- * `close`, if any, is called when the searcher is destroyed or gets another backend; then nothing is in flight.
- * Each may fill *err, for the first query that failed. */
-typedef struct gpuir_backend {
-  uint32_t version; /* GPUIR_BACKEND_VERSION */
-  const char *name;
-  void *context;
-  int (*begin)(void *context, const gpuir_batch_desc *batch, uint64_t deadline, const int *cancel, void **running,
-      gpuir_error *err);
-  int (*poll)(void *context, void *running);
-  int (*finish)(void *context, void *running, gpuir_error *err);
-  void (*close)(void *context);
-} gpuir_backend;
-
-/* Lets `backend` (copied; NULL: the CPU) answer this searcher's searches. With `fallback` the
- * CPU answers the queries that the backend could not, and gpuir_searcher_get_info counts them; without, the
- * backend's error is returned. Errors: ARGUMENT, VERSION, BUSY (a batch is in flight). */
-GPUIR_API int gpuir_searcher_set_backend(gpuir_searcher *searcher, const gpuir_backend *backend, int fallback);
-/* "cpu", or the backend's name. */
-GPUIR_API const char *gpuir_backend_name(const gpuir_searcher *searcher);
 
 /* The CUDA backend is compiled from gpuir_cuda.cu and linked with the program; this header only
  * declares it and knows no CUDA type. (The GPU methods of the literature have a header of their own, gpuir_lab.h.) */
