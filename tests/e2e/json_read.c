@@ -7,6 +7,10 @@
 #define GPUIR_IMPLEMENTATION
 #include "gpuir.h"
 
+#include "tools/common/convert.c"
+#include "tools/common/convert_html.c"
+#include "tools/common/convert_notebook.c"
+#include "tools/common/convert_roff.c"
 #include "tools/common/decode.c"
 #include "tools/common/encoding.c"
 #include "tools/common/json.c"

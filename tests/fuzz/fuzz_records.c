@@ -17,6 +17,10 @@
 #define place source_place /* input.c has its own */
 #include "tools/common/source.c"
 #undef place
+#include "tools/common/convert.c"
+#include "tools/common/convert_html.c"
+#include "tools/common/convert_notebook.c"
+#include "tools/common/convert_roff.c"
 #include "tools/common/decode.c"
 #include "tools/common/encoding.c"
 #include "tools/common/json.c"

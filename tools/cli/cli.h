@@ -310,6 +310,7 @@ typedef struct cli_input {
   uint64_t chunk_lines, whole_lines; /* as decode_run has them */
   int whole_files; /* no file is to be cut into chunks */
   int hidden, follow, no_ignore, skip_errors;
+  int raw; /* nothing is unpacked or converted */
   int no_names; /* paths of files are not to be searched */
   int verbose; /* each file that is left out or cannot be read is named, not the first few alone */
   /* Takes a document; not 0 ends the reading with that value. */
@@ -324,6 +325,7 @@ typedef struct cli_input {
       failed, malformed, duplicates;
   int missing; /* of an operand that is not there: the errno value, which a follower is not told of */
   uint64_t kinds[READER_KINDS]; /* of the binaries */
+  uint64_t unpacked[UNPACK_KINDS], converted[CONVERT_KINDS]; /* of the files; [0]: of which neither was needed */
   int names_full; /* the set of names was full: more duplicates may exist */
   /* private */
   uint64_t *names;
@@ -351,13 +353,15 @@ enum {
   CLI_IN_FILTER,
   CLI_IN_VERBOSE,
   CLI_IN_NO_NAMES,
-  CLI_IN_WHOLE
+  CLI_IN_WHOLE,
+  CLI_IN_RAW
 };
 #define CLI_INPUT_OPTIONS \
   {CLI_IN_CHUNK, "chunk-lines", 0, 1}, {CLI_IN_LINES, "lines", 0, 0}, {CLI_IN_TSV, "tsv", 0, 0}, \
       {CLI_IN_JSONL, "jsonl", 0, 0}, {CLI_IN_TREC, "trec", 0, 0}, {CLI_IN_HIDDEN, "hidden", 0, 0}, \
       {CLI_IN_FOLLOW, "follow", 0, 0}, {CLI_IN_NO_IGNORE, "no-ignore", 0, 0}, {CLI_IN_FILTER, "filter", 0, 1}, \
-      {CLI_IN_VERBOSE, "verbose", 'v', 0}, {CLI_IN_NO_NAMES, "no-names", 0, 0}, {CLI_IN_WHOLE, "whole-files", 0, 0}, { \
+      {CLI_IN_VERBOSE, "verbose", 'v', 0}, {CLI_IN_NO_NAMES, "no-names", 0, 0}, {CLI_IN_WHOLE, "whole-files", 0, 0}, \
+      {CLI_IN_RAW, "raw", 0, 0}, { \
     CLI_IN_SKIP, "skip-errors", 0, 0 \
   }
 /* Takes the current option. Not 0 after a message, and for an id that is none of these. */
@@ -365,10 +369,15 @@ int cli_input_format(const cli_args *args, int id, cli_input *in);
 /* Says how much of what was left out, and which options would read it (skipped.c). */
 void cli_input_tell_skipped(const cli_input *in);
 uint64_t cli_input_skipped(const cli_input *in);
+/* Says which files were unpacked and converted. */
+void cli_input_tell_decoded(const cli_input *in);
 /* Counts a file that is no text. CLI_FAIL, after a message, for one that was named. */
 int cli_skip_file(cli_input *in, reader_kind kind, const char *name, int named);
 /* Counts an entry of a folder that is left out, in *count. */
 void cli_skip_entry(const cli_input *in, uint64_t *count, const char *path, const char *why);
+/* Returns what the index keeps of how texts are made (gpuir_builder_desc.reading), and takes what it has kept. */
+const char *cli_input_reading(cli_input *in);
+void cli_input_take_reading(cli_input *in, const char *reading);
 /* Takes the current option, which names members of JSON: role is RECORDS_ID ... Not 0 after a message. */
 int cli_input_members(const cli_args *args, int role, cli_input *in);
 /* Says which members of JSON were read, and that others were not kept. */

@@ -91,6 +91,7 @@ static const char help_index[] =
     "  --no-ignore        read also what .gitignore files in the folders leave out\n"
     "  --filter X=PROGRAM a file whose name ends in .X is the input of PROGRAM, which writes its text, as\n"
     "                     in 'pdf=pdftotext - -'; can be given for several endings\n"
+    "  --raw              read files as they are: packed, with markup\n"
     "  --follow           follow symbolic links within folders\n"
     "  --skip-errors      leave malformed records out instead of stopping\n"
     "  -v, --verbose      name each file that is left out or cannot be read, and why\n"
@@ -98,10 +99,9 @@ static const char help_index[] =
     "  --json             print the summary as JSON on standard output\n"
     "  -h, --help         show this text\n"
     "\n"
-    "Text is UTF-8, UTF-16 with a byte order mark, or Windows-1252. Within folders, other files are left\n"
-    "out, unreadable ones are warned of, and both are counted. An INPUT that cannot be read, is binary,\n"
-    "or has text of which no document could be made ends the command: nothing is written, an old index\n"
-    "stays.\n"
+    "Text is UTF-8, UTF-16 with a mark, or Windows-1252, packed or not. Within folders, other files are\n"
+    "left out, unreadable ones warned of, and both counted. An INPUT that cannot be read, is binary, or\n"
+    "has text of which no document could be made ends the command: an old index stays.\n"
     "Exit status: 0 written; 1 failed; 2 misuse; 3 not all could be read; 128 + N after signal N.\n";
 
 static const char help_update[] =
@@ -154,7 +154,7 @@ static const char help_add[] =
     "  --name NAME        the name of the one document (default: the path of its file)\n"
     "  --replace          delete the documents that have the name of an added one\n"
     "  --chunk-lines N, --whole-files, --lines, --tsv, --jsonl, --trec, --hidden, --no-ignore,\n"
-    "  --follow, --filter X=PROGRAM, --skip-errors, --no-names, -v, --verbose\n"
+    "  --follow, --filter X=PROGRAM, --raw, --skip-errors, --no-names, -v, --verbose\n"
     "                     how documents are made of files; see gpuir index --help\n"
     "  --memory MB        budget for memory (default 64)\n"
     "  --threads N        threads (default 0: one a processor)\n"

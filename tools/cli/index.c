@@ -197,6 +197,7 @@ static int run_build(build *b, const cli_args *a, const gpuir_builder_desc *bd, 
   cli_tell_lost(report.lost_documents);
   if (report.shared_folder) cli_tell_shared(b->output);
   if (!quiet) cli_input_tell_skipped(&b->in);
+  if (!quiet) cli_input_tell_decoded(&b->in);
   if (!quiet) cli_input_tell_members(&b->in);
   if (!quiet && !json) print_summary(b, &report, bits, seconds);
   if (json) print_json(b, &report, bits, seconds);
@@ -330,7 +331,7 @@ int cli_index(int argc, char **argv) {
   }
   code = cli_build_check("index", &common);
   common.desc.filters = cli_filters_text(&b.filters);
-  common.desc.reading = b.in.reading.p; /* NULL: nothing was chosen */
+  common.desc.reading = cli_input_reading(&b.in);
   if (!code) {
     b.output = common.output;
     code = cli_input_check("index", a.operands, a.noperands);

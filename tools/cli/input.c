@@ -174,12 +174,14 @@ static int read_documents(file *f) {
   memset(&d, 0, sizeof d);
   if (open_records(f->in)) return CLI_FAIL;
   f->in->files++;
+  f->in->unpacked[f->r.packing]++;
+  f->in->converted[f->r.converted]++;
   d.format = f->named && f->in->whole_lines ? DECODE_FILES : f->in->format;
   d.chunk_lines = f->in->chunk_lines;
   d.whole_lines = f->in->whole_lines;
   d.name = f->name;
   d.records = f->in->records;
-  if (f->r.packing && f->source && !(d.file_hash = cli_hash_file(f->r.fd))) return lost(f, 0);
+  if ((f->r.packing || f->r.converted) && f->source && !(d.file_hash = cli_hash_file(f->r.fd))) return lost(f, 0);
   d.document = on_document;
   d.malformed = on_malformed;
   d.user = f;
@@ -278,11 +280,18 @@ static int unfiltered(file *f) {
   return cli_signal ? CLI_FAIL : 0;
 }
 
+/* Returns whether markup is taken out of the file: tables and records have none for people, and a filter has made a text. */
+static int may_convert(const file *f) {
+  return !f->filter && !f->in->raw && f->in->format != DECODE_TSV && f->in->format != DECODE_JSON &&
+      f->in->format != DECODE_TREC;
+}
+
 /* Reads a file of which the first bytes show whether it is a text. */
 static int read_text(file *f, int named) {
   if (f->filter && filter_file(f)) return unfiltered(f);
   reader_kind kind;
   if (reader_begin(&f->r, &kind)) return lost(f, 0);
+  if (kind == READER_TEXT && may_convert(f) && reader_convert(&f->r, f->name)) return lost(f, 0);
   if (kind == READER_TEXT) return read_documents(f);
   return cli_skip_file(f->in, kind, f->name, named);
 }
@@ -351,6 +360,7 @@ static int read_open_file(cli_input *in, int fd, const char *name, const char *p
   f.below = path && in->paths && in->format <= DECODE_CHUNKS ? path_words(in, path, named) : NULL;
   f.filter = path ? cli_filters_find(in->filters, name, strlen(name), 0) : NULL;
   cli_reader_open(&f.r, fd, DECODE_MOST);
+  f.r.as_it_is = in->raw;
   r = in->follower && path ? read_followed(&f, st, named) : read_text(&f, named);
   if (named && !r && f.r.any && in->documents == before) {
     cli_error("%s: no document could be made of it", name);
@@ -439,6 +449,7 @@ int cli_input_format(const cli_args *a, int id, cli_input *in) {
   if (id == CLI_IN_FOLLOW) return in->follow = 1, 0;
   if (id == CLI_IN_NO_IGNORE) return in->no_ignore = 1, 0;
   if (id == CLI_IN_VERBOSE) return in->verbose = 1, 0;
+  if (id == CLI_IN_RAW) return in->raw = 1, 0;
   if (id == CLI_IN_SKIP) return in->skip_errors = 1, 0;
   if (id == CLI_IN_NO_NAMES) return in->no_names = 1, 0;
   if (id == CLI_IN_WHOLE) return in->whole_files = 1, 0;
@@ -451,6 +462,25 @@ int cli_input_format(const cli_args *a, int id, cli_input *in) {
   return id == CLI_IN_CHUNK ? cli_unsigned(a, 1, 1000000000, &in->chunk_lines) : 0;
 }
 
+/* Appends a part of in->reading, of which tabs part them. */
+static void add_reading(cli_input *in, const char *name, const char *value) {
+  if (in->reading.n) in->reading.p[in->reading.n - 1] = '\t';
+  cli_buf_text(&in->reading, name);
+  cli_buf_add(&in->reading, value, strlen(value) + 1);
+}
+
+const char *cli_input_reading(cli_input *in) {
+  if (in->raw) add_reading(in, "raw", "");
+  return in->reading.p; /* NULL: nothing was chosen */
+}
+
+void cli_input_take_reading(cli_input *in, const char *reading) {
+  in->reading.n = 0;
+  if (*reading) cli_buf_add(&in->reading, reading, strlen(reading) + 1);
+  for (; *reading; reading += strcspn(reading, "\t"), reading += *reading == '\t')
+    if (!strncmp(reading, "raw", 3) && (!reading[3] || reading[3] == '\t')) in->raw = 1;
+}
+
 int cli_input_members(const cli_args *a, int role, cli_input *in) {
   static const char *const roles[] = {"id=", "title=", "text="};
   if (!*a->value || strpbrk(a->value, "\t\n\r") || (role != RECORDS_TEXT && strchr(a->value, ',')))
@@ -458,9 +488,7 @@ int cli_input_members(const cli_args *a, int role, cli_input *in) {
         role == RECORDS_TEXT ? "members, with commas between them" : "a member");
   if (in->reading.n && strstr(in->reading.p, roles[role]))
     return cli_misuse(a->command, "%s: another name was given before", a->name);
-  if (in->reading.n) in->reading.p[in->reading.n - 1] = '\t';
-  cli_buf_text(&in->reading, roles[role]);
-  cli_buf_add(&in->reading, a->value, strlen(a->value) + 1);
+  add_reading(in, roles[role], a->value);
   return 0;
 }
 

@@ -248,7 +248,7 @@ static int take_settings(adding *a, const cli_args *args) {
   r = gpuir_index_get_info(index, &info);
   if (r) code = cli_fail(a->live.path, r, NULL);
   else if (files) code = cli_filters_agree(&a->filters, a->live.path, info.filters);
-  if (!r && *info.reading) cli_buf_add(&a->in.reading, info.reading, strlen(info.reading) + 1);
+  if (!r) cli_input_take_reading(&a->in, info.reading);
   if (!r) cli_input_chunks(&a->in, info.analyzer);
   if (!r && !code && files && !a->name) code = take_names(a, info.analyzer);
   gpuir_close(index);

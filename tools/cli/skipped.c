@@ -71,6 +71,18 @@ void cli_input_tell_skipped(const cli_input *in) {
   cli_buf_free(&options);
 }
 
+void cli_input_tell_decoded(const cli_input *in) {
+  cli_buf b = {NULL, 0, 0};
+  for (int i = UNPACK_GZIP; i < UNPACK_KINDS; i++) {
+    const char *name = kinds[READER_GZIP + (i - UNPACK_GZIP)].name;
+    put_count(&b, in->unpacked[i], name, name);
+  }
+  for (int i = CONVERT_ROFF; i < CONVERT_KINDS; i++)
+    put_count(&b, in->converted[i], convert_name((convert_kind)i, 0), convert_name((convert_kind)i, 1));
+  if (b.n) cli_error("decoded: %.*s; --raw reads files as they are", (int)b.n, b.p);
+  cli_buf_free(&b);
+}
+
 uint64_t cli_input_skipped(const cli_input *in) {
   return in->binaries + in->hidden_skipped + in->ignored + in->links_skipped + in->indexes_skipped +
       in->special_skipped + in->failed + in->malformed;

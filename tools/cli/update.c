@@ -274,7 +274,7 @@ static int take_table(scan *s) {
   code = cli_filters_agree(&s->u->filters, s->live->path, info.filters);
   if (!code && (s->files.content == CLI_NO_CONTENT || s->files.content != info.content))
     code = take_sources(s, index, info.docids);
-  if (*info.reading) cli_buf_add(&s->in.reading, info.reading, strlen(info.reading) + 1);
+  cli_input_take_reading(&s->in, info.reading);
   s->in.no_names = s->files.no_names;
   cli_input_names(&s->in, info.analyzer);
   gpuir_close(index);

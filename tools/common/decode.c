@@ -18,6 +18,7 @@
 #include <xxhash.h>
 
 #define TAG_MOST 4096u /* bytes of a tag */
+#define WHOLE UINT64_MAX /* bytes of a place: up to the end of the file */
 
 /* ---- handing out ------------------------------------------------------------------------------- */
 
@@ -36,10 +37,11 @@ static uint64_t offset_of(const decode_run *d, const piece *p, size_t at) {
 /* Sets what a document in piece[at, at + n) has in common with others. */
 static void set_place(const decode_run *d, const piece *p, size_t at, size_t n, uint32_t as, decode_document *to) {
   memset(to, 0, sizeof *to);
-  to->form = as + DECODE_ENCODING * (uint32_t)d->r->form + DECODE_PACKING * (uint32_t)d->r->packing;
+  to->form = as + DECODE_ENCODING * (uint32_t)(d->r->converted ? d->r->was : d->r->form) +
+      DECODE_PACKING * (uint32_t)d->r->packing + DECODE_CONVERSION * (uint32_t)d->r->converted;
   to->offset = offset_of(d, p, at);
   to->bytes = encoding_size(d->r->form, p->text + at, n);
-  if (d->r->packing) to->hash = d->file_hash;
+  if (d->r->packing || d->r->converted) to->hash = d->file_hash;
   else if (to->form) to->hash = XXH3_64bits(p->text + at, n);
 }
 
@@ -423,7 +425,9 @@ int decode_file(decode_run *d, text_reader *r) {
 
 static text_encoding encoding_of(const gpuir_doc *doc) { return (text_encoding)(doc->form / DECODE_ENCODING % 16); }
 
-static unpack_kind packing_of(const gpuir_doc *doc) { return (unpack_kind)(doc->form / DECODE_PACKING); }
+static unpack_kind packing_of(const gpuir_doc *doc) { return (unpack_kind)(doc->form / DECODE_PACKING % 16); }
+
+static convert_kind conversion_of(const gpuir_doc *doc) { return (convert_kind)(doc->form / DECODE_CONVERSION); }
 
 /* Turns what was read into UTF-8. 0 or an errno value. */
 static int to_utf8(text_encoding form, decoded *d) {
@@ -473,17 +477,51 @@ static int begin_text(const gpuir_doc *doc, gpuir_doc *place, decoded *out) {
   memset(out, 0, sizeof *out);
   out->first_line = out->line = doc->first_line ? doc->first_line : 1;
   *place = *doc;
-  if (encoding_of(doc) != ENCODING_UTF8) place->hash = 0; /* it is that of the text */
-  return (doc->form & DECODE_AS) > DECODE_AS_TREC || packing_of(doc) >= UNPACK_KINDS ? ENOTSUP : 0;
+  if (conversion_of(doc)) { /* all of the file is needed */
+    out->lineless = 1;
+    place->source_offset = 0;
+    place->source_bytes = packing_of(doc) ? WHOLE : 0;
+    place->first_line = place->last_line = 0;
+  } else if (!packing_of(doc) && encoding_of(doc) != ENCODING_UTF8) {
+    place->hash = 0; /* it is that of the text */
+  }
+  return (doc->form & DECODE_AS) > DECODE_AS_TREC || packing_of(doc) >= UNPACK_KINDS ||
+          conversion_of(doc) >= CONVERT_KINDS
+      ? ENOTSUP
+      : 0;
+}
+
+/* Converts the text of the file, of which the document's place is kept. 0 or an errno value. */
+static int convert_place(const gpuir_doc *doc, decoded *out) {
+  byte_buf text;
+  const char *why;
+  size_t at, n;
+  int rc = 0;
+  memset(&text, 0, sizeof text);
+  why = convert_text(conversion_of(doc), out->text, out->len, &text);
+  if (why) rc = text.failed ? ENOMEM : ESTALE;
+  free(out->text);
+  out->text = text.p;
+  out->len = text.n;
+  at = (size_t)doc->source_offset;
+  n = (size_t)doc->source_bytes;
+  if (rc) return rc;
+  if (at > text.n || n > text.n - at || (source_is_whole(doc) && at + n != text.n)) return ESTALE;
+  memmove(out->text, out->text + at, n);
+  out->len = n;
+  return 0;
 }
 
 /* Makes the text of the bytes that were read. */
 static int end_text(const gpuir_doc *doc, const char *reading, decoded *out) {
   const uint32_t as = doc->form & DECODE_AS;
   const text_encoding form = encoding_of(doc);
-  const int is_hashed = form != ENCODING_UTF8 && !packing_of(doc) && doc->hash;
-  int rc = to_utf8(form, out);
+  const int is_hashed = form != ENCODING_UTF8 && !packing_of(doc) && !conversion_of(doc) && doc->hash;
+  const int is_file = conversion_of(doc) && !packing_of(doc) && doc->hash;
+  int rc = is_file && XXH3_64bits(out->text, out->len) != doc->hash ? ESTALE : 0;
+  if (!rc) rc = to_utf8(form, out);
   if (!rc && is_hashed && XXH3_64bits(out->text, out->len) != doc->hash) rc = ESTALE;
+  if (!rc && conversion_of(doc)) rc = convert_place(doc, out);
   if (!rc && as != DECODE_AS_TEXT) rc = make_record(as, reading, out);
   return rc;
 }
@@ -512,7 +550,7 @@ static ssize_t read_packed(void *file, char *to, size_t n) {
 
 /* Appends what of the n bytes at `from` of the unpacked ones lies in the document's place. 0 or an errno value. */
 static int take_part(const gpuir_doc *doc, uint64_t from, const char *bytes, size_t n, size_t most, byte_buf *out) {
-  const uint64_t begin = doc->source_offset, end = begin + doc->source_bytes;
+  const uint64_t begin = doc->source_offset, end = doc->source_bytes == WHOLE ? WHOLE : begin + doc->source_bytes;
   const uint64_t first = from > begin ? from : begin, last = from + n < end ? from + n : end;
   if (first >= last) return 0;
   if (out->n + (size_t)(last - first) > most) return EFBIG;
@@ -534,7 +572,8 @@ static int unpack_place(packed_file *p, const gpuir_doc *doc, byte_buf *out) {
     at += got > 0 ? (uint64_t)got : 0;
   }
   unpack_close(&u);
-  if (!rc && (out->n != doc->source_bytes || (source_is_whole(doc) && at != doc->source_offset + doc->source_bytes)))
+  if (!rc && doc->source_bytes != WHOLE &&
+      (out->n != doc->source_bytes || (source_is_whole(doc) && at != doc->source_offset + doc->source_bytes)))
     rc = ESTALE;
   return rc == EBADMSG ? ESTALE : rc; /* it was whole when it was indexed */
 }
@@ -563,7 +602,7 @@ int decode_open_source(int fd, const struct stat *st, const gpuir_doc *doc, cons
     const source_limits *limits, decoded *out) {
   gpuir_doc place;
   int rc = begin_text(doc, &place, out);
-  if (!rc && packing_of(doc)) rc = read_packed_text(fd, doc, limits, out);
+  if (!rc && packing_of(doc)) rc = read_packed_text(fd, &place, limits, out);
   else if (!rc) rc = source_read_text(fd, st, &place, limits, &out->text, &out->len);
   if (!rc) rc = end_text(doc, reading, out);
   if (rc) decoded_free(out);
@@ -584,6 +623,7 @@ int decode_source(const char *path, const gpuir_doc *doc, const char *reading, c
 
 void decoded_borrow(decoded *d, const gpuir_doc *doc, const char *text, size_t len) {
   memset(d, 0, sizeof *d);
+  d->lineless = conversion_of(doc) != CONVERT_NONE;
   d->text = (char *)(uintptr_t)text;
   d->len = len;
   d->borrowed = 1;

@@ -28,15 +28,17 @@ typedef enum decode_format {
   DECODE_TREC /* an element <DOC> */
 } decode_format;
 
-/* gpuir_doc.form: what the bytes at a document's place are, in which encoding, and how they are packed: then the place is
- * one in what was packed, and the hash is that of the file. */
+/* gpuir_doc.form: what the bytes at a document's place are, in which encoding, how they are packed, and of which markup they
+ * were made. In a packed file the place is one in what was packed, in a converted one it is one in the text that was made,
+ * and the hash is that of the file. */
 enum {
   DECODE_AS_TEXT,
   DECODE_AS_JSON,
   DECODE_AS_TREC,
   DECODE_AS = 15,
   DECODE_ENCODING = 16, /* times the encoding */
-  DECODE_PACKING = 256 /* times the packing */
+  DECODE_PACKING = 256, /* times the packing */
+  DECODE_CONVERSION = 4096 /* times the conversion */
 };
 
 typedef struct decode_document {
@@ -47,7 +49,8 @@ typedef struct decode_document {
   size_t len;
   uint64_t first, last; /* lines; 0: the whole file */
   uint64_t offset, bytes; /* its place in the file, or in what is packed there */
-  uint64_t hash; /* XXH3-64 of these as UTF-8, where they are not the text; of a packed file, of its bytes */
+  uint64_t
+      hash; /* XXH3-64 of these as UTF-8, where they are not the text; of a packed or converted file, of its bytes */
   uint32_t form;
 } decode_document;
 
@@ -58,7 +61,7 @@ typedef struct decode_run {
   uint64_t whole_lines; /* a file of no more lines is one document, not chunks */
   const char *name; /* of the file */
   record_reader *records; /* opened, for DECODE_JSON and DECODE_TREC */
-  uint64_t file_hash; /* XXH3-64 of the bytes of a packed file; 0: not known */
+  uint64_t file_hash; /* XXH3-64 of the bytes of a packed or converted file; 0: not known */
   /* Both end the reading with what they return, if it is not 0. */
   int (*document)(void *user, const decode_document *document);
   /* A record is not what its format says: at which line and, if it is not 0, byte of the line. */
@@ -81,6 +84,7 @@ typedef struct decoded {
   size_t len;
   uint32_t first_line; /* of the record */
   int flat; /* all of the text is said to stand in that line: nobody knows better */
+  int lineless; /* its lines are none of the file's, from which it was converted */
   /* private */
   int borrowed; /* the text is the caller's */
   made_text made; /* owns the text of a record */

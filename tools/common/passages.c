@@ -214,7 +214,8 @@ static void put_row(const passages *p, hit_text *h, const part *t, size_t n) {
   if (!found) return;
   mark = sign == ':' ? first_mark(p, &parts[0]) : t->at;
   put_path(p);
-  put_format(p, "%c%lu%c", sign, (unsigned long)decoded_line(&h->source, mark), sign);
+  if (h->source.lineless) put_format(p, "%c", sign);
+  else put_format(p, "%c%lu%c", sign, (unsigned long)decoded_line(&h->source, mark), sign);
   for (i = 0; i < found; i++) {
     if (i) put_string(p, " \xe2\x80\xa6 ");
     put_marked(p, h->source.text, parts[i].at, parts[i].end, parts[i].x);
@@ -237,12 +238,13 @@ static void put_lines(const passages *p, hit_text *h, const gpuir_passage *x, si
   }
 }
 
-static void put_passage_json(const passages *p, const char *text, const gpuir_passage *x, uint32_t first,
+static void put_passage_json(const passages *p, const decoded *source, const gpuir_passage *x, uint32_t first,
     uint32_t last) {
   size_t i;
-  put_format(p, "{\"first\":%lu,\"last\":%lu,\"score\":%.4f,\"text\":", (unsigned long)first, (unsigned long)last,
-      (double)x->score / 65536.0);
-  put_json(p, text + x->offset, x->bytes);
+  if (source->lineless) put_format(p, "{\"text_line\":%lu", (unsigned long)first);
+  else put_format(p, "{\"first\":%lu,\"last\":%lu", (unsigned long)first, (unsigned long)last);
+  put_format(p, ",\"score\":%.4f,\"text\":", (double)x->score / 65536.0);
+  put_json(p, source->text + x->offset, x->bytes);
   put_string(p, ",\"marks\":[");
   for (i = x->first_mark; i < x->first_mark + x->marks; i++)
     put_format(p, "%s[%zu,%zu]", i > x->first_mark ? "," : "", p->room.marks[i].offset - x->offset,
@@ -311,7 +313,8 @@ static void put_missing(passages *p, const hit_text *h) {
     put_missing_json(p, h->error, why);
     return;
   }
-  if (p->grep) snprintf(said, sizeof said, ":%lu:(%s)\n", line, why);
+  if (p->grep && h->source.lineless) snprintf(said, sizeof said, ":(%s)\n", why);
+  else if (p->grep) snprintf(said, sizeof said, ":%lu:(%s)\n", line, why);
   else snprintf(said, sizeof said, " (%s)\n\n", why);
   if (p->grep && p->missing && h->error == PASSAGES_TOLD) return;
   if (!is_paid(p, p->path_len + strlen(said))) return;
@@ -369,12 +372,13 @@ static void put_passages(const passages *p, hit_text *h, size_t n) {
                    last = flat ? h->doc.last_line : decoded_line(&h->source, x->offset + x->bytes - 1);
     if (p->json) {
       if (i) put_string(p, ",");
-      put_passage_json(p, h->source.text, x, first, last);
+      put_passage_json(p, &h->source, x, first, last);
       continue;
     }
     if (!p->grep) {
       put_path(p);
-      put_format(p, ":%lu-%lu\n", (unsigned long)first, (unsigned long)last);
+      if (h->source.lineless) put_string(p, "\n");
+      else put_format(p, ":%lu-%lu\n", (unsigned long)first, (unsigned long)last);
     }
     put_lines(p, h, x, n);
     if (!p->grep) put_string(p, "\n");

@@ -276,3 +276,31 @@ int reader_begin(text_reader *r, reader_kind *what) {
   r->passed += mark;
   return form == ENCODING_UTF8 ? 0 : decode_from(r, (text_encoding)form);
 }
+
+int reader_convert(text_reader *r, const char *name) {
+  const convert_kind kind = r->buf ? convert_kind_of(name, r->buf + r->begin, r->end - r->begin) : CONVERT_NONE;
+  byte_buf text;
+  char *whole;
+  size_t n;
+  if (!kind) return 0;
+  r->most = CONVERT_MOST;
+  if (reader_rest(r, &whole, &n)) return -1;
+  memset(&text, 0, sizeof text);
+  r->why = convert_text(kind, whole, n, &text);
+  if (r->why) {
+    errno = text.failed ? ENOMEM : EBADMSG;
+    bytes_free(&text);
+    return -1;
+  }
+  free(r->buf);
+  r->buf = text.p;
+  r->cap = text.cap;
+  r->begin = 0;
+  r->end = text.n;
+  r->passed = 0;
+  r->taken = text.n;
+  r->converted = kind;
+  r->was = r->form;
+  r->form = ENCODING_UTF8;
+  return 0;
+}

@@ -6,6 +6,7 @@
 #ifndef GPUIR_READER_H
 #define GPUIR_READER_H
 
+#include "convert.h"
 #include "encoding.h"
 #include "unpack.h"
 
@@ -27,6 +28,9 @@ typedef struct text_reader {
   int as_it_is; /* nothing is unpacked */
   unpack_kind packing; /* what is unpacked */
   unpacker packed;
+  convert_kind
+      converted; /* what was converted: the text is in memory, in UTF-8, and `was` is the encoding of the file */
+  text_encoding was;
   const char *why; /* reading has failed with EBADMSG: what is wrong with the file */
   int wake; /* a descriptor: reading ends with ECANCELED when there is something to read in it; 0: none */
   const volatile sig_atomic_t *stop; /* reading ends with EINTR where it is not 0; NULL: nobody asks for that */
@@ -63,5 +67,8 @@ void reader_back(text_reader *r, size_t n);
  * yet. What is packed is unpacked, once, if its library is there. A byte order mark is passed over. *what gets the
  * outcome. 0; -1: errno. */
 int reader_begin(text_reader *r, reader_kind *what);
+/* Converts the file, of which reader_begin said that it is a text, if it is markup for people; `name` is that of the file.
+ * 0; -1: errno, EBADMSG with r->why where that cannot be done. */
+int reader_convert(text_reader *r, const char *name);
 
 #endif
