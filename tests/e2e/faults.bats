@@ -29,4 +29,9 @@ disturbed() { # disturbed MODE [LIMIT [COMMAND...]]: LIMIT and COMMANDs hold in 
 
 @test "a command that is killed leaves the old file or the new one" { disturbed kills 40; }
 
+@test "any kind of system call may fail, as the kernel sees it" {
+  needs_strace
+  disturbed calls 40 index reorder import export
+}
+
 @test "power may be lost at any moment" { disturbed power; }

@@ -5,6 +5,8 @@ MODE is one of:
 faults  the n-th call of each kind fails, alone or with all behind it; LIMIT of them are tried a kind (0: all)
 kills   the process is killed behind the n-th call that alters a file, or at a random moment; LIMIT times (0: 1000) in
         all, not counting commands that ended before their moment
+calls   the n-th system call of each kind fails, once or with all behind it, by strace: of all kinds that the commands
+        make, also those that FAULTS.so does not know; LIMIT: that many in all, each of another kind (0: all)
 power   what a machine holds after power loss at any moment of a command: files as they were at their last fsync, or
         empty, and of the folder's changes since its last fsync any first few
 
@@ -17,6 +19,7 @@ import atexit
 import hashlib
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -37,6 +40,9 @@ COMMANDS = {
     'import': (['import', '-q', '--threads', '1', 'new.ciff', '-o', 't/out'], 'old.gpuir'),
     'export': (['export', '--format', 'ciff', 'new.gpuir', 't/out'], 'old.ciff'),
 }
+LEFT = {'execve', 'exit', 'exit_group', 'futex', 'arch_prctl', 'set_tid_address', 'set_robust_list', 'rseq', 'madvise',
+        'rt_sigprocmask', 'rt_sigreturn', 'restart_syscall', 'brk'}  # the C library relies on them, or they do not fail so
+MEMORY = {'mmap', 'mprotect', 'clone3', 'clone'}  # they fail with ENOMEM
 ONLY = dict(name.partition(':')[::2] for name in sys.argv[5:])
 NAMES = list(ONLY or COMMANDS)
 tried = wrong = killed = 0
@@ -85,6 +91,49 @@ def run(command, **settings):
     if not settings and done.returncode:
         sys.exit('%s: %s' % (' '.join(command), done.stderr.decode()))
     return done
+
+
+def run_traced(command, options):
+    """Runs a program with arguments under strace. None: it did not end."""
+    try:
+        return subprocess.run(['strace', '-f', '-qq'] + options + command, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, timeout=SECONDS)
+    except subprocess.TimeoutExpired:
+        return None
+
+
+def calls_of(command):
+    """How many calls of each kind a command makes: {kind: (those of the loader of programs, all)}."""
+    run_traced(command, ['-o', 'trace'])
+    counts, loading, main = {}, {}, None
+    with open('trace', errors='replace') as file:
+        for process, kind in re.findall(r'(?m)^(\d+) +([a-z0-9_]+)\(', file.read()):
+            main = main or process
+            counts[kind, process] = counts.get((kind, process), 0) + 1  # strace counts for each thread
+            if kind == 'munmap' and process == main and not loading:
+                loading = {k: n for (k, p), n in counts.items()}  # the cache of libraries goes last
+    result = {}
+    for (kind, process), n in counts.items():
+        if kind not in LEFT:
+            result[kind] = loading.get(kind, 0), max(n, result.get(kind, (0, 0))[1])
+    return result
+
+
+def failing_calls(commands, begin):
+    """(name, what, options of strace) of each call that is to fail. begin: makes the folder as it was, of a name."""
+    found = []
+    for name, command in commands.items():
+        begin(name)
+        for kind, (first, total) in sorted(calls_of(command).items()):
+            for number in range(first + 1, total + 1):
+                for on in ('', '+'):
+                    error = 'ENOMEM' if kind in MEMORY else 'EIO'
+                    options = ['-o', '/dev/null', '-e', 'inject=%s:error=%s:when=%d%s' % (kind, error, number, on)]
+                    found.append((kind, (name, '%s %d%s of %d' % (kind, number, on, total), options)))
+    if not LIMIT:
+        return [call for _, call in found]
+    random.shuffle(found)
+    return list(dict(found).values())[:LIMIT]  # one of each kind
 
 
 def run_until(command, seconds):
@@ -145,7 +194,7 @@ def check(name, what, done, final, may_leave=False):
         complain(name, what, 'it succeeded, and the old file stands there')
     if done.returncode < 0 and not was_killed:
         complain(name, what, 'it died of signal %d' % -done.returncode)
-    if done.returncode > 0 and not message.strip():
+    if done.returncode > 0 and not message.strip() and not (MODE == 'calls' and what.startswith('write')):
         complain(name, what, 'it failed without a word')
     if done.returncode > 0 and now == final and 'in place' not in message:
         complain(name, what, 'it failed, but the new file stands there: %s' % message.strip())
@@ -199,6 +248,13 @@ def kills(final):
                 done = run(command, op='change', at=number, kill=1)
                 what = 'killed behind change %d of %d' % (number, total)
             check(name, what, done, final[name][0])
+
+
+def calls(final):
+    for name, what, options in failing_calls({name: [GPUIR] + COMMANDS[name][0] for name in NAMES},
+                                             lambda name: start(COMMANDS[name][1])):
+        start(COMMANDS[name][1])
+        check(name, what, run_traced([GPUIR] + COMMANDS[name][0], options), final[name][0], 'unlink' in what or 'stat' in what)
 
 
 class Disk:
@@ -275,7 +331,7 @@ def main():
     random.seed(11)
     prepare()
     report_at_end()
-    {'faults': faults, 'kills': kills, 'power': power}[MODE](finals())
+    {'faults': faults, 'kills': kills, 'calls': calls, 'power': power}[MODE](finals())
     sys.exit(wrong > 0)
 
 

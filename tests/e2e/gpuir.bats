@@ -197,6 +197,11 @@ teardown() {
   [ "$(gpuir count live all)" = 18 ]
 }
 
+@test "drawn patterns of .gitignore leave out what git leaves out" {
+  command -v git >/dev/null || skip "no git"
+  python3 "${BATS_TEST_DIRNAME}/ignore_oracle.py" "$build/gpuir" "$([ -z "${GPUIR_LONG-}" ] && echo 500 || echo 10000)"
+}
+
 @test "a loop of links ends, a dangling link is counted" {
   mkdir -p d/e
   echo all >d/e/f

@@ -37,3 +37,8 @@ disturbed() { # disturbed MODE LIMIT: LIMIT holds in the short form only
 @test "a command that changes a live index and fails, or is killed, leaves the index before or behind it" {
   disturbed update 1
 }
+
+@test "a command that changes a live index loses no document, whatever kind of system call fails" {
+  needs_strace
+  disturbed calls 40
+}

@@ -11,6 +11,8 @@ power   what a machine holds after power loss at any moment: files as they were 
         the folder's changes since its last fsync any first few, or any single one; LIMIT of them a start (0: all)
 update  the commands index --live, update, add, delete and merge of GPUIR: failing calls, kills behind calls, at most
         LIMIT a kind (0: all), and kills at random moments, 6 a command (0: 200)
+calls   the same commands; the n-th system call of each kind fails, once or with all behind it, by strace; LIMIT of them,
+        each of another kind (0: all)
 
 After each run a reader finds the documents of the last commit that was reported, or of the next one, and no others;
 who opens the folder for writing removes all files that the manifest does not name; and the history, run whole, ends
@@ -197,12 +199,24 @@ def sources(version):
 
 
 UPDATES = {  # name -> arguments, and whether the folder is there before
-    'index --live': (['index', '-q', '--live', '--positions', '--threads', '1', 'src', '-o', FOLDER], False),
+    'index --live': (['index', '-q', '--live', '--positions', '--store', '--threads', '1', 'src', '-o', FOLDER], False),
     'update': (['update', '-q', '--threads', '1', 'src', '-o', FOLDER], True),
     'add': (['add', '-q', '--lines', 'more', '-o', FOLDER], True),
     'delete': (['delete', '-q', '--source', FOLDER, 'src/f2', 'src/f6', 'src/f7'], True),
     'merge': (['merge', '-q', '--all', FOLDER], True),
 }
+
+
+def documents():
+    """What the index has: {path:line: text}."""
+    if not os.path.exists(FOLDER + '/manifest'):
+        return {}
+    done = command(['query', '-k', '1000', '--mode', 'or', '--grep', '--tokens', '0', FOLDER, 'every', 'one', 'another'])
+    lines = done.stdout.decode().splitlines()
+    found = {line.rpartition(':')[0]: line.rpartition(':')[2] for line in lines}
+    if done.returncode > 1 or len(found) != len(lines):
+        complain('query', 'after a disturbed command', '%s; %s' % (lines, done.stderr.decode()))
+    return found
 
 
 def begin_update(there):
@@ -211,7 +225,42 @@ def begin_update(there):
         shutil.copytree('before', FOLDER)
 
 
-def check_update(name, what, done, before, after):
+class Undisturbed:
+    """What stands there before and after a command that nothing disturbs, and how long it takes."""
+
+    def __init__(self, name):
+        arguments, there = UPDATES[name]
+        sources(1)
+        shutil.rmtree('before', ignore_errors=True)
+        start('none')
+        command(UPDATES['index --live'][0])
+        command(['delete', '-q', '--source', FOLDER, 'src/f4'])
+        shutil.copytree(FOLDER, 'before')
+        sources(2)
+        begin_update(there)
+        self.before, self.documents_before = look(), documents()
+        begin = time.monotonic()
+        done = command(arguments)
+        self.seconds = time.monotonic() - begin
+        self.after, self.documents_after = look(), documents()
+        same = self.documents_before == self.documents_after
+        if done.returncode or self.after is None or same != (name == 'merge') or len(self.documents_after) < 5:
+            complain(name, 'undisturbed', '%s; %s' % (done.stderr.decode(), self.documents_after))
+
+
+def check_documents(name, what, code, is_unread, u):
+    """Whether each file's documents are the old or the new ones, and, where the status does not tell of a file that was
+    not read, all of them the old or all the new ones."""
+    now, before, after = documents(), u.documents_before, u.documents_after
+    right = {0: [after], 3: []}.get(code, [before, after])
+    if code == 3 or (is_unread and code):
+        places = set(now) | set(before) | set(after)
+        right = [now] if all(now.get(p) in (before.get(p), after.get(p)) for p in places) else []
+    if now not in right:
+        complain(name, what, 'exit status %d, and the documents are %s' % (code, now))
+
+
+def check_update(name, what, done, u):
     """Judges what a disturbed command left, and whether it ends well afterwards."""
     faults.tried += 1
     arguments, there = UPDATES[name]
@@ -222,19 +271,22 @@ def check_update(name, what, done, before, after):
     faults.killed += was_killed
     if done.returncode < 0 and not was_killed:
         complain(name, what, 'it died of signal %d' % -done.returncode)
-    if done.returncode > 0 and not said.strip():
+    if done.returncode > 0 and not said.strip() and not (MODE == 'calls' and what.startswith('write')):
         complain(name, what, 'it failed without a word')
     now = look()
-    unread = name in ('index --live', 'update') and 'src/' in said  # a file: the index is right without it
-    if not unread and (now not in (before, after, None if there else EMPTY) or (done.returncode == 0 and now != after)):
+    is_unread = name in ('index --live', 'update') and 'src/' in said  # a file: the index is right without it
+    if done.returncode == 3 and 'src' not in said and 'more' not in said:
+        complain(name, what, 'what could not be read is not named: %s' % said)
+    check_documents(name, what, done.returncode, is_unread, u)
+    if not is_unread and now not in (u.before, u.after, None if there else EMPTY) and done.returncode != 3:
         complain(name, what, 'exit status %d, and a reader finds %s; %s' % (done.returncode, now, said))
-    if name in ('index --live', 'update') or now == before:
+    if name in ('index --live', 'update') or now == u.before:
         if name == 'index --live' and now is not None:
             arguments = UPDATES['update'][0]
         again = command(arguments)
-        if again.returncode or (look().split()[1:] if unread else look()) != (after.split()[1:] if unread else after):
+        if again.returncode or documents() != u.documents_after:
             complain(name, what, 'run again: %d, %s' % (again.returncode, again.stderr.decode()))
-    if was_killed and look() is not None:
+    if (was_killed or 'stat' in what) and look() is not None:  # what is not known to be its own it leaves
         run(['tidy', FOLDER], count='count')
     names = [name for name in os.listdir(FOLDER) if not name.endswith('.gpuir')]
     if not set(names) <= {'lock', 'manifest', 'update'} or not digest(FOLDER + '/manifest'):
@@ -244,24 +296,8 @@ def check_update(name, what, done, before, after):
 
 def try_update(_):
     """Commands, each from a folder as it stood before: the n-th call fails, or the process is killed behind it."""
-    with open('more', 'w') as out:
-        print('one more\nand another', file=out)
     for name, (arguments, there) in UPDATES.items():
-        sources(1)
-        shutil.rmtree('before', ignore_errors=True)
-        start('none')
-        command(UPDATES['index --live'][0])
-        command(['delete', '-q', '--source', FOLDER, 'src/f4'])
-        shutil.copytree(FOLDER, 'before')
-        sources(2)
-        begin_update(there)
-        before = look()
-        begin = time.monotonic()
-        done = command(arguments)
-        seconds = time.monotonic() - begin
-        after = look()
-        if done.returncode or after is None or (after == before) != (name == 'merge'):
-            complain(name, 'undisturbed', done.stderr.decode())
+        u = Undisturbed(name)
         for kind in KINDS + ['change']:
             begin_update(there)
             command(arguments, op=kind, count='count')
@@ -271,11 +307,31 @@ def try_update(_):
                 for more in ({'kill': 1},) if kind == 'change' else ({}, {'on': 1}):
                     begin_update(there)
                     what = '%s %d of %d %s' % (kind, number, total, more)
-                    check_update(name, what, command(arguments, op=kind, at=number, **more), before, after)
-        for _ in range(6 if LIMIT else 200):
+                    check_update(name, what, command(arguments, op=kind, at=number, **more), u)
+        goal = faults.killed + (6 if LIMIT else 200)
+        while faults.killed < goal:
             begin_update(there)
-            moment = random.uniform(0, 1.2 * seconds)
-            check_update(name, 'killed after %.4f s' % moment, command_until(arguments, moment), before, after)
+            moment = random.uniform(0, u.seconds)
+            check_update(name, 'killed after %.4f s' % moment, command_until(arguments, moment), u)
+
+
+def try_calls(_):
+    """System calls that fail, as strace lets them."""
+    undisturbed = {}
+
+    def begin(name):
+        sources(2)
+        shutil.rmtree('before', ignore_errors=True)
+        if name not in undisturbed:
+            undisturbed[name] = Undisturbed(name)
+            shutil.copytree('before', 'before ' + name)
+        shutil.copytree('before ' + name, 'before', dirs_exist_ok=True)
+        begin_update(UPDATES[name][1])
+
+    commands = {name: [sys.argv[5]] + arguments for name, (arguments, _) in UPDATES.items()}
+    for name, what, options in faults.failing_calls(commands, begin):
+        begin(name)
+        check_update(name, what, faults.run_traced(commands[name], options), undisturbed[name])
 
 
 class Disk:
@@ -382,8 +438,10 @@ def main():
     random.seed(12)
     run(['run', 'old'])
     faults.report_at_end()
+    with open('more', 'w') as out:
+        print('one more\nand another', file=out)
     {'faults': try_faults, 'readers': try_readers, 'kills': try_kills, 'power': try_power,
-     'update': try_update}[MODE](states())
+     'update': try_update, 'calls': try_calls}[MODE](states() if MODE not in ('update', 'calls') else None)
     sys.exit(faults.wrong > 0)
 
 

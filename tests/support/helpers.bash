@@ -34,3 +34,7 @@ index_wordnet() {
     for (i = 1; i <= n && k < 2 + NR % 3; i++) if (length(w[i]) > 1) { s = s (k++ ? " " : "") w[i] }
     if (k > 1) print s }' "$1" | head -n 700 >"$3"
 }
+
+needs_strace() { # which lets system calls fail
+  strace -o /dev/null true 2>/dev/null || skip "no strace, or no ptrace(2) here"
+}

@@ -221,28 +221,72 @@ static void test_deep(void **state) {
   assert_int_equal(m.error, ENAMETOOLONG);
 }
 
+/* Whether a line of a .gitignore has a path. */
+static int matches(const char *line, const char *path) {
+  static char text[9000];
+  const char *slash = strrchr(path, '/');
+  gpuir__rule x;
+  const size_t n = strlen(line);
+  memcpy(text, line, n);
+  return gpuir__rule_make(&x, text, n) && gpuir__rules_match(&x, path, slash ? slash + 1 : path);
+}
+
 static void test_rules(void **state) {
   static const struct {
     const char *pattern, *path;
     int match;
-  } rows[] = {{"a", "a", 1}, {"a", "b", 0}, {"*", "abc", 1}, {"*", "a/b", 0}, {"*.o", "x.o", 1}, {"*.o", "x.oo", 0},
-      {"a*b*c", "a1b2b3c", 1}, {"a*b*c", "a1b2b3", 0}, {"?b", "ab", 1}, {"?", "/", 0}, {"[a-c]x", "bx", 1},
-      {"[!a-c]x", "bx", 0}, {"[!a-c]x", "dx", 1}, {"[]]", "]", 1}, {"[a", "[a", 1}, {"\\*", "*", 1}, {"\\*", "a", 0},
-      {"**/f", "f", 1}, {"**/f", "a/b/f", 1}, {"a/**", "a/b/c", 1}, {"a/**/z", "a/z", 1}, {"a/**/z", "a/b/c/z", 1},
-      {"a/**/z", "a/zz", 0}, {"a/*", "a/b", 1}, {"a/*", "a/b/c", 0}, {"**/x*y/z", "q/xxy/z", 1}, {"", "", 1}};
+  } rows[] = {{"a", "a", 1}, {"a", "b", 0}, {"*", "abc", 1}, {"/*", "a/b", 0}, {"*.o", "x.o", 1}, {"*.o", "x.oo", 0},
+      {"a*b*c", "a1b2b3c", 1}, {"a*b*c", "a1b2b3", 0}, {"?b", "ab", 1}, {"[a-c]x", "bx", 1}, {"[!a-c]x", "bx", 0},
+      {"[!a-c]x", "dx", 1}, {"[]]", "]", 1}, {"[a", "[a", 0}, {"a\\", "a\\", 0}, {"[!]-]x", "]x", 0},
+      {"[[:digit:]a]", "7", 1}, {"[[:digit:]a]", "b", 0}, {"[[:nothing:]]", "n", 0}, {"[[:a]", ":", 1},
+      {"[a\\-c]", "b", 0}, {"[x/y]", "x", 1}, {"\\*", "*", 1}, {"\\*", "a", 0}, {"**/f", "f", 1}, {"**/f", "a/b/f", 1},
+      {"a/**", "a/b/c", 1}, {"a/**/z", "a/z", 1}, {"a/**/z", "a/b/c/z", 1}, {"a/**/z", "a/zz", 0}, {"a/*", "a/b", 1},
+      {"a/*", "a/b/c", 0}, {"**/x*y/z", "q/xxy/z", 1}, {"", "a", 0}, {"/", "a", 0}, {"a//", "a", 0},
+      {"**/**/a", "a", 1}, {"**/**", "a", 1}, {"a/**/**/b", "a/b", 1}, {"a/**/b/**/c", "a/x/b/y/b/c", 1},
+      {"a/**/b/**/c", "a/x/y/c", 0}, {"a**b/c", "axb/c", 1}, {"a**b/c", "ax/b/c", 0}, {"***/c", "a/b/c", 1},
+      {"**/a*/b?/**", "x/a1/b2/c", 1}, {"**/a*/b?/**", "x/a1/b2", 0}, {"a\\ ", "a ", 1}, {"a  \r", "a", 1},
+      {"\\#a", "#a", 1}, {"#a", "#a", 0}};
   char stars[2001], text[20001];
   size_t i;
   (void)state;
   for (i = 0; i < sizeof rows / sizeof *rows; i++)
-    if (gpuir__rules_match(rows[i].pattern, rows[i].path) != rows[i].match)
-      fail_msg("%s, %s", rows[i].pattern, rows[i].path);
+    if (matches(rows[i].pattern, rows[i].path) != rows[i].match) fail_msg("%s, %s", rows[i].pattern, rows[i].path);
   for (i = 0; i < 1000; i++) memcpy(stars + 2 * i, "*a", 2);
   stars[2000] = 0;
   memset(text, 'a', 20000);
   text[20000] = 0;
-  assert_true(gpuir__rules_match(stars, text));
-  text[19999] = 'b'; /* tried in every way this would take longer than the world will stand */
-  assert_false(gpuir__rules_match(stars, text));
+  assert_true(matches(stars, text));
+  text[19998] = 'b'; /* tried in every way this would take longer than the world will stand */
+  stars[1999] = '?';
+  assert_false(matches("*b*?", stars));
+  assert_true(matches(stars, text));
+  text[19997] = 'b';
+  stars[1997] = '?';
+  stars[1995] = 'c';
+  assert_false(matches(stars, text));
+}
+
+/* Folders against pieces: tried in every way these would take longer still. */
+static void test_deep_rules(void **state) {
+  char line[9000] = "", path[9000] = "";
+  gpuir__rule x;
+  int i;
+  (void)state;
+  for (i = 0; i < 1000; i++) strcpy(line + strlen(line), i % 2 ? "a*/" : "**/"), strcpy(path + strlen(path), "a/");
+  strcpy(line + strlen(line), "b*/**");
+  strcpy(path + strlen(path), "a");
+  assert_false(matches(line, path));
+  strcpy(path + strlen(path) - 3, "b/a");
+  assert_true(matches(line, path));
+  for (line[0] = 0, i = 0; i < 4096; i++) strcpy(line + strlen(line), "a/");
+  line[2 * 4096 - 1] = 0;
+  assert_true(gpuir__rule_make(&x, line, strlen(line)));
+  assert_int_equal(x.n, 4096);
+  strcpy(path, "a/a");
+  assert_false(gpuir__rules_match(&x, path, path + 2));
+  for (line[0] = 0, i = 0; i < 4097; i++) strcpy(line + strlen(line), "a/");
+  line[2 * 4097 - 1] = 0;
+  assert_false(gpuir__rule_make(&x, line, strlen(line)));
 }
 
 static void test_ignored(void **state) {
@@ -351,6 +395,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_swapped, setup, teardown),
       cmocka_unit_test_setup_teardown(test_deep, setup, teardown),
       cmocka_unit_test_setup_teardown(test_rules, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_deep_rules, setup, teardown),
       cmocka_unit_test_setup_teardown(test_ignored, setup, teardown),
       cmocka_unit_test_setup_teardown(test_documents, setup, teardown),
       cmocka_unit_test_setup_teardown(test_memory, setup, teardown),

@@ -538,16 +538,16 @@ static int make_folder(founding *f) {
   return code;
 }
 
-/* Removes what this process made of an index, and nothing else. With `open` the index has its first commit, which has no
+/* Removes what this process made of an index, and nothing else. is_open: the index has its first commit, which has no
  * document, and is locked. */
-static void remove_begun(const founding *f, int open) {
+static void remove_begun(const founding *f, int is_open) {
   static const char *const names[] = {"manifest", "000001.gpuir", "update", "lock"};
-  DIR *dir = opendir(f->path);
-  if (!dir) return;
-  if (open)
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) (void)unlinkat(dirfd(dir), names[i], 0);
-  else if (f->wrote_table) (void)unlinkat(dirfd(dir), "update", 0);
-  (void)closedir(dir);
+  const int folder = open(f->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* opendir would ask for memory */
+  if (folder < 0) return;
+  if (is_open)
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) (void)unlinkat(folder, names[i], 0);
+  else if (f->wrote_table) (void)unlinkat(folder, "update", 0);
+  (void)close(folder);
 }
 
 /* Fills a new index, which is locked until it is done. */

@@ -20,77 +20,181 @@
 
 /* ---- rules */
 
-/* A line of a .gitignore. */
+/* A line of a .gitignore, as gitignore(5) and git's own matcher (wildmatch.c) have it. */
 typedef struct gpuir__rule {
-  const char *text;
+  const char *pieces, *last; /* what stood between the '/', each with a NUL behind it; the last piece */
+  unsigned n; /* pieces */
   int keep, folder, anchored; /* begins with '!'; ends with '/'; has another '/' */
 } gpuir__rule;
 
-/* Returns whether a character is in the [class] that begins behind the '[' at p; *end is what follows the class. -1: it
- * does not end, and the '[' is itself. */
-static int gpuir__class_has(const char *p, char c, const char **end) {
-  const int negated = *p == '!' || *p == '^';
-  const char *first = p + negated;
+#define GPUIR__RULE_PIECES 4096u /* of a rule; no path has so many folders */
+
+/* Returns whether a byte is of the class whose name, in "[:name:]", begins at *p; *p becomes its ']'. 2: this is no name,
+ * and the '[' stands for itself; -1: there is no such class. */
+static int gpuir__class_named(const char **p, unsigned char x) {
+  static const char *const classes[][2] = {{"alnum", "09AZaz"}, {"alpha", "AZaz"}, {"blank", "\t\t  "},
+      {"cntrl", "\1\37\177\177"}, {"digit", "09"}, {"graph", "!~"}, {"lower", "az"}, {"print", " ~"},
+      {"punct", "!/:@[`{~"}, {"space", "\t\n\r\r  "}, {"upper", "AZ"}, {"xdigit", "09AFaf"}};
+  const char *name = *p, *range;
+  const size_t n = strcspn(name, "]");
+  size_t i;
   int found = 0;
-  for (p = first; *p && (*p != ']' || p == first); p++) {
-    const char low = *p == '\\' && p[1] ? *++p : *p;
-    if (p[1] == '-' && p[2] && p[2] != ']') {
-      p += 2;
-      found |= low <= c && c <= *p;
+  if (!name[n]) return -1;
+  if (!n || name[n - 1] != ':') return 2;
+  for (i = 0; i < sizeof classes / sizeof *classes; i++)
+    if (strlen(classes[i][0]) == n - 1 && !memcmp(classes[i][0], name, n - 1)) break;
+  if (i == sizeof classes / sizeof *classes) return -1;
+  for (range = classes[i][1]; *range; range += 2) found |= (unsigned char)range[0] <= x && x <= (unsigned char)range[1];
+  *p = name + n;
+  return found;
+}
+
+/* Returns whether a byte is in the [class] that begins behind the '[' at p; *end is what follows the class. -1: it does
+ * not end, and nothing is like it. */
+static int gpuir__class_has(const char *p, char byte, const char **end) {
+  const int negated = *p == '!' || *p == '^';
+  const unsigned char x = (unsigned char)byte;
+  unsigned char c, before = 0; /* what a range may begin with */
+  int found = 0, named;
+  p += negated;
+  do {
+    c = (unsigned char)*p;
+    if (!c || (c == '\\' && !p[1])) return -1;
+    if (c == '-' && before && p[1] && p[1] != ']') {
+      c = (unsigned char)*++p;
+      if (c == '\\' && !(c = (unsigned char)*++p)) return -1;
+      found |= before <= x && x <= c;
+      c = 0;
+    } else if (c == '[' && p[1] == ':') {
+      const char *name = p + 2;
+      named = gpuir__class_named(&name, x);
+      if (named < 0) return -1;
+      found |= named == 2 ? c == x : named;
+      if (named != 2) p = name, c = 0;
     } else {
-      found |= low == c;
+      if (c == '\\') c = (unsigned char)*++p;
+      found |= c == x;
     }
-  }
-  if (!*p) return -1;
+    before = c;
+  } while (*++p != ']');
   *end = p + 1;
   return found != negated;
 }
 
-/* Returns whether a character is what stands at p; *next is what follows it in the pattern. */
+/* Returns whether the first element of the pattern at p, which is not '*', has a byte; *next is the next element. */
 static int gpuir__rule_has(const char *p, char c, const char **next) {
   *next = p + 1;
-  if (!c) return 0;
-  if (*p == '?') return c != '/';
-  if (*p == '\\' && p[1]) return *next = p + 2, p[1] == c;
-  if (*p == '[' && c != '/') {
-    const int found = gpuir__class_has(p + 1, c, next);
-    if (found >= 0) return found;
-    *next = p + 1;
-  }
+  if (*p == '?') return 1;
+  if (*p == '\\') return *next = p + 2, p[1] == c;
+  if (*p == '[') return gpuir__class_has(p + 1, c, next) > 0;
   return *p == c;
 }
 
-/* Returns whether a path matches a pattern: '*' and '?' stand for no '/', a "**" between slashes for any folders. Goes
- * back to the last '*' and the last "**" only, which is enough: what an earlier one could take, the last one can. */
-static int gpuir__rules_match(const char *pattern, const char *s) {
-  const char *p = pattern, *star = NULL, *star_at = NULL, *deep = NULL, *deep_at = NULL, *next;
+/* Returns whether a piece of a pattern has all of s[0..n), a name. It takes time as their lengths' product at most: only
+ * the last '*' is tried again, since what one before it could do better, that one can do as well. */
+static int gpuir__piece_has(const char *p, const char *s, size_t n) {
+  const char *const end = s + n, *a = p + strlen(p), *b = end, *star = NULL, *at = NULL, *next;
+  while (a > p && !strchr("*?[]\\", a[-1])) /* what it ends with decides most of them */
+    if (b == s || *--a != *--b) return 0;
   for (;;) {
-    if (p[0] == '*' && p[1] == '*' && (p[2] == '/' || !p[2]) && (p == pattern || p[-1] == '/')) {
-      if (!p[2]) return *s != 0;
-      deep = p += 3;
-      deep_at = s;
-      star = NULL;
-    } else if (*p == '*') {
+    if (*p == '*') {
       while (*p == '*') p++;
+      if (!*p) return 1;
       star = p;
-      star_at = s;
-      if (!*p) star_at = s += strcspn(s, "/"); /* it takes all that it may */
-    } else if (!*p && !*s) {
+      at = s;
+    } else if (!*p && s == end) {
       return 1;
-    } else if (gpuir__rule_has(p, *s, &next)) {
+    } else if (*p && s < end && gpuir__rule_has(p, *s, &next)) {
       p = next;
       s++;
-    } else if (star && *star_at && *star_at != '/') {
+    } else if (star && at < end) {
       p = star;
-      s = ++star_at;
-    } else if (deep && (deep_at = strchr(deep_at, '/')) != NULL) {
-      p = deep;
-      s = ++deep_at;
-      star = NULL;
+      s = ++at;
     } else {
       return 0;
     }
   }
+}
+
+/* Says whether a piece stands for any number of folders. */
+static int gpuir__piece_is_deep(const char *piece) {
+  return piece[0] == '*' && piece[1] == '*' && !piece[strspn(piece, "*")];
+}
+
+/* Parts a pattern at each '/', in its place: x gets its pieces. 0: nothing is like it. */
+static int gpuir__rule_split(gpuir__rule *x, char *p) {
+  char *to = p;
+  int more = 1, deep = 0, was_deep;
+  x->pieces = p;
+  while (more) {
+    char *from = p;
+    const char *end;
+    size_t n;
+    while (*p && *p != '/' && !(*p == '\\' && p[1] == '/')) {
+      if (*p == '[' && gpuir__class_has(p + 1, 'x', &end) >= 0) p += end - p;
+      else if (*p == '[' || (*p == '\\' && !p[1])) return 0;
+      else p += *p == '\\' ? 2 : 1;
+    }
+    n = (size_t)(p - from);
+    more = *p != 0;
+    p += *p == '\\' ? 2 : more;
+    memmove(to, from, n);
+    to[n] = 0;
+    was_deep = deep;
+    deep = gpuir__piece_is_deep(to);
+    if (deep && was_deep) continue;
+    if (x->n == GPUIR__RULE_PIECES) return 0;
+    x->last = to;
+    x->n++;
+    to += n + 1;
+  }
+  return 1;
+}
+
+/* Says whether a bit is set; sets one. */
+static int gpuir__bit_is(const uint64_t *bits, unsigned i) { return (int)(bits[i / 64] >> i % 64 & 1); }
+static void gpuir__bit_set(uint64_t *bits, unsigned i) { bits[i / 64] |= (uint64_t)1 << i % 64; }
+
+/* Takes one name of a path: now has the pieces that may come, next gets those that may come behind it; i = n: the rule
+ * has the whole path. Returns whether there are any. */
+static int gpuir__rule_step(const gpuir__rule *x, const char *s, size_t len, const uint64_t *now, uint64_t *next) {
+  const char *p = x->pieces;
+  unsigned i;
+  int any = 0;
+  for (i = 0; i < x->n; i++, p += strlen(p) + 1) {
+    int deep, behind_deep;
+    if (!gpuir__bit_is(now, i)) continue;
+    deep = gpuir__piece_is_deep(p);
+    if (!deep && !gpuir__piece_has(p, s, len)) continue;
+    any = 1;
+    if (deep) gpuir__bit_set(next, i);
+    if (!deep || i + 1 == x->n) gpuir__bit_set(next, i + 1);
+    behind_deep = i + 1 + !deep < x->n && (deep || gpuir__piece_is_deep(p + strlen(p) + 1));
+    if (behind_deep) gpuir__bit_set(next, i + 1 + !deep); /* it may stand for no folder */
+  }
+  return any;
+}
+
+/* Returns whether a rule has a path in the folder of its .gitignore, whose last name is `name`. All ways in which its
+ * pieces may be laid against the folders are followed together, so that none is tried twice. */
+static int gpuir__rules_match(const gpuir__rule *x, const char *path, const char *name) {
+  uint64_t bits[2][GPUIR__RULE_PIECES / 64 + 1], *now = bits[0], *next = bits[1], *other;
+  const size_t size = (x->n / 64 + 1) * sizeof *now;
+  int more = 1;
+  if (!(x->anchored && gpuir__piece_is_deep(x->last)) && !gpuir__piece_has(x->last, name, strlen(name))) return 0;
+  if (!x->anchored) return 1;
+  memset(now, 0, size);
+  gpuir__bit_set(now, 0);
+  if (x->n > 1 && gpuir__piece_is_deep(x->pieces)) gpuir__bit_set(now, 1);
+  while (more) {
+    const size_t n = strcspn(path, "/");
+    memset(next, 0, size);
+    if (!gpuir__rule_step(x, path, n, now, next)) return 0;
+    more = path[n] != 0;
+    path += n + 1;
+    other = now, now = next, next = other;
+  }
+  return gpuir__bit_is(now, x->n);
 }
 
 /* ---- the walk */
@@ -195,18 +299,36 @@ static int gpuir__visit_hold(const gpuir__visit *w, gpuir__level *l) {
 
 /* ---- .gitignore */
 
+/* Removes the blanks at the end of a line that no '\' keeps. */
+static void gpuir__rule_trim(char *line) {
+  char *blanks = NULL;
+  for (; *line; line++) {
+    if (*line != ' ') blanks = NULL;
+    else if (!blanks) blanks = line;
+    if (*line == '\\' && !*++line) return;
+  }
+  if (blanks) *blanks = 0;
+}
+
+/* Makes a rule of a line, which has room for a NUL behind it and becomes the rule's text. 0: it is none, or one that
+ * no path is like. */
+static int gpuir__rule_make(gpuir__rule *x, char *line, size_t n) {
+  if (n && line[n - 1] == '\r') n--;
+  line[n] = 0;
+  memset(x, 0, sizeof *x);
+  if (!*line || *line == '#') return 0;
+  gpuir__rule_trim(line);
+  if (*line == '!') x->keep = 1, line++;
+  n = strlen(line);
+  if (n && line[n - 1] == '/') x->folder = 1, line[n - 1] = 0;
+  x->anchored = strchr(line, '/') != NULL;
+  return gpuir__rule_split(x, *line == '/' ? line + 1 : line);
+}
+
 /* Takes a line as a rule. 0; NOMEM. */
 static int gpuir__rules_add(const gpuir__visit *w, gpuir__level *l, char *line, size_t n) {
   gpuir__rule x;
-  while (n && (line[n - 1] == '\r' || (line[n - 1] == ' ' && (n < 2 || line[n - 2] != '\\')))) n--;
-  line[n] = 0;
-  if (!n || *line == '#') return GPUIR_OK;
-  memset(&x, 0, sizeof x);
-  if (*line == '!') x.keep = 1, line++, n--;
-  if (n && line[n - 1] == '/') x.folder = 1, line[--n] = 0;
-  x.anchored = strchr(line, '/') != NULL;
-  x.text = *line == '/' ? line + 1 : line;
-  return gpuir__buf_put(&w->a, &l->rules, &x, sizeof x);
+  return gpuir__rule_make(&x, line, n) ? gpuir__buf_put(&w->a, &l->rules, &x, sizeof x) : GPUIR_OK;
 }
 
 /* Reads the .gitignore of an open folder, if there is one. 0; NOMEM. */
@@ -220,7 +342,9 @@ static int gpuir__rules_read(const gpuir__visit *w, gpuir__level *l) {
     line = (char *)gpuir__buf_room(&w->a, &l->text, n + 1);
     if (!line) status = GPUIR_E_NOMEM;
     else if (gpuir__pread_all(fd, line, n, 0)) line = NULL; /* it became shorter: none of it is known */
-    for (stop = line ? line + n : NULL; line && line < stop && !status; line = end + 1) {
+    stop = line ? line + n : NULL;
+    if (line && n > 2 && !memcmp(line, "\xef\xbb\xbf", 3)) line += 3; /* a byte order mark */
+    for (; line && line < stop && !status; line = end + 1) {
       end = (char *)memchr(line, '\n', (size_t)(stop - line));
       if (!end) end = stop;
       status = gpuir__rules_add(w, l, line, (size_t)(end - line));
@@ -240,7 +364,7 @@ static int gpuir__rules_ignore(const gpuir__visit *w, const gpuir__level *l, int
     for (i = l->rules.len / sizeof *rules; i-- > 0;) {
       const gpuir__rule *x = &rules[i];
       if (x->folder && !is_folder) continue;
-      if (gpuir__rules_match(x->text, x->anchored ? path + l->begin : name)) return !x->keep;
+      if (gpuir__rules_match(x, path + l->begin, name)) return !x->keep;
     }
   }
   return 0;

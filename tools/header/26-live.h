@@ -895,7 +895,7 @@ static int gpuir__live_strays(const gpuir_live *l, int what, int magic, unsigned
     if (fd >= 0) (void)close(fd);
     return status;
   }
-  while (!status && (entry = readdir(dir)) != NULL) {
+  while (!status && (errno = 0, entry = readdir(dir)) != NULL) {
     const uint64_t number = gpuir__segment_number(entry->d_name);
     if ((!number || gpuir__live_names(l, number, entry->d_name)) && strcmp(entry->d_name, "manifest.tmp") != 0)
       continue;
@@ -905,6 +905,7 @@ static int gpuir__live_strays(const gpuir_live *l, int what, int magic, unsigned
     status = gpuir__live_owns(l, err);
     if (!status) (void)unlinkat(l->folder, entry->d_name, 0);
   }
+  if (!status && errno) status = gpuir__fail_errno(err, l->path, "cannot list");
   (void)closedir(dir);
   return status;
 }
@@ -1079,12 +1080,17 @@ GPUIR__COLD static int gpuir__live_initialise(gpuir_live *l, const gpuir_live_de
   l->next = 1;
   status = gpuir__live_builder(l, l->next, &desc->settings, &b, &file, err);
   if (!status) status = gpuir__live_write(l, b, l->next, file, &leaf.seg, NULL, err);
-  if (!status) status = gpuir__index_open(&l->a, l->path, &l->open, &leaf, 1, NULL, &ix, err);
   if (status) return status;
+  status = gpuir__index_open(&l->a, l->path, &l->open, &leaf, 1, NULL, &ix, err);
   l->next++;
-  status = gpuir__live_list(l, ix, err);
-  gpuir_close(ix);
-  if (status) return status;
+  if (!status) {
+    status = gpuir__live_list(l, ix, err);
+    gpuir_close(ix);
+  }
+  if (status) { /* without its lock the folder would be taken for one of other files */
+    gpuir__segment_unlink(l->folder, 1, file);
+    return status;
+  }
   l->pieces[0].synced = l->pieces[0].committed = 0;
   l->changed = 1;
   status = gpuir__live_commit_list(l, err);

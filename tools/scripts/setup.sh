@@ -50,6 +50,7 @@ probe_all() {
   package test binutils cmd nm
   package test python3 cmd python3
   package test procps cmd ps
+  package test strace cmd strace
   package test less cmd less
   package test poppler-utils cmd pdftotext
   package test libopenmpi-dev cmd mpicc
