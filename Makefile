@@ -446,8 +446,8 @@ $(B)/asan/tests/fuzz/mutate: tests/fuzz/mutate.c tests/fuzz/library.c $(B)/priva
     $(if $(CAN_FUZZ),$(B)/fuzz/library.o) $(B)/flags
 	$(call say,CC,$@)
 	@mkdir -p $(@D)
-	$(Q)$(if $(CAN_FUZZ),$(FUZZ_CC),$(CC) -std=c99 $(WARNINGS) $(CPPFLAGS) $(DEFINES) $(DENSE)=24u $(SANITIZE) \
-	  -fsanitize=address,undefined -I. -I$(B)/private -Itests/support -MMD -MP) \
+	$(Q)$(if $(CAN_FUZZ),$(FUZZ_CC),$(CC) -std=c99 $(WARNINGS) $(EXPERIMENTAL) $(CPPFLAGS) $(DEFINES) $(DENSE)=24u \
+	  $(SANITIZE) -fsanitize=address,undefined -I. -I$(B)/private -Itests/support -MMD -MP) \
 	  -o $@ $< $(if $(CAN_FUZZ),$(B)/fuzz/library.o,tests/fuzz/library.c) $(LIBS)
 
 $(B)/examples/%: examples/%.c $(B)/flags $(NEEDS_LIBRARY)
@@ -577,7 +577,8 @@ sanitize:
 
 # Each fuzzer is one C file with its purpose at the top; what it found worth keeping stays in build/fuzz.
 FUZZ_SECONDS ?= 60
-FUZZ_CC = $(CLANG) -std=c99 -O1 -g1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all \
+FUZZ_CC = $(CLANG) -std=c99 -DGPUIR_EXPERIMENTAL -Werror=implicit -O1 -g1 -fno-omit-frame-pointer \
+          -fsanitize=address,undefined -fno-sanitize-recover=all \
           $(DEFINES) $(DENSE)=24u -I. -I$(B)/private -Itests/support -MMD -MP
 
 # The library that they share.

@@ -206,8 +206,8 @@
 #ifndef GPUIR_H
 #define GPUIR_H
 
-/* A strict dialect, such as -std=c99, hides POSIX. In any other the libraries' defaults stand: a feature macro would take
- * names from the rest of the file, such as usleep and MAP_ANONYMOUS. One that the file has set stands, too. */
+/* A strict dialect, such as -std=c99, hides POSIX. In any other the libraries' defaults stand: a feature macro would
+ * take names from the rest of the file, such as usleep and MAP_ANONYMOUS. One that the file has set stands, too. */
 #if defined(GPUIR_IMPLEMENTATION) && defined(__STRICT_ANSI__) && !defined(_POSIX_C_SOURCE) && \
     !defined(_XOPEN_SOURCE) && !defined(_DEFAULT_SOURCE) && !defined(_GNU_SOURCE)
 #define _POSIX_C_SOURCE 200809L
@@ -367,8 +367,8 @@ typedef struct gpuir_index_info {
   uint64_t docids; /* all docIDs lie below: documents, and those that were deleted and not merged away */
   uint64_t segments; /* files; what follows of terms, lists and bytes is summed up over them */
   uint64_t terms, postings;
-  /* Of the terms: those that the analyzer "text" makes beside words, such as pairs of neighbours. They begin with a byte
-   * FF, which no text in UTF-8 has, and so come last. Of other analyzers 0. */
+  /* Of the terms: those that the analyzer "text" makes beside words, such as pairs of neighbours. They begin with a
+   * byte FF, which no text in UTF-8 has, and so come last. Of other analyzers 0. */
   uint64_t private_terms;
   double average_length; /* tokens / documents; 0 without documents; of a shard its collection's */
   float k1, b; /* BM25 parameters stored in the index */
@@ -530,9 +530,8 @@ typedef struct gpuir_builder_desc {
   const char *order;
   int simd; /* GPUIR_SIMD_ level */
   /* Lists of at least one document in so many, 1 to 128, get bits beside their blocks, in an index of 65,536 documents
-   * or more: counts of frequent words take a fraction of the time, searches less than otherwise, and the file grows. The
-   * hits are the same.
-   * 0: the default (none); GPUIR_DENSE_NONE: no list. */
+   * or more: counts of frequent words take a fraction of the time, searches less than otherwise, and the file grows.
+   * The hits are the same. 0: the default (none); GPUIR_DENSE_NONE: no list. */
   int dense;
   /* An open index whose analyzer is taken in place of `analyzer`, and from which come the codecs, k1, b, the
    * description, the filters, the reading and the order that are not given here. Needed only while the builder is
@@ -559,10 +558,10 @@ typedef struct gpuir_doc_desc {
   /* How the text was made of the bytes of the source, in numbers of the caller's, never interpreted; 0: they are the
    * text, or nobody can make it again. It counts only with a source. */
   uint32_t form;
-  /* With the analyzer "text", of a document that gpuir_builder_add_text or gpuir_live_add takes: what is searched behind
-   * its text, such as words of its path, of which the last 32 count, and no phrase goes over the gap before them; and
-   * names that it defines, parted by white space, each of which becomes a term FF d NAME if it is a word of one segment.
-   * Both are not stored, and have at most 2^24 bytes. */
+  /* With the analyzer "text", of a document that gpuir_builder_add_text or gpuir_live_add takes: what is searched
+   * behind its text, such as words of its path, of which the last 32 count, and no phrase goes over the gap before
+   * them; and names that it defines, parted by white space, each of which becomes a term FF d NAME if it is a word of
+   * one segment. Both are not stored, and have at most 2^24 bytes. */
   const char *also, *defines;
   size_t also_len, defines_len;
 } gpuir_doc_desc;
@@ -619,11 +618,11 @@ GPUIR_API void gpuir_builder_destroy(gpuir_builder *builder);
 /* ========
  * [api-folder]  reading files and folders
  *
- * A folder's files are read in byte order of their paths, so that the same tree always gives the same documents. What is
- * opened is what was listed: entries are opened in their open folder, links are not followed unless asked for, and
- * nobody is waited for. Indexes, live ones too, are left out, and so is what .gitignore files say (gitignore(5); that of
- * a folder holds for what lies below it). At most 64 folders are open at a time, whatever the depth; paths have less than
- * PATH_MAX bytes.
+ * A folder's files are read in byte order of their paths, so that the same tree always gives the same documents. What
+ * is opened is what was listed: entries are opened in their open folder, links are not followed unless asked for, and
+ * nobody is waited for. Indexes, live ones too, are left out, and so is what .gitignore files say (gitignore(5); that
+ * of a folder holds for what lies below it). At most 64 folders are open at a time, whatever the depth; paths have less
+ * than PATH_MAX bytes.
  *
  *     gpuir_walk_desc how = {0};
  *     gpuir_builder_add_folder(builder, "notes", &how, &err);
@@ -676,9 +675,9 @@ typedef struct gpuir_walk_desc {
  * number of walks at a time; each takes up to 1 MB of the stack for the deepest of paths. */
 GPUIR_API int gpuir_walk(const char *path, const gpuir_walk_desc *desc, gpuir_error *err);
 
-/* Opens a name for reading in a folder that is open (AT_FDCWD: the current one), as the walk does it; *st describes what was
- * opened. Waits for nobody. Returns 0, or an errno value, and then *fd is -1: ELOOP for a link that is not to be
- * followed, EINVAL for what is neither a regular file nor a folder, what openat(2) says. */
+/* Opens a name for reading in a folder that is open (AT_FDCWD: the current one), as the walk does it; *st describes
+ * what was opened. Waits for nobody. Returns 0, or an errno value, and then *fd is -1: ELOOP for a link that is not to
+ * be followed, EINVAL for what is neither a regular file nor a folder, what openat(2) says. */
 GPUIR_API int gpuir_walk_open(int folder, const char *name, int follow, int *fd, struct stat *st);
 
 /* Adds the text files of a folder, each as a document: its name is its path as the walk has it, its source its absolute
@@ -776,7 +775,8 @@ typedef struct gpuir_query_desc {
   int keep_rarest; /* of more than GPUIR_MAX_TERMS terms keep some, but with AND: see gpuir_query_left_out */
   /* What is searched in place of a positive word that no live document has: 0: the word, but where it ends with '~' the
    * term nearest to it, one letter away; GPUIR_SPELL: that also, with OR and ANDOR, of words of at least four letters
-   * without digits; GPUIR_EXACT: always the word. Never in phrases, prefixes and shards, nor where words are left out. */
+   * without digits; GPUIR_EXACT: always the word. Never in phrases, prefixes and shards, nor where words are left out.
+   */
   int spell;
   uint64_t prefix_postings; /* that the prefixes' terms may have together; 0: GPUIR_MAX_QUERY_POSTINGS. A search takes
                              * some 10 bytes of memory for each */
@@ -792,9 +792,8 @@ typedef struct gpuir_query gpuir_query;
  * Only at the start of a word '"' or '-"' opens a phrase, which the next '"' closes; what follows begins a new word.
  * Only a last '*' behind a character of the word's last token makes a prefix of it, which is neither stopped nor
  * stemmed: it stands for all terms that begin with it and, where terms are stems, for its own stem as well. A last '~'
- * asks for what is near the word, if no document has it: see gpuir_query_desc.spell. All else is literal: ( ) : + AND OR
- * NOT have no meaning. A phrase of one token is that word; one with an unknown term is
- * unknown.
+ * asks for what is near the word, if no document has it: see gpuir_query_desc.spell. All else is literal: ( ) : + AND
+ * OR NOT have no meaning. A phrase of one token is that word; one with an unknown term is unknown.
  *
  * What is counted up to GPUIR_MAX_TERMS: the distinct terms and prefixes, those of phrases included; and the query's
  * words, prefixes and phrases, where one that is both wanted and negated counts twice, and unknown ones count too. A
@@ -833,19 +832,20 @@ typedef struct gpuir_near_term {
 } gpuir_near_term;
 
 /* Finds the terms of live documents that are most like a word, which is taken as it is, in small letters. Where terms
- * are stems these are first the stems of all words of up to 25 characters that are one error away; if there are none, or
- * else, it is as follows, but for the word's own stem in place of the word. A term may be one error away,
- * or two from a word of six characters or more, if both begin with the same character. Of the terms that begin with
- * another one it finds those in which a letter of a to z or a digit stands for the word's first character or before it,
- * or in which that is left out or swapped with the second; no second error may follow then, and of a word of one
- * character there are none. Writes the *n <= cap best: the nearest, of these the most
- * frequent. Takes time by the number of terms that begin with the word's first character. Thread-safe.
- * Errors: ARGUMENT, FORMAT, NOMEM, UNSUPPORTED (see gpuir_term_count). */
+ * are stems these are first the stems of all words of up to 25 characters that are one error away; if there are none,
+ * or else, it is as follows, but for the word's own stem in place of the word. A term may be one error away, or two
+ * from a word of six characters or more, if both begin with the same character. Of the terms that begin with another
+ * one it finds those in which a letter of a to z or a digit stands for the word's first character or before it, or in
+ * which that is left out or swapped with the second; no second error may follow then, and of a word of one character
+ * there are none. Writes the *n <= cap best: the nearest, of these the most frequent. Takes time by the number of terms
+ * that begin with the word's first character. Thread-safe. Errors: ARGUMENT, FORMAT, NOMEM, UNSUPPORTED (see
+ * gpuir_term_count). */
 GPUIR_API int gpuir_terms_near(const gpuir_index *index, const char *term, size_t len, gpuir_near_term *found,
     size_t cap, size_t *n);
 
-/* Finds the terms near the word that gpuir_query_unknown tells at i, as it was typed; of several words that are one, the
- * terms near those that no document has. None for a prefix. Errors: as of gpuir_terms_near; NOT_FOUND behind the last. */
+/* Finds the terms near the word that gpuir_query_unknown tells at i, as it was typed; of several words that are one,
+ * the terms near those that no document has. None for a prefix. Errors: as of gpuir_terms_near; NOT_FOUND behind the
+ * last. */
 GPUIR_API int gpuir_query_near(const gpuir_query *query, size_t i, gpuir_near_term *found, size_t cap, size_t *n);
 /* Tells which words a query has other terms in place of: the i-th, as it was typed, and what is searched instead, as
  * people write it. They live as long as the query. Errors: ARGUMENT; NOT_FOUND behind the last. Thread-safe. */
@@ -981,7 +981,8 @@ GPUIR_API int gpuir_explain(gpuir_searcher *searcher, const gpuir_query *query, 
  * [api-passages]  the places of a text that answer a query
  *
  * A passage is a range of a text, of whole lines where these have at most 400 bytes, otherwise of sentences or of
- * words. Which ones are best is said by the query's words that they hold, what these weigh (their idf) and how close together they stand.
+ * words. Which ones are best is said by the query's words that they hold, what these weigh (their idf) and how close
+ * together they stand.
  * The first passage is the best one; each further one is the best for the words that those before it do not show. So
  * without a budget every word of the query that the text holds is shown, and with one the dearest come first.
  *
@@ -997,7 +998,7 @@ GPUIR_API int gpuir_explain(gpuir_searcher *searcher, const gpuir_query *query, 
 typedef struct gpuir_passages_desc {
   size_t bytes, tokens; /* budgets of all passages together; 0: none */
   size_t most; /* bytes of a passage of several lines; 0: GPUIR_PASSAGE_BYTES. Within them it grows to its
-                         * paragraph, which empty lines end */
+                * paragraph, which empty lines end */
   uint32_t context; /* not 0: in place of that, so many lines before and behind its own. GPUIR_NO_CONTEXT: none */
   uint32_t first_line; /* number of the text's first line; 0: 1, or of a document what its first_line says */
   uint64_t timeout_ns; /* 0: none */
@@ -1050,8 +1051,8 @@ typedef struct gpuir_snippet_desc {
 
 /* Writes one line about a text, for a list of hits: the best passage from a little before its first word of the query
  * on, and the beginning of a text without such a word. White space and control characters become single blanks, "..."
- * stands where something is left out, and no word is cut that is shorter than the snippet. Nothing is escaped. `out` gets
- * a NUL behind it; what does not fit into its `cap` bytes (16 or more, beside the marks) is left out. Thread-safe.
+ * stands where something is left out, and no word is cut that is shorter than the snippet. Nothing is escaped. `out`
+ * gets a NUL behind it; what does not fit into its `cap` bytes (16 or more, beside the marks) is left out. Thread-safe.
  * Errors: ARGUMENT, as gpuir_passages; then `out` is "". */
 GPUIR_API int gpuir_snippet(const gpuir_query *query, const gpuir_snippet_desc *desc, const char *text, size_t len,
     char *out, size_t cap, gpuir_error *err);
@@ -1245,13 +1246,23 @@ GPUIR_API void gpuir_pool_get_stats(gpuir_pool *pool, gpuir_pool_stats *stats);
  * guess by its lists until then, and with other policies. Thread-safe. */
 GPUIR_API uint64_t gpuir_pool_estimate(const gpuir_pool *pool, const gpuir_query *query);
 
+#ifdef __cplusplus
+}
+#endif
+#endif /* GPUIR_H */
+
 /* ========
  * [api-experimental]  for shards, policies, backends and measurements; it may change in any version
  *
  * Define GPUIR_EXPERIMENTAL before the header is included. The macro hides declarations only: libraries define and
  * export all of these functions. The laboratory, MPI and the command use them.
  * ======*/
-#if defined(GPUIR_EXPERIMENTAL) || defined(GPUIR_IMPLEMENTATION)
+#if (defined(GPUIR_EXPERIMENTAL) || defined(GPUIR_IMPLEMENTATION)) && !defined(GPUIR_EXPERIMENTAL_H)
+#define GPUIR_EXPERIMENTAL_H /* of its own: a file may include the interface first, and the implementation later */
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 /* ----
  * [api-shards]  parts of a collection
@@ -1293,8 +1304,8 @@ typedef int (*gpuir_term_fn)(void *user, const char *term, size_t len, uint32_t 
  * Thread-safe. Errors: ARGUMENT; NOT_FOUND behind the last; NOMEM; FORMAT; what emit returned. */
 GPUIR_API int gpuir_query_prefix(const gpuir_query *query, size_t i, gpuir_term_fn emit, void *user, gpuir_error *err);
 /* Weighs a query's terms anew by dfs[0..n), in the order of gpuir_query_dfs: a query on a shard gets its weights from
- * the dfs of all shards together, and chooses by them which words it keeps. Not while a search uses the query. Errors: ARGUMENT (for another n); RANGE, NOMEM:
- * then the query can only be destroyed. */
+ * the dfs of all shards together, and chooses by them which words it keeps. Not while a search uses the query. Errors:
+ * ARGUMENT (for another n); RANGE, NOMEM: then the query can only be destroyed. */
 GPUIR_API int gpuir_query_weigh(gpuir_query *query, const uint32_t *dfs, size_t n, gpuir_error *err);
 
 /* ----
@@ -1372,7 +1383,8 @@ GPUIR_API const char *gpuir_backend_name(const gpuir_searcher *searcher);
  */
 
 /* Returns the name of the i-th way of intersecting lists, for gpuir_searcher_desc.intersection, such as "merge" or
- * "simd", the engine's own; NULL behind the last one. All give the same hits. With GPUIR_NO_LAB there is "simd" alone. */
+ * "simd", the engine's own; NULL behind the last one. All give the same hits. With GPUIR_NO_LAB there is "simd" alone.
+ */
 GPUIR_API const char *gpuir_intersection_name(size_t i);
 
 #define GPUIR_MAX_CODECS 16 /* of docIDs or of frequencies */
@@ -1389,20 +1401,19 @@ typedef struct gpuir_codec_info {
 GPUIR_API int gpuir_codec_get_info(const gpuir_index *index, int docids, gpuir_codec_info infos[GPUIR_MAX_CODECS],
     size_t *n);
 
-/* Finds n terms, each as gpuir_term_find does; ids[i] becomes UINT64_MAX where the index has no terms[i][0..lens[i]). Look-ups that wait for
- * memory do so together, as those of a query's words do: many take half the time. Errors: ARGUMENT, UNSUPPORTED. */
+/* Finds n terms, each as gpuir_term_find does; ids[i] becomes UINT64_MAX where the index has no terms[i][0..lens[i]).
+ * Look-ups that wait for memory do so together, as those of a query's words do: many take half the time. Errors:
+ * ARGUMENT, UNSUPPORTED. */
 GPUIR_API int gpuir_terms_find(const gpuir_index *index, const char *const *terms, const size_t *lens, size_t n,
     uint64_t *ids);
 /* Moves a searcher to another index, such as a later snapshot, and keeps its memory and settings; a backend is dropped.
  * Its queries and explanations stay with the old index. Errors: ARGUMENT. */
 GPUIR_API int gpuir_searcher_move(gpuir_searcher *searcher, const gpuir_index *index);
 
-#endif /* GPUIR_EXPERIMENTAL */
-
 #ifdef __cplusplus
 }
 #endif
-#endif /* GPUIR_H */
+#endif /* GPUIR_EXPERIMENTAL_H */
 
 /* ############################################################################
  * IMPLEMENTATION
@@ -6905,10 +6916,10 @@ static void gpuir__positions_find(gpuir__positions *p, const uint32_t *freqs, ui
 /* ========
  * [09c-dense]  dense lists: bits, ranks and peaks beside the blocks
  *
- * A list of at least one document in D is dense. Beside its blocks, which stay as they are, it has a bit a document, the
- * number of bits before each 512 documents, and of each 64 documents the greatest saturation, tf / (tf + K), rounded up
- * to a byte. What is looked up in such a list is found by its bit, and its index by its rank, where a block would have
- * to be found and decoded. A file without them has the same hits.
+ * A list of at least one document in D is dense. Beside its blocks, which stay as they are, it has a bit a document,
+ * the number of bits before each 512 documents, and of each 64 documents the greatest saturation, tf / (tf + K),
+ * rounded up to a byte. What is looked up in such a list is found by its bit, and its index by its rank, where a block
+ * would have to be found and decoded. A file without them has the same hits.
  *
  * (A rank directory over bits: Jacobson, "Space-efficient static trees and graphs", FOCS 1989. Greatest contributions
  * of fixed docID windows: Dimopoulos, Nepomnyachiy & Suel, "Optimizing top-k document retrieval strategies for
@@ -8260,13 +8271,13 @@ static int gpuir__scan(gpuir__analyzer *an, const char *text, size_t len) {
  *   signed     the term with its sign: c++, c#, .net, #tag, @you
  *   variant    fold(stem(fold(segment))), where that is not the term: typed without accents, it is what a reader types
  *   exact      FF x and the stem, where folding changed it: a word typed with its accents ranks its own spelling first
- *   pair       FF p, the terms of two neighbours of a word, FF between them. "O'Reilly" is asked for as the pair, and so
- *              never finds o and reilly apart, with or without positions; as a list of its own it weighs by its own df.
- *   joined     the term of a word's segments together: don't as dont, e-mail as email, U.S.A. as usa
+ *   pair       FF p, the terms of two neighbours of a word, FF between them. "O'Reilly" is asked for as the pair, and
+ * so never finds o and reilly apart, with or without positions; as a list of its own it weighs by its own df. joined
+ * the term of a word's segments together: don't as dont, e-mail as email, U.S.A. as usa
  *
- * FF stands in no UTF-8, so no text has such a term by itself. Folding drops the marks of Latin, Greek, Cyrillic, Arabic
- * and Hebrew behind stemming, which needs them. It never drops those of other scripts, where they are letters' sounds,
- * nor the breve of Cyrillic short i.
+ * FF stands in no UTF-8, so no text has such a term by itself. Folding drops the marks of Latin, Greek, Cyrillic,
+ * Arabic and Hebrew behind stemming, which needs them. It never drops those of other scripts, where they are letters'
+ * sounds, nor the breve of Cyrillic short i.
  *
  * A query's word of one segment is its term, or is signed; its other tokens are optional. One of several is its pairs.
  *
@@ -9132,8 +9143,8 @@ static int gpuir__text_ends(const char *text, size_t end, size_t len) {
   return next < 0x80 && !gpuir__fold_ascii[next];
 }
 
-/* Returns where a word of a text ends that begins at text[i): ASCII letters, small but for the first, with no connector,
- * sign or mark at them. Such a word is its term and nothing else. 0: it is not one, or would be too long. */
+/* Returns where a word of a text ends that begins at text[i): ASCII letters, small but for the first, with no
+ * connector, sign or mark at them. Such a word is its term and nothing else. 0: it is not one, or would be too long. */
 static size_t gpuir__text_plain_end(const char *text, size_t i, size_t len) {
   const size_t most = len - i > GPUIR_MAX_TERM ? i + GPUIR_MAX_TERM : len;
   size_t end = i + 1;
@@ -9165,7 +9176,8 @@ static int gpuir__text_plain(gpuir__analyzer *an, size_t i, size_t end, int *don
   return gpuir__text_emit(an, stem, n, 1, i, end);
 }
 
-/* Takes the run of ASCII letters and digits that begins at text[*i), and the mark behind it; *i becomes where it ends. */
+/* Takes the run of ASCII letters and digits that begins at text[*i), and the mark behind it; *i becomes where it ends.
+ */
 static int gpuir__text_letters(gpuir__analyzer *an, size_t *i) {
   gpuir__wording *w = gpuir__wording_of(an);
   size_t end = w->now->len || w->n || an->query || an->collecting ? 0 : gpuir__text_plain_end(w->text, *i, w->len);
@@ -10339,9 +10351,9 @@ static int gpuir__spec_parse(const char *text, int has_tokenizer, gpuir__spec *s
   return GPUIR_OK;
 }
 
-/* Makes an analyzer from a specification, the custom stop words ("" if none) and the caller's tokenizer (NULL: none). UNSUPPORTED, in words, if this build
- * or caller lacks something; FORMAT for a malformed specification; NOMEM; LIMIT for stop words that
- * fit no table; or what the tokenizer returned for the stop words. */
+/* Makes an analyzer from a specification, the custom stop words ("" if none) and the caller's tokenizer (NULL: none).
+ * UNSUPPORTED, in words, if this build or caller lacks something; FORMAT for a malformed specification; NOMEM; LIMIT
+ * for stop words that fit no table; or what the tokenizer returned for the stop words. */
 GPUIR__COLD static int gpuir__analyzer_create(const gpuir_allocator *allocator, const char *text,
     const char *stop_words, const gpuir__tokenizer *own, gpuir__analyzer **analyzer, gpuir_error *err) {
   gpuir_allocator a = gpuir__allocator(allocator);
@@ -14529,7 +14541,7 @@ static int gpuir__worker_packet(gpuir__worker *w, gpuir__packet *packet) {
     w->lost += !w->length && w->dropped > before;
     length = (uint32_t)w->length;
     memcpy(packet->lengths.data + 4 * i, &length, 4);
-    text = more + doc.also + doc.defines;
+    if (more) text = more + doc.also + doc.defines;
   }
   return gpuir__worker_drain(w);
 }
@@ -16011,10 +16023,10 @@ GPUIR__COLD GPUIR_API int gpuir_builder_create(const gpuir_builder_desc *desc, g
 /* ========
  * [15c-walk]  files and folders, safely: what is looked at is what is read
  *
- * Whoever owns a folder can put a link, a FIFO or another file under a name at any moment. A check of a path says nothing
- * about what the path leads to afterwards. So each name is opened once, in the open folder that it was listed in, and
- * without following links. The descriptor must be the file that was listed; another one, as after an editor has saved
- * it, is looked at anew.
+ * Whoever owns a folder can put a link, a FIFO or another file under a name at any moment. A check of a path says
+ * nothing about what the path leads to afterwards. So each name is opened once, in the open folder that it was listed
+ * in, and without following links. The descriptor must be the file that was listed; another one, as after an editor has
+ * saved it, is looked at anew.
  *
  * Uses      [12-layout], [15-merge] (adding texts).
  * Start at  gpuir_walk, gpuir__visit_folder, gpuir__visit_open, gpuir__rules_match.
@@ -16037,8 +16049,8 @@ typedef struct gpuir__rule {
 
 #define GPUIR__RULE_PIECES 4096u /* of a rule; no path has so many folders */
 
-/* Returns whether a byte is of the class whose name, in "[:name:]", begins at *p; *p becomes its ']'. 2: this is no name,
- * and the '[' stands for itself; -1: there is no such class. */
+/* Returns whether a byte is of the class whose name, in "[:name:]", begins at *p; *p becomes its ']'. 2: this is no
+ * name, and the '[' stands for itself; -1: there is no such class. */
 static int gpuir__class_named(const char **p, unsigned char x) {
   static const char *const classes[][2] = {{"alnum", "09AZaz"}, {"alpha", "AZaz"}, {"blank", "\t\t  "},
       {"cntrl", "\1\37\177\177"}, {"digit", "09"}, {"graph", "!~"}, {"lower", "az"}, {"print", " ~"},
@@ -16098,8 +16110,8 @@ static int gpuir__rule_has(const char *p, char c, const char **next) {
   return *p == c;
 }
 
-/* Returns whether a piece of a pattern has all of s[0..n), a name. It takes time as their lengths' product at most: only
- * the last '*' is tried again, since what one before it could do better, that one can do as well. */
+/* Returns whether a piece of a pattern has all of s[0..n), a name. It takes time as their lengths' product at most:
+ * only the last '*' is tried again, since what one before it could do better, that one can do as well. */
 static int gpuir__piece_has(const char *p, const char *s, size_t n) {
   const char *const end = s + n, *a = p + strlen(p), *b = end, *star = NULL, *at = NULL, *next;
   while (a > p && !strchr("*?[]\\", a[-1])) /* what it ends with decides most of them */
@@ -16362,8 +16374,8 @@ static int gpuir__rules_read(const gpuir__visit *w, gpuir__level *l) {
   return status ? gpuir__fail_nomem(w->err) : GPUIR_OK;
 }
 
-/* Returns whether what the path names, an entry of this folder, is left out. The last rule that matches decides, and those
- * of a folder go before those above it. */
+/* Returns whether what the path names, an entry of this folder, is left out. The last rule that matches decides, and
+ * those of a folder go before those above it. */
 static int gpuir__rules_ignore(const gpuir__visit *w, const gpuir__level *l, int is_folder) {
   const char *path = gpuir__visit_path(w), *name = path + l->begin;
   for (; l; l = l->up) {
@@ -16448,8 +16460,8 @@ static int gpuir__visit_list(gpuir__visit *w, const gpuir__level *l, gpuir__buf 
   return status;
 }
 
-/* Opens an entry, which the path names, as it was listed; if another file is there by now it is looked at anew. 1; 0: it
- * is left out, as was told. */
+/* Opens an entry, which the path names, as it was listed; if another file is there by now it is looked at anew. 1; 0:
+ * it is left out, as was told. */
 static int gpuir__visit_open_entry(const gpuir__visit *w, gpuir__level *l, gpuir__entry_of *e, int *fd,
     struct stat *st) {
   int error = strlen(gpuir__visit_path(w)) < PATH_MAX ? gpuir__visit_hold(w, l) : ENAMETOOLONG;
@@ -18246,9 +18258,9 @@ GPUIR_API int gpuir_analyze(const gpuir_index *ix, const char *text, size_t len,
 /* ========
  * [16b-parse]  query: words that no document has, near terms in their place, and parsing
  *
- * A word of a query that no document has may be a typing error. Where any word is enough, or all else would find nothing,
- * the term nearest to it is searched in its place, one letter away, and gpuir_query_spelled tells of it. What stands
- * between quotes, short words and those with digits are searched as they are.
+ * A word of a query that no document has may be a typing error. Where any word is enough, or all else would find
+ * nothing, the term nearest to it is searched in its place, one letter away, and gpuir_query_spelled tells of it. What
+ * stands between quotes, short words and those with digits are searched as they are.
  *
  * Uses      [09-postings], [11-analysis], [11c-analyzers], [12-layout], [13b-snapshot], [15d-near], [16-query].
  * Start at  gpuir_query_parse.
@@ -18321,14 +18333,25 @@ static int gpuir__is_known(const gpuir_index *ix, const char *term, size_t len, 
 
 #define GPUIR__SPELL_LEAST 4u /* letters of the shortest word that is taken for a typing error */
 
-/* Says whether a word is long enough to be a typing error, and has no digit. */
+/* Says whether a word is one of those that questions are made of: "does" is right where no document has it. */
+static int gpuir__is_of_questions(const char *word, size_t len) {
+  const char *at = gpuir__stop_questions;
+  while (*at) {
+    const size_t n = strcspn(at, " ");
+    if (n == len && !memcmp(at, word, len)) return 1;
+    at += n + (at[n] == ' ');
+  }
+  return 0;
+}
+
+/* Says whether a word may be a typing error: it is long enough, has no digit, and is none of questions' words. */
 static int gpuir__is_misspelt(const char *word, size_t len) {
   size_t i, letters = 0;
   for (i = 0; i < len; i++) {
     if (word[i] >= '0' && word[i] <= '9') return 0;
     letters += ((uint8_t)word[i] & 0xc0) != 0x80;
   }
-  return letters >= GPUIR__SPELL_LEAST;
+  return letters >= GPUIR__SPELL_LEAST && !gpuir__is_of_questions(word, len);
 }
 
 /* Writes what is searched in place of word i, which may stay: its term, and how it is written. *changed counts. */
@@ -18361,8 +18384,8 @@ static void gpuir__pair_of(const gpuir__term_bytes *a, const gpuir__term_bytes *
   to->len = 3 + a->len + b->len;
 }
 
-/* Finds what is searched in place of a term that was typed as typed[0..len); to->len 0: nothing else is. name: how it is
- * written. */
+/* Finds what is searched in place of a term that was typed as typed[0..len); to->len 0: nothing else is. name: how it
+ * is written. */
 static int gpuir__spell_find(gpuir_query *q, gpuir__analyzer *an, const gpuir__query_term *t, const char *typed,
     gpuir__term_bytes *to, gpuir__buf *name) {
   const int pair = (uint8_t)t->text[0] == 0xff;
@@ -18447,7 +18470,8 @@ static int gpuir__query_spell(gpuir_query *q, gpuir__analyzer *an, int *changed)
   return status;
 }
 
-/* Keeps of the words that no document has how they were typed: bytes of text[0..len). Of others that is not asked for. */
+/* Keeps of the words that no document has how they were typed: bytes of text[0..len). Of others that is not asked for.
+ */
 static int gpuir__query_keep_typed(gpuir_query *q, const char *text, size_t len) {
   unsigned i;
   for (i = 0; i < q->n; i++) {
@@ -19368,8 +19392,8 @@ static uint32_t gpuir__lookup_scalar(gpuir__operand *o, const gpuir__pass *p) {
 
 /* ---- dense lists: by bits and ranks ----
  *
- * Each candidate's bit tells whether the list holds it; of those found the rank of the line and the bits before tell the
- * index. No block is searched for or decoded. A look-up counts as a block decoded for each 64 candidates. */
+ * Each candidate's bit tells whether the list holds it; of those found the rank of the line and the bits before tell
+ * the index. No block is searched for or decoded. A look-up counts as a block decoded for each 64 candidates. */
 
 /* Writes the indices of n documents that a dense list holds. fast: see gpuir__dense_ones. */
 GPUIR__INLINE void gpuir__dense_ranks(int fast, const gpuir__list *l, const uint32_t *docs, uint32_t n,
@@ -19493,8 +19517,8 @@ static inline uint32_t gpuir__lookup(gpuir__operand *o, const gpuir__pass *p) {
  * Tests     tests/unit/19_methods.c
  * ======*/
 
-/* The methods of the literature, a row each. Of its functions one prepares what it needs of a list, one searches a list,
- * and one takes all operands at once. */
+/* The methods of the literature, a row each. Of its functions one prepares what it needs of a list, one searches a
+ * list, and one takes all operands at once. */
 #define GPUIR__SEARCHES(method) NULL, gpuir__##method##_list, NULL
 #define GPUIR__PREPARES(method) gpuir__##method##_prepare, gpuir__##method##_list, NULL
 #define GPUIR__TAKES_ALL(function) NULL, NULL, function
@@ -20886,8 +20910,8 @@ static void gpuir__tile_offer(gpuir__engine *e, const gpuir__tile *t, uint32_t n
  *
  * The engine that was asked owns the search; engines that have nothing else to do help. A leaf of the index falls into
  * parts: blocks of the driver, or tiles. An engine takes the next parts, evaluates them with cursors and a top-k of its
- * own, and hands over what it found. The threshold of all is that of the best k of all, so that each prunes as if it had
- * evaluated everything. A helper may come late, and leave between parts: what it has not taken is left for others.
+ * own, and hands over what it found. The threshold of all is that of the best k of all, so that each prunes as if it
+ * had evaluated everything. A helper may come late, and leave between parts: what it has not taken is left for others.
  *
  *       owner   open -> take part, evaluate, hand over -> ... -> close (waits for helpers)
  *       helper          join -> take part, evaluate, hand over -> ... -> leave
@@ -20947,8 +20971,8 @@ static void gpuir__share_threshold(gpuir__engine *e, gpuir__share *s) {
   e->top.threshold_key = gpuir__max64(own, greatest);
 }
 
-/* Takes up to `most` parts of the n that the leaf has; returns the first, or n if there is none for this engine. It takes
- * few at first, when what others find raises the threshold most. */
+/* Takes up to `most` parts of the n that the leaf has; returns the first, or n if there is none for this engine. It
+ * takes few at first, when what others find raises the threshold most. */
 static uint32_t gpuir__share_take(gpuir__engine *e, uint32_t n, uint32_t most) {
   gpuir__share *s = e->share;
   uint64_t at = __atomic_load_n(&s->at, __ATOMIC_ACQUIRE), end;
@@ -21713,9 +21737,9 @@ static int gpuir__and_blocks(gpuir__engine *e, gpuir__and *x, uint64_t *count) {
  * [21a-words]  AND of dense lists, by words of bits; which form an AND takes
  *
  * Where all lists are dense no list drives. The words of a window, 64 documents, are ANDed; a window in which a bit is
- * left is bounded by its peaks, list by list: at first by a slope, which takes a multiplication a window, and then, where
- * that may reach the threshold, exactly. Matches of such windows are ranked and scored, list by list, 64 or more at a
- * time. A few windows with the greatest bounds go first and raise the threshold.
+ * left is bounded by its peaks, list by list: at first by a slope, which takes a multiplication a window, and then,
+ * where that may reach the threshold, exactly. Matches of such windows are ranked and scored, list by list, 64 or more
+ * at a time. A few windows with the greatest bounds go first and raise the threshold.
  *
  *       bits, 8 words a line     AND -> which windows have a match
  *       peaks, 8 bytes a line    slopes -> what a match there may score   -> windows that reach the threshold
@@ -26183,8 +26207,8 @@ static int gpuir__live_begun(const gpuir_live *l, const char *name, uint64_t num
   return own;
 }
 
-/* Counts the strays in *n: all; or, FOREIGN, those that no killed writer left in a folder without a manifest; or removes
- * them. magic: the lock has its magic number. */
+/* Counts the strays in *n: all; or, FOREIGN, those that no killed writer left in a folder without a manifest; or
+ * removes them. magic: the lock has its magic number. */
 static int gpuir__live_strays(const gpuir_live *l, int what, int magic, unsigned *n, gpuir_error *err) {
   const int fd = openat(l->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   DIR *dir = fd < 0 ? NULL : fdopendir(fd);
@@ -27578,7 +27602,8 @@ static void gpuir__snippet_put(gpuir__snippet *s, const char *bytes, size_t n) {
 
 static int gpuir__snippet_blank(char c) { return (unsigned char)c <= ' ' || c == 0x7f; }
 
-/* Returns the first place from `at` on where a word begins, or the first of a character if there is none before `end`. */
+/* Returns the first place from `at` on where a word begins, or the first of a character if there is none before `end`.
+ */
 static size_t gpuir__snippet_start(const char *text, size_t at, size_t end) {
   size_t word = at;
   while (word < end && !gpuir__snippet_blank(text[word])) word++;
@@ -27825,8 +27850,9 @@ static int gpuir__eventcount_claim(int *threads) {
   return n != 0;
 }
 
-/* Wakes up to n listeners. Call it after the work is visible: stored with sequential consistency, or under the lock that
- * threads take when they look. Threads that were called and are not back yet count towards n: they see this work too. */
+/* Wakes up to n listeners. Call it after the work is visible: stored with sequential consistency, or under the lock
+ * that threads take when they look. Threads that were called and are not back yet count towards n: they see this work
+ * too. */
 GPUIR__NOINLINE void gpuir__eventcount_notify(gpuir__eventcount *b, int n) {
   if (!gpuir__seq_load(&b->listeners)) return;
   n -= gpuir__seq_load(&b->called);
@@ -27999,14 +28025,14 @@ GPUIR_API int gpuir_pool_answer(gpuir_searcher *s, gpuir_task *task) {
 /* ========
  * [30b-crew]  threads that answer tasks: the policies inter and auto
  *
- * Both of the library's policies are a crew: who submits a task puts it into an inbox, without a lock, and wakes a thread
- * if all that are free sleep; a free thread takes the waiting task with the least key. With `auto` it takes some more, if
- * many wait. With `inter` the key is the number of the submission.
+ * Both of the library's policies are a crew: who submits a task puts it into an inbox, without a lock, and wakes a
+ * thread if all that are free sleep; a free thread takes the waiting task with the least key. With `auto` it takes some
+ * more, if many wait. With `inter` the key is the number of the submission.
  *
  * With `auto` the key is when the task should start: its due time and its cost, or the mean cost if that is less. Small
  * queries then go before large ones that came with them, but none waits long for what came later. While very many wait
- * the key is the due time alone; a deadline makes it earlier. What queries cost is measured, by mode, number of words and
- * postings.
+ * the key is the due time alone; a deadline makes it earlier. What queries cost is measured, by mode, number of words
+ * and postings.
  *
  * What a thread works with, its searcher and the search that it owns, is a member. Who submits by gpuir_pool_run takes
  * an idle one and answers the task himself: as many tasks as there are members are answered at a time.
@@ -28199,8 +28225,8 @@ static int gpuir__crew_post(gpuir__crew *c, gpuir_task *const *tasks, size_t n) 
   }
   gpuir__count_up(&c->device.waiting, to_device);
   gpuir__count_up(&c->backlog, cost);
-  /* A slot may be one that was freed after this thread was admitted, which only a thread that was here in between knows:
-   * acquired from that one, so that whoever read the slot has done so before it is written anew. */
+  /* A slot may be one that was freed after this thread was admitted, which only a thread that was here in between
+   * knows: acquired from that one, so that whoever read the slot has done so before it is written anew. */
   if (to_device) at[1] = __atomic_fetch_add(&c->device_inbox.written, to_device, __ATOMIC_ACQ_REL);
   if (to_device < n) at[0] = __atomic_fetch_add(&c->inbox.written, n - to_device, __ATOMIC_ACQ_REL);
   for (i = 0; i < n; i++) { /* from here on they may be gone */
@@ -28287,8 +28313,8 @@ static void gpuir__member_ran_long(gpuir__share *share) {
   gpuir__member_limit_backlog(m, 2 * GPUIR__SHARE_HEAVY * gpuir__peek(&m->crew->mean_ns));
 }
 
-/* Returns how many threads may help with a task: none while the backlog exceeds what its limit may ever be. Nobody would
- * come then, and sharing costs some of an OR's pruning. */
+/* Returns how many threads may help with a task: none while the backlog exceeds what its limit may ever be. Nobody
+ * would come then, and sharing costs some of an OR's pruning. */
 static unsigned gpuir__member_helpers(gpuir__member *m, const gpuir_task *task) {
   gpuir__crew *c = m->crew;
   const uint64_t helpers = gpuir__min64(task->pool_cost / GPUIR__SHARE_NS, c->pool->nthreads - 1);
@@ -28408,9 +28434,9 @@ typedef struct gpuir__crew_job {
   gpuir__member *member; /* what it works with; NULL: it cancels the tasks */
 } gpuir__crew_job;
 
-/* Chooses what a thread does next; the lock is held. A crew that stops: what still waits is cancelled, then END. Without
- * an idle member: SLEEP, as others are answering as many as there are. Else a heavy search comes first, then tasks, then
- * any search. */
+/* Chooses what a thread does next; the lock is held. A crew that stops: what still waits is cancelled, then END.
+ * Without an idle member: SLEEP, as others are answering as many as there are. Else a heavy search comes first, then
+ * tasks, then any search. */
 static int gpuir__crew_choose(gpuir__crew *c, gpuir__crew_job *job) {
   const int works = c->idle && !c->stopping;
   job->member = NULL;
@@ -28472,10 +28498,10 @@ static int gpuir__crew_run(void *state, gpuir_task *task) {
  * [30c-device]  the thread that drives a device
  *
  * While one or two batches run the next one forms. A task goes where it is likely to be answered first: by the device
- * after what is left of the batches in flight, if there are two, and the mean time of a batch; by the threads after what
- * waits for them and what 16 of 17 such queries do not exceed. The device writes to memory of the batch alone; what it
- * fails on goes back to the threads. If it does not answer within the limit it is lost: its searcher and its batches'
- * memory, where it may still write, are given up.
+ * after what is left of the batches in flight, if there are two, and the mean time of a batch; by the threads after
+ * what waits for them and what 16 of 17 such queries do not exceed. The device writes to memory of the batch alone;
+ * what it fails on goes back to the threads. If it does not answer within the limit it is lost: its searcher and its
+ * batches' memory, where it may still write, are given up.
  *
  * Of the schedulers in tools/lab the pool has a lane for each side, work taken from the other's (Ding et al. 2009), and
  * batches that form while one runs (Ao et al. 2011); no query moves from device to CPU (Griffin 2018), as under load

@@ -295,8 +295,8 @@ static int make_link(fs *f, const char *path, node_body *body) {
   return 0;
 }
 
-/* Whether a document is shown as the text that was indexed, and not as a link to its file: where it is a part of it whose
- * place is known, or in another form; and in an older generation, as the file may be the text of another one. */
+/* Whether a document is shown as the text that was indexed, and not as a link to its file: where it is a part of it
+ * whose place is known, or in another form; and in an older generation, as the file may be the text of another one. */
 static int is_part(const lookup *l, const gpuir_doc *doc) {
   if (!doc->source_offset && !doc->source_bytes) return 0;
   return !source_is_whole(doc) || doc->form || l->older;

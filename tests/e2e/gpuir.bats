@@ -969,7 +969,7 @@ EOF
   fails 1 "x: the query is empty: it needs a word to look for" gpuir query x ' '
   fails 1 "x: '-text -a' only says what is not to be there: add a word that is" gpuir query x -text -a
   fails 1 "x: 'the \"of a\"' has only stop words, which the index leaves out" gpuir query x 'the "of a"'
-  fails 1 "xxx' has only words of more than 255 bytes" gpuir query x "$(printf 'x%.0s' {1..256})"
+  fails 1 "yyy' has only words of more than 255 bytes" gpuir query x "$(printf 'y%.0s' {1..256})"
   # a long one is cut, but no character
   fails 1 "x: '!$(printf '\xc2\xa1%.0s' {1..29})' holds no word" gpuir query x "!$(printf '\xc2\xa1%.0s' {1..40})"
   fails 1 "a phrase of the query has more than 64 words" gpuir query --mode or x "\"$(seq -s ' ' 70)\""

@@ -1,5 +1,5 @@
-/* text_tokens.c - the tokens of texts, for tests/e2e/text.py: reads lines "t|q SPECIFICATION<tab>TEXT IN HEX", of a text
- * or a query's word, and answers each with a line of tokens: their advance, ':' and their bytes in hex. */
+/* text_tokens.c - the tokens of texts, for tests/e2e/text.py: reads lines "t|q SPECIFICATION<tab>TEXT IN HEX", of a
+ * text or a query's word, and answers each with a line of tokens: their advance, ':' and their bytes in hex. */
 #include "private.h"
 
 enum { MOST = 1 << 22, SPECS = 64 };

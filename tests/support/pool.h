@@ -1,4 +1,5 @@
-/* pool.h - for tests of pools: two indexes with queries and their answers, tasks that check themselves, a device that is none */
+/* pool.h - for tests of pools: two indexes with queries and their answers, tasks that check themselves, a device that
+ * is none */
 #ifndef GPUIR_TESTS_POOL_H
 #define GPUIR_TESTS_POOL_H
 

@@ -1,4 +1,5 @@
-/* 09c_dense.c - dense lists: which lists are, their lines by brute force, look-ups by them at each SIMD level, damage */
+/* 09c_dense.c - dense lists: which lists are, their lines by brute force, look-ups by them at each SIMD level, damage
+ */
 #define _POSIX_C_SOURCE 200809L
 #undef GPUIR__DENSE_LEAST /* as users have it */
 #undef GPUIR__DENSE_DEFAULT

@@ -1,5 +1,5 @@
-/* 11a_text.c - the analyzer `text`: the tokens of what people write, where they stand, what queries ask for, and hostile
- * texts. tests/e2e/text.py holds random texts against a model. */
+/* 11a_text.c - the analyzer `text`: the tokens of what people write, where they stand, what queries ask for, and
+ * hostile texts. tests/e2e/text.py holds random texts against a model. */
 #include "private.h"
 
 #include <setjmp.h>

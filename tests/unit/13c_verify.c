@@ -1,4 +1,5 @@
-/* 13c_verify.c - what open takes and verify finds: sources that are none, dictionaries and bounds that are not as written */
+/* 13c_verify.c - what open takes and verify finds: sources that are none, dictionaries and bounds that are not as
+ * written */
 #include "private.h"
 
 #include <setjmp.h>

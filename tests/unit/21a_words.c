@@ -1,5 +1,5 @@
-/* 21a_words.c - AND of dense lists, alone and beside others: kernels by brute force; searches against the oracle and the
- * exhaustive evaluator, in several spans, segments of unlike lengths, deletions; a damaged file
+/* 21a_words.c - AND of dense lists, alone and beside others: kernels by brute force; searches against the oracle and
+ * the exhaustive evaluator, in several spans, segments of unlike lengths, deletions; a damaged file
  */
 #define _POSIX_C_SOURCE 200809L
 #undef GPUIR__DENSE_LEAST

@@ -1,4 +1,5 @@
-/* 30b_crew.c - the order in which threads take tasks, several at a time, who helps with whose search, and an end in between */
+/* 30b_crew.c - the order in which threads take tasks, several at a time, who helps with whose search, and an end in
+ * between */
 #include "private.h"
 
 #include <setjmp.h>

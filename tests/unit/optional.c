@@ -1,5 +1,6 @@
-/* optional.c - optional terms: AND does not ask for them, and a document's score is the sum over all terms that it holds,
- * in every mode; against OR and the texts themselves, of one segment and several, with deletions, phrases and negation */
+/* optional.c - optional terms: AND does not ask for them, and a document's score is the sum over all terms that it
+ * holds, in every mode; against OR and the texts themselves, of one segment and several, with deletions, phrases and
+ * negation */
 #define _POSIX_C_SOURCE 200809L
 #include "gpuir.h"
 

@@ -385,7 +385,8 @@ void cli_input_tell_members(const cli_input *in);
 /* Says by which analyzer, given by its name or specification, terms are made: with `text` paths below the operands are
  * searched, unless that is not wanted. */
 void cli_input_names(cli_input *in, const char *analyzer);
-/* Likewise cuts long files of folders into chunks with `text`, if nothing is said of how documents are made of files. */
+/* Likewise cuts long files of folders into chunks with `text`, if nothing is said of how documents are made of files.
+ */
 void cli_input_chunks(cli_input *in, const char *analyzer);
 /* Says of which index documents are made: paths of files below its folder are stored from there on. */
 void cli_input_home(cli_input *in, const char *index);
@@ -396,8 +397,8 @@ char *cli_input_path(cli_input *in, const char *path);
 char *cli_input_whole(const cli_input *in, const char *source);
 /* Checks that all operands can be read before any work is done. Returns an exit code. */
 int cli_input_check(const char *command, char **operands, int n);
-/* Leaves out the index `output`, which may be a folder, and the file that it is built in. They must be there. Leaves out
- * the files that standard output and error go to, too. */
+/* Leaves out the index `output`, which may be a folder, and the file that it is built in. They must be there. Leaves
+ * out the files that standard output and error go to, too. */
 void cli_input_exclude(cli_input *in, const char *output);
 /* Reads one operand: a file, a folder or "-". 0, or the value that ended the reading: CLI_FAIL
  * after a message, or what add returned; a signal is left in cli_signal. */

@@ -2,8 +2,8 @@
  *
  * Each client that is served has a thread. Who comes when all places are taken waits, accepted, because only then it is
  * known whose it is. No client can keep the others out: one user's clients get at most half of the places, served and
- * waiting; while one waits, the client that has been idle for longest has to go; and one that takes no answers is closed
- * (stream.c). Clients that get lost are counted, and told of once a minute, so that they cannot fill a log.
+ * waiting; while one waits, the client that has been idle for longest has to go; and one that takes no answers is
+ * closed (stream.c). Clients that get lost are counted, and told of once a minute, so that they cannot fill a log.
  */
 #define _GNU_SOURCE /* ppoll, struct ucred */
 #include "serve.h"
@@ -230,8 +230,8 @@ static size_t count_waiting(const listener *l, uid_t user) {
   return n;
 }
 
-/* Lets a client wait. Where there is no descriptor for it, an idle one has to go, and this thread sleeps before it looks
- * again. */
+/* Lets a client wait. Where there is no descriptor for it, an idle one has to go, and this thread sleeps before it
+ * looks again. */
 static void accept_client(listener *l) {
   const struct timespec moment = {0, 100000000};
   struct ucred who;

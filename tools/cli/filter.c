@@ -1,8 +1,9 @@
 /* filter.c - turns files of other formats into text by programs: --filter 'pdf=pdftotext - -'.
  *
  * A file whose name has the ending is the standard input of the program, which is run without a shell, sees nothing of
- * the file's name, and writes text. It may take a minute, or what GPUIR_FILTER_SECONDS says, and write CLI_FILTER_BYTES.
- * It is killed otherwise, and when the command is stopped. What it has started is killed when it ends.
+ * the file's name, and writes text. It may take a minute, or what GPUIR_FILTER_SECONDS says, and write
+ * CLI_FILTER_BYTES. It is killed otherwise, and when the command is stopped. What it has started is killed when it
+ * ends.
  *
  * The index has the filters' words, so that texts can be made again, but no program is ever taken from an index: it is
  * always the command line that names it.
@@ -167,8 +168,8 @@ static unsigned filter_seconds(void) {
  *
  * Between the command and the program stands a supervisor, a process that takes over what the program starts and leaves
  * behind (prctl(2), PR_SET_CHILD_SUBREAPER). It tells how the program ended, waits until the command lets go, and then
- * kills all that is left. A process group alone would not have what called setsid(2). Where there are no subreapers, it is
- * the group.
+ * kills all that is left. A process group alone would not have what called setsid(2). Where there are no subreapers, it
+ * is the group.
  */
 
 /* A program at work. */
@@ -224,8 +225,8 @@ static void kill_children(void) {
 #endif
 }
 
-/* Kills what the program has left, until there is nothing more, for two seconds at most: a process that waits for a disk
- * dies when the disk answers. */
+/* Kills what the program has left, until there is nothing more, for two seconds at most: a process that waits for a
+ * disk dies when the disk answers. */
 static void end_all(pid_t program, int ended) {
   const struct timespec moment = {0, 1000000};
   pid_t got = 0;

@@ -280,7 +280,8 @@ static int unfiltered(file *f) {
   return cli_signal ? CLI_FAIL : 0;
 }
 
-/* Returns whether markup is taken out of the file: tables and records have none for people, and a filter has made a text. */
+/* Returns whether markup is taken out of the file: tables and records have none for people, and a filter has made a
+ * text. */
 static int may_convert(const file *f) {
   return !f->filter && !f->in->raw && f->in->format != DECODE_TSV && f->in->format != DECODE_JSON &&
       f->in->format != DECODE_TREC;
@@ -424,8 +425,8 @@ static int end_walk(cli_input *in, int code) {
   return GPUIR_E_CANCELLED;
 }
 
-/* Reads what the walk has opened. What this process writes is left out, since it would grow while it is read, and so are
- * mounts of gpuirfs, which show what is indexed already. */
+/* Reads what the walk has opened. What this process writes is left out, since it would grow while it is read, and so
+ * are mounts of gpuirfs, which show what is indexed already. */
 static int on_entry(void *user, const gpuir_walk_entry *e) {
   cli_input *in = (cli_input *)user;
   if (cli_signal) return end_walk(in, CLI_FAIL);

@@ -98,7 +98,8 @@ static void trim(const char **p, const char **end) {
   while (*p < *end && is_space((*end)[-1])) --*end;
 }
 
-/* Adds the query that is a line of JSON. Returns 0 if the line is none; -1: it is, but says no query, after a message. */
+/* Adds the query that is a line of JSON. Returns 0 if the line is none; -1: it is, but says no query, after a message.
+ */
 static int add_json(cli_queries *qs, const char *path, uint64_t number, const char *p, const char *end) {
   record_reader r;
   if (cli_records_open(&r, "", 1)) return -1;

@@ -11,8 +11,8 @@ static const struct {
     {"gzip", "--filter 'gz=zcat'"}, {"bzip2", "--filter 'bz2=bzcat'"}, {"xz", "--filter 'xz=xzcat'"},
     {"zstd", "--filter 'zst=zstdcat'"}, {"zip", NULL}};
 
-/* Returns the option that would make a text of a file of the kind; NULL: none would. What is packed is read by itself where
- * its library is there, but for what is packed twice. */
+/* Returns the option that would make a text of a file of the kind; NULL: none would. What is packed is read by itself
+ * where its library is there, but for what is packed twice. */
 static const char *option_of(size_t kind) {
   const int packed = kind >= READER_GZIP && kind <= READER_ZSTD;
   return packed && !unpack_missing((unpack_kind)(UNPACK_GZIP + (kind - READER_GZIP))) ? NULL : kinds[kind].option;

@@ -168,7 +168,8 @@ static void on_read(void *user, const char *source, uint64_t hash) {
   s->reading = NULL;
 }
 
-/* Notes that a file is to be read again, or that nothing is known of what lies in a folder. What was added of it goes. */
+/* Notes that a file is to be read again, or that nothing is known of what lies in a folder. What was added of it goes.
+ */
 static void on_unread(void *user, const char *source) {
   scan *s = (scan *)user;
   cli_file *f = cli_files_find(&s->files, source);
@@ -307,8 +308,8 @@ static int is_empty(const char *operand) {
   return empty;
 }
 
-/* An empty folder may be one on which no disk is mounted just now. Then nothing is deleted, and nothing read. It is told
- * of once. */
+/* An empty folder may be one on which no disk is mounted just now. Then nothing is deleted, and nothing read. It is
+ * told of once. */
 static int check_emptied(scan *s) {
   for (int i = 0; i < s->u->noperands && !s->u->emptied && !s->u->yes_all_gone; i++) {
     char *top = cli_input_path(&s->in, s->u->operands[i]);

@@ -82,8 +82,8 @@ static int on_folder(void *user, const gpuir_walk_entry *e) {
   return GPUIR_WALK_TAKE;
 }
 
-/* Notes that the walk lacks something, so that folders would be left out in silence. What may not be opened is left to the
- * update, which says so. */
+/* Notes that the walk lacks something, so that folders would be left out in silence. What may not be opened is left to
+ * the update, which says so. */
 static void on_left_out(void *user, const char *path, int why, int error) {
   watching *w = (watching *)user;
   if (why != GPUIR_SKIPPED_UNREADABLE || w->lacking || (error != EMFILE && error != ENFILE && error != ENOMEM)) return;

@@ -22,8 +22,8 @@ typedef enum convert_kind {
 /* Says what text[0..n) is, the begin of a file in UTF-8; `name` is that of the file. */
 convert_kind convert_kind_of(const char *name, const char *text, size_t n);
 const char *convert_name(convert_kind kind, int many); /* for people */
-/* Appends the text that text[0..n) is for people; its title comes first. Returns NULL, or why it cannot be made, of which
- * out->failed says that there was no memory. */
+/* Appends the text that text[0..n) is for people; its title comes first. Returns NULL, or why it cannot be made, of
+ * which out->failed says that there was no memory. */
 const char *convert_text(convert_kind kind, const char *text, size_t n, byte_buf *out);
 
 /* The converters, each in a file of its own. */

@@ -1,7 +1,7 @@
 /* convert_html.c - the text of a page of HTML: its title, and what stands between its tags.
  *
- * Scripts, styles, comments and attributes are no text. Tags that set words apart part them; those that only set letters
- * in another face do not.
+ * Scripts, styles, comments and attributes are no text. Tags that set words apart part them; those that only set
+ * letters in another face do not.
  */
 #include "convert.h"
 

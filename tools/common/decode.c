@@ -213,7 +213,8 @@ static int json_malformed(const decode_run *d, const piece *p, size_t from, size
   return d->malformed(d->user, line, said, 0);
 }
 
-/* Reads the object at piece[at], with as many more lines as it takes. Its bytes; 0: it is none. *failed: DECODE_LOST. */
+/* Reads the object at piece[at], with as many more lines as it takes. Its bytes; 0: it is none. *failed: DECODE_LOST.
+ */
 static size_t json_read_object(const decode_run *d, piece *p, size_t at, int *failed) {
   size_t n = records_json(d->records, p->text + at, p->len - at);
   uint64_t lines = 1;

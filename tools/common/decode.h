@@ -1,9 +1,9 @@
 /* decode.h - the one place where files become documents, and where the text of a document is made again.
  *
- * decode_file cuts an open file into documents: whole files, lines, or records. What it hands out says where in the file
- * a document stands and in which `form`, so that decode_source can make the same text of the same bytes later, with the
- * line of the file that each of its bytes came from. All that reads files, or shows texts of them, goes through here:
- * what is shown is what was indexed.
+ * decode_file cuts an open file into documents: whole files, lines, or records. What it hands out says where in the
+ * file a document stands and in which `form`, so that decode_source can make the same text of the same bytes later,
+ * with the line of the file that each of its bytes came from. All that reads files, or shows texts of them, goes
+ * through here: what is shown is what was indexed.
  */
 #ifndef GPUIR_DECODE_H
 #define GPUIR_DECODE_H
@@ -28,9 +28,9 @@ typedef enum decode_format {
   DECODE_TREC /* an element <DOC> */
 } decode_format;
 
-/* gpuir_doc.form: what the bytes at a document's place are, in which encoding, how they are packed, and of which markup they
- * were made. In a packed file the place is one in what was packed, in a converted one it is one in the text that was made,
- * and the hash is that of the file. */
+/* gpuir_doc.form: what the bytes at a document's place are, in which encoding, how they are packed, and of which markup
+ * they were made. In a packed file the place is one in what was packed, in a converted one it is one in the text that
+ * was made, and the hash is that of the file. */
 enum {
   DECODE_AS_TEXT,
   DECODE_AS_JSON,

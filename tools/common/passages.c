@@ -203,7 +203,8 @@ static size_t parts_of_line(const passages *p, hit_text *h, const part *t, size_
   return found;
 }
 
-/* Writes a line as PATH:LINE:TEXT if it has a mark, and otherwise as PATH-LINE-TEXT where lines around are asked for. */
+/* Writes a line as PATH:LINE:TEXT if it has a mark, and otherwise as PATH-LINE-TEXT where lines around are asked for.
+ */
 static void put_row(const passages *p, hit_text *h, const part *t, size_t n) {
   part parts[MOST_PASSAGES];
   size_t i, found = 1, mark = first_mark(p, t);
@@ -348,8 +349,8 @@ static size_t cost_of(const passages *p, hit_text *h, const gpuir_passage *x) {
   return sum;
 }
 
-/* Returns how many passages of the hit the budgets have room for; *cost: of all these. As `grep` it is the best one alone
- * if more cost over `share`. */
+/* Returns how many passages of the hit the budgets have room for; *cost: of all these. As `grep` it is the best one
+ * alone if more cost over `share`. */
 static size_t count_affordable(const passages *p, hit_text *h, uint64_t share, uint64_t *cost) {
   size_t n;
   *cost = 0;

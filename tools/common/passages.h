@@ -1,9 +1,10 @@
 /* passages.h - writes the passages of hits: for people, as lines for editors, as JSON. For the command and the mount.
  *
- * A passage stands under `path:first-last`, and an empty line follows it. With `grep`, each line of a passage with a word
- * of the query is `path:line:text`, once: parts of a long line that several passages show stand in one. Budgets hold for all hits of an answer together: each hit may have an equal share of what
- * is left, so that what one leaves goes to those behind it. What stands above passages and before lines counts, and why
- * a hit shows no text, which is left out where it does not fit.
+ * A passage stands under `path:first-last`, and an empty line follows it. With `grep`, each line of a passage with a
+ * word of the query is `path:line:text`, once: parts of a long line that several passages show stand in one. Budgets
+ * hold for all hits of an answer together: each hit may have an equal share of what is left, so that what one leaves
+ * goes to those behind it. What stands above passages and before lines counts, and why a hit shows no text, which is
+ * left out where it does not fit.
  */
 #ifndef GPUIR_PASSAGES_H
 #define GPUIR_PASSAGES_H
@@ -15,8 +16,8 @@
 
 #define PASSAGES_TOKENS 800 /* the budget of an answer that names none */
 
-/* Why a text is not shown, beside errno values: a filter made it, and none is given; it was said already; it has no word
- * of the query, though the document was found; or its path alone has them. */
+/* Why a text is not shown, beside errno values: a filter made it, and none is given; it was said already; it has no
+ * word of the query, though the document was found; or its path alone has them. */
 enum { PASSAGES_FILTERED = -1, PASSAGES_TOLD = -2, PASSAGES_WITHOUT = -3, PASSAGES_BY_NAME = -4 };
 
 /* Reads the text of a document from its source at an absolute path; `reading` is what gpuir_index_info says. Returns 0,

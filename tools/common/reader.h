@@ -1,7 +1,7 @@
 /* reader.h - reads an open file in pieces, as UTF-8, whatever its encoding is, and unpacked.
  *
- * Memory is that of one piece. Positions are those of the file's own bytes or, where it is packed, of the bytes that are
- * packed in it.
+ * Memory is that of one piece. Positions are those of the file's own bytes or, where it is packed, of the bytes that
+ * are packed in it.
  */
 #ifndef GPUIR_READER_H
 #define GPUIR_READER_H
@@ -58,8 +58,8 @@ void reader_close(text_reader *r); /* frees; leaves the descriptor */
 int reader_lines(text_reader *r, uint64_t n, char **text, size_t *len, uint64_t *lines);
 /* All that is left. 0; -1: errno. */
 int reader_rest(text_reader *r, char **text, size_t *len);
-/* Adds the next n lines to the piece that was handed out last, at *text with *len bytes, and hands out both. 1; 0: there
- * are no more; -1: errno. */
+/* Adds the next n lines to the piece that was handed out last, at *text with *len bytes, and hands out both. 1; 0:
+ * there are no more; -1: errno. */
 int reader_more(text_reader *r, uint64_t n, char **text, size_t *len);
 /* Hands the last n bytes of the piece out again. */
 void reader_back(text_reader *r, size_t n);
@@ -67,8 +67,8 @@ void reader_back(text_reader *r, size_t n);
  * yet. What is packed is unpacked, once, if its library is there. A byte order mark is passed over. *what gets the
  * outcome. 0; -1: errno. */
 int reader_begin(text_reader *r, reader_kind *what);
-/* Converts the file, of which reader_begin said that it is a text, if it is markup for people; `name` is that of the file.
- * 0; -1: errno, EBADMSG with r->why where that cannot be done. */
+/* Converts the file, of which reader_begin said that it is a text, if it is markup for people; `name` is that of the
+ * file. 0; -1: errno, EBADMSG with r->why where that cannot be done. */
 int reader_convert(text_reader *r, const char *name);
 
 #endif

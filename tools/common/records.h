@@ -1,8 +1,8 @@
 /* records.h - the id and the text of a record: an object of JSON, or an element of TREC.
  *
  * Which members of an object are its id, its title and its text is said by names: the members of objects within objects
- * are named by their path, with dots, and every string of an array is one of the member's. Where nothing is said, the id
- * is the first of `records_ids` that the object has, and the text the first of `records_texts`, behind its "title".
+ * are named by their path, with dots, and every string of an array is one of the member's. Where nothing is said, the
+ * id is the first of `records_ids` that the object has, and the text the first of `records_texts`, behind its "title".
  */
 #ifndef GPUIR_RECORDS_H
 #define GPUIR_RECORDS_H
@@ -51,17 +51,17 @@ typedef struct record_reader {
 } record_reader;
 
 /* Prepares to read objects. `reading` says what gpuir_index_info.reading has: "id=NAME", "title=NAME" and
- * "text=NAME,NAME...", with tabs between them, any of which may lack; `topics`: other names are tried. 0; -1: no memory;
- * -2: too many names. */
+ * "text=NAME,NAME...", with tabs between them, any of which may lack; `topics`: other names are tried. 0; -1: no
+ * memory; -2: too many names. */
 int records_open(record_reader *r, const char *reading, int topics);
 void records_close(record_reader *r);
-/* Reads the object that text[0..len) begins with. Returns its bytes, also where it is no record: `why` says so then; 0: it
- * is no object: `why`, `where`, `short_of`. */
+/* Reads the object that text[0..len) begins with. Returns its bytes, also where it is no record: `why` says so then; 0:
+ * it is no object: `why`, `where`, `short_of`. */
 size_t records_json(record_reader *r, const char *text, size_t len);
 /* Returns the i-th member of the role of which something was taken, n bytes; NULL: there is none. */
 const char *records_used(const record_reader *r, int role, size_t i, size_t *n);
-/* Reads an element, what stands between <DOC> and </DOC>; tag[0..tag_len) is what stands between "<DOC" and ">". NULL: the
- * id is not asked for. 0; -1: `why`. */
+/* Reads an element, what stands between <DOC> and </DOC>; tag[0..tag_len) is what stands between "<DOC" and ">". NULL:
+ * the id is not asked for. 0; -1: `why`. */
 int records_trec(record_reader *r, const char *tag, size_t tag_len, const char *text, size_t len);
 
 #endif

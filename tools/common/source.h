@@ -63,8 +63,8 @@ int source_ends(const char *name, size_t len, const char *ending, size_t n);
  * gpuir_index_info), and the places of documents in it are places in that text. */
 int source_filtered(const char *filters, const char *name, size_t len);
 
-/* Finds the document's part of the whole text[0..len) of its source: text[*at, *at + *n). Errors: ESTALE when the text has
- * changed. */
+/* Finds the document's part of the whole text[0..len) of its source: text[*at, *at + *n). Errors: ESTALE when the text
+ * has changed. */
 int source_part(const gpuir_doc *doc, const char *text, size_t len, size_t *at, size_t *n);
 /* Whether a document is the whole text of its source. */
 int source_is_whole(const gpuir_doc *doc);
@@ -81,10 +81,10 @@ typedef struct source_limits {
 /* Returns why reading has to end before the next block, EINTR or ETIMEDOUT, or 0. */
 int source_must_end(const source_limits *limits);
 
-/* Reads a document's text from its open source: the bytes that the index names, or its lines, or the whole file. *text, to
- * be freed, gets its *len bytes, and may be set where that fails; *st describes the file. Errors: ESTALE when the source
- * has changed since it was indexed, so that its text is not the document's any more; EFBIG beyond `most` bytes; ENOMEM;
- * as source_read. */
+/* Reads a document's text from its open source: the bytes that the index names, or its lines, or the whole file. *text,
+ * to be freed, gets its *len bytes, and may be set where that fails; *st describes the file. Errors: ESTALE when the
+ * source has changed since it was indexed, so that its text is not the document's any more; EFBIG beyond `most` bytes;
+ * ENOMEM; as source_read. */
 int source_read_text(int fd, const struct stat *st, const gpuir_doc *doc, const source_limits *limits, char **text,
     size_t *len);
 

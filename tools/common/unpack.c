@@ -69,7 +69,8 @@ static int begins(const unpack_library *l, const char *s, size_t n) {
   return l == &unpack_zstd && n >= 4 && (s[0] & 0xf0) == 0x50 && !memcmp(s + 1, "\x2a\x4d\x18", 3);
 }
 
-/* Returns whether s[0..n) is more than a text that begins with "BZh": a block of bzip2 has a mark of its own, or the end. */
+/* Returns whether s[0..n) is more than a text that begins with "BZh": a block of bzip2 has a mark of its own, or the
+ * end. */
 static int is_bzip2(const char *s, size_t n) {
   return n >= 10 && s[3] >= '1' && s[3] <= '9' && (!memcmp(s + 4, "1AY&SY", 6) || !memcmp(s + 4, "\x17rE8P\x90", 6));
 }

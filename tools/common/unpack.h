@@ -67,7 +67,8 @@ typedef struct unpacker {
 
 /* Says what is packed in a file that begins with s[0..n). */
 unpack_kind unpack_kind_of(const char *s, size_t n);
-/* Returns NULL if files of the kind can be read; otherwise why not: unpack_no_memory may not last. The library is loaded. */
+/* Returns NULL if files of the kind can be read; otherwise why not: unpack_no_memory may not last. The library is
+ * loaded. */
 const char *unpack_missing(unpack_kind kind);
 extern const char unpack_no_memory[];
 const char *unpack_name(unpack_kind kind); /* of the library */

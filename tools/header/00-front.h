@@ -206,8 +206,8 @@
 #ifndef GPUIR_H
 #define GPUIR_H
 
-/* A strict dialect, such as -std=c99, hides POSIX. In any other the libraries' defaults stand: a feature macro would take
- * names from the rest of the file, such as usleep and MAP_ANONYMOUS. One that the file has set stands, too. */
+/* A strict dialect, such as -std=c99, hides POSIX. In any other the libraries' defaults stand: a feature macro would
+ * take names from the rest of the file, such as usleep and MAP_ANONYMOUS. One that the file has set stands, too. */
 #if defined(GPUIR_IMPLEMENTATION) && defined(__STRICT_ANSI__) && !defined(_POSIX_C_SOURCE) && \
     !defined(_XOPEN_SOURCE) && !defined(_DEFAULT_SOURCE) && !defined(_GNU_SOURCE)
 #define _POSIX_C_SOURCE 200809L

@@ -8,8 +8,8 @@ typedef struct gpuir_index_info {
   uint64_t docids; /* all docIDs lie below: documents, and those that were deleted and not merged away */
   uint64_t segments; /* files; what follows of terms, lists and bytes is summed up over them */
   uint64_t terms, postings;
-  /* Of the terms: those that the analyzer "text" makes beside words, such as pairs of neighbours. They begin with a byte
-   * FF, which no text in UTF-8 has, and so come last. Of other analyzers 0. */
+  /* Of the terms: those that the analyzer "text" makes beside words, such as pairs of neighbours. They begin with a
+   * byte FF, which no text in UTF-8 has, and so come last. Of other analyzers 0. */
   uint64_t private_terms;
   double average_length; /* tokens / documents; 0 without documents; of a shard its collection's */
   float k1, b; /* BM25 parameters stored in the index */

@@ -57,9 +57,8 @@ typedef struct gpuir_builder_desc {
   const char *order;
   int simd; /* GPUIR_SIMD_ level */
   /* Lists of at least one document in so many, 1 to 128, get bits beside their blocks, in an index of 65,536 documents
-   * or more: counts of frequent words take a fraction of the time, searches less than otherwise, and the file grows. The
-   * hits are the same.
-   * 0: the default (none); GPUIR_DENSE_NONE: no list. */
+   * or more: counts of frequent words take a fraction of the time, searches less than otherwise, and the file grows.
+   * The hits are the same. 0: the default (none); GPUIR_DENSE_NONE: no list. */
   int dense;
   /* An open index whose analyzer is taken in place of `analyzer`, and from which come the codecs, k1, b, the
    * description, the filters, the reading and the order that are not given here. Needed only while the builder is
@@ -86,10 +85,10 @@ typedef struct gpuir_doc_desc {
   /* How the text was made of the bytes of the source, in numbers of the caller's, never interpreted; 0: they are the
    * text, or nobody can make it again. It counts only with a source. */
   uint32_t form;
-  /* With the analyzer "text", of a document that gpuir_builder_add_text or gpuir_live_add takes: what is searched behind
-   * its text, such as words of its path, of which the last 32 count, and no phrase goes over the gap before them; and
-   * names that it defines, parted by white space, each of which becomes a term FF d NAME if it is a word of one segment.
-   * Both are not stored, and have at most 2^24 bytes. */
+  /* With the analyzer "text", of a document that gpuir_builder_add_text or gpuir_live_add takes: what is searched
+   * behind its text, such as words of its path, of which the last 32 count, and no phrase goes over the gap before
+   * them; and names that it defines, parted by white space, each of which becomes a term FF d NAME if it is a word of
+   * one segment. Both are not stored, and have at most 2^24 bytes. */
   const char *also, *defines;
   size_t also_len, defines_len;
 } gpuir_doc_desc;

@@ -3,11 +3,11 @@
 /* ========
  * [api-folder]  reading files and folders
  *
- * A folder's files are read in byte order of their paths, so that the same tree always gives the same documents. What is
- * opened is what was listed: entries are opened in their open folder, links are not followed unless asked for, and
- * nobody is waited for. Indexes, live ones too, are left out, and so is what .gitignore files say (gitignore(5); that of
- * a folder holds for what lies below it). At most 64 folders are open at a time, whatever the depth; paths have less than
- * PATH_MAX bytes.
+ * A folder's files are read in byte order of their paths, so that the same tree always gives the same documents. What
+ * is opened is what was listed: entries are opened in their open folder, links are not followed unless asked for, and
+ * nobody is waited for. Indexes, live ones too, are left out, and so is what .gitignore files say (gitignore(5); that
+ * of a folder holds for what lies below it). At most 64 folders are open at a time, whatever the depth; paths have less
+ * than PATH_MAX bytes.
  *
  *     gpuir_walk_desc how = {0};
  *     gpuir_builder_add_folder(builder, "notes", &how, &err);
@@ -60,9 +60,9 @@ typedef struct gpuir_walk_desc {
  * number of walks at a time; each takes up to 1 MB of the stack for the deepest of paths. */
 GPUIR_API int gpuir_walk(const char *path, const gpuir_walk_desc *desc, gpuir_error *err);
 
-/* Opens a name for reading in a folder that is open (AT_FDCWD: the current one), as the walk does it; *st describes what was
- * opened. Waits for nobody. Returns 0, or an errno value, and then *fd is -1: ELOOP for a link that is not to be
- * followed, EINVAL for what is neither a regular file nor a folder, what openat(2) says. */
+/* Opens a name for reading in a folder that is open (AT_FDCWD: the current one), as the walk does it; *st describes
+ * what was opened. Waits for nobody. Returns 0, or an errno value, and then *fd is -1: ELOOP for a link that is not to
+ * be followed, EINVAL for what is neither a regular file nor a folder, what openat(2) says. */
 GPUIR_API int gpuir_walk_open(int folder, const char *name, int follow, int *fd, struct stat *st);
 
 /* Adds the text files of a folder, each as a document: its name is its path as the walk has it, its source its absolute

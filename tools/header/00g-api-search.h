@@ -19,7 +19,8 @@ typedef struct gpuir_query_desc {
   int keep_rarest; /* of more than GPUIR_MAX_TERMS terms keep some, but with AND: see gpuir_query_left_out */
   /* What is searched in place of a positive word that no live document has: 0: the word, but where it ends with '~' the
    * term nearest to it, one letter away; GPUIR_SPELL: that also, with OR and ANDOR, of words of at least four letters
-   * without digits; GPUIR_EXACT: always the word. Never in phrases, prefixes and shards, nor where words are left out. */
+   * without digits; GPUIR_EXACT: always the word. Never in phrases, prefixes and shards, nor where words are left out.
+   */
   int spell;
   uint64_t prefix_postings; /* that the prefixes' terms may have together; 0: GPUIR_MAX_QUERY_POSTINGS. A search takes
                              * some 10 bytes of memory for each */
@@ -35,9 +36,8 @@ typedef struct gpuir_query gpuir_query;
  * Only at the start of a word '"' or '-"' opens a phrase, which the next '"' closes; what follows begins a new word.
  * Only a last '*' behind a character of the word's last token makes a prefix of it, which is neither stopped nor
  * stemmed: it stands for all terms that begin with it and, where terms are stems, for its own stem as well. A last '~'
- * asks for what is near the word, if no document has it: see gpuir_query_desc.spell. All else is literal: ( ) : + AND OR
- * NOT have no meaning. A phrase of one token is that word; one with an unknown term is
- * unknown.
+ * asks for what is near the word, if no document has it: see gpuir_query_desc.spell. All else is literal: ( ) : + AND
+ * OR NOT have no meaning. A phrase of one token is that word; one with an unknown term is unknown.
  *
  * What is counted up to GPUIR_MAX_TERMS: the distinct terms and prefixes, those of phrases included; and the query's
  * words, prefixes and phrases, where one that is both wanted and negated counts twice, and unknown ones count too. A
@@ -76,19 +76,20 @@ typedef struct gpuir_near_term {
 } gpuir_near_term;
 
 /* Finds the terms of live documents that are most like a word, which is taken as it is, in small letters. Where terms
- * are stems these are first the stems of all words of up to 25 characters that are one error away; if there are none, or
- * else, it is as follows, but for the word's own stem in place of the word. A term may be one error away,
- * or two from a word of six characters or more, if both begin with the same character. Of the terms that begin with
- * another one it finds those in which a letter of a to z or a digit stands for the word's first character or before it,
- * or in which that is left out or swapped with the second; no second error may follow then, and of a word of one
- * character there are none. Writes the *n <= cap best: the nearest, of these the most
- * frequent. Takes time by the number of terms that begin with the word's first character. Thread-safe.
- * Errors: ARGUMENT, FORMAT, NOMEM, UNSUPPORTED (see gpuir_term_count). */
+ * are stems these are first the stems of all words of up to 25 characters that are one error away; if there are none,
+ * or else, it is as follows, but for the word's own stem in place of the word. A term may be one error away, or two
+ * from a word of six characters or more, if both begin with the same character. Of the terms that begin with another
+ * one it finds those in which a letter of a to z or a digit stands for the word's first character or before it, or in
+ * which that is left out or swapped with the second; no second error may follow then, and of a word of one character
+ * there are none. Writes the *n <= cap best: the nearest, of these the most frequent. Takes time by the number of terms
+ * that begin with the word's first character. Thread-safe. Errors: ARGUMENT, FORMAT, NOMEM, UNSUPPORTED (see
+ * gpuir_term_count). */
 GPUIR_API int gpuir_terms_near(const gpuir_index *index, const char *term, size_t len, gpuir_near_term *found,
     size_t cap, size_t *n);
 
-/* Finds the terms near the word that gpuir_query_unknown tells at i, as it was typed; of several words that are one, the
- * terms near those that no document has. None for a prefix. Errors: as of gpuir_terms_near; NOT_FOUND behind the last. */
+/* Finds the terms near the word that gpuir_query_unknown tells at i, as it was typed; of several words that are one,
+ * the terms near those that no document has. None for a prefix. Errors: as of gpuir_terms_near; NOT_FOUND behind the
+ * last. */
 GPUIR_API int gpuir_query_near(const gpuir_query *query, size_t i, gpuir_near_term *found, size_t cap, size_t *n);
 /* Tells which words a query has other terms in place of: the i-th, as it was typed, and what is searched instead, as
  * people write it. They live as long as the query. Errors: ARGUMENT; NOT_FOUND behind the last. Thread-safe. */

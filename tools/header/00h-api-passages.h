@@ -3,7 +3,8 @@
  * [api-passages]  the places of a text that answer a query
  *
  * A passage is a range of a text, of whole lines where these have at most 400 bytes, otherwise of sentences or of
- * words. Which ones are best is said by the query's words that they hold, what these weigh (their idf) and how close together they stand.
+ * words. Which ones are best is said by the query's words that they hold, what these weigh (their idf) and how close
+ * together they stand.
  * The first passage is the best one; each further one is the best for the words that those before it do not show. So
  * without a budget every word of the query that the text holds is shown, and with one the dearest come first.
  *
@@ -19,7 +20,7 @@
 typedef struct gpuir_passages_desc {
   size_t bytes, tokens; /* budgets of all passages together; 0: none */
   size_t most; /* bytes of a passage of several lines; 0: GPUIR_PASSAGE_BYTES. Within them it grows to its
-                         * paragraph, which empty lines end */
+                * paragraph, which empty lines end */
   uint32_t context; /* not 0: in place of that, so many lines before and behind its own. GPUIR_NO_CONTEXT: none */
   uint32_t first_line; /* number of the text's first line; 0: 1, or of a document what its first_line says */
   uint64_t timeout_ns; /* 0: none */
@@ -72,8 +73,8 @@ typedef struct gpuir_snippet_desc {
 
 /* Writes one line about a text, for a list of hits: the best passage from a little before its first word of the query
  * on, and the beginning of a text without such a word. White space and control characters become single blanks, "..."
- * stands where something is left out, and no word is cut that is shorter than the snippet. Nothing is escaped. `out` gets
- * a NUL behind it; what does not fit into its `cap` bytes (16 or more, beside the marks) is left out. Thread-safe.
+ * stands where something is left out, and no word is cut that is shorter than the snippet. Nothing is escaped. `out`
+ * gets a NUL behind it; what does not fit into its `cap` bytes (16 or more, beside the marks) is left out. Thread-safe.
  * Errors: ARGUMENT, as gpuir_passages; then `out` is "". */
 GPUIR_API int gpuir_snippet(const gpuir_query *query, const gpuir_snippet_desc *desc, const char *text, size_t len,
     char *out, size_t cap, gpuir_error *err);

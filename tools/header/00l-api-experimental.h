@@ -1,11 +1,21 @@
 
+#ifdef __cplusplus
+}
+#endif
+#endif /* GPUIR_H */
+
 /* ========
  * [api-experimental]  for shards, policies, backends and measurements; it may change in any version
  *
  * Define GPUIR_EXPERIMENTAL before the header is included. The macro hides declarations only: libraries define and
  * export all of these functions. The laboratory, MPI and the command use them.
  * ======*/
-#if defined(GPUIR_EXPERIMENTAL) || defined(GPUIR_IMPLEMENTATION)
+#if (defined(GPUIR_EXPERIMENTAL) || defined(GPUIR_IMPLEMENTATION)) && !defined(GPUIR_EXPERIMENTAL_H)
+#define GPUIR_EXPERIMENTAL_H /* of its own: a file may include the interface first, and the implementation later */
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 /* ----
  * [api-shards]  parts of a collection
@@ -47,8 +57,8 @@ typedef int (*gpuir_term_fn)(void *user, const char *term, size_t len, uint32_t 
  * Thread-safe. Errors: ARGUMENT; NOT_FOUND behind the last; NOMEM; FORMAT; what emit returned. */
 GPUIR_API int gpuir_query_prefix(const gpuir_query *query, size_t i, gpuir_term_fn emit, void *user, gpuir_error *err);
 /* Weighs a query's terms anew by dfs[0..n), in the order of gpuir_query_dfs: a query on a shard gets its weights from
- * the dfs of all shards together, and chooses by them which words it keeps. Not while a search uses the query. Errors: ARGUMENT (for another n); RANGE, NOMEM:
- * then the query can only be destroyed. */
+ * the dfs of all shards together, and chooses by them which words it keeps. Not while a search uses the query. Errors:
+ * ARGUMENT (for another n); RANGE, NOMEM: then the query can only be destroyed. */
 GPUIR_API int gpuir_query_weigh(gpuir_query *query, const uint32_t *dfs, size_t n, gpuir_error *err);
 
 /* ----
@@ -126,7 +136,8 @@ GPUIR_API const char *gpuir_backend_name(const gpuir_searcher *searcher);
  */
 
 /* Returns the name of the i-th way of intersecting lists, for gpuir_searcher_desc.intersection, such as "merge" or
- * "simd", the engine's own; NULL behind the last one. All give the same hits. With GPUIR_NO_LAB there is "simd" alone. */
+ * "simd", the engine's own; NULL behind the last one. All give the same hits. With GPUIR_NO_LAB there is "simd" alone.
+ */
 GPUIR_API const char *gpuir_intersection_name(size_t i);
 
 #define GPUIR_MAX_CODECS 16 /* of docIDs or of frequencies */
@@ -143,17 +154,16 @@ typedef struct gpuir_codec_info {
 GPUIR_API int gpuir_codec_get_info(const gpuir_index *index, int docids, gpuir_codec_info infos[GPUIR_MAX_CODECS],
     size_t *n);
 
-/* Finds n terms, each as gpuir_term_find does; ids[i] becomes UINT64_MAX where the index has no terms[i][0..lens[i]). Look-ups that wait for
- * memory do so together, as those of a query's words do: many take half the time. Errors: ARGUMENT, UNSUPPORTED. */
+/* Finds n terms, each as gpuir_term_find does; ids[i] becomes UINT64_MAX where the index has no terms[i][0..lens[i]).
+ * Look-ups that wait for memory do so together, as those of a query's words do: many take half the time. Errors:
+ * ARGUMENT, UNSUPPORTED. */
 GPUIR_API int gpuir_terms_find(const gpuir_index *index, const char *const *terms, const size_t *lens, size_t n,
     uint64_t *ids);
 /* Moves a searcher to another index, such as a later snapshot, and keeps its memory and settings; a backend is dropped.
  * Its queries and explanations stay with the old index. Errors: ARGUMENT. */
 GPUIR_API int gpuir_searcher_move(gpuir_searcher *searcher, const gpuir_index *index);
 
-#endif /* GPUIR_EXPERIMENTAL */
-
 #ifdef __cplusplus
 }
 #endif
-#endif /* GPUIR_H */
+#endif /* GPUIR_EXPERIMENTAL_H */

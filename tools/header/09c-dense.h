@@ -2,10 +2,10 @@
 /* ========
  * [09c-dense]  dense lists: bits, ranks and peaks beside the blocks
  *
- * A list of at least one document in D is dense. Beside its blocks, which stay as they are, it has a bit a document, the
- * number of bits before each 512 documents, and of each 64 documents the greatest saturation, tf / (tf + K), rounded up
- * to a byte. What is looked up in such a list is found by its bit, and its index by its rank, where a block would have
- * to be found and decoded. A file without them has the same hits.
+ * A list of at least one document in D is dense. Beside its blocks, which stay as they are, it has a bit a document,
+ * the number of bits before each 512 documents, and of each 64 documents the greatest saturation, tf / (tf + K),
+ * rounded up to a byte. What is looked up in such a list is found by its bit, and its index by its rank, where a block
+ * would have to be found and decoded. A file without them has the same hits.
  *
  * (A rank directory over bits: Jacobson, "Space-efficient static trees and graphs", FOCS 1989. Greatest contributions
  * of fixed docID windows: Dimopoulos, Nepomnyachiy & Suel, "Optimizing top-k document retrieval strategies for

@@ -11,13 +11,13 @@
  *   signed     the term with its sign: c++, c#, .net, #tag, @you
  *   variant    fold(stem(fold(segment))), where that is not the term: typed without accents, it is what a reader types
  *   exact      FF x and the stem, where folding changed it: a word typed with its accents ranks its own spelling first
- *   pair       FF p, the terms of two neighbours of a word, FF between them. "O'Reilly" is asked for as the pair, and so
- *              never finds o and reilly apart, with or without positions; as a list of its own it weighs by its own df.
- *   joined     the term of a word's segments together: don't as dont, e-mail as email, U.S.A. as usa
+ *   pair       FF p, the terms of two neighbours of a word, FF between them. "O'Reilly" is asked for as the pair, and
+ * so never finds o and reilly apart, with or without positions; as a list of its own it weighs by its own df. joined
+ * the term of a word's segments together: don't as dont, e-mail as email, U.S.A. as usa
  *
- * FF stands in no UTF-8, so no text has such a term by itself. Folding drops the marks of Latin, Greek, Cyrillic, Arabic
- * and Hebrew behind stemming, which needs them. It never drops those of other scripts, where they are letters' sounds,
- * nor the breve of Cyrillic short i.
+ * FF stands in no UTF-8, so no text has such a term by itself. Folding drops the marks of Latin, Greek, Cyrillic,
+ * Arabic and Hebrew behind stemming, which needs them. It never drops those of other scripts, where they are letters'
+ * sounds, nor the breve of Cyrillic short i.
  *
  * A query's word of one segment is its term, or is signed; its other tokens are optional. One of several is its pairs.
  *
@@ -883,8 +883,8 @@ static int gpuir__text_ends(const char *text, size_t end, size_t len) {
   return next < 0x80 && !gpuir__fold_ascii[next];
 }
 
-/* Returns where a word of a text ends that begins at text[i): ASCII letters, small but for the first, with no connector,
- * sign or mark at them. Such a word is its term and nothing else. 0: it is not one, or would be too long. */
+/* Returns where a word of a text ends that begins at text[i): ASCII letters, small but for the first, with no
+ * connector, sign or mark at them. Such a word is its term and nothing else. 0: it is not one, or would be too long. */
 static size_t gpuir__text_plain_end(const char *text, size_t i, size_t len) {
   const size_t most = len - i > GPUIR_MAX_TERM ? i + GPUIR_MAX_TERM : len;
   size_t end = i + 1;
@@ -916,7 +916,8 @@ static int gpuir__text_plain(gpuir__analyzer *an, size_t i, size_t end, int *don
   return gpuir__text_emit(an, stem, n, 1, i, end);
 }
 
-/* Takes the run of ASCII letters and digits that begins at text[*i), and the mark behind it; *i becomes where it ends. */
+/* Takes the run of ASCII letters and digits that begins at text[*i), and the mark behind it; *i becomes where it ends.
+ */
 static int gpuir__text_letters(gpuir__analyzer *an, size_t *i) {
   gpuir__wording *w = gpuir__wording_of(an);
   size_t end = w->now->len || w->n || an->query || an->collecting ? 0 : gpuir__text_plain_end(w->text, *i, w->len);

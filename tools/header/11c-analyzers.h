@@ -249,9 +249,9 @@ static int gpuir__spec_parse(const char *text, int has_tokenizer, gpuir__spec *s
   return GPUIR_OK;
 }
 
-/* Makes an analyzer from a specification, the custom stop words ("" if none) and the caller's tokenizer (NULL: none). UNSUPPORTED, in words, if this build
- * or caller lacks something; FORMAT for a malformed specification; NOMEM; LIMIT for stop words that
- * fit no table; or what the tokenizer returned for the stop words. */
+/* Makes an analyzer from a specification, the custom stop words ("" if none) and the caller's tokenizer (NULL: none).
+ * UNSUPPORTED, in words, if this build or caller lacks something; FORMAT for a malformed specification; NOMEM; LIMIT
+ * for stop words that fit no table; or what the tokenizer returned for the stop words. */
 GPUIR__COLD static int gpuir__analyzer_create(const gpuir_allocator *allocator, const char *text,
     const char *stop_words, const gpuir__tokenizer *own, gpuir__analyzer **analyzer, gpuir_error *err) {
   gpuir_allocator a = gpuir__allocator(allocator);

@@ -877,7 +877,7 @@ static int gpuir__worker_packet(gpuir__worker *w, gpuir__packet *packet) {
     w->lost += !w->length && w->dropped > before;
     length = (uint32_t)w->length;
     memcpy(packet->lengths.data + 4 * i, &length, 4);
-    text = more + doc.also + doc.defines;
+    if (more) text = more + doc.also + doc.defines;
   }
   return gpuir__worker_drain(w);
 }

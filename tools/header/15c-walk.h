@@ -3,10 +3,10 @@
 /* ========
  * [15c-walk]  files and folders, safely: what is looked at is what is read
  *
- * Whoever owns a folder can put a link, a FIFO or another file under a name at any moment. A check of a path says nothing
- * about what the path leads to afterwards. So each name is opened once, in the open folder that it was listed in, and
- * without following links. The descriptor must be the file that was listed; another one, as after an editor has saved
- * it, is looked at anew.
+ * Whoever owns a folder can put a link, a FIFO or another file under a name at any moment. A check of a path says
+ * nothing about what the path leads to afterwards. So each name is opened once, in the open folder that it was listed
+ * in, and without following links. The descriptor must be the file that was listed; another one, as after an editor has
+ * saved it, is looked at anew.
  *
  * Uses      [12-layout], [15-merge] (adding texts).
  * Start at  gpuir_walk, gpuir__visit_folder, gpuir__visit_open, gpuir__rules_match.
@@ -29,8 +29,8 @@ typedef struct gpuir__rule {
 
 #define GPUIR__RULE_PIECES 4096u /* of a rule; no path has so many folders */
 
-/* Returns whether a byte is of the class whose name, in "[:name:]", begins at *p; *p becomes its ']'. 2: this is no name,
- * and the '[' stands for itself; -1: there is no such class. */
+/* Returns whether a byte is of the class whose name, in "[:name:]", begins at *p; *p becomes its ']'. 2: this is no
+ * name, and the '[' stands for itself; -1: there is no such class. */
 static int gpuir__class_named(const char **p, unsigned char x) {
   static const char *const classes[][2] = {{"alnum", "09AZaz"}, {"alpha", "AZaz"}, {"blank", "\t\t  "},
       {"cntrl", "\1\37\177\177"}, {"digit", "09"}, {"graph", "!~"}, {"lower", "az"}, {"print", " ~"},
@@ -90,8 +90,8 @@ static int gpuir__rule_has(const char *p, char c, const char **next) {
   return *p == c;
 }
 
-/* Returns whether a piece of a pattern has all of s[0..n), a name. It takes time as their lengths' product at most: only
- * the last '*' is tried again, since what one before it could do better, that one can do as well. */
+/* Returns whether a piece of a pattern has all of s[0..n), a name. It takes time as their lengths' product at most:
+ * only the last '*' is tried again, since what one before it could do better, that one can do as well. */
 static int gpuir__piece_has(const char *p, const char *s, size_t n) {
   const char *const end = s + n, *a = p + strlen(p), *b = end, *star = NULL, *at = NULL, *next;
   while (a > p && !strchr("*?[]\\", a[-1])) /* what it ends with decides most of them */
@@ -354,8 +354,8 @@ static int gpuir__rules_read(const gpuir__visit *w, gpuir__level *l) {
   return status ? gpuir__fail_nomem(w->err) : GPUIR_OK;
 }
 
-/* Returns whether what the path names, an entry of this folder, is left out. The last rule that matches decides, and those
- * of a folder go before those above it. */
+/* Returns whether what the path names, an entry of this folder, is left out. The last rule that matches decides, and
+ * those of a folder go before those above it. */
 static int gpuir__rules_ignore(const gpuir__visit *w, const gpuir__level *l, int is_folder) {
   const char *path = gpuir__visit_path(w), *name = path + l->begin;
   for (; l; l = l->up) {
@@ -440,8 +440,8 @@ static int gpuir__visit_list(gpuir__visit *w, const gpuir__level *l, gpuir__buf 
   return status;
 }
 
-/* Opens an entry, which the path names, as it was listed; if another file is there by now it is looked at anew. 1; 0: it
- * is left out, as was told. */
+/* Opens an entry, which the path names, as it was listed; if another file is there by now it is looked at anew. 1; 0:
+ * it is left out, as was told. */
 static int gpuir__visit_open_entry(const gpuir__visit *w, gpuir__level *l, gpuir__entry_of *e, int *fd,
     struct stat *st) {
   int error = strlen(gpuir__visit_path(w)) < PATH_MAX ? gpuir__visit_hold(w, l) : ENAMETOOLONG;

@@ -2,9 +2,9 @@
 /* ========
  * [16b-parse]  query: words that no document has, near terms in their place, and parsing
  *
- * A word of a query that no document has may be a typing error. Where any word is enough, or all else would find nothing,
- * the term nearest to it is searched in its place, one letter away, and gpuir_query_spelled tells of it. What stands
- * between quotes, short words and those with digits are searched as they are.
+ * A word of a query that no document has may be a typing error. Where any word is enough, or all else would find
+ * nothing, the term nearest to it is searched in its place, one letter away, and gpuir_query_spelled tells of it. What
+ * stands between quotes, short words and those with digits are searched as they are.
  *
  * Uses      [09-postings], [11-analysis], [11c-analyzers], [12-layout], [13b-snapshot], [15d-near], [16-query].
  * Start at  gpuir_query_parse.
@@ -77,14 +77,25 @@ static int gpuir__is_known(const gpuir_index *ix, const char *term, size_t len, 
 
 #define GPUIR__SPELL_LEAST 4u /* letters of the shortest word that is taken for a typing error */
 
-/* Says whether a word is long enough to be a typing error, and has no digit. */
+/* Says whether a word is one of those that questions are made of: "does" is right where no document has it. */
+static int gpuir__is_of_questions(const char *word, size_t len) {
+  const char *at = gpuir__stop_questions;
+  while (*at) {
+    const size_t n = strcspn(at, " ");
+    if (n == len && !memcmp(at, word, len)) return 1;
+    at += n + (at[n] == ' ');
+  }
+  return 0;
+}
+
+/* Says whether a word may be a typing error: it is long enough, has no digit, and is none of questions' words. */
 static int gpuir__is_misspelt(const char *word, size_t len) {
   size_t i, letters = 0;
   for (i = 0; i < len; i++) {
     if (word[i] >= '0' && word[i] <= '9') return 0;
     letters += ((uint8_t)word[i] & 0xc0) != 0x80;
   }
-  return letters >= GPUIR__SPELL_LEAST;
+  return letters >= GPUIR__SPELL_LEAST && !gpuir__is_of_questions(word, len);
 }
 
 /* Writes what is searched in place of word i, which may stay: its term, and how it is written. *changed counts. */
@@ -117,8 +128,8 @@ static void gpuir__pair_of(const gpuir__term_bytes *a, const gpuir__term_bytes *
   to->len = 3 + a->len + b->len;
 }
 
-/* Finds what is searched in place of a term that was typed as typed[0..len); to->len 0: nothing else is. name: how it is
- * written. */
+/* Finds what is searched in place of a term that was typed as typed[0..len); to->len 0: nothing else is. name: how it
+ * is written. */
 static int gpuir__spell_find(gpuir_query *q, gpuir__analyzer *an, const gpuir__query_term *t, const char *typed,
     gpuir__term_bytes *to, gpuir__buf *name) {
   const int pair = (uint8_t)t->text[0] == 0xff;
@@ -203,7 +214,8 @@ static int gpuir__query_spell(gpuir_query *q, gpuir__analyzer *an, int *changed)
   return status;
 }
 
-/* Keeps of the words that no document has how they were typed: bytes of text[0..len). Of others that is not asked for. */
+/* Keeps of the words that no document has how they were typed: bytes of text[0..len). Of others that is not asked for.
+ */
 static int gpuir__query_keep_typed(gpuir_query *q, const char *text, size_t len) {
   unsigned i;
   for (i = 0; i < q->n; i++) {

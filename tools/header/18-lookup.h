@@ -592,8 +592,8 @@ static uint32_t gpuir__lookup_scalar(gpuir__operand *o, const gpuir__pass *p) {
 
 /* ---- dense lists: by bits and ranks ----
  *
- * Each candidate's bit tells whether the list holds it; of those found the rank of the line and the bits before tell the
- * index. No block is searched for or decoded. A look-up counts as a block decoded for each 64 candidates. */
+ * Each candidate's bit tells whether the list holds it; of those found the rank of the line and the bits before tell
+ * the index. No block is searched for or decoded. A look-up counts as a block decoded for each 64 candidates. */
 
 /* Writes the indices of n documents that a dense list holds. fast: see gpuir__dense_ones. */
 GPUIR__INLINE void gpuir__dense_ranks(int fast, const gpuir__list *l, const uint32_t *docs, uint32_t n,

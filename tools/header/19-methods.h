@@ -12,8 +12,8 @@
  * Tests     tests/unit/19_methods.c
  * ======*/
 
-/* The methods of the literature, a row each. Of its functions one prepares what it needs of a list, one searches a list,
- * and one takes all operands at once. */
+/* The methods of the literature, a row each. Of its functions one prepares what it needs of a list, one searches a
+ * list, and one takes all operands at once. */
 #define GPUIR__SEARCHES(method) NULL, gpuir__##method##_list, NULL
 #define GPUIR__PREPARES(method) gpuir__##method##_prepare, gpuir__##method##_list, NULL
 #define GPUIR__TAKES_ALL(function) NULL, NULL, function

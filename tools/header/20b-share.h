@@ -4,8 +4,8 @@
  *
  * The engine that was asked owns the search; engines that have nothing else to do help. A leaf of the index falls into
  * parts: blocks of the driver, or tiles. An engine takes the next parts, evaluates them with cursors and a top-k of its
- * own, and hands over what it found. The threshold of all is that of the best k of all, so that each prunes as if it had
- * evaluated everything. A helper may come late, and leave between parts: what it has not taken is left for others.
+ * own, and hands over what it found. The threshold of all is that of the best k of all, so that each prunes as if it
+ * had evaluated everything. A helper may come late, and leave between parts: what it has not taken is left for others.
  *
  *       owner   open -> take part, evaluate, hand over -> ... -> close (waits for helpers)
  *       helper          join -> take part, evaluate, hand over -> ... -> leave
@@ -65,8 +65,8 @@ static void gpuir__share_threshold(gpuir__engine *e, gpuir__share *s) {
   e->top.threshold_key = gpuir__max64(own, greatest);
 }
 
-/* Takes up to `most` parts of the n that the leaf has; returns the first, or n if there is none for this engine. It takes
- * few at first, when what others find raises the threshold most. */
+/* Takes up to `most` parts of the n that the leaf has; returns the first, or n if there is none for this engine. It
+ * takes few at first, when what others find raises the threshold most. */
 static uint32_t gpuir__share_take(gpuir__engine *e, uint32_t n, uint32_t most) {
   gpuir__share *s = e->share;
   uint64_t at = __atomic_load_n(&s->at, __ATOMIC_ACQUIRE), end;

@@ -3,9 +3,9 @@
  * [21a-words]  AND of dense lists, by words of bits; which form an AND takes
  *
  * Where all lists are dense no list drives. The words of a window, 64 documents, are ANDed; a window in which a bit is
- * left is bounded by its peaks, list by list: at first by a slope, which takes a multiplication a window, and then, where
- * that may reach the threshold, exactly. Matches of such windows are ranked and scored, list by list, 64 or more at a
- * time. A few windows with the greatest bounds go first and raise the threshold.
+ * left is bounded by its peaks, list by list: at first by a slope, which takes a multiplication a window, and then,
+ * where that may reach the threshold, exactly. Matches of such windows are ranked and scored, list by list, 64 or more
+ * at a time. A few windows with the greatest bounds go first and raise the threshold.
  *
  *       bits, 8 words a line     AND -> which windows have a match
  *       peaks, 8 bytes a line    slopes -> what a match there may score   -> windows that reach the threshold

@@ -882,8 +882,8 @@ static int gpuir__live_begun(const gpuir_live *l, const char *name, uint64_t num
   return own;
 }
 
-/* Counts the strays in *n: all; or, FOREIGN, those that no killed writer left in a folder without a manifest; or removes
- * them. magic: the lock has its magic number. */
+/* Counts the strays in *n: all; or, FOREIGN, those that no killed writer left in a folder without a manifest; or
+ * removes them. magic: the lock has its magic number. */
 static int gpuir__live_strays(const gpuir_live *l, int what, int magic, unsigned *n, gpuir_error *err) {
   const int fd = openat(l->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   DIR *dir = fd < 0 ? NULL : fdopendir(fd);

@@ -660,7 +660,8 @@ static void gpuir__snippet_put(gpuir__snippet *s, const char *bytes, size_t n) {
 
 static int gpuir__snippet_blank(char c) { return (unsigned char)c <= ' ' || c == 0x7f; }
 
-/* Returns the first place from `at` on where a word begins, or the first of a character if there is none before `end`. */
+/* Returns the first place from `at` on where a word begins, or the first of a character if there is none before `end`.
+ */
 static size_t gpuir__snippet_start(const char *text, size_t at, size_t end) {
   size_t word = at;
   while (word < end && !gpuir__snippet_blank(text[word])) word++;

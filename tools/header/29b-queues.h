@@ -156,8 +156,9 @@ static int gpuir__eventcount_claim(int *threads) {
   return n != 0;
 }
 
-/* Wakes up to n listeners. Call it after the work is visible: stored with sequential consistency, or under the lock that
- * threads take when they look. Threads that were called and are not back yet count towards n: they see this work too. */
+/* Wakes up to n listeners. Call it after the work is visible: stored with sequential consistency, or under the lock
+ * that threads take when they look. Threads that were called and are not back yet count towards n: they see this work
+ * too. */
 GPUIR__NOINLINE void gpuir__eventcount_notify(gpuir__eventcount *b, int n) {
   if (!gpuir__seq_load(&b->listeners)) return;
   n -= gpuir__seq_load(&b->called);

@@ -2,14 +2,14 @@
 /* ========
  * [30b-crew]  threads that answer tasks: the policies inter and auto
  *
- * Both of the library's policies are a crew: who submits a task puts it into an inbox, without a lock, and wakes a thread
- * if all that are free sleep; a free thread takes the waiting task with the least key. With `auto` it takes some more, if
- * many wait. With `inter` the key is the number of the submission.
+ * Both of the library's policies are a crew: who submits a task puts it into an inbox, without a lock, and wakes a
+ * thread if all that are free sleep; a free thread takes the waiting task with the least key. With `auto` it takes some
+ * more, if many wait. With `inter` the key is the number of the submission.
  *
  * With `auto` the key is when the task should start: its due time and its cost, or the mean cost if that is less. Small
  * queries then go before large ones that came with them, but none waits long for what came later. While very many wait
- * the key is the due time alone; a deadline makes it earlier. What queries cost is measured, by mode, number of words and
- * postings.
+ * the key is the due time alone; a deadline makes it earlier. What queries cost is measured, by mode, number of words
+ * and postings.
  *
  * What a thread works with, its searcher and the search that it owns, is a member. Who submits by gpuir_pool_run takes
  * an idle one and answers the task himself: as many tasks as there are members are answered at a time.
@@ -202,8 +202,8 @@ static int gpuir__crew_post(gpuir__crew *c, gpuir_task *const *tasks, size_t n) 
   }
   gpuir__count_up(&c->device.waiting, to_device);
   gpuir__count_up(&c->backlog, cost);
-  /* A slot may be one that was freed after this thread was admitted, which only a thread that was here in between knows:
-   * acquired from that one, so that whoever read the slot has done so before it is written anew. */
+  /* A slot may be one that was freed after this thread was admitted, which only a thread that was here in between
+   * knows: acquired from that one, so that whoever read the slot has done so before it is written anew. */
   if (to_device) at[1] = __atomic_fetch_add(&c->device_inbox.written, to_device, __ATOMIC_ACQ_REL);
   if (to_device < n) at[0] = __atomic_fetch_add(&c->inbox.written, n - to_device, __ATOMIC_ACQ_REL);
   for (i = 0; i < n; i++) { /* from here on they may be gone */
@@ -290,8 +290,8 @@ static void gpuir__member_ran_long(gpuir__share *share) {
   gpuir__member_limit_backlog(m, 2 * GPUIR__SHARE_HEAVY * gpuir__peek(&m->crew->mean_ns));
 }
 
-/* Returns how many threads may help with a task: none while the backlog exceeds what its limit may ever be. Nobody would
- * come then, and sharing costs some of an OR's pruning. */
+/* Returns how many threads may help with a task: none while the backlog exceeds what its limit may ever be. Nobody
+ * would come then, and sharing costs some of an OR's pruning. */
 static unsigned gpuir__member_helpers(gpuir__member *m, const gpuir_task *task) {
   gpuir__crew *c = m->crew;
   const uint64_t helpers = gpuir__min64(task->pool_cost / GPUIR__SHARE_NS, c->pool->nthreads - 1);
@@ -411,9 +411,9 @@ typedef struct gpuir__crew_job {
   gpuir__member *member; /* what it works with; NULL: it cancels the tasks */
 } gpuir__crew_job;
 
-/* Chooses what a thread does next; the lock is held. A crew that stops: what still waits is cancelled, then END. Without
- * an idle member: SLEEP, as others are answering as many as there are. Else a heavy search comes first, then tasks, then
- * any search. */
+/* Chooses what a thread does next; the lock is held. A crew that stops: what still waits is cancelled, then END.
+ * Without an idle member: SLEEP, as others are answering as many as there are. Else a heavy search comes first, then
+ * tasks, then any search. */
 static int gpuir__crew_choose(gpuir__crew *c, gpuir__crew_job *job) {
   const int works = c->idle && !c->stopping;
   job->member = NULL;

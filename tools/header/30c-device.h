@@ -3,10 +3,10 @@
  * [30c-device]  the thread that drives a device
  *
  * While one or two batches run the next one forms. A task goes where it is likely to be answered first: by the device
- * after what is left of the batches in flight, if there are two, and the mean time of a batch; by the threads after what
- * waits for them and what 16 of 17 such queries do not exceed. The device writes to memory of the batch alone; what it
- * fails on goes back to the threads. If it does not answer within the limit it is lost: its searcher and its batches'
- * memory, where it may still write, are given up.
+ * after what is left of the batches in flight, if there are two, and the mean time of a batch; by the threads after
+ * what waits for them and what 16 of 17 such queries do not exceed. The device writes to memory of the batch alone;
+ * what it fails on goes back to the threads. If it does not answer within the limit it is lost: its searcher and its
+ * batches' memory, where it may still write, are given up.
  *
  * Of the schedulers in tools/lab the pool has a lane for each side, work taken from the other's (Ding et al. 2009), and
  * batches that form while one runs (Ao et al. 2011); no query moves from device to CPU (Griffin 2018), as under load

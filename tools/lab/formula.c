@@ -239,8 +239,8 @@ static formula_interval total(const formula_scope *f, const reference *r) {
   return n ? all : exactly(NAN);
 }
 
-/* Returns the greatest x of a series, which is less than the next one at which the same did not hold: rates are tried in
- * steps, and those that failed are in series of that name with `/` and the cause behind it. */
+/* Returns the greatest x of a series, which is less than the next one at which the same did not hold: rates are tried
+ * in steps, and those that failed are in series of that name with `/` and the cause behind it. */
 static formula_interval reach(const formula_scope *f, reference r) {
   formula_interval most = exactly(NAN);
   char failed[128];

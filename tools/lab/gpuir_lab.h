@@ -26,8 +26,8 @@ typedef struct gpuir_cuda_lab_desc {
   uint64_t room; /* docIDs that one run may decode, or candidates that it may hold; 0: all lists' */
   size_t queries; /* that one run may take; 0: 1 */
   uint32_t terms; /* lists of all those queries together; 0: 8 each */
-  int sent; /* 1: rounds send the coded lists that they need first, from pinned memory of the host, each time; of lists in
-             * `ef` that are searched by skip pointers, these and the blocks that may hold candidates. Such a lab
+  int sent; /* 1: rounds send the coded lists that they need first, from pinned memory of the host, each time; of lists
+             * in `ef` that are searched by skip pointers, these and the blocks that may hold candidates. Such a lab
              * takes rounds alone: all else is refused with ARGUMENT */
   int cold; /* 1: twice as many bytes as the device's cache has are written before each timed run */
   int coded; /* 1: coded lists alone are searched, and what methods on arrays need is not prepared */

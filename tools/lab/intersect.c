@@ -682,8 +682,8 @@ typedef struct times {
   double queries;
 } times;
 
-/* A method that is measured twice has the mean of both medians, and the extremes of both, and stands where the second one
- * does. Returns 1 if it is. */
+/* A method that is measured twice has the mean of both medians, and the extremes of both, and stands where the second
+ * one does. Returns 1 if it is. */
 static int times_add(times *t, const char *series, const char *method, lab_spread seconds) {
   timed x;
   size_t i = 0;

@@ -97,9 +97,8 @@ typedef struct load {
   uint64_t n, k, threads, stall_ms;
   load_stall stall;
   load_tasks tasks;
-  int mode, mix, closed, hold,
-      lost; /* hold: the highest rate is looked for at which the deadline holds; lost: the device,
-                                      * which then is left to the system */
+  int mode, mix, closed, hold, lost; /* hold: the highest rate is looked for at which the deadline holds; lost: the
+                                      * device, which then is left to the system */
   float deadline_ms, p99_ms; /* p99_ms: the highest rate is looked for at which p99 is at most that; 0: it is not */
   double most; /* queries a second that were answered when all were submitted at once */
   gpuir_hit *hits; /* of all queries */
@@ -508,8 +507,8 @@ typedef struct bounds {
 } bounds;
 
 /* Finds the highest rate that holds, by halving what lies between one that does and one that does not, until that is
- * no more than a part `exact` of it. What is answered when all is submitted at once says where to begin; the bound above
- * is tried, and raised while it holds. No rate that is low beside that is tried: 0 then. Exit code. */
+ * no more than a part `exact` of it. What is answered when all is submitted at once says where to begin; the bound
+ * above is tried, and raised while it holds. No rate that is low beside that is tried: 0 then. Exit code. */
 static int find_bounds(load *l, double exact, FILE *raw, bounds *b) {
   int code = CLI_OK, tried = 0;
   memset(b, 0, sizeof *b);

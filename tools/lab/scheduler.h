@@ -46,7 +46,8 @@ int load_numbers(const char *parameter, const char *name, double least, double m
     size_t *n);
 /* Lets the processor's other thread go on for a moment. */
 void load_pause(void);
-/* Takes a lock that nobody holds for long: it looks for it a hundred times, as sleeping and being woken takes longer. */
+/* Takes a lock that nobody holds for long: it looks for it a hundred times, as sleeping and being woken takes longer.
+ */
 void load_lock(pthread_mutex_t *lock);
 /* The lengths of a query's lists, at most GPUIR_MAX_TERMS, from short to long; how many there are. */
 size_t load_lengths(const gpuir_query *query, uint32_t *lengths);

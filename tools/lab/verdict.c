@@ -5,10 +5,10 @@
  *      either way; if it is counted, a point (formula.c).
  *   3. In a log a claim held if its test is true of all values in the intervals, did not hold if it is true of none,
  *      and is open else.
- *   4. The claim names the logs that decide (claims.c); variants that were run beside do not. If none of these is there,
- *      as with logs of a user's own, all decide that have the values.
- *   5. It held in part if it held in one of them and did not in another; else it did not hold if it did not in one; else
- *      it is open if it is open in one; else it held. It is not judged if no log has the values, or if the paper gives
+ *   4. The claim names the logs that decide (claims.c); variants that were run beside do not. If none of these is
+ * there, as with logs of a user's own, all decide that have the values.
+ *   5. It held in part if it held in one of them and did not in another; else it did not hold if it did not in one;
+ * else it is open if it is open in one; else it held. It is not judged if no log has the values, or if the paper gives
  *      none to compare.
  */
 #include "claims.h"

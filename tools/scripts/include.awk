@@ -9,7 +9,7 @@
 BEGIN { part = to "/gpuir.h.new" }
 FNR == 1 { printf "#line 1 \"%s\"\n", FILENAME >part }
 { print >part }
-/^#endif \/\* GPUIR_H \*\/$/ {
+/^#endif \/\* GPUIR_EXPERIMENTAL_H \*\/$/ {
   print "#if defined(GPUIR_IMPLEMENTATION) && !defined(GPUIR_IMPLEMENTED)\n#include \"gpuir_rooms.h\"\n#endif" >part
   part = to "/gpuir_rooms.h.new"
 }
