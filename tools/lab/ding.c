@@ -111,7 +111,7 @@ static int ding_submit(void *state, gpuir_task *task) {
 /* The lock says how long it is held and waited for: where queries take microseconds, it bounds what is answered. */
 static void lock(ding *d) {
   const uint64_t since = cli_nanoseconds();
-  load_lock(&d->lock);
+  pthread_mutex_lock(&d->lock);
   d->since = cli_nanoseconds();
   d->set->waited += d->since - since;
 }

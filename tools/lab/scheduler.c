@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SPINS 100u /* times that a thread looks for a lock before it sleeps */
-
 const load_scheduler *load_scheduler_of(const char *name) {
   static const load_scheduler *const all[] = {&load_ding, &load_griffin, &load_ao};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++)
@@ -76,20 +74,6 @@ int load_numbers(const char *parameter, const char *name, double least, double m
   }
   if (found) *n = found;
   return found != 0;
-}
-
-void load_pause(void) {
-#if defined __x86_64__
-  __builtin_ia32_pause();
-#endif
-}
-
-void load_lock(pthread_mutex_t *lock) {
-  for (unsigned i = 0; i < SPINS; i++) {
-    if (!pthread_mutex_trylock(lock)) return;
-    load_pause();
-  }
-  pthread_mutex_lock(lock);
 }
 
 size_t load_lengths(const gpuir_query *query, uint32_t *lengths) {

@@ -11,8 +11,6 @@
 
 #include "load.h"
 
-#include <pthread.h>
-
 typedef struct load_scheduler {
   const gpuir_policy *policy;
   const char *parameters; /* for a message */
@@ -44,11 +42,6 @@ int load_choices(const char *parameter, const char *name, const char *choices, i
 /* The same with at most `cap` numbers of least to most. */
 int load_numbers(const char *parameter, const char *name, double least, double most, double *values, size_t cap,
     size_t *n);
-/* Lets the processor's other thread go on for a moment. */
-void load_pause(void);
-/* Takes a lock that nobody holds for long: it looks for it a hundred times, as sleeping and being woken takes longer.
- */
-void load_lock(pthread_mutex_t *lock);
 /* The lengths of a query's lists, at most GPUIR_MAX_TERMS, from short to long; how many there are. */
 size_t load_lengths(const gpuir_query *query, uint32_t *lengths);
 

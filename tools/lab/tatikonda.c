@@ -13,7 +13,6 @@
  * All intersect with Small Adaptive. Lists are those of the index, in blocks of 128; a skip block is some of them.
  */
 #include "load.h"
-#include "scheduler.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -25,6 +24,7 @@
 #define STP_ROOM 4096u /* items of scoring that wait at most */
 #define TALLY_ROOM 128u /* scored matches that a thread keeps before it shares them */
 #define SPIN_NS 200000u /* threads that share queries look so long for more before they sleep */
+#define SPIN_LOCK 100u /* times that a thread looks for the lock before it sleeps */
 
 /* ---- a range of a conjunction ---------------------------------------------------------------------------- */
 
@@ -253,7 +253,20 @@ typedef struct shares {
   task_pools fgqp;
 } shares;
 
-static void shares_lock(shares *s) { load_lock(&s->lock); }
+static void pause_a_moment(void) {
+#if defined __x86_64__
+  __builtin_ia32_pause();
+#endif
+}
+
+/* Takes the lock of the pool, which nobody holds for long: sleeping and being woken takes longer. */
+static void shares_lock(shares *s) {
+  for (unsigned i = 0; i < SPIN_LOCK; i++) {
+    if (!pthread_mutex_trylock(&s->lock)) return;
+    pause_a_moment();
+  }
+  pthread_mutex_lock(&s->lock);
+}
 
 static void shares_unlock(shares *s) { pthread_mutex_unlock(&s->lock); }
 
@@ -265,7 +278,7 @@ static void shares_await(shares *s, const size_t *value, size_t old, pthread_con
     do {
       for (unsigned i = 0; i < 16; i++) {
         if (__atomic_load_n(value, __ATOMIC_ACQUIRE) != old) return;
-        load_pause();
+        pause_a_moment();
       }
       (void)sched_yield(); /* to a program that wants this processor */
     } while (cli_nanoseconds() < until);
