@@ -250,7 +250,7 @@ whole = open(index, 'rb').read()
 
 def fails(data):
     open('damaged', 'wb').write(data)
-    r = subprocess.run(['gpuir', 'query', '--mode', 'or', 'damaged', 'dog', 'genus'], capture_output=True)
+    r = subprocess.run(['gpuir', 'query', '--exact', '--mode', 'or', 'damaged', 'dog', 'genus'], capture_output=True)
     return r.returncode == 1 and b'damaged: ' in r.stderr
 r, n = random.Random(4), 0
 for _ in range(400):  # somewhere in a list of these words
