@@ -529,10 +529,10 @@ static int end_text(const gpuir_doc *doc, const char *reading, decoded *out) {
 
 /* What is read of a file that is packed. */
 typedef struct packed_file {
-  int fd;
-  const source_limits *limits;
   XXH3_state_t hash; /* of its bytes */
+  const source_limits *limits;
   off_t at;
+  int fd;
 } packed_file;
 
 static ssize_t read_packed(void *file, char *to, size_t n) {
