@@ -289,7 +289,7 @@ static const char *word_of(const char *part, size_t n) {
  * of methods and codecs stay. Returns label. */
 static const char *label_of(const char *name, char label[LABEL_ROOM]) {
   size_t used = 0;
-  label[0] = 0;
+  memset(label, 0, LABEL_ROOM);
   for (const char *p = name; *p && used < LABEL_ROOM - LABEL_PART;) {
     const size_t n = strcspn(p, "/");
     const char *const word = word_of(p, n);
