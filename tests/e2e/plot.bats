@@ -107,7 +107,7 @@ END
 }
 
 @test "a caption tells the lists, the machine and the code, each once; commands stay in the file that it names" {
-  { for i in 1 2 3; do printf '# corpus: some texts\n# command: gpuir lab a very long line of options\n'; done
+  { for _ in 1 2 3; do printf '# corpus: some texts\n# command: gpuir lab a very long line of options\n'; done
     printf '# machine: a processor\n# version: 1\n# corpus: %0500d\n' 0
     printf '# plot\tf\tlines\t\tt\tx\ty\t\nfigure\tseries\tx\ty\tunit\nf\tboth\t1\t2\tu\n'; } >a.tsv
   gpuir lab plot a.tsv
