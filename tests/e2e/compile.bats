@@ -256,11 +256,12 @@ END
   [[ $("$build/gpuir" --version) == *"$version"* ]]
 }
 
-# installed NAME [VARIABLE=VALUE...]: the files that make install puts below NAME/
+# installed NAME [VARIABLE=VALUE...]: the files that make install puts below NAME/. The commit is that of the build:
+# otherwise what other tests run might be linked anew meanwhile.
 installed() {
   local into=$1
   shift
-  make --no-print-directory -C "$root" B="$(realpath --relative-to="$root" "$build")" DESTDIR="$PWD/$into" "$@"
+  COMMIT=$(cat "$build/commit") make --no-print-directory -C "$root" B="$(realpath --relative-to="$root" "$build")" DESTDIR="$PWD/$into" "$@"
 }
 
 @test "make install and uninstall: a program builds against what was installed, nothing stays behind" {

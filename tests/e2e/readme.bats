@@ -78,7 +78,7 @@ make test" ]
   make -n -C "$root" test >/dev/null
   [ "$build" = "$root/build" ] || skip "the demo uses build/"
   before=$(grep -c fuse /proc/self/mounts || true)
-  make --no-print-directory -C "$root" demo >"$BATS_TEST_TMPDIR/out"
+  COMMIT=$(cat "$build/commit") make --no-print-directory -C "$root" demo >"$BATS_TEST_TMPDIR/out"
   cat "$BATS_TEST_TMPDIR/out"
   grep -q '^\$ gpuir query' "$BATS_TEST_TMPDIR/out"
   [ "$(grep -c fuse /proc/self/mounts || true)" -eq "$before" ]

@@ -275,6 +275,7 @@ static void build_text(const char *path, unsigned docs, const char *codec) {
     char text[512], name[32], source[32];
     gpuir_doc_desc doc;
     size_t n = 0;
+    memset(&doc, 0, sizeof doc);
     for (i = 0; i < 12; i++)
       n += (size_t)snprintf(text + n, sizeof text - n, "and w%u ", (d * d + i * i * 7) % (4 + i * 40));
     doc.name = name;
