@@ -40,7 +40,8 @@
   ROW("hs64",          "hash segmentation, buckets of 64", "Ao 2011, 4.4", 64, DOCIDS, GPUIR__PREPARES(hs)) \
   ROW("hs128",         "hash segmentation, buckets of 128", "Ao 2011, 4.4", 128, DOCIDS, GPUIR__PREPARES(hs)) \
   ROW("hs256",         "hash segmentation, buckets of 256", "Ao 2011, 4.4", 256, DOCIDS, GPUIR__PREPARES(hs)) \
-  ROW("algorithm1",    "binary search in lists coded by linear regression", "Ao 2011, 5.3", 0, DOCIDS, GPUIR__PREPARES(algorithm1)) \
+  ROW("algorithm1",    "binary search in lists coded by linear regression", "Ao 2011, 5.3", 0, DOCIDS, \
+      GPUIR__PREPARES(algorithm1)) \
   ROW("mergepath",     "MergePath", "Griffin 2018, 3.1.2", 0, NOTHING, GPUIR__SEARCHES(mergepath))
 /* clang-format on */
 

@@ -2,12 +2,12 @@
 # versions.sh OLD_TREE OLD_INDEX NEW_INDEX QUERIES [ROUNDS]: this gpuir.h beside another version's, in folder OLD_TREE.
 #
 # Both are compiled into one process (gcc -O3), which answers each query of QUERIES, one a line, by both in turn, ROUNDS
-# (15) times after one to warm up: ten best of AND, OR and AND+OR, and the counts. OLD_INDEX and NEW_INDEX are of the
-# same documents, or one file if both versions read it. Prints a row a mode: microseconds a query of the searching
-# thread's processor time, of each query's least time (mean, median, 99th percentile), and how many times as fast this
-# version is: by these, and by whole rounds the median, the least and the greatest. Where in the program a version's code
-# happens to lie changes its times by some percent: so there are two programs, each with another version first, and the
-# row has the means of both.
+# (15) times after one to warm up: ten best of AND, OR and AND+OR, and the counts. OLD_INDEX and NEW_INDEX are of
+# the same documents, or one file if both versions read it. Prints a row a mode: microseconds a query of the
+# searching thread's processor time, of each query's least time (mean, median, 99th percentile), and how many times
+# as fast this version is: by these, and by whole rounds the median, the least and the greatest. Where in the
+# program a version's code happens to lie changes its times by some percent: so there are two programs, each with
+# another version first, and the row has the means of both.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 [[ $# -ge 4 ]] || { sed -n '2,/^set -e/{/^set -e/d;s/^# \{0,1\}//;p}' "${BASH_SOURCE[0]}" >&2; exit 2; }

@@ -24,7 +24,11 @@ have() {
 }
 
 changed_files() {
-  if git diff --cached --quiet; then git diff --name-only --diff-filter=d HEAD; else git diff --cached --name-only --diff-filter=d; fi
+  if git diff --cached --quiet; then
+    git diff --name-only --diff-filter=d HEAD
+  else
+    git diff --cached --name-only --diff-filter=d
+  fi
 }
 
 check_layout() {
@@ -51,7 +55,8 @@ check_rooms() {
   local product
   for product in 'gpuir.h tools/header/*.h' 'gpuir_cuda.cu tools/cuda/*.cuh'; do
     # shellcheck disable=SC2086 # a pattern
-    LC_ALL=C cat ${product#* } | cmp -s - "${product%% *}" || finding "${product%% *} is not what its rooms make: 'make header'"
+    LC_ALL=C cat ${product#* } | cmp -s - "${product%% *}" ||
+      finding "${product%% *} is not what its rooms make: 'make header'"
   done
   if ! have python3 'what banners say'; then return 0; fi
   python3 tests/e2e/house.py . uses >&2 || finding "a banner does not say what its room uses"

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # pool_tsan.sh BUILD [SECONDS [LOG]]: runs what is built with ThreadSanitizer over the queues of pools and servers
 #
-# In turn, until SECONDS (600) are over: the tests of pools (tests/unit/20b_share, 30*, whose tasks have random deadlines and
-# cancellations), and gpuir lab load by every policy, those of task pools among them, with a device that a processor
-# stands for and that is held up, and against gpuir serve. A finding ends it with exit status 1. LOG
+# In turn, until SECONDS (600) are over: the tests of pools (tests/unit/20b_share, 30*, whose tasks have random
+# deadlines and cancellations), and gpuir lab load by every policy, those of task pools among them, with a device that
+# a processor stands for and that is held up, and against gpuir serve. A finding ends it with exit status 1. LOG
 # (BUILD/pool_tsan.txt) gets a head, a line a round, and what was found.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit
