@@ -10,8 +10,8 @@
 #   tools/header/*.h   -> gpuir.h
 #   tools/cuda/*.cuh   -> gpuir_cuda.cu
 #
-# STAMP holds each product's hash of when it last agreed with its rooms. It tells which side was edited. Without it an edit of
-# a product would be overwritten by its rooms. Exit status 1, and nothing written, where `header` cannot tell.
+# STAMP holds each product's hash of when it last agreed with its rooms. It tells which side was edited. Without it an
+# edit of a product would be overwritten by its rooms. Exit status 1, and nothing written, where `header` cannot tell.
 set -eu
 LC_ALL=C
 export LC_ALL

@@ -9,13 +9,14 @@
 # Ding: Figure 7 with all cores and with 1, the deadline 57 times the mean of a core and 500 ms; a device that holds a
 # part of the index; the dictionary (DICT, with its TOPICS). Griffin: one client, lists sent for each query and
 # resident, at the paper's ratio and at others; then an open loop. Ao: thresholds from 2^13 to 2^24, parts of the
-# device. The library's inter and auto, and the device alone, beside them, also by the highest rate with p99 of at most
-# P99 ms (5). WEB is an index of 25.2 million synthetic documents, which serves where it is there; else, and for
-# Griffin's and Ao's lists, DOCUMENTS are made. Logs go to the folder $OUT (build/session-logs): schedulers.txt, a table
-# of figures beside those of the papers that is complete at any time, and schedulers/, all runs, of which `gpuir lab
-# report` makes a page and verdicts. What BUDGET seconds (400) do not suffice for is left out, and said so: the most telling runs come first. QUICK=1
-# is one short run of everything. STAND_IN=1 DOCUMENTS=100000 QUERIES=300 tries the script where there is no GPU. Exit
-# status 1: something failed. STEPS, such as '30:ao_arrays', are steps with the seconds that each needs to begin.
+# device. The library's inter and auto, and the device alone, beside them, also by the highest rate with p99 of at
+# most P99 ms (5). WEB is an index of 25.2 million synthetic documents, which serves where it is there; else, and for
+# Griffin's and Ao's lists, DOCUMENTS are made. Logs go to the folder $OUT (build/session-logs): schedulers.txt, a
+# table of figures beside those of the papers that is complete at any time, and schedulers/, all runs, of which `gpuir
+# lab report` makes a page and verdicts. What BUDGET seconds (400) do not suffice for is left out, and said so: the
+# most telling runs come first. QUICK=1 is one short run of everything. STAND_IN=1 DOCUMENTS=100000 QUERIES=300 tries
+# the script where there is no GPU. Exit status 1: something failed. STEPS, such as '30:ao_arrays', are steps with the
+# seconds that each needs to begin.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit
 source tools/scripts/session.bash
