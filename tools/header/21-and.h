@@ -435,8 +435,8 @@ static uint32_t gpuir__and_match_each(gpuir__engine *e, gpuir__and *x, uint32_t 
 
 /* Finds the matches among n candidates: documents that every list holds and no negated one does; deleted ones too. */
 static uint32_t gpuir__and_match(gpuir__engine *e, gpuir__and *x, uint32_t n) {
-  uint32_t j;
-  for (j = 0; x->indexed == x->npositive && x->where[0] && j < n; j++) x->where[0][j] = j;
+  uint32_t *where = x->indexed == x->npositive ? x->where[0] : NULL, j;
+  for (j = 0; where && j < n; j++) where[j] = j;
 #ifndef GPUIR_NO_LAB
   if (x->npositive > 1 && e->intersection && e->intersection->all) n = gpuir__and_match_all(e, x, n);
   else
