@@ -145,6 +145,13 @@ END
   fails 1 'bad.ipynb: the notebook is no object of JSON' gpuir index -q bad.ipynb -o b.gpuir
 }
 
+@test "a program that writes notebooks is none, though it begins with a brace" {
+  mkdir code
+  printf '{-# LANGUAGE CPP #-}\nwrite = object ["cells" .= wolf, "cell_type" .= code]\n' >code/Ipynb.hs
+  gpuir index -q code -o i.gpuir
+  prints 'code/Ipynb.hs:2:write = object ["cells" .= wolf, "cell_type" .= code]' gpuir query --grep i.gpuir wolf
+}
+
 @test "chunks and lines are those of the converted text; the mount has it as files; a change of the file is seen" {
   printf '<html><p>first wolf<p>second wolf<p>third</html>' >a.html
   printf '<html><p>packed wolf</html>' | gzip >b.gz

@@ -54,8 +54,18 @@ static int notebook_has_member(const char *text, size_t n, const char *name) {
   return 0;
 }
 
+/* Steps over blanks. */
+static void notebook_blanks(const char **text, size_t *n) {
+  while (*n && **text && strchr(" \t\r\n", **text)) ++*text, --*n;
+}
+
+/* A program that writes notebooks names their members, too, and may begin with a brace: {-# LANGUAGE ... of Haskell is
+ * no object, in which a member comes first. */
 int convert_is_notebook(const char *text, size_t n) {
-  while (n && strchr(" \t\r\n", *text) && *text) text++, n--;
-  return n && *text == '{' && notebook_has_member(text, n, "\"cells\"") &&
+  notebook_blanks(&text, &n);
+  if (!n || *text != '{') return 0;
+  text++, n--;
+  notebook_blanks(&text, &n);
+  return n && *text == '"' && notebook_has_member(text, n, "\"cells\"") &&
       notebook_has_member(text, n, "\"cell_type\"");
 }
