@@ -95,6 +95,8 @@
  *     GPUIR_NO_LAB           [I] leave out the codecs and intersection methods of the
  *                            literature, the exhaustive evaluator and the counts of
  *                            codecs: the engine's own, vbyte, bp128 and simd, stay
+ *     GPUIR_NO_NEAR          [I] leave out near terms: what is written nearly as a word
+ *     GPUIR_NO_TEXT          [I] leave out the analyzer `text`, but not `unicode`
  *     GPUIR_NO_FOLDER        [A] leave out the reading of files and folders
  *     GPUIR_NO_CUDA          [I] no index goes to gpuir_cuda.cu: of a one-file program
  *                            that only searches, compilers then leave the builder out
@@ -804,7 +806,7 @@ typedef struct gpuir_query gpuir_query;
  * Errors, of several the first in the text, and those of the whole query last: ARGUMENT, TERMS, RANGE, NOMEM; QUERY
  * without a positive term, or for a quote that is not closed (err->offset is the quote's in the text); LIMIT for
  * prefixes whose terms have too many postings, before any is read; UNSUPPORTED for a phrase in an index built without
- * positions; FORMAT for a damaged list. */
+ * positions and, with GPUIR_NO_NEAR, for GPUIR_SPELL and for a word~ that no document has; FORMAT for a damaged list. */
 GPUIR_API int gpuir_query_parse(const gpuir_index *index, const gpuir_query_desc *desc, const char *text, size_t len,
     gpuir_query **query, gpuir_error *err);
 GPUIR_API void gpuir_query_destroy(gpuir_query *query);
@@ -839,7 +841,7 @@ typedef struct gpuir_near_term {
  * which that is left out or swapped with the second; no second error may follow then, and of a word of one character
  * there are none. Writes the *n <= cap best: the nearest, of these the most frequent. Takes time by the number of terms
  * that begin with the word's first character. Thread-safe. Errors: ARGUMENT, FORMAT, NOMEM, UNSUPPORTED (see
- * gpuir_term_count). */
+ * gpuir_term_count; always with GPUIR_NO_NEAR). */
 GPUIR_API int gpuir_terms_near(const gpuir_index *index, const char *term, size_t len, gpuir_near_term *found,
     size_t cap, size_t *n);
 
@@ -1563,6 +1565,28 @@ GPUIR_API unsigned gpuir_version_number(void) { return GPUIR_VERSION_NUMBER; }
   GPUIR__STR(GPUIR_VERSION_MAJOR) "." GPUIR__STR(GPUIR_VERSION_MINOR) "." GPUIR__STR(GPUIR_VERSION_PATCH)
 GPUIR_API const char *gpuir_version(void) { return GPUIR__VERSION; }
 
+/* What the message of UNSUPPORTED adds: the macros that left something out of this build. */
+#ifdef GPUIR_NO_LAB
+#define GPUIR__SMALLER_LAB " GPUIR_NO_LAB"
+#else
+#define GPUIR__SMALLER_LAB ""
+#endif
+#ifdef GPUIR_NO_NEAR
+#define GPUIR__SMALLER_NEAR " GPUIR_NO_NEAR"
+#else
+#define GPUIR__SMALLER_NEAR ""
+#endif
+#ifdef GPUIR_NO_TEXT
+#define GPUIR__SMALLER_TEXT " GPUIR_NO_TEXT"
+#else
+#define GPUIR__SMALLER_TEXT ""
+#endif
+#if defined(GPUIR_NO_LAB) || defined(GPUIR_NO_NEAR) || defined(GPUIR_NO_TEXT)
+#define GPUIR__SMALLER ", made smaller by" GPUIR__SMALLER_LAB GPUIR__SMALLER_NEAR GPUIR__SMALLER_TEXT
+#else
+#define GPUIR__SMALLER ""
+#endif
+
 GPUIR__COLD GPUIR_API const char *gpuir_strerror(int status) {
   switch (status) {
   case GPUIR_OK: return "no error";
@@ -1577,11 +1601,7 @@ GPUIR__COLD GPUIR_API const char *gpuir_strerror(int status) {
   case GPUIR_E_TERMS: return "too many distinct terms in the query";
   case GPUIR_E_DEADLINE: return "deadline exceeded";
   case GPUIR_E_CANCELLED: return "cancelled";
-#ifdef GPUIR_NO_LAB
-  case GPUIR_E_UNSUPPORTED: return "not supported by this build, which GPUIR_NO_LAB makes smaller";
-#else
-  case GPUIR_E_UNSUPPORTED: return "not supported by this build";
-#endif
+  case GPUIR_E_UNSUPPORTED: return "not supported by this build" GPUIR__SMALLER;
   case GPUIR_E_LIMIT: return "limit of the index format exceeded";
   case GPUIR_E_BUSY: return "busy: another writer, or too much at once";
   case GPUIR_E_NOT_FOUND: return "not found";
@@ -7526,6 +7546,9 @@ static int gpuir__encode_list(gpuir__encoder *e, gpuir__batch *batch, const void
 #ifdef GPUIR_WITH_STEMMER
 #include <libstemmer.h>
 #endif
+#if defined(GPUIR_WITH_UTF8PROC) && !defined(GPUIR_NO_TEXT)
+#define GPUIR__HAS_TEXT 1 /* the analyzer `text` */
+#endif
 
 enum {
   GPUIR__ASCII = 0,
@@ -8289,7 +8312,7 @@ static int gpuir__scan(gpuir__analyzer *an, const char *text, size_t len) {
  * Tests     tests/unit/11a_text.c
  * ======*/
 
-#ifdef GPUIR_WITH_UTF8PROC
+#ifdef GPUIR__HAS_TEXT
 
 /* Classes of characters. */
 enum {
@@ -9226,7 +9249,7 @@ static int gpuir__text_scan(gpuir__analyzer *an, const char *text, size_t len) {
   }
   return status ? status : gpuir__text_separate(an);
 }
-#endif /* GPUIR_WITH_UTF8PROC */
+#endif /* GPUIR__HAS_TEXT */
 
 /* ========
  * [11b-dictionary]  terms and their records in blocks; the search tree over the blocks
@@ -10137,7 +10160,7 @@ static int gpuir__analyze(gpuir__analyzer *an, const char *text, size_t len, gpu
   an->search = len < SIZE_MAX / 64 ? len * 32 + 4096 : len;
   an->reach = GPUIR__PLACE_REACH;
   if (an->kind == GPUIR__CUSTOM) status = gpuir__analyze_custom(an, text, len);
-#ifdef GPUIR_WITH_UTF8PROC
+#ifdef GPUIR__HAS_TEXT
   else if (an->kind == GPUIR__TEXT) status = gpuir__text_scan(an, text, len);
 #endif
   else status = gpuir__scan(an, text, len);
@@ -10231,7 +10254,7 @@ static const char *gpuir__analyzer_revision(const char *spec) {
 /* Says whether a specification names the analyzer `text`. */
 static int gpuir__spec_is_text(const char *spec) { return !strncmp(spec, "text", 4) && (!spec[4] || spec[4] == ' '); }
 
-#ifdef GPUIR_WITH_UTF8PROC
+#ifdef GPUIR__HAS_TEXT
 static int gpuir__analyzer_make_wording(gpuir__analyzer *an) {
   an->wording = gpuir__alloc_zero(&an->a, sizeof(gpuir__wording));
   return an->wording ? GPUIR_OK : GPUIR_E_NOMEM;
@@ -10251,7 +10274,7 @@ GPUIR__NOINLINE void gpuir__analyzer_destroy(gpuir__analyzer *an) {
   gpuir__free(&a, an->cache, sizeof *an->cache << GPUIR__STEM_CACHE_BITS);
 #endif
   gpuir__buf_free(&a, &an->stops.words);
-#ifdef GPUIR_WITH_UTF8PROC
+#ifdef GPUIR__HAS_TEXT
   gpuir__analyzer_free_wording(an);
 #endif
   gpuir__free(&a, an->stops.slots, an->stops.nslots * sizeof *an->stops.slots);
@@ -10304,6 +10327,10 @@ static int gpuir__spec_name(const char *p, int has_tokenizer, int *kind, const c
   if (*kind < 0) return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "this build has no analyzer \"%s\"", name);
   if (*kind == GPUIR__CUSTOM && !has_tokenizer)
     return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "the tokenizer \"%s\" must be given", name);
+#ifdef GPUIR_NO_TEXT
+  if (*kind == GPUIR__TEXT)
+    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "the analyzer \"text\" was left out by GPUIR_NO_TEXT");
+#endif
 #ifndef GPUIR_WITH_UTF8PROC
   if (*kind == GPUIR__UNICODE || *kind == GPUIR__TEXT)
     return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0,
@@ -10370,7 +10397,7 @@ GPUIR__COLD static int gpuir__analyzer_create(const gpuir_allocator *allocator, 
   if (own) an->own = *own;
   an->no_fold = spec.no_fold;
   an->possessive = !strcmp(stem, "porter") || !strcmp(stem, "english") || !strcmp(stem, "eng") || !strcmp(stem, "en");
-#ifdef GPUIR_WITH_UTF8PROC
+#ifdef GPUIR__HAS_TEXT
   if (an->kind == GPUIR__TEXT && gpuir__analyzer_make_wording(an)) status = gpuir__fail_nomem(err);
 #endif
   if (!status && *spec.stop)
@@ -10396,7 +10423,7 @@ GPUIR__COLD static int gpuir__analyzer_create(const gpuir_allocator *allocator, 
 }
 
 /* Says whether terms are stems. */
-static int gpuir__analyzer_stems(const gpuir__analyzer *an) {
+static inline int gpuir__analyzer_stems(const gpuir__analyzer *an) {
 #ifdef GPUIR_WITH_STEMMER
   return an->stemmer != NULL;
 #else
@@ -10408,7 +10435,7 @@ static int gpuir__analyzer_stems(const gpuir__analyzer *an) {
 /* Emits the term of a folded word, where terms are stems. */
 static int gpuir__analyzer_stem(gpuir__analyzer *an, const char *word, size_t len, gpuir_place_fn emit, void *sink) {
 #ifdef GPUIR_WITH_STEMMER
-#ifdef GPUIR_WITH_UTF8PROC
+#ifdef GPUIR__HAS_TEXT
   if (an->stemmer && an->kind == GPUIR__TEXT) {
     gpuir__form form;
     const int status = gpuir__text_term(an, word, len, &form);
@@ -16755,6 +16782,7 @@ GPUIR_API int gpuir_builder_add_file(gpuir_builder *builder, const char *path, g
  * Tests     tests/unit/15d_near.c
  * ======*/
 
+#ifndef GPUIR_NO_NEAR
 #define GPUIR__NEAR_LONG 6u /* characters of the shortest word that may have two errors */
 #define GPUIR__NEAR_EDITED 24u /* characters of the longest word of which all spellings are stemmed */
 #define GPUIR__NEAR_LETTERS 96u /* that may stand in place of one */
@@ -17083,6 +17111,13 @@ GPUIR_API int gpuir_terms_near(const gpuir_index *ix, const char *term, size_t l
   if (!status) *n = x.nfound;
   return status;
 }
+#else /* GPUIR_NO_NEAR */
+GPUIR_API int gpuir_terms_near(const gpuir_index *ix, const char *term, size_t len, gpuir_near_term *found, size_t cap,
+    size_t *n) {
+  if (n) *n = 0;
+  return !ix || !n || (!term && len) || (!found && cap) ? GPUIR_E_ARGUMENT : GPUIR_E_UNSUPPORTED;
+}
+#endif /* GPUIR_NO_NEAR */
 
 /* ========
  * [16-query]  query: from text to weighted terms
@@ -18267,6 +18302,7 @@ GPUIR_API int gpuir_analyze(const gpuir_index *ix, const char *text, size_t len,
  * Tests     tests/unit/16b_parse.c
  * ======*/
 
+#ifndef GPUIR_NO_NEAR
 /* ---- words as they were typed */
 
 /* The words of one that was typed, folded and neither stopped nor stemmed: a word, or the two neighbours of a pair. */
@@ -18470,6 +18506,20 @@ static int gpuir__query_spell(gpuir_query *q, gpuir__analyzer *an, int *changed)
   return status;
 }
 
+#else /* GPUIR_NO_NEAR */
+/* Refuses a query that asks for what is near a word which no document has. Its caller's message names the macro. */
+static int gpuir__query_spell(gpuir_query *q, gpuir__analyzer *an, int *changed) {
+  unsigned i;
+  *changed = 0;
+  if (q->choices || q->spell < 0 || an->kind == GPUIR__CUSTOM || q->ix->leaves[0].seg->shard) return GPUIR_OK;
+  for (i = 0; i < q->nrequired; i++) {
+    const gpuir__query_term *t = &q->terms[i];
+    if (t->near_asked && !t->df && t->q && t->typed_len && t->kind == GPUIR__WORD) return GPUIR_E_UNSUPPORTED;
+  }
+  return GPUIR_OK;
+}
+#endif /* GPUIR_NO_NEAR */
+
 /* Keeps of the words that no document has how they were typed: bytes of text[0..len). Of others that is not asked for.
  */
 static int gpuir__query_keep_typed(gpuir_query *q, const char *text, size_t len) {
@@ -18549,6 +18599,10 @@ static int gpuir__query_describe(gpuir_query *q, const gpuir_query_desc *desc, g
   if (desc) {
     if (desc->mode < GPUIR_AND || desc->mode > GPUIR_ANDOR)
       return gpuir__refuse(err, "unknown query mode %d", desc->mode);
+#ifdef GPUIR_NO_NEAR
+    if (desc->spell == GPUIR_SPELL)
+      return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "GPUIR_SPELL: near terms were left out by GPUIR_NO_NEAR");
+#endif
     q->mode = desc->mode;
     q->no_operators = desc->no_operators;
     q->spell = desc->spell;
@@ -18664,6 +18718,7 @@ GPUIR_API int gpuir_query_unknown(const gpuir_query *q, size_t i, const char **t
   return GPUIR_OK;
 }
 
+#ifndef GPUIR_NO_NEAR
 /* Adds the terms near the words of a term that was typed so; those of a pair that documents have are none. */
 static int gpuir__near_typed(gpuir__near *x, const char *typed, size_t len) {
   gpuir__surfaces s;
@@ -18699,6 +18754,14 @@ GPUIR_API int gpuir_query_near(const gpuir_query *q, size_t i, gpuir_near_term *
   if (!status) *n = x.nfound;
   return status;
 }
+
+#else /* GPUIR_NO_NEAR */
+GPUIR_API int gpuir_query_near(const gpuir_query *q, size_t i, gpuir_near_term *found, size_t cap, size_t *n) {
+  if (n) *n = 0;
+  if (!q || !n || (!found && cap)) return GPUIR_E_ARGUMENT;
+  return gpuir__query_unknown(q, i) ? GPUIR_E_UNSUPPORTED : GPUIR_E_NOT_FOUND;
+}
+#endif /* GPUIR_NO_NEAR */
 
 GPUIR_API int gpuir_query_spelled(const gpuir_query *q, size_t i, const char **word, size_t *len, const char **instead,
     size_t *instead_len) {

@@ -1,16 +1,18 @@
 #!/usr/bin/env bats
-# A program built with GPUIR_NO_LAB says which codec or method an index or a name needs, and that the macro left it out.
+# A program built with GPUIR_NO_LAB, GPUIR_NO_NEAR and GPUIR_NO_TEXT says which codec, method, analyzer or near term an
+# index, a name or a query needs, and that the macro left it out.
 # One built from gpuir.h alone has all codecs, and says where the methods are.
 
 root=${BATS_TEST_DIRNAME}/../..
 build=${GPUIR_BUILD:-$root/build}
 
-@test "indexes of the full build, opened by a program without the laboratory" {
+@test "indexes of the full build, opened by a program without the laboratory, near terms and the analyzer text" {
   dir=$BATS_TEST_TMPDIR
   for codec in ef auto bp128; do
     "$build/gpuir" index -q --lines "$root/tests/data/wordnet.tsv" --codec "$codec" -o "$dir/$codec"
   done
   "$build/gpuir" index -q --lines "$root/tests/data/wordnet.tsv" --freq-codec optpfd -o "$dir/optpfd"
+  head -n 9 "$root/tests/data/wordnet.tsv" | "$build/gpuir" index -q --lines --analyzer text - -o "$dir/text" || true
   run "$build/tests/e2e/no_lab" "$dir"
   echo "$output"
   [ "$status" -eq 0 ]

@@ -1,9 +1,12 @@
-/* no_lab.c - a program of an embedder, built with GPUIR_NO_LAB: what it says about indexes and names that need the
- * laboratory, and that it builds and searches by itself.
+/* no_lab.c - a program of an embedder, built with GPUIR_NO_LAB, GPUIR_NO_NEAR and GPUIR_NO_TEXT: what it says about
+ * indexes, names and queries that need what was left out, and that it builds and searches by itself.
  *
- * usage: no_lab DIR, where no_lab.bats has made the indexes ef, optpfd, auto and bp128 with the command. Prints "ok".
+ * usage: no_lab DIR, where no_lab.bats has made the indexes ef, optpfd, auto, bp128 and, if the command can, text.
+ * Prints "ok".
  */
 #define GPUIR_NO_LAB
+#define GPUIR_NO_NEAR
+#define GPUIR_NO_TEXT
 #define GPUIR_STATIC
 #define GPUIR_IMPLEMENTATION
 #include "gpuir.h"
@@ -150,6 +153,51 @@ static void methods(void) {
   gpuir_close(ix);
 }
 
+/* Near terms: who asks for them is refused; a word~ that documents have, and an unknown word, are searched. */
+static void near_terms(void) {
+  gpuir_near_term found[2];
+  gpuir_query_desc qd;
+  gpuir_query *q;
+  gpuir_index *ix;
+  size_t n = 1;
+  memset(&qd, 0, sizeof qd);
+  qd.mode = GPUIR_OR;
+  CHECK(!open_index("bp128", &ix));
+  CHECK(gpuir_terms_near(ix, "wolv", 4, found, 2, &n) == GPUIR_E_UNSUPPORTED && !n);
+  CHECK(gpuir_terms_near(ix, NULL, 4, found, 2, &n) == GPUIR_E_ARGUMENT);
+  CHECK(strstr(gpuir_strerror(GPUIR_E_UNSUPPORTED), "GPUIR_NO_NEAR") != NULL);
+  CHECK(gpuir_query_parse(ix, &qd, "dog wolvv~", 10, &q, &err) == GPUIR_E_UNSUPPORTED && !q);
+  CHECK(strstr(err.msg, "GPUIR_NO_NEAR") != NULL);
+  CHECK(!gpuir_query_parse(ix, &qd, "dog wolf~ wolvv", 15, &q, &err));
+  CHECK(gpuir_query_near(q, 0, found, 2, &n) == GPUIR_E_UNSUPPORTED && !n);
+  CHECK(gpuir_query_near(q, 1, found, 2, &n) == GPUIR_E_NOT_FOUND);
+  CHECK(gpuir_query_near(q, 0, NULL, 2, &n) == GPUIR_E_ARGUMENT);
+  gpuir_query_destroy(q);
+  qd.spell = GPUIR_SPELL;
+  CHECK(gpuir_query_parse(ix, &qd, "dog", 3, &q, &err) == GPUIR_E_UNSUPPORTED && strstr(err.msg, "GPUIR_NO_NEAR"));
+  gpuir_close(ix);
+}
+
+/* The analyzer `text`: no index is built with it, and no query made for such an index, if the command could make one. */
+static void text_analyzer(void) {
+  gpuir_builder_desc d;
+  gpuir_builder *b;
+  gpuir_index *ix;
+  gpuir_query *q;
+  char path[4096];
+  memset(&d, 0, sizeof d);
+  (void)snprintf(path, sizeof path, "%s/no", dir);
+  d.path = path;
+  d.analyzer.analyzer = "text";
+  CHECK(gpuir_builder_create(&d, &b, &err) == GPUIR_E_UNSUPPORTED && !b && strstr(err.msg, "GPUIR_NO_TEXT"));
+  (void)snprintf(path, sizeof path, "%s/text", dir);
+  if (access(path, F_OK)) return;
+  CHECK(!open_index("text", &ix));
+  CHECK(gpuir_query_parse(ix, NULL, "dog", 3, &q, &err) == GPUIR_E_UNSUPPORTED && !q);
+  CHECK(strstr(err.msg, "GPUIR_NO_TEXT") != NULL);
+  gpuir_close(ix);
+}
+
 int main(int argc, char **argv) {
   if (argc != 2) return 2;
   dir = argv[1];
@@ -158,6 +206,8 @@ int main(int argc, char **argv) {
   mixed();
   builds();
   methods();
+  near_terms();
+  text_analyzer();
   puts("ok");
   return 0;
 }

@@ -51,6 +51,15 @@ is_long() { [ -n "${GPUIR_LONG:-}" ] || skip "in the long form"; }
   [ "$(text_of search)" -le 160000 ]
 }
 
+@test "one with the optional parts, without near terms and the analyzer text: at most 160 KB" {
+  is_long
+  [ -e /usr/include/utf8proc.h ] && [ -e /usr/include/libstemmer.h ] || skip "no utf8proc or libstemmer"
+  gcc -w -std=gnu99 -O2 -DGPUIR_NO_LAB -DGPUIR_NO_CUDA -DGPUIR_NO_NEAR -DGPUIR_NO_TEXT -DGPUIR_WITH_UTF8PROC \
+    -DGPUIR_WITH_STEMMER -I"$root" search.c -o search -lutf8proc -lstemmer -lm -pthread
+  held search-optional search
+  [ "$(text_of search)" -le 160000 ]
+}
+
 @test "everything" {
   is_long
   gcc -w -std=gnu99 -O2 -I"$root" -c library.c

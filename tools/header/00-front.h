@@ -95,6 +95,8 @@
  *     GPUIR_NO_LAB           [I] leave out the codecs and intersection methods of the
  *                            literature, the exhaustive evaluator and the counts of
  *                            codecs: the engine's own, vbyte, bp128 and simd, stay
+ *     GPUIR_NO_NEAR          [I] leave out near terms: what is written nearly as a word
+ *     GPUIR_NO_TEXT          [I] leave out the analyzer `text`, but not `unicode`
  *     GPUIR_NO_FOLDER        [A] leave out the reading of files and folders
  *     GPUIR_NO_CUDA          [I] no index goes to gpuir_cuda.cu: of a one-file program
  *                            that only searches, compilers then leave the builder out

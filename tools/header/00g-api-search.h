@@ -48,7 +48,7 @@ typedef struct gpuir_query gpuir_query;
  * Errors, of several the first in the text, and those of the whole query last: ARGUMENT, TERMS, RANGE, NOMEM; QUERY
  * without a positive term, or for a quote that is not closed (err->offset is the quote's in the text); LIMIT for
  * prefixes whose terms have too many postings, before any is read; UNSUPPORTED for a phrase in an index built without
- * positions; FORMAT for a damaged list. */
+ * positions and, with GPUIR_NO_NEAR, for GPUIR_SPELL and for a word~ that no document has; FORMAT for a damaged list. */
 GPUIR_API int gpuir_query_parse(const gpuir_index *index, const gpuir_query_desc *desc, const char *text, size_t len,
     gpuir_query **query, gpuir_error *err);
 GPUIR_API void gpuir_query_destroy(gpuir_query *query);
@@ -83,7 +83,7 @@ typedef struct gpuir_near_term {
  * which that is left out or swapped with the second; no second error may follow then, and of a word of one character
  * there are none. Writes the *n <= cap best: the nearest, of these the most frequent. Takes time by the number of terms
  * that begin with the word's first character. Thread-safe. Errors: ARGUMENT, FORMAT, NOMEM, UNSUPPORTED (see
- * gpuir_term_count). */
+ * gpuir_term_count; always with GPUIR_NO_NEAR). */
 GPUIR_API int gpuir_terms_near(const gpuir_index *index, const char *term, size_t len, gpuir_near_term *found,
     size_t cap, size_t *n);
 

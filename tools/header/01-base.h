@@ -25,6 +25,28 @@ GPUIR_API unsigned gpuir_version_number(void) { return GPUIR_VERSION_NUMBER; }
   GPUIR__STR(GPUIR_VERSION_MAJOR) "." GPUIR__STR(GPUIR_VERSION_MINOR) "." GPUIR__STR(GPUIR_VERSION_PATCH)
 GPUIR_API const char *gpuir_version(void) { return GPUIR__VERSION; }
 
+/* What the message of UNSUPPORTED adds: the macros that left something out of this build. */
+#ifdef GPUIR_NO_LAB
+#define GPUIR__SMALLER_LAB " GPUIR_NO_LAB"
+#else
+#define GPUIR__SMALLER_LAB ""
+#endif
+#ifdef GPUIR_NO_NEAR
+#define GPUIR__SMALLER_NEAR " GPUIR_NO_NEAR"
+#else
+#define GPUIR__SMALLER_NEAR ""
+#endif
+#ifdef GPUIR_NO_TEXT
+#define GPUIR__SMALLER_TEXT " GPUIR_NO_TEXT"
+#else
+#define GPUIR__SMALLER_TEXT ""
+#endif
+#if defined(GPUIR_NO_LAB) || defined(GPUIR_NO_NEAR) || defined(GPUIR_NO_TEXT)
+#define GPUIR__SMALLER ", made smaller by" GPUIR__SMALLER_LAB GPUIR__SMALLER_NEAR GPUIR__SMALLER_TEXT
+#else
+#define GPUIR__SMALLER ""
+#endif
+
 GPUIR__COLD GPUIR_API const char *gpuir_strerror(int status) {
   switch (status) {
   case GPUIR_OK: return "no error";
@@ -39,11 +61,7 @@ GPUIR__COLD GPUIR_API const char *gpuir_strerror(int status) {
   case GPUIR_E_TERMS: return "too many distinct terms in the query";
   case GPUIR_E_DEADLINE: return "deadline exceeded";
   case GPUIR_E_CANCELLED: return "cancelled";
-#ifdef GPUIR_NO_LAB
-  case GPUIR_E_UNSUPPORTED: return "not supported by this build, which GPUIR_NO_LAB makes smaller";
-#else
-  case GPUIR_E_UNSUPPORTED: return "not supported by this build";
-#endif
+  case GPUIR_E_UNSUPPORTED: return "not supported by this build" GPUIR__SMALLER;
   case GPUIR_E_LIMIT: return "limit of the index format exceeded";
   case GPUIR_E_BUSY: return "busy: another writer, or too much at once";
   case GPUIR_E_NOT_FOUND: return "not found";

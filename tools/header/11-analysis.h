@@ -38,6 +38,9 @@
 #ifdef GPUIR_WITH_STEMMER
 #include <libstemmer.h>
 #endif
+#if defined(GPUIR_WITH_UTF8PROC) && !defined(GPUIR_NO_TEXT)
+#define GPUIR__HAS_TEXT 1 /* the analyzer `text` */
+#endif
 
 enum {
   GPUIR__ASCII = 0,

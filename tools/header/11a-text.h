@@ -29,7 +29,7 @@
  * Tests     tests/unit/11a_text.c
  * ======*/
 
-#ifdef GPUIR_WITH_UTF8PROC
+#ifdef GPUIR__HAS_TEXT
 
 /* Classes of characters. */
 enum {
@@ -966,4 +966,4 @@ static int gpuir__text_scan(gpuir__analyzer *an, const char *text, size_t len) {
   }
   return status ? status : gpuir__text_separate(an);
 }
-#endif /* GPUIR_WITH_UTF8PROC */
+#endif /* GPUIR__HAS_TEXT */

@@ -35,7 +35,7 @@ static int gpuir__analyze(gpuir__analyzer *an, const char *text, size_t len, gpu
   an->search = len < SIZE_MAX / 64 ? len * 32 + 4096 : len;
   an->reach = GPUIR__PLACE_REACH;
   if (an->kind == GPUIR__CUSTOM) status = gpuir__analyze_custom(an, text, len);
-#ifdef GPUIR_WITH_UTF8PROC
+#ifdef GPUIR__HAS_TEXT
   else if (an->kind == GPUIR__TEXT) status = gpuir__text_scan(an, text, len);
 #endif
   else status = gpuir__scan(an, text, len);
@@ -129,7 +129,7 @@ static const char *gpuir__analyzer_revision(const char *spec) {
 /* Says whether a specification names the analyzer `text`. */
 static int gpuir__spec_is_text(const char *spec) { return !strncmp(spec, "text", 4) && (!spec[4] || spec[4] == ' '); }
 
-#ifdef GPUIR_WITH_UTF8PROC
+#ifdef GPUIR__HAS_TEXT
 static int gpuir__analyzer_make_wording(gpuir__analyzer *an) {
   an->wording = gpuir__alloc_zero(&an->a, sizeof(gpuir__wording));
   return an->wording ? GPUIR_OK : GPUIR_E_NOMEM;
@@ -149,7 +149,7 @@ GPUIR__NOINLINE void gpuir__analyzer_destroy(gpuir__analyzer *an) {
   gpuir__free(&a, an->cache, sizeof *an->cache << GPUIR__STEM_CACHE_BITS);
 #endif
   gpuir__buf_free(&a, &an->stops.words);
-#ifdef GPUIR_WITH_UTF8PROC
+#ifdef GPUIR__HAS_TEXT
   gpuir__analyzer_free_wording(an);
 #endif
   gpuir__free(&a, an->stops.slots, an->stops.nslots * sizeof *an->stops.slots);
@@ -202,6 +202,10 @@ static int gpuir__spec_name(const char *p, int has_tokenizer, int *kind, const c
   if (*kind < 0) return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "this build has no analyzer \"%s\"", name);
   if (*kind == GPUIR__CUSTOM && !has_tokenizer)
     return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "the tokenizer \"%s\" must be given", name);
+#ifdef GPUIR_NO_TEXT
+  if (*kind == GPUIR__TEXT)
+    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "the analyzer \"text\" was left out by GPUIR_NO_TEXT");
+#endif
 #ifndef GPUIR_WITH_UTF8PROC
   if (*kind == GPUIR__UNICODE || *kind == GPUIR__TEXT)
     return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0,
@@ -268,7 +272,7 @@ GPUIR__COLD static int gpuir__analyzer_create(const gpuir_allocator *allocator, 
   if (own) an->own = *own;
   an->no_fold = spec.no_fold;
   an->possessive = !strcmp(stem, "porter") || !strcmp(stem, "english") || !strcmp(stem, "eng") || !strcmp(stem, "en");
-#ifdef GPUIR_WITH_UTF8PROC
+#ifdef GPUIR__HAS_TEXT
   if (an->kind == GPUIR__TEXT && gpuir__analyzer_make_wording(an)) status = gpuir__fail_nomem(err);
 #endif
   if (!status && *spec.stop)
@@ -294,7 +298,7 @@ GPUIR__COLD static int gpuir__analyzer_create(const gpuir_allocator *allocator, 
 }
 
 /* Says whether terms are stems. */
-static int gpuir__analyzer_stems(const gpuir__analyzer *an) {
+static inline int gpuir__analyzer_stems(const gpuir__analyzer *an) {
 #ifdef GPUIR_WITH_STEMMER
   return an->stemmer != NULL;
 #else
@@ -306,7 +310,7 @@ static int gpuir__analyzer_stems(const gpuir__analyzer *an) {
 /* Emits the term of a folded word, where terms are stems. */
 static int gpuir__analyzer_stem(gpuir__analyzer *an, const char *word, size_t len, gpuir_place_fn emit, void *sink) {
 #ifdef GPUIR_WITH_STEMMER
-#ifdef GPUIR_WITH_UTF8PROC
+#ifdef GPUIR__HAS_TEXT
   if (an->stemmer && an->kind == GPUIR__TEXT) {
     gpuir__form form;
     const int status = gpuir__text_term(an, word, len, &form);

@@ -16,6 +16,7 @@
  * Tests     tests/unit/15d_near.c
  * ======*/
 
+#ifndef GPUIR_NO_NEAR
 #define GPUIR__NEAR_LONG 6u /* characters of the shortest word that may have two errors */
 #define GPUIR__NEAR_EDITED 24u /* characters of the longest word of which all spellings are stemmed */
 #define GPUIR__NEAR_LETTERS 96u /* that may stand in place of one */
@@ -344,3 +345,10 @@ GPUIR_API int gpuir_terms_near(const gpuir_index *ix, const char *term, size_t l
   if (!status) *n = x.nfound;
   return status;
 }
+#else /* GPUIR_NO_NEAR */
+GPUIR_API int gpuir_terms_near(const gpuir_index *ix, const char *term, size_t len, gpuir_near_term *found, size_t cap,
+    size_t *n) {
+  if (n) *n = 0;
+  return !ix || !n || (!term && len) || (!found && cap) ? GPUIR_E_ARGUMENT : GPUIR_E_UNSUPPORTED;
+}
+#endif /* GPUIR_NO_NEAR */

@@ -11,6 +11,7 @@
  * Tests     tests/unit/16b_parse.c
  * ======*/
 
+#ifndef GPUIR_NO_NEAR
 /* ---- words as they were typed */
 
 /* The words of one that was typed, folded and neither stopped nor stemmed: a word, or the two neighbours of a pair. */
@@ -214,6 +215,20 @@ static int gpuir__query_spell(gpuir_query *q, gpuir__analyzer *an, int *changed)
   return status;
 }
 
+#else /* GPUIR_NO_NEAR */
+/* Refuses a query that asks for what is near a word which no document has. Its caller's message names the macro. */
+static int gpuir__query_spell(gpuir_query *q, gpuir__analyzer *an, int *changed) {
+  unsigned i;
+  *changed = 0;
+  if (q->choices || q->spell < 0 || an->kind == GPUIR__CUSTOM || q->ix->leaves[0].seg->shard) return GPUIR_OK;
+  for (i = 0; i < q->nrequired; i++) {
+    const gpuir__query_term *t = &q->terms[i];
+    if (t->near_asked && !t->df && t->q && t->typed_len && t->kind == GPUIR__WORD) return GPUIR_E_UNSUPPORTED;
+  }
+  return GPUIR_OK;
+}
+#endif /* GPUIR_NO_NEAR */
+
 /* Keeps of the words that no document has how they were typed: bytes of text[0..len). Of others that is not asked for.
  */
 static int gpuir__query_keep_typed(gpuir_query *q, const char *text, size_t len) {
@@ -293,6 +308,10 @@ static int gpuir__query_describe(gpuir_query *q, const gpuir_query_desc *desc, g
   if (desc) {
     if (desc->mode < GPUIR_AND || desc->mode > GPUIR_ANDOR)
       return gpuir__refuse(err, "unknown query mode %d", desc->mode);
+#ifdef GPUIR_NO_NEAR
+    if (desc->spell == GPUIR_SPELL)
+      return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "GPUIR_SPELL: near terms were left out by GPUIR_NO_NEAR");
+#endif
     q->mode = desc->mode;
     q->no_operators = desc->no_operators;
     q->spell = desc->spell;
@@ -408,6 +427,7 @@ GPUIR_API int gpuir_query_unknown(const gpuir_query *q, size_t i, const char **t
   return GPUIR_OK;
 }
 
+#ifndef GPUIR_NO_NEAR
 /* Adds the terms near the words of a term that was typed so; those of a pair that documents have are none. */
 static int gpuir__near_typed(gpuir__near *x, const char *typed, size_t len) {
   gpuir__surfaces s;
@@ -443,6 +463,14 @@ GPUIR_API int gpuir_query_near(const gpuir_query *q, size_t i, gpuir_near_term *
   if (!status) *n = x.nfound;
   return status;
 }
+
+#else /* GPUIR_NO_NEAR */
+GPUIR_API int gpuir_query_near(const gpuir_query *q, size_t i, gpuir_near_term *found, size_t cap, size_t *n) {
+  if (n) *n = 0;
+  if (!q || !n || (!found && cap)) return GPUIR_E_ARGUMENT;
+  return gpuir__query_unknown(q, i) ? GPUIR_E_UNSUPPORTED : GPUIR_E_NOT_FOUND;
+}
+#endif /* GPUIR_NO_NEAR */
 
 GPUIR_API int gpuir_query_spelled(const gpuir_query *q, size_t i, const char **word, size_t *len, const char **instead,
     size_t *instead_len) {
