@@ -21689,10 +21689,11 @@ static uint32_t gpuir__and_add_optional(gpuir__engine *e, const gpuir__and *x, u
  * to come may add. */
 static void gpuir__and_add(const gpuir__and *x, unsigned i, uint32_t threshold, gpuir__and_scored *s,
     const uint32_t *values) {
+  const uint32_t n = s->n, rest = x->bound_after[i];
   uint32_t kept = 0, j;
-  for (j = 0; j < s->n; j++) {
+  for (j = 0; j < n; j++) {
     const uint32_t sum = s->sums[j] + values[j];
-    if (sum + x->bound_after[i] < threshold) continue;
+    if (sum + rest < threshold) continue;
     s->sums[kept] = sum;
     s->matches[kept] = s->matches[j];
     s->docs[kept++] = s->docs[j];
@@ -21704,8 +21705,9 @@ static void gpuir__and_add(const gpuir__and *x, unsigned i, uint32_t threshold, 
 static void gpuir__and_add_by_windows(const gpuir__engine *e, const gpuir__and *x, unsigned i, uint32_t threshold,
     gpuir__and_scored *s, const uint32_t *values) {
   const gpuir__cursor *c = &e->cursors[x->order[i]];
+  const uint32_t n = s->n;
   uint32_t kept = 0, j;
-  for (j = 0; j < s->n; j++) {
+  for (j = 0; j < n; j++) {
     const uint32_t sum = s->sums[j] + values[j];
     const uint32_t own = i >= x->indexed ? x->peak[i][gpuir__peak_at(&c->list, s->docs[j])] : i ? c->bound : 0;
     const uint32_t rest = s->rest[j] - own;
