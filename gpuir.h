@@ -775,6 +775,10 @@ typedef struct gpuir_query_desc {
   float k1, b; /* k1 in [0, 1000], b in [0, 1] */
   int no_operators; /* '-', '"' and '*' have no meaning (TREC topics) */
   int keep_rarest; /* of more than GPUIR_MAX_TERMS terms keep some, but with AND: see gpuir_query_left_out */
+  /* With OR: so many of the text's positive words, prefixes and phrases, from the first on, must match; the others only
+   * add to scores, and a word that is both must match. If the analyzer leaves nothing of the former, any word may
+   * match. More than the text has: ARGUMENT, as with another mode. 0: any may match. */
+  unsigned required;
   /* What is searched in place of a positive word that no live document has: 0: the word, but where it ends with '~' the
    * term nearest to it, one letter away; GPUIR_SPELL: that also, with OR and ANDOR, of words of at least four letters
    * without digits; GPUIR_EXACT: always the word. Never in phrases, prefixes and shards, nor where words are left out.
@@ -888,6 +892,11 @@ GPUIR_API void gpuir_searcher_set_timeout(gpuir_searcher *searcher, uint64_t tim
  * hits[0..*n). k may be 0 or exceed the number of documents.
  * Errors: ARGUMENT, NOMEM, DEADLINE, CANCELLED, FORMAT, BACKEND; then *n is 0. */
 GPUIR_API int gpuir_search(gpuir_searcher *searcher, const gpuir_query *query, gpuir_hit *hits, size_t k, size_t *n);
+/* Ranks as gpuir_search does, and counts as gpuir_count does, in the same snapshot and within one timeout: *matches
+ * becomes the number of all matching documents, of which hits[0..*n) are the best. ANDOR counts as AND. Where a device
+ * ranks, the CPU counts. Errors: as gpuir_search; then *n and *matches are 0. */
+GPUIR_API int gpuir_search_count(gpuir_searcher *searcher, const gpuir_query *query, gpuir_hit *hits, size_t k,
+    size_t *n, uint64_t *matches);
 /* Ranks nq queries, on the searcher's threads; query i's hits go to hits[i*k ..) and their
  * number to counts[i]. Errors: as gpuir_search, of the first query that failed. */
 GPUIR_API int gpuir_search_batch(gpuir_searcher *searcher, const gpuir_query *const *queries, size_t nq, size_t k,
@@ -912,8 +921,12 @@ typedef struct gpuir_batch_desc {
    * is known. Hits below it may be left out. It is read and raised atomically, so that those who search the parts learn
    * from each other, also through memory that processes share. Those of ANDOR are not looked at. NULL: none. */
   uint32_t *thresholds;
-  /* 1: the queries are counted, not ranked: counts[i] is gpuir_count's of query i; k and hits are not looked at. */
+  /* 1: the queries are counted, not ranked: counts[i] is gpuir_count's of query i; k, hits and matches are not looked
+   * at. */
   int count;
+  /* [nq]: how many documents match each query, as gpuir_count tells, whatever k and the thresholds are. It is counted
+   * by the CPU when the batch is finished, also where a device ranks. A failed query's is 0. NULL: not wanted. */
+  uint64_t *matches;
 } gpuir_batch_desc;
 
 typedef struct gpuir_batch gpuir_batch;
@@ -957,7 +970,7 @@ typedef struct gpuir_explain_term {
   uint32_t df, tf; /* tf 0: not in the document; df 0: not in the index, or a phrase */
   float idf, weight, norm; /* weight W and norm K of this document, see gpuir_explanation */
   uint32_t contribution; /* c, to be taken q times */
-  int optional; /* AND does not ask for it; a document that holds it has its score */
+  int optional; /* it need not match; a document that holds it has its score */
 } gpuir_explain_term;
 
 /* Why a document scores what it does: score = sum of q * c, c = max(1, round(W*tf / (tf + K))),
@@ -17138,6 +17151,10 @@ GPUIR_API int gpuir_terms_near(const gpuir_index *ix, const char *term, size_t l
 /* GPUIR__ALL: what excludes the documents that hold all members, wherever these stand. */
 enum { GPUIR__WORD, GPUIR__PHRASE, GPUIR__PREFIX, GPUIR__ALL };
 
+/* What need not match, but adds to scores: GPUIR__EXTRA: the analyzer adds it to a word, and it goes where there is no
+ * room; GPUIR__SCORES: a word of the text behind those that gpuir_query_desc.required asks for. */
+enum { GPUIR__EXTRA = 1, GPUIR__SCORES };
+
 /* What is weighed and scored as one: a word's term, a phrase, or all terms that a prefix stands for. Also a term of a
  * phrase, which has no weight of its own. */
 typedef struct gpuir__query_term {
@@ -17145,7 +17162,7 @@ typedef struct gpuir__query_term {
   uint32_t df; /* 0: no live document holds the term, which is then unknown; a phrase's or prefix's: see its look-up */
   int negated;
   float idf, weight;
-  uint8_t optional; /* AND does not ask for it; a document that holds it has its score */
+  uint8_t optional; /* 0: AND asks for it; GPUIR__EXTRA, GPUIR__SCORES */
   uint8_t kind; /* GPUIR__WORD ... */
   uint8_t len; /* of the text: a term's, or a prefix without its '*' */
   uint16_t tokens, first; /* of a phrase: its tokens, and where they begin among those of all phrases */
@@ -17198,7 +17215,8 @@ typedef struct gpuir__choices {
 struct gpuir_query {
   const gpuir_index *ix;
   gpuir_allocator a;
-  int mode, no_operators, spell;
+  int mode, no_operators, spell; /* mode: GPUIR_AND where words are `required` */
+  unsigned required; /* words of the text, from the first on, that must match; 0: the mode tells */
   float k1, b;
   int stored_bm25; /* k1 and b are the index's */
   gpuir__norm norm;
@@ -17252,6 +17270,7 @@ typedef struct gpuir__word {
   size_t written_at; /* where it stands in the query's text */
   int near_asked; /* it ends with '~' */
   int negated;
+  int scores; /* it need not match */
   unsigned tokens; /* so far */
   uint64_t dropped; /* by the analyzer, when the last token came */
   size_t at, end; /* where in the text the token stands that is added; of gpuir__token_end the last one's end */
@@ -17263,10 +17282,10 @@ static int gpuir__token_is(const gpuir__query_term *t, const char *token, size_t
   return t->len == len && !memcmp(t->text, token, len);
 }
 
-/* Takes the last optional term out of the query. 0: there is none. */
-static int gpuir__query_drop_optional(gpuir_query *q) {
+/* Takes the last extra term out of the query. 0: there is none. */
+static int gpuir__query_drop_extra(gpuir_query *q) {
   unsigned i = q->n, j;
-  while (i && !q->terms[i - 1].optional) i--;
+  while (i && q->terms[i - 1].optional != GPUIR__EXTRA) i--;
   if (!i) return 0;
   i--;
   for (j = 0; q->phrases && j < q->phrases->nmembers; j++)
@@ -17278,7 +17297,7 @@ static int gpuir__query_drop_optional(gpuir_query *q) {
 }
 
 /* Counts a distinct term, unless it is among the first `nterms` words or the first `nmembers` members of phrases. Where
- * there are too many, optional ones go; TERMS if there are none. */
+ * there are too many, extra ones go; TERMS if there are none. */
 static int gpuir__query_distinct(gpuir_query *q, unsigned nterms, unsigned nmembers, const char *token, size_t len) {
   unsigned i;
   for (i = 0; i < nterms; i++)
@@ -17287,7 +17306,7 @@ static int gpuir__query_distinct(gpuir_query *q, unsigned nterms, unsigned nmemb
     if (gpuir__token_is(&q->phrases->members[i], token, len)) return GPUIR_OK;
   q->distinct++;
   while (q->distinct > GPUIR_MAX_TERMS)
-    if (!gpuir__query_drop_optional(q)) return GPUIR_E_TERMS;
+    if (!gpuir__query_drop_extra(q)) return GPUIR_E_TERMS;
   return GPUIR_OK;
 }
 
@@ -17313,8 +17332,14 @@ static int gpuir__word_name(const gpuir__word *word, const char *token, const ch
   return more && gpuir__buf_put(&q->a, &q->names, suffix, more) ? GPUIR_E_NOMEM : GPUIR_OK;
 }
 
-/* Adds a word's term or a prefix, or counts one that is there once more: then it is required if it is required once. An
- * optional term that finds no room is left out. */
+/* Notes that a term occurs once more: then it is required if it is required once. */
+static void gpuir__query_again(gpuir__query_term *t, int optional) {
+  if (t->q < UINT32_MAX) t->q++;
+  t->optional = (uint8_t)(t->optional && optional ? gpuir__max32(t->optional, (uint32_t)optional) : 0);
+}
+
+/* Adds a word's term or a prefix, or counts one that is there once more. An extra term that finds no room is left
+ * out. */
 static int gpuir__query_add(const gpuir__word *word, int kind, int optional, const char *token, size_t len) {
   gpuir_query *q = word->query;
   gpuir__query_term *t;
@@ -17323,13 +17348,12 @@ static int gpuir__query_add(const gpuir__word *word, int kind, int optional, con
   for (i = 0; i < q->n; i++) {
     t = &q->terms[i];
     if (t->kind == kind && t->negated == word->negated && gpuir__token_is(t, token, len)) {
-      if (t->q < UINT32_MAX) t->q++;
-      t->optional = t->optional && optional;
+      gpuir__query_again(t, optional);
       return GPUIR_OK;
     }
   }
-  if (optional && (q->n == GPUIR_MAX_TERMS || q->distinct == GPUIR_MAX_TERMS)) return GPUIR_OK;
-  if (q->n == GPUIR_MAX_TERMS && !gpuir__query_drop_optional(q)) return GPUIR_E_TERMS;
+  if (optional == GPUIR__EXTRA && (q->n == GPUIR_MAX_TERMS || q->distinct == GPUIR_MAX_TERMS)) return GPUIR_OK;
+  if (q->n == GPUIR_MAX_TERMS && !gpuir__query_drop_extra(q)) return GPUIR_E_TERMS;
   t = &q->terms[q->n++];
   gpuir__query_term_make(t, kind, word->negated, token, len);
   t->optional = (uint8_t)optional;
@@ -17410,13 +17434,16 @@ static void gpuir__choices_free(const gpuir_allocator *a, gpuir__choices *c) {
   gpuir__free(a, c, sizeof *c);
 }
 
-/* Adds a token of a word, which stands in bytes [word->at, word->end) of the text. What is optional excludes nothing,
- * and where there are too many words it is left out. */
+/* Returns what a word's required tokens are in the query. */
+static int gpuir__word_optional(const gpuir__word *word) { return word->scores ? GPUIR__SCORES : 0; }
+
+/* Adds a token of a word, which stands in bytes [word->at, word->end) of the text. What is extra excludes nothing, and
+ * where there are too many words it is left out. */
 static int gpuir__word_put(const gpuir__word *word, const char *token, size_t len, unsigned required) {
   gpuir_query *q = word->query;
   if (!required && (word->negated || q->choices)) return GPUIR_OK;
   if (q->choices && !word->negated) return gpuir__choices_add(word, token, len);
-  return gpuir__query_add(word, GPUIR__WORD, !required, token, len);
+  return gpuir__query_add(word, GPUIR__WORD, required ? gpuir__word_optional(word) : GPUIR__EXTRA, token, len);
 }
 
 /* Takes a token of a word. */
@@ -17501,7 +17528,7 @@ static int gpuir__query_prefix(gpuir__word *word, const char *text, size_t len) 
   an->open_end = 0;
   if (status || !word->len) return status;
   if (word->dropped < an->dropped) return gpuir__prefix_flush(word); /* the last one was too long */
-  status = gpuir__query_add(word, GPUIR__PREFIX, 0, word->text, word->len);
+  status = gpuir__query_add(word, GPUIR__PREFIX, gpuir__word_optional(word), word->text, word->len);
   if (status) return status;
   stem.query = word->query;
   stem.prefix = &word->query->terms[word->query->n - 1];
@@ -17566,13 +17593,14 @@ static int gpuir__query_phrase(gpuir__word *word, int kind) {
     t = &q->terms[i];
     if (t->kind == kind && t->negated == word->negated && t->tokens == word->tokens &&
         !memcmp(p->tokens + t->first, p->tokens + p->ntokens, word->tokens)) {
-      if (t->q < UINT32_MAX) t->q++;
+      gpuir__query_again(t, gpuir__word_optional(word));
       return GPUIR_OK;
     }
   }
-  if (q->n == GPUIR_MAX_TERMS && !gpuir__query_drop_optional(q)) return GPUIR_E_TERMS;
+  if (q->n == GPUIR_MAX_TERMS && !gpuir__query_drop_extra(q)) return GPUIR_E_TERMS;
   t = &q->terms[q->n++];
   gpuir__query_term_make(t, kind, word->negated, "", 0);
+  t->optional = (uint8_t)gpuir__word_optional(word);
   t->tokens = (uint16_t)word->tokens;
   t->first = (uint16_t)p->ntokens;
   p->ntokens += word->tokens;
@@ -17666,6 +17694,7 @@ static int gpuir__query_word(gpuir__word *word, const char *text, size_t len, gp
 static int gpuir__query_words(gpuir_query *q, gpuir__analyzer *analyzer, const char *text, size_t len,
     gpuir_error *err) {
   size_t i = 0;
+  unsigned positive = 0;
   int status = GPUIR_OK;
   while (!status) {
     const char *end;
@@ -17676,6 +17705,7 @@ static int gpuir__query_words(gpuir_query *q, gpuir__analyzer *analyzer, const c
     word.query = q;
     word.analyzer = analyzer;
     word.negated = !q->no_operators && text[i] == '-';
+    word.scores = !word.negated && q->required && positive++ >= q->required;
     i += (size_t)word.negated;
     if (!q->no_operators && i < len && text[i] == '"') {
       end = (const char *)memchr(text + i + 1, '"', len - i - 1);
@@ -17691,6 +17721,8 @@ static int gpuir__query_words(gpuir_query *q, gpuir__analyzer *analyzer, const c
       status = gpuir__query_word(&word, text + start, i - start, err);
     }
   }
+  if (!status && positive < q->required)
+    return gpuir__refuse(err, "%u words of the query are to match, but it has %u", q->required, positive);
   return status;
 }
 
@@ -17702,16 +17734,23 @@ static unsigned gpuir__query_part_by(gpuir_query *q, int rank) {
   unsigned i, j, n = 0;
   for (i = 0; i < q->n; i++) {
     gpuir__query_term t = q->terms[i];
-    if ((t.negated ? 2 : t.optional) >= rank) continue;
+    if ((t.negated ? 2 : t.optional != 0) >= rank) continue;
     for (j = i; j > n; j--) q->terms[j] = q->terms[j - 1];
     q->terms[n++] = t;
   }
   return n;
 }
 
-/* Puts the required terms first, then the optional ones, then the negated ones. */
+/* Puts the required terms first, then the optional ones, then the negated ones. Where the analyzer has left nothing of
+ * the words that are required, any may match. */
 static void gpuir__query_part(gpuir_query *q) {
+  unsigned i;
   q->npositive = gpuir__query_part_by(q, 2);
+  q->nrequired = gpuir__query_part_by(q, 1);
+  if (q->nrequired || !q->required) return;
+  q->mode = GPUIR_OR;
+  for (i = 0; i < q->npositive; i++)
+    if (q->terms[i].optional == GPUIR__SCORES) q->terms[i].optional = 0;
   q->nrequired = gpuir__query_part_by(q, 1);
 }
 
@@ -18453,7 +18492,7 @@ static int gpuir__spell_find(gpuir_query *q, gpuir__analyzer *an, const gpuir__q
       : GPUIR_OK;
 }
 
-/* Puts a term in place of term i. One that the query has already counts once more, and is required. */
+/* Puts a term in place of term i. One that the query has already counts once more, and is required if either is. */
 static void gpuir__spell_put(gpuir_query *q, unsigned i, const gpuir__term_bytes *to) {
   gpuir__query_term *t = &q->terms[i];
   unsigned j;
@@ -18461,6 +18500,7 @@ static void gpuir__spell_put(gpuir_query *q, unsigned i, const gpuir__term_bytes
     gpuir__query_term *other = &q->terms[j];
     if (j == i || !other->q || other->kind != GPUIR__WORD || !gpuir__token_is(other, to->bytes, to->len)) continue;
     t->q = (uint32_t)gpuir__min64((uint64_t)t->q + other->q, UINT32_MAX);
+    t->optional = (uint8_t)(other->optional ? t->optional : 0);
     other->q = 0; /* it goes */
   }
   t->len = (uint8_t)to->len;
@@ -18485,7 +18525,7 @@ static int gpuir__query_spell(gpuir_query *q, gpuir__analyzer *an, int *changed)
   int status = GPUIR_OK;
   *changed = 0;
   if (q->choices || q->spell < 0 || an->kind == GPUIR__CUSTOM || q->ix->leaves[0].seg->shard) return GPUIR_OK;
-  for (i = 0; i < q->nrequired && !status; i++) {
+  for (i = 0; i < q->npositive && !status; i++) {
     gpuir__query_term *t = &q->terms[i];
     if (t->df || !t->q || !t->typed_len || t->kind != GPUIR__WORD) continue;
     if (!t->near_asked && (!q->spell || q->mode == GPUIR_AND)) continue;
@@ -18527,7 +18567,8 @@ static int gpuir__query_keep_typed(gpuir_query *q, const char *text, size_t len)
   for (i = 0; i < q->n; i++) {
     gpuir__query_term *t = &q->terms[i];
     const uint32_t at = t->typed;
-    if (t->df || i >= q->nrequired || t->typed_len > len || at > len - t->typed_len) t->typed_len = 0;
+    if (t->df || t->negated || t->optional == GPUIR__EXTRA || t->typed_len > len || at > len - t->typed_len)
+      t->typed_len = 0;
     t->typed = (uint32_t)q->names.len;
     if (t->typed_len && gpuir__buf_put(&q->a, &q->names, text + at, t->typed_len)) return GPUIR_E_NOMEM;
   }
@@ -18599,11 +18640,14 @@ static int gpuir__query_describe(gpuir_query *q, const gpuir_query_desc *desc, g
   if (desc) {
     if (desc->mode < GPUIR_AND || desc->mode > GPUIR_ANDOR)
       return gpuir__refuse(err, "unknown query mode %d", desc->mode);
+    if (desc->required && desc->mode != GPUIR_OR)
+      return gpuir__refuse(err, "words can be required of a query of mode OR only");
 #ifdef GPUIR_NO_NEAR
     if (desc->spell == GPUIR_SPELL)
       return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "GPUIR_SPELL: near terms were left out by GPUIR_NO_NEAR");
 #endif
-    q->mode = desc->mode;
+    q->mode = desc->required ? GPUIR_AND : desc->mode;
+    q->required = desc->required;
     q->no_operators = desc->no_operators;
     q->spell = desc->spell;
     if (desc->custom_bm25) {
@@ -18702,8 +18746,9 @@ static int gpuir__member_unknown(const gpuir_query *q, unsigned member) {
 /* Finds the i-th word of a query that no live document has: a term, or a member of its phrases. NULL: there is none. */
 static const gpuir__query_term *gpuir__query_unknown(const gpuir_query *q, size_t i) {
   unsigned t, m;
-  for (t = 0; t < q->nrequired; t++)
-    if (!q->terms[t].df && q->terms[t].kind != GPUIR__PHRASE && !i--) return &q->terms[t];
+  for (t = 0; t < q->npositive; t++)
+    if (!q->terms[t].df && q->terms[t].kind != GPUIR__PHRASE && q->terms[t].optional != GPUIR__EXTRA && !i--)
+      return &q->terms[t];
   for (m = 0; q->phrases && m < q->phrases->nmembers; m++)
     if (gpuir__member_unknown(q, m) && !i--) return &q->phrases->members[m];
   return NULL;
@@ -18767,7 +18812,7 @@ GPUIR_API int gpuir_query_spelled(const gpuir_query *q, size_t i, const char **w
     size_t *instead_len) {
   unsigned t;
   if (!q || !word || !len || !instead || !instead_len) return GPUIR_E_ARGUMENT;
-  for (t = 0; t < q->nrequired; t++) {
+  for (t = 0; t < q->npositive; t++) {
     const gpuir__query_term *x = &q->terms[t];
     if (!x->spelled_len || i--) continue;
     *word = (const char *)q->names.data + x->typed;
@@ -20856,7 +20901,7 @@ static int gpuir__engine_open_words(gpuir__engine *e, const gpuir_query *q, size
     if (status) break;
     gpuir__engine_add(e, q, &q->terms[i]);
     *npositive += !q->terms[i].negated;
-    e->turn.noptional += q->terms[i].optional;
+    e->turn.noptional += q->terms[i].optional != 0;
   }
   return status;
 }
@@ -23135,7 +23180,7 @@ static int gpuir__terms_open(gpuir__engine *e, const gpuir_query *q, size_t leaf
     const unsigned before = e->ncursors;
     status = gpuir__term_open(e, q, leaf, i);
     *npositive += e->ncursors > before && !q->terms[i].negated;
-    e->turn.noptional += e->ncursors > before && q->terms[i].optional;
+    e->turn.noptional += e->ncursors > before && q->terms[i].optional != 0;
   }
   return status;
 }
@@ -24073,6 +24118,7 @@ static int gpuir__count_window(gpuir__engine *e, unsigned npositive, int all, ui
   memset(bits, 0, GPUIR__WINDOW / 8);
   for (i = 0; i < e->ncursors && !status; i++) {
     gpuir__cursor *c = &e->cursors[i];
+    if (i < npositive && i + e->turn.noptional >= npositive) continue; /* it only adds to scores */
     if (!c->list.dense.bits) status = gpuir__count_list(e, c, low + GPUIR__WINDOW, i < npositive, bits);
     else if (i >= npositive) gpuir__count_dense(e, c, low, GPUIR__WORDS_WITHOUT, bits);
     else gpuir__count_dense(e, c, low, all && i ? GPUIR__WORDS_AND : GPUIR__WORDS_OR, bits);
@@ -24092,7 +24138,7 @@ static int gpuir__count_is_dense(const gpuir__engine *e, unsigned npositive) {
   return 1;
 }
 
-/* Counts the live documents that any positive list holds, or `all` of them, which are dense then, and no negated
+/* Counts the live documents that any positive list holds, or `all` required ones, which are dense then, and no negated
  * one. */
 static int gpuir__count_windows(gpuir__engine *e, unsigned npositive, int all, uint64_t *count) {
   const uint64_t documents = e->leaf.seg->stat.documents;
@@ -24253,8 +24299,11 @@ static int gpuir__engine_search(gpuir__engine *e, const gpuir_query *q, gpuir_hi
   return status;
 }
 
-/* Returns 1 if a query is one word and nothing else: its count is what the leaves tell of their lists. */
-static int gpuir__query_is_word(const gpuir_query *q) { return q->n == 1 && q->terms[0].kind == GPUIR__WORD; }
+/* Returns 1 if one word alone decides what matches a query: its count is what the leaves tell of the word's list. */
+static int gpuir__query_is_word(const gpuir_query *q) {
+  return q->terms[0].kind == GPUIR__WORD && q->npositive == q->n &&
+      (q->n == 1 || (q->mode != GPUIR_OR && q->nrequired == 1));
+}
 
 /* Counts the live documents of a leaf that hold the only word of a query. */
 static int gpuir__engine_count_word(gpuir__engine *e, const gpuir_query *q, size_t leaf, uint64_t *matches) {
@@ -24281,16 +24330,15 @@ static int gpuir__engine_count_leaf(gpuir__engine *e, const gpuir_query *q, size
   if (status || !npositive || (q->mode != GPUIR_OR && npositive - e->turn.noptional < q->nrequired)) return status;
   if (q->mode == GPUIR_OR) e->turn.noptional = 0;
   if (q->mode == GPUIR_OR && npositive > 1) return gpuir__count_windows(e, npositive, 0, matches);
-  if (!e->turn.noptional && gpuir__count_is_dense(e, npositive)) return gpuir__count_windows(e, npositive, 1, matches);
+  if (gpuir__count_is_dense(e, npositive - e->turn.noptional)) return gpuir__count_windows(e, npositive, 1, matches);
   return gpuir__eval_and(e, npositive, matches);
 }
 
-/* Counts the documents that match one query. */
-GPUIR__NOINLINE int gpuir__engine_count(gpuir__engine *e, const gpuir_query *q, uint64_t *matches) {
+/* Counts the documents that match one query; the clock runs already. */
+GPUIR__NOINLINE int gpuir__engine_tally(gpuir__engine *e, const gpuir_query *q, uint64_t *matches) {
   size_t leaf;
   int status;
   *matches = 0;
-  gpuir__engine_start(e);
   status = gpuir__engine_look(e);
   if (status || (q->mode != GPUIR_OR && q->nunknown)) return status;
   gpuir__engine_announce(e, q);
@@ -24299,6 +24347,26 @@ GPUIR__NOINLINE int gpuir__engine_count(gpuir__engine *e, const gpuir_query *q, 
   e->counts_only = 0;
   if (status) *matches = 0;
   gpuir__engine_reset(e);
+  return status;
+}
+
+/* Counts the documents that match one query. */
+static int gpuir__engine_count(gpuir__engine *e, const gpuir_query *q, uint64_t *matches) {
+  gpuir__engine_start(e);
+  return gpuir__engine_tally(e, q, matches);
+}
+
+/* Answers one query, and counts its matches in the same time unless `matches` is NULL. Hits that are fewer than k are
+ * all there are; but where a threshold was given, some may be left out, and AND+OR counts as AND. */
+static int gpuir__engine_search_count(gpuir__engine *e, const gpuir_query *q, gpuir_hit *hits, size_t k, size_t *n,
+    uint64_t *matches) {
+  int status = gpuir__engine_search(e, q, hits, k, n);
+  if (!matches) return status;
+  *matches = status ? 0 : *n;
+  if (status || (*n < k && q->mode != GPUIR_ANDOR && !e->limits.threshold)) return status;
+  e->share = NULL; /* others do not help to count */
+  status = gpuir__engine_tally(e, q, matches);
+  if (status) *n = 0;
   return status;
 }
 
@@ -24499,25 +24567,28 @@ typedef struct gpuir__hand {
   gpuir_error error;
 } gpuir__hand;
 
-/* Answers query i of a batch. */
-static int gpuir__work_on(gpuir__engine *e, const gpuir_batch_desc *desc, uint64_t i) {
-  uint64_t matches;
-  size_t n;
+/* Answers query i of a batch, or only counts one that a device has `ranked`. */
+static int gpuir__work_on(gpuir__engine *e, const gpuir_batch_desc *desc, uint64_t i, int ranked) {
+  uint64_t matches = 0;
+  size_t n = desc->counts[i];
   int status;
   e->limits.query_deadline = desc->deadlines ? desc->deadlines[i] : 0;
   e->limits.query_cancel = desc->cancels ? desc->cancels[i] : NULL;
-  if (desc->thresholds && desc->queries[i]->mode != GPUIR_ANDOR && desc->k <= e->ix->documents)
+  if (desc->thresholds && !ranked && desc->queries[i]->mode != GPUIR_ANDOR && desc->k <= e->ix->documents)
     e->limits.threshold = &desc->thresholds[i];
-  if (desc->count) {
+  if (desc->count || ranked) {
     status = gpuir__engine_count(e, desc->queries[i], &matches);
-    n = (size_t)matches;
+    e->info.queries -= ranked != 0; /* the device's are counted already */
+    if (desc->count) n = (size_t)matches;
   } else {
-    status = gpuir__engine_search(e, desc->queries[i], desc->hits + i * desc->k, desc->k, &n);
+    status = gpuir__engine_search_count(e, desc->queries[i], desc->hits + i * desc->k, desc->k, &n,
+        desc->matches ? &matches : NULL);
   }
   e->limits.query_deadline = 0;
   e->limits.query_cancel = NULL;
   e->limits.threshold = NULL;
-  desc->counts[i] = (uint32_t)n;
+  desc->counts[i] = status ? 0 : (uint32_t)n;
+  if (desc->matches) desc->matches[i] = matches;
   return status;
 }
 
@@ -24527,10 +24598,11 @@ static void *gpuir__work(void *argument) {
   gpuir__job *job = hand->job;
   for (;;) {
     uint64_t i = __atomic_fetch_add(&job->next, 1, __ATOMIC_RELAXED);
-    int status;
+    int status, ranked;
     if (i >= job->desc->nq || i > gpuir__peek(&job->first)) return NULL;
-    if (job->statuses && job->statuses[i] != GPUIR__PENDING) continue;
-    status = gpuir__work_on(hand->engine, job->desc, i);
+    ranked = job->statuses && job->statuses[i] != GPUIR__PENDING;
+    if (ranked && (job->statuses[i] || !job->desc->matches)) continue;
+    status = gpuir__work_on(hand->engine, job->desc, i, ranked);
     if (job->statuses) job->statuses[i] = status;
     if (status && !hand->status) {
       hand->failed = i;
@@ -24654,11 +24726,14 @@ GPUIR__COLD static int gpuir__batch_finish(gpuir_batch *b) {
     for (i = 0; i < desc->nq; i++) desc->statuses[i] = GPUIR__PENDING;
   }
   memset(&s->engine.error, 0, sizeof s->engine.error);
-  if (left) status = gpuir__batch_cpu(s, desc, desc->statuses);
+  if (left || desc->matches) status = gpuir__batch_cpu(s, desc, desc->statuses);
   for (i = 0; desc->statuses && i < desc->nq && !desc->statuses[i]; i++) {}
   if (desc->statuses) status = i < desc->nq ? desc->statuses[i] : GPUIR_OK;
   gpuir__batch_words(s, b, status);
-  for (i = 0; status && !b->told && i < desc->nq; i++) desc->counts[i] = 0;
+  for (i = 0; status && !b->told && i < desc->nq; i++) {
+    desc->counts[i] = 0;
+    if (desc->matches) desc->matches[i] = 0;
+  }
   return status;
 }
 
@@ -24669,6 +24744,7 @@ static int gpuir__batch_copy(const gpuir_searcher *s, const gpuir_batch_desc *fr
   if (to->count) {
     to->k = 0;
     to->thresholds = NULL;
+    to->matches = NULL;
   }
   if (to->nq && (!to->queries || !to->counts || (to->k && !to->hits))) return GPUIR_E_ARGUMENT;
   if (to->nq == 1 && to->k > s->ix->documents) {
@@ -24680,6 +24756,7 @@ static int gpuir__batch_copy(const gpuir_searcher *s, const gpuir_batch_desc *fr
   for (i = 0; i < to->nq; i++) {
     if (!to->queries[i] || to->queries[i]->ix != s->ix) return GPUIR_E_ARGUMENT;
     to->counts[i] = 0;
+    if (to->matches) to->matches[i] = 0;
   }
   return GPUIR_OK;
 }
@@ -24728,15 +24805,39 @@ GPUIR_API int gpuir_search_batch(gpuir_searcher *s, const gpuir_query *const *qu
   return status ? status : gpuir__batch_finish(b);
 }
 
-GPUIR_API int gpuir_search(gpuir_searcher *s, const gpuir_query *query, gpuir_hit *hits, size_t k, size_t *n) {
+/* Ranks one query and, unless `matches` is NULL, counts it. */
+static int gpuir__search_one(gpuir_searcher *s, const gpuir_query *query, gpuir_hit *hits, size_t k, size_t *n,
+    uint64_t *matches) {
+  gpuir_batch_desc desc;
+  gpuir_batch *b;
   uint32_t count = 0;
   int status;
-  if (n) *n = 0;
-  if (!s || !query || !n || (k && !hits) || query->ix != s->ix) return GPUIR_E_ARGUMENT;
-  if (!s->has_backend) return gpuir__engine_search(&s->engine, query, hits, k, n);
-  status = gpuir_search_batch(s, &query, 1, k, hits, &count);
+  if (!s || !query || (k && !hits) || query->ix != s->ix) return GPUIR_E_ARGUMENT;
+  if (!s->has_backend) return gpuir__engine_search_count(&s->engine, query, hits, k, n, matches);
+  memset(&desc, 0, sizeof desc);
+  desc.queries = &query;
+  desc.nq = 1;
+  desc.k = k;
+  desc.hits = hits;
+  desc.counts = &count;
+  desc.matches = matches;
+  status = gpuir_search_begin(s, &desc, &b);
+  if (!status) status = gpuir__batch_finish(b);
   *n = count;
   return status;
+}
+
+GPUIR_API int gpuir_search(gpuir_searcher *s, const gpuir_query *query, gpuir_hit *hits, size_t k, size_t *n) {
+  if (!n) return GPUIR_E_ARGUMENT;
+  *n = 0;
+  return gpuir__search_one(s, query, hits, k, n, NULL);
+}
+
+GPUIR_API int gpuir_search_count(gpuir_searcher *s, const gpuir_query *query, gpuir_hit *hits, size_t k, size_t *n,
+    uint64_t *matches) {
+  if (n) *n = 0;
+  if (matches) *matches = 0;
+  return n && matches ? gpuir__search_one(s, query, hits, k, n, matches) : GPUIR_E_ARGUMENT;
 }
 
 GPUIR_API int gpuir_count(gpuir_searcher *s, const gpuir_query *query, uint64_t *matches) {
@@ -24824,7 +24925,7 @@ static int gpuir__explain_terms(gpuir__engine *e, const gpuir_query *q, uint32_t
     o->q = t->q;
     o->negated = t->negated;
     o->tokens = t->tokens ? t->tokens : 1;
-    o->optional = t->optional;
+    o->optional = t->optional != 0;
     o->members = t->members;
     o->df = t->tokens ? 0 : t->df;
     o->idf = t->idf;
@@ -28080,9 +28181,7 @@ GPUIR_API int gpuir_pool_answer(gpuir_searcher *s, gpuir_task *task) {
   task->started = gpuir__now();
   e->limits.query_deadline = task->deadline;
   e->limits.query_cancel = task->cancel;
-  status = gpuir__engine_search(e, task->query, task->hits, task->k, &task->count);
-  e->share = NULL;
-  if (!status && task->matches) status = gpuir__engine_count(e, task->query, task->matches);
+  status = gpuir__engine_search_count(e, task->query, task->hits, task->k, &task->count, task->matches);
   e->limits = mine;
   if (status && task->error) *task->error = e->error;
   return status;

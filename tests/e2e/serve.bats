@@ -66,9 +66,10 @@ def requests(n, seed):
     out = []
     for _ in range(n):
         k = r.choice((1, 2, 2, 3, 40))
-        sign = r.choice(('', '+'))
+        sign = r.choice(('', '+', 'mixed'))
         command = r.choice(('COUNT', 'TOP_10_COUNT', 'TOP_1000_COUNT', 'TOP_10', 'NONE'))
-        out.append(command + '\t' + ' '.join(sign + r.choice(words) for _ in range(k)))
+        signs = [r.choice(('', '+')) if sign == 'mixed' else sign for _ in range(k)]
+        out.append(command + '\t' + ' '.join(s + r.choice(words) for s in signs))
     return out
 
 def one_by_one(lines):
@@ -95,6 +96,19 @@ text = '\n'.join(lines) + '\n'
 for options in ((), ('--threads', '1'), ('--threads', '5', '--in-flight', '1'), ('--in-flight', '3', '--threads', '4'),
                 ('--policy', 'inter', '--threads', '3'), ('--deadline', '1000000')):
     assert answers(text, '--stdio', *options) == right, options
+EOF
+}
+
+@test "a word without a plus ranks beside one with it, and is not asked for" {
+  python3 - <<'EOF'
+from serving import *
+plain = answers('COUNT\tdog\nCOUNT\tdog wolf\nCOUNT\t+dog +wolf\n', '--stdio')
+assert int(plain[1]) > int(plain[0]) > int(plain[2]) > 0, plain
+for query in ('+dog wolf', 'wolf +dog', '+dog wolf nosuchword', 'wolf +dog wolf'):
+    lines = [c + '\t' + query for c in ('COUNT', 'TOP_10_COUNT', 'TOP_100_COUNT', 'TOP_10')]
+    assert answers('\n'.join(lines) + '\n', '--stdio') == [plain[0]] * 3 + ['1'], query
+assert answers('TOP_10_COUNT\t+dog +dog wolf\nCOUNT\t+nosuchword dog\nTOP_10_COUNT\t+dog cat -wolf\n', '--stdio') == [
+    plain[0], '0', str(int(plain[0]) - int(plain[2]))]
 EOF
 }
 

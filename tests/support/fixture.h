@@ -155,7 +155,26 @@ static inline void check_count(fixture *f, int searcher, const gpuir_query *q, c
   }
 }
 
+/* Hits and count at once, for a few k. */
+static inline void check_search_count(fixture *f, int searcher, const gpuir_query *q, const char *text, int mode) {
+  const size_t ks[] = {0, 1, 10, (size_t)f->o.ndocs + 5};
+  const uint64_t want = f->o.nhits[mode == GPUIR_OR];
+  size_t i;
+  for (i = 0; i < (f->o.ndocs > 20000 ? 3u : 4u); i++) {
+    uint64_t count = 99;
+    size_t n = 99;
+    const int status = gpuir_search_count(f->searcher[searcher], q, f->hits, ks[i], &n, &count);
+    assert_int_equal(status, GPUIR_OK);
+    equal_hits(f, f->index[searcher / 2], text, mode, ks[i], f->hits, n, "with a count");
+    if (count != want) {
+      say_where(f, f->index[searcher / 2], text, mode, ks[i]);
+      fail_msg("counted with hits: %lu, should be %lu", (unsigned long)count, (unsigned long)want);
+    }
+  }
+}
+
 static int keep_rarest; /* of the queries that are parsed: see gpuir_query_desc */
+static unsigned required; /* the same */
 
 static inline gpuir_query *parse(const gpuir_index *ix, const char *text, size_t len, int mode, const float *bm25,
     int *status) {
@@ -165,6 +184,7 @@ static inline gpuir_query *parse(const gpuir_index *ix, const char *text, size_t
   memset(&desc, 0, sizeof desc);
   desc.mode = mode;
   desc.keep_rarest = keep_rarest;
+  desc.required = required;
   if (bm25) {
     desc.custom_bm25 = 1;
     desc.k1 = bm25[0];
@@ -256,6 +276,7 @@ static inline void check_query(fixture *f, const oracle_query *oq, const float *
         else check_search(f, s, q, text, mode, ks[1 + rng_below(r, 5)]);
       }
       if (all || x == whole) check_count(f, x * 2, q, text, mode);
+      if (x == whole) check_search_count(f, x * 2, q, text, mode);
       if (x == whole && f->o.ndocs) {
         const oracle_hit *list = f->o.hits[mode == GPUIR_OR];
         size_t n = f->o.nhits[mode == GPUIR_OR];
@@ -266,6 +287,43 @@ static inline void check_query(fixture *f, const oracle_query *oq, const float *
       gpuir_query_destroy(q);
     }
   }
+}
+
+/* Returns 1 if a document holds the first `n` positive words of a query. */
+static inline int holds_first(const oracle *o, const oracle_query *oq, unsigned n, uint32_t doc) {
+  size_t i;
+  for (i = 0; i < oq->n && n; i++) {
+    if (oq->word[i].negated) continue;
+    n--;
+    if (oq->word[i].term == ORACLE_UNKNOWN || !oracle_tf(o, oq->word[i].term, doc)) return 0;
+  }
+  return n == 0;
+}
+
+/* A query of which the first n positive words must match: OR's hits that hold these, on every index. */
+static inline void check_required(fixture *f, const oracle_query *oq, unsigned n, const float *bm25) {
+  const size_t ks[] = {1, 10, 100, f->o.ndocs};
+  static char text[65536];
+  const size_t len = corpus_text(&f->o, oq, text, sizeof text);
+  const int expected = oracle_run(&f->o, oq, bm25 ? bm25[0] : f->k1, bm25 ? bm25[1] : f->b);
+  oracle_hit *hits = f->o.hits[1];
+  size_t i, kept = 0;
+  int x, status;
+  for (i = 0; i < f->o.nhits[1]; i++)
+    if (holds_first(&f->o, oq, n, hits[i].docid)) hits[kept++] = hits[i];
+  f->o.nhits[1] = kept;
+  required = n;
+  for (x = 0; x < f->nindexes; x++) {
+    gpuir_query *q = parse(f->index[x], text, len, GPUIR_OR, bm25, &status);
+    assert_int_equal(status, expected);
+    for (i = 0; q && i < 8; i++) check_search(f, x * 2 + (int)(i / 4), q, text, GPUIR_OR, ks[i % 4]);
+    if (q) check_count(f, x * 2, q, text, GPUIR_OR);
+    if (q) check_search_count(f, x * 2, q, text, GPUIR_OR);
+    if (q && kept) check_explain(f, x * 2, q, oq, GPUIR_OR, bm25, hits[kept - 1].docid);
+    if (q && f->o.ndocs) check_explain(f, x * 2, q, oq, GPUIR_OR, bm25, (uint32_t)(i * 7919 % f->o.ndocs));
+    gpuir_query_destroy(q);
+  }
+  required = 0;
 }
 
 static const float settings[][2] = {{0.9f, 0.4f}, {0.0f, 0.0f}, {0.0f, 1.0f}, {1000.0f, 0.0f}, {1000.0f, 1.0f},

@@ -2,6 +2,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "gpuir.h"
 
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -313,6 +314,88 @@ static void test_syntax(void **state) {
   gpuir_close(ix);
 }
 
+/* How many words of OR must match: which terms are optional, what is counted, and what is refused. */
+static void test_required(void **state) {
+  static const struct {
+    const char *text;
+    unsigned required;
+    const char *terms; /* as explain writes them, optional ones in brackets; NULL: ARGUMENT */
+    uint64_t count;
+  } rows[] = {{"w1 w2", 0, "w1 w2", 3}, {"w1 w2", 1, "w1 (w2)", 2}, {"w1 w2", 2, "w1 w2", 1}, {"w1 w2", 3, NULL, 0},
+      {"w1 w2", UINT_MAX, NULL, 0}, {"-w2 w1 w3 w3", 1, "w1 (w3) -w2", 1}, {"w2 w1 w2", 1, "w2 (w1)", 2},
+      {"w1 w2 w1", 2, "w1 w2", 1}, {"w9 w1", 1, "w9 (w1)", 0}, {"w1 w9", 1, "w1 (w9)", 2}, {"w1 w9", 2, "w1 w9", 0},
+      {"w1-w2 w3", 1, "w1 w2 (w3)", 1}, {"\"w1 w2\" w3", 1, "\"w1 w2\" (w3)", 1},
+      {"w3 \"w1 w2\"", 1, "w3 (\"w1 w2\")", 2}, {"w* w1", 1, "w* (w1)", 4}, {"w1 w*", 1, "w1 (w*)", 2},
+      {". w1 w2", 1, "w1 w2", 3}, {"w1 ?", 2, "w1", 2}, {"w1 -w3", 2, NULL, 0},
+      {"w1 -\"w1 w2\" w3", 1, "w1 (w3) -\"w1 w2\"", 1}};
+  static const char *const docs[] = {"w1 w2 w3", "w2", "w1", "w3"};
+  gpuir_builder_desc d;
+  gpuir_query_desc qd;
+  gpuir_builder *b;
+  gpuir_index *ix;
+  gpuir_searcher *s;
+  gpuir_query *q;
+  gpuir_error err;
+  char path[4200], text[1000];
+  const char *word;
+  size_t i, j, len;
+  (void)state;
+  memset(&d, 0, sizeof d);
+  d.path = corpus_path(path, sizeof path, "required.gpuir");
+  d.positions = 1;
+  assert_int_equal(gpuir_builder_create(&d, &b, &err), 0);
+  for (i = 0; i < 4; i++) assert_int_equal(gpuir_builder_add_text(b, NULL, docs[i], strlen(docs[i]), &err), 0);
+  assert_int_equal(gpuir_builder_write(b, NULL, &err), 0);
+  gpuir_builder_destroy(b);
+  assert_int_equal(gpuir_open(path, NULL, &ix, &err), 0);
+  (void)unlink(path);
+  assert_int_equal(gpuir_searcher_create(ix, NULL, &s, NULL), 0);
+  memset(&qd, 0, sizeof qd);
+  for (i = 0; i < sizeof rows / sizeof *rows; i++) {
+    static gpuir_explanation x;
+    gpuir_hit hits[4];
+    char got[256] = "";
+    uint64_t count, at_once;
+    size_t n;
+    int status;
+    qd.mode = GPUIR_OR;
+    qd.required = rows[i].required;
+    status = gpuir_query_parse(ix, &qd, rows[i].text, strlen(rows[i].text), &q, &err);
+    assert_int_equal(status, rows[i].terms ? GPUIR_OK : GPUIR_E_ARGUMENT);
+    if (!rows[i].terms) continue;
+    assert_int_equal(gpuir_explain(s, q, 0, &x), 0);
+    for (j = 0; j < x.nterms; j++)
+      (void)sprintf(got + strlen(got), x.terms[j].optional ? "%s%s(%.*s)" : "%s%s%.*s", j ? " " : "",
+          x.terms[j].negated ? "-" : "", (int)x.terms[j].term_len, x.terms[j].term);
+    if (strcmp(got, rows[i].terms) != 0) fail_msg("%s: %s, not %s", rows[i].text, got, rows[i].terms);
+    assert_int_equal(gpuir_count(s, q, &count), 0);
+    if (count != rows[i].count) fail_msg("%s, %u: counts %u", rows[i].text, rows[i].required, (unsigned)count);
+    assert_int_equal(gpuir_search_count(s, q, hits, 4, &n, &at_once), 0);
+    assert_true(n == count && at_once == count);
+    for (j = 0; j < n; j++) { /* an optional word's score is in the sum */
+      assert_int_equal(gpuir_explain(s, q, hits[j].docid, &x), 0);
+      assert_true(x.matches && x.score == hits[j].score);
+    }
+    gpuir_query_destroy(q);
+  }
+  qd.required = 1; /* words that are not asked for are told as others are when no document has them */
+  assert_int_equal(gpuir_query_parse(ix, &qd, "w1 w9", 5, &q, &err), 0);
+  assert_int_equal(gpuir_query_unknown(q, 0, &word, &len), 0);
+  assert_true(len == 2 && !memcmp(word, "w9", 2));
+  assert_int_equal(gpuir_query_unknown(q, 1, &word, &len), GPUIR_E_NOT_FOUND);
+  gpuir_query_destroy(q);
+  qd.keep_rarest = 1; /* none is left out */
+  for (i = 0, len = 0; i < 65; i++) len += (size_t)sprintf(text + len, "n%u ", (unsigned)i);
+  assert_int_equal(gpuir_query_parse(ix, &qd, text, len, &q, &err), GPUIR_E_TERMS);
+  for (i = 0; i < 3; i++) {
+    qd.mode = (int)i;
+    assert_int_equal(gpuir_query_parse(ix, &qd, "w1", 2, &q, &err), i == GPUIR_OR ? GPUIR_OK : GPUIR_E_ARGUMENT);
+    gpuir_query_destroy(q);
+  }
+  gpuir_searcher_destroy(s);
+  gpuir_close(ix);
+}
+
 /* A query of another index is refused; it would name other terms. */
 static void test_foreign_query(void **state) {
   fixture f, g;
@@ -340,6 +423,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(test_term_limit),
       cmocka_unit_test(test_left_out),
       cmocka_unit_test(test_syntax),
+      cmocka_unit_test(test_required),
       cmocka_unit_test(test_foreign_query),
   };
   int failed;

@@ -90,6 +90,30 @@ static void test_both_sides(void **state) {
   }
 }
 
+/* Words that must match before others that only score: dense ones, sparse ones, excluded ones of either. */
+static void test_required(void **state) {
+  static const uint32_t ndocs[] = {4160, 9023};
+  unsigned i, times;
+  rng r;
+  (void)state;
+  r.s = 78;
+  for (i = 0; i < 2; i++) {
+    fixture f;
+    make_corpus(&f.o, ndocs[i], 910 + i);
+    setup_codecs(&f, "required", NULL, 3);
+    for (times = 0; times < 32; times++) {
+      unsigned positive = 0;
+      oracle_query q;
+      size_t j;
+      make_query(&r, times % 4, &q);
+      if (times % 4 == 1) add_terms(&r, 1 + rng_below(&r, 2), 0, TERMS, 0, &q); /* behind negated ones */
+      for (j = 0; j < q.n; j++) positive += !q.word[j].negated;
+      check_required(&f, &q, 1 + rng_below(&r, positive), times % 3 ? NULL : settings[rng_below(&r, SETTINGS)]);
+    }
+    teardown(&f);
+  }
+}
+
 /* Files of their own k1 and b, asked with others. */
 static void test_parameters(void **state) {
   unsigned i, times;
@@ -326,9 +350,9 @@ static void test_damaged(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_both_sides), cmocka_unit_test(test_parameters),
-      cmocka_unit_test(test_segments), cmocka_unit_test(test_slopes), cmocka_unit_test(test_steepest),
-      cmocka_unit_test(test_damaged)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_both_sides), cmocka_unit_test(test_required),
+      cmocka_unit_test(test_parameters), cmocka_unit_test(test_segments), cmocka_unit_test(test_slopes),
+      cmocka_unit_test(test_steepest), cmocka_unit_test(test_damaged)};
   const int failed = cmocka_run_group_tests(tests, NULL, NULL);
   print_message("%lu comparisons, %lu hits\n", compared, hits_compared);
   return failed;

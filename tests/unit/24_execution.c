@@ -96,6 +96,9 @@ static void test_deadline_and_cancel(void **state) {
       assert_int_equal(err.code, GPUIR_E_DEADLINE);
       assert_true(strlen(err.msg) > 0);
       if (mode == GPUIR_OR) assert_int_equal(gpuir_count(s, q, &count), GPUIR_E_DEADLINE);
+      n = count = 7;
+      assert_int_equal(gpuir_search_count(s, q, hits, 0, &n, &count), mode ? GPUIR_E_DEADLINE : GPUIR_OK);
+      assert_int_equal(n + count, 0);
       for (i = 0; i < 5; i++) batch[i] = q;
       assert_int_equal(gpuir_search_batch(s, (const gpuir_query *const *)batch, 5, 100, hits, counts),
           GPUIR_E_DEADLINE);
@@ -393,6 +396,7 @@ typedef struct flight {
   gpuir_hit hits[2][FLIGHT * FLIGHT_K];
   uint32_t counts[2][FLIGHT];
   int statuses[2][FLIGHT];
+  uint64_t matches[2][FLIGHT];
 } flight;
 
 static void flight_open(flight *x, const char *name, unsigned threads) {
@@ -441,6 +445,7 @@ static gpuir_batch_desc flight_desc(flight *x, int which) {
   memset(x->hits[which], 0xee, sizeof x->hits[which]);
   memset(x->counts[which], 0xee, sizeof x->counts[which]);
   memset(x->statuses[which], 0xee, sizeof x->statuses[which]);
+  memset(x->matches[which], 0xee, sizeof x->matches[which]);
   return desc;
 }
 
@@ -585,6 +590,73 @@ static void test_failing_queries(void **state) {
     assert_int_equal(gpuir_search_finish(b), fallback ? GPUIR_OK : GPUIR_E_BACKEND);
     all_but(&x, 0, !fallback, GPUIR_E_BACKEND);
     x.d.finish_status = 0;
+  }
+  flight_close(&x);
+}
+
+/* Each query that was answered was counted too, whatever k and the thresholds; one that failed counts 0. */
+static void all_counted(flight *x, int which) {
+  size_t i;
+  for (i = 0; i < FLIGHT; i++) {
+    (void)oracle_run(&x->f.o, &x->oq[i], x->f.k1, x->f.b);
+    assert_int_equal(x->matches[which][i], x->statuses[which][i] ? 0 : x->f.o.nhits[1]);
+  }
+}
+
+/* Hits and counts of a batch: by threads; by a device, which ranks some; with thresholds. */
+static void test_matches(void **state) {
+  static uint32_t thresholds[FLIGHT];
+  int backend;
+  flight x;
+  (void)state;
+  flight_open(&x, "matches", 3);
+  for (backend = 0; backend < 4; backend++) { /* none; one; one that fails some queries, then made good */
+    gpuir_batch_desc desc = flight_desc(&x, 0);
+    gpuir_searcher_info before, after;
+    gpuir_batch *b;
+    uint64_t matches = 7;
+    gpuir_hit hits[FLIGHT_K];
+    size_t i, n;
+    if (backend) assert_int_equal(gpuir_searcher_set_backend(x.s, &x.backend, backend == 3), GPUIR_OK);
+    x.d.bad_every = backend > 1 ? 3 : 0;
+    x.d.bad_status = GPUIR_E_BACKEND;
+    desc.matches = x.matches[0];
+    gpuir_searcher_get_info(x.s, &before);
+    assert_int_equal(gpuir_search_begin(x.s, &desc, &b), GPUIR_OK);
+    assert_int_equal(gpuir_search_finish(b), backend == 2 ? GPUIR_E_BACKEND : GPUIR_OK);
+    gpuir_searcher_get_info(x.s, &after);
+    assert_int_equal(after.queries - before.queries, FLIGHT);
+    all_but(&x, 0, backend == 2 ? 3 : 0, GPUIR_E_BACKEND);
+    all_counted(&x, 0);
+    desc.statuses = NULL; /* without statuses a failure empties all */
+    assert_int_equal(gpuir_search_begin(x.s, &desc, &b), GPUIR_OK);
+    assert_int_equal(gpuir_search_finish(b), backend == 2 ? GPUIR_E_BACKEND : GPUIR_OK);
+    for (i = 0; backend == 2 && i < FLIGHT; i++) assert_int_equal(x.matches[0][i] + x.counts[0][i], 0);
+    if (backend != 2) all_counted(&x, 0);
+    assert_int_equal(gpuir_search_count(x.s, x.q[1], hits, FLIGHT_K, &n, &matches),
+        backend == 2 ? GPUIR_E_BACKEND : GPUIR_OK);
+    (void)oracle_run(&x.f.o, &x.oq[1], x.f.k1, x.f.b);
+    assert_int_equal(matches, backend == 2 ? 0 : x.f.o.nhits[1]);
+    assert_int_equal(n, backend == 2 ? 0 : FLIGHT_K);
+    desc = flight_desc(&x, 1); /* only counted: matches are not looked at */
+    desc.matches = x.matches[1];
+    desc.count = 1;
+    assert_int_equal(gpuir_search_begin(x.s, &desc, &b), GPUIR_OK);
+    assert_int_equal(gpuir_search_finish(b), backend == 2 ? GPUIR_E_BACKEND : GPUIR_OK);
+    assert_true(x.matches[1][1] == UINT64_MAX / 0xff * 0xee);
+  }
+  assert_int_equal(gpuir_searcher_set_backend(x.s, NULL, 0), GPUIR_OK);
+  {
+    gpuir_batch_desc desc = flight_desc(&x, 0); /* hits are left out, but all are counted */
+    gpuir_batch *b;
+    size_t i;
+    for (i = 0; i < FLIGHT; i++) thresholds[i] = UINT32_MAX;
+    desc.matches = x.matches[0];
+    desc.thresholds = thresholds;
+    assert_int_equal(gpuir_search_begin(x.s, &desc, &b), GPUIR_OK);
+    assert_int_equal(gpuir_search_finish(b), GPUIR_OK);
+    for (i = 0; i < FLIGHT; i++) assert_int_equal(x.counts[0][i], 0);
+    all_counted(&x, 0);
   }
   flight_close(&x);
 }
@@ -854,6 +926,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(test_limits),
       cmocka_unit_test(test_in_flight),
       cmocka_unit_test(test_failing_queries),
+      cmocka_unit_test(test_matches),
       cmocka_unit_test(test_stopped_queries),
       cmocka_unit_test(test_destroyed_in_flight),
       cmocka_unit_test(test_batch_arguments),

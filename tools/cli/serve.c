@@ -55,11 +55,24 @@ static int next_word(const char **p, const char *end, char *sign, const char **w
   return 1;
 }
 
-/* 0, or -1 when the query has no exact counterpart here. Of words with and without a plus, only those with one become
- * part of the query: they alone say what matches. */
+/* Adds the words with one of the signs to the query, in their order. */
+static void add_words(const char *s, size_t len, const char *signs, size_t nsigns, serve_request *q) {
+  const char *p = s, *word;
+  size_t n;
+  char sign;
+  while (next_word(&p, s + len, &sign, &word, &n)) {
+    if (!memchr(signs, sign, nsigns)) continue;
+    if (q->query.n) cli_buf_char(&q->query, ' ');
+    if (sign == '-') cli_buf_char(&q->query, '-');
+    cli_buf_add(&q->query, word, n);
+  }
+}
+
+/* 0, or -1 when the query has no exact counterpart here. Beside words with a plus those without one only rank. */
 static int parse_query(const char *s, size_t len, serve_request *q) {
   const char *p = s, *word;
-  size_t n, plus = 0, bare = 0;
+  size_t n;
+  unsigned plus = 0, bare = 0;
   char sign;
   while (next_word(&p, s + len, &sign, &word, &n)) {
     if (!is_plain(word, n)) return -1;
@@ -67,14 +80,11 @@ static int parse_query(const char *s, size_t len, serve_request *q) {
     bare += !sign;
   }
   if (!plus && !bare) return -1;
-  q->mode = plus ? GPUIR_AND : GPUIR_OR;
-  q->optional = plus && bare;
-  for (p = s; next_word(&p, s + len, &sign, &word, &n);) {
-    if (q->optional && !sign) continue;
-    if (q->query.n) cli_buf_char(&q->query, ' ');
-    if (sign == '-') cli_buf_char(&q->query, '-');
-    cli_buf_add(&q->query, word, n);
-  }
+  q->mode = plus && !bare ? GPUIR_AND : GPUIR_OR;
+  q->required = bare ? plus : 0;
+  add_words(s, len, "+", 1, q);
+  add_words(s, len, "", 1, q);
+  add_words(s, len, "-", 1, q);
   return 0;
 }
 

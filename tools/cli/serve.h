@@ -26,7 +26,7 @@ typedef struct serve_request {
   size_t k; /* 0: nothing is ranked */
   int count;
   int mode;
-  int optional; /* words without a plus beside words with one: they rank, but need not be there */
+  unsigned required; /* words that must match, which come first; the others only rank. 0: the mode tells */
   cli_buf query; /* in gpuir's own syntax */
 } serve_request;
 

@@ -218,9 +218,10 @@ static void job_make(const stream *st, job *j, const char *line, size_t len) {
   serve_request request;
   memset(j, 0, offsetof(job, hits));
   j->of = (stream *)(uintptr_t)st;
-  j->task.status = serve_parse(line, len, &request) || (request.optional && request.k) ? GPUIR_E_UNSUPPORTED : GPUIR_OK;
+  j->task.status = serve_parse(line, len, &request) ? GPUIR_E_UNSUPPORTED : GPUIR_OK;
   memset(&desc, 0, sizeof desc);
   desc.mode = request.mode;
+  desc.required = request.required;
   desc.keep_rarest = !request.count; /* of some words there is a ranking, but no count of all of them */
   if (!j->task.status)
     j->task.status = gpuir_query_parse(st->s->index, &desc, request.query.p, request.query.n, &j->query, &j->error);

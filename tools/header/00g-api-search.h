@@ -17,6 +17,10 @@ typedef struct gpuir_query_desc {
   float k1, b; /* k1 in [0, 1000], b in [0, 1] */
   int no_operators; /* '-', '"' and '*' have no meaning (TREC topics) */
   int keep_rarest; /* of more than GPUIR_MAX_TERMS terms keep some, but with AND: see gpuir_query_left_out */
+  /* With OR: so many of the text's positive words, prefixes and phrases, from the first on, must match; the others only
+   * add to scores, and a word that is both must match. If the analyzer leaves nothing of the former, any word may
+   * match. More than the text has: ARGUMENT, as with another mode. 0: any may match. */
+  unsigned required;
   /* What is searched in place of a positive word that no live document has: 0: the word, but where it ends with '~' the
    * term nearest to it, one letter away; GPUIR_SPELL: that also, with OR and ANDOR, of words of at least four letters
    * without digits; GPUIR_EXACT: always the word. Never in phrases, prefixes and shards, nor where words are left out.
@@ -130,6 +134,11 @@ GPUIR_API void gpuir_searcher_set_timeout(gpuir_searcher *searcher, uint64_t tim
  * hits[0..*n). k may be 0 or exceed the number of documents.
  * Errors: ARGUMENT, NOMEM, DEADLINE, CANCELLED, FORMAT, BACKEND; then *n is 0. */
 GPUIR_API int gpuir_search(gpuir_searcher *searcher, const gpuir_query *query, gpuir_hit *hits, size_t k, size_t *n);
+/* Ranks as gpuir_search does, and counts as gpuir_count does, in the same snapshot and within one timeout: *matches
+ * becomes the number of all matching documents, of which hits[0..*n) are the best. ANDOR counts as AND. Where a device
+ * ranks, the CPU counts. Errors: as gpuir_search; then *n and *matches are 0. */
+GPUIR_API int gpuir_search_count(gpuir_searcher *searcher, const gpuir_query *query, gpuir_hit *hits, size_t k,
+    size_t *n, uint64_t *matches);
 /* Ranks nq queries, on the searcher's threads; query i's hits go to hits[i*k ..) and their
  * number to counts[i]. Errors: as gpuir_search, of the first query that failed. */
 GPUIR_API int gpuir_search_batch(gpuir_searcher *searcher, const gpuir_query *const *queries, size_t nq, size_t k,
@@ -154,8 +163,12 @@ typedef struct gpuir_batch_desc {
    * is known. Hits below it may be left out. It is read and raised atomically, so that those who search the parts learn
    * from each other, also through memory that processes share. Those of ANDOR are not looked at. NULL: none. */
   uint32_t *thresholds;
-  /* 1: the queries are counted, not ranked: counts[i] is gpuir_count's of query i; k and hits are not looked at. */
+  /* 1: the queries are counted, not ranked: counts[i] is gpuir_count's of query i; k, hits and matches are not looked
+   * at. */
   int count;
+  /* [nq]: how many documents match each query, as gpuir_count tells, whatever k and the thresholds are. It is counted
+   * by the CPU when the batch is finished, also where a device ranks. A failed query's is 0. NULL: not wanted. */
+  uint64_t *matches;
 } gpuir_batch_desc;
 
 typedef struct gpuir_batch gpuir_batch;
@@ -199,7 +212,7 @@ typedef struct gpuir_explain_term {
   uint32_t df, tf; /* tf 0: not in the document; df 0: not in the index, or a phrase */
   float idf, weight, norm; /* weight W and norm K of this document, see gpuir_explanation */
   uint32_t contribution; /* c, to be taken q times */
-  int optional; /* AND does not ask for it; a document that holds it has its score */
+  int optional; /* it need not match; a document that holds it has its score */
 } gpuir_explain_term;
 
 /* Why a document scores what it does: score = sum of q * c, c = max(1, round(W*tf / (tf + K))),

@@ -18,6 +18,10 @@
 /* GPUIR__ALL: what excludes the documents that hold all members, wherever these stand. */
 enum { GPUIR__WORD, GPUIR__PHRASE, GPUIR__PREFIX, GPUIR__ALL };
 
+/* What need not match, but adds to scores: GPUIR__EXTRA: the analyzer adds it to a word, and it goes where there is no
+ * room; GPUIR__SCORES: a word of the text behind those that gpuir_query_desc.required asks for. */
+enum { GPUIR__EXTRA = 1, GPUIR__SCORES };
+
 /* What is weighed and scored as one: a word's term, a phrase, or all terms that a prefix stands for. Also a term of a
  * phrase, which has no weight of its own. */
 typedef struct gpuir__query_term {
@@ -25,7 +29,7 @@ typedef struct gpuir__query_term {
   uint32_t df; /* 0: no live document holds the term, which is then unknown; a phrase's or prefix's: see its look-up */
   int negated;
   float idf, weight;
-  uint8_t optional; /* AND does not ask for it; a document that holds it has its score */
+  uint8_t optional; /* 0: AND asks for it; GPUIR__EXTRA, GPUIR__SCORES */
   uint8_t kind; /* GPUIR__WORD ... */
   uint8_t len; /* of the text: a term's, or a prefix without its '*' */
   uint16_t tokens, first; /* of a phrase: its tokens, and where they begin among those of all phrases */
@@ -78,7 +82,8 @@ typedef struct gpuir__choices {
 struct gpuir_query {
   const gpuir_index *ix;
   gpuir_allocator a;
-  int mode, no_operators, spell;
+  int mode, no_operators, spell; /* mode: GPUIR_AND where words are `required` */
+  unsigned required; /* words of the text, from the first on, that must match; 0: the mode tells */
   float k1, b;
   int stored_bm25; /* k1 and b are the index's */
   gpuir__norm norm;
@@ -132,6 +137,7 @@ typedef struct gpuir__word {
   size_t written_at; /* where it stands in the query's text */
   int near_asked; /* it ends with '~' */
   int negated;
+  int scores; /* it need not match */
   unsigned tokens; /* so far */
   uint64_t dropped; /* by the analyzer, when the last token came */
   size_t at, end; /* where in the text the token stands that is added; of gpuir__token_end the last one's end */
@@ -143,10 +149,10 @@ static int gpuir__token_is(const gpuir__query_term *t, const char *token, size_t
   return t->len == len && !memcmp(t->text, token, len);
 }
 
-/* Takes the last optional term out of the query. 0: there is none. */
-static int gpuir__query_drop_optional(gpuir_query *q) {
+/* Takes the last extra term out of the query. 0: there is none. */
+static int gpuir__query_drop_extra(gpuir_query *q) {
   unsigned i = q->n, j;
-  while (i && !q->terms[i - 1].optional) i--;
+  while (i && q->terms[i - 1].optional != GPUIR__EXTRA) i--;
   if (!i) return 0;
   i--;
   for (j = 0; q->phrases && j < q->phrases->nmembers; j++)
@@ -158,7 +164,7 @@ static int gpuir__query_drop_optional(gpuir_query *q) {
 }
 
 /* Counts a distinct term, unless it is among the first `nterms` words or the first `nmembers` members of phrases. Where
- * there are too many, optional ones go; TERMS if there are none. */
+ * there are too many, extra ones go; TERMS if there are none. */
 static int gpuir__query_distinct(gpuir_query *q, unsigned nterms, unsigned nmembers, const char *token, size_t len) {
   unsigned i;
   for (i = 0; i < nterms; i++)
@@ -167,7 +173,7 @@ static int gpuir__query_distinct(gpuir_query *q, unsigned nterms, unsigned nmemb
     if (gpuir__token_is(&q->phrases->members[i], token, len)) return GPUIR_OK;
   q->distinct++;
   while (q->distinct > GPUIR_MAX_TERMS)
-    if (!gpuir__query_drop_optional(q)) return GPUIR_E_TERMS;
+    if (!gpuir__query_drop_extra(q)) return GPUIR_E_TERMS;
   return GPUIR_OK;
 }
 
@@ -193,8 +199,14 @@ static int gpuir__word_name(const gpuir__word *word, const char *token, const ch
   return more && gpuir__buf_put(&q->a, &q->names, suffix, more) ? GPUIR_E_NOMEM : GPUIR_OK;
 }
 
-/* Adds a word's term or a prefix, or counts one that is there once more: then it is required if it is required once. An
- * optional term that finds no room is left out. */
+/* Notes that a term occurs once more: then it is required if it is required once. */
+static void gpuir__query_again(gpuir__query_term *t, int optional) {
+  if (t->q < UINT32_MAX) t->q++;
+  t->optional = (uint8_t)(t->optional && optional ? gpuir__max32(t->optional, (uint32_t)optional) : 0);
+}
+
+/* Adds a word's term or a prefix, or counts one that is there once more. An extra term that finds no room is left
+ * out. */
 static int gpuir__query_add(const gpuir__word *word, int kind, int optional, const char *token, size_t len) {
   gpuir_query *q = word->query;
   gpuir__query_term *t;
@@ -203,13 +215,12 @@ static int gpuir__query_add(const gpuir__word *word, int kind, int optional, con
   for (i = 0; i < q->n; i++) {
     t = &q->terms[i];
     if (t->kind == kind && t->negated == word->negated && gpuir__token_is(t, token, len)) {
-      if (t->q < UINT32_MAX) t->q++;
-      t->optional = t->optional && optional;
+      gpuir__query_again(t, optional);
       return GPUIR_OK;
     }
   }
-  if (optional && (q->n == GPUIR_MAX_TERMS || q->distinct == GPUIR_MAX_TERMS)) return GPUIR_OK;
-  if (q->n == GPUIR_MAX_TERMS && !gpuir__query_drop_optional(q)) return GPUIR_E_TERMS;
+  if (optional == GPUIR__EXTRA && (q->n == GPUIR_MAX_TERMS || q->distinct == GPUIR_MAX_TERMS)) return GPUIR_OK;
+  if (q->n == GPUIR_MAX_TERMS && !gpuir__query_drop_extra(q)) return GPUIR_E_TERMS;
   t = &q->terms[q->n++];
   gpuir__query_term_make(t, kind, word->negated, token, len);
   t->optional = (uint8_t)optional;
@@ -290,13 +301,16 @@ static void gpuir__choices_free(const gpuir_allocator *a, gpuir__choices *c) {
   gpuir__free(a, c, sizeof *c);
 }
 
-/* Adds a token of a word, which stands in bytes [word->at, word->end) of the text. What is optional excludes nothing,
- * and where there are too many words it is left out. */
+/* Returns what a word's required tokens are in the query. */
+static int gpuir__word_optional(const gpuir__word *word) { return word->scores ? GPUIR__SCORES : 0; }
+
+/* Adds a token of a word, which stands in bytes [word->at, word->end) of the text. What is extra excludes nothing, and
+ * where there are too many words it is left out. */
 static int gpuir__word_put(const gpuir__word *word, const char *token, size_t len, unsigned required) {
   gpuir_query *q = word->query;
   if (!required && (word->negated || q->choices)) return GPUIR_OK;
   if (q->choices && !word->negated) return gpuir__choices_add(word, token, len);
-  return gpuir__query_add(word, GPUIR__WORD, !required, token, len);
+  return gpuir__query_add(word, GPUIR__WORD, required ? gpuir__word_optional(word) : GPUIR__EXTRA, token, len);
 }
 
 /* Takes a token of a word. */
@@ -381,7 +395,7 @@ static int gpuir__query_prefix(gpuir__word *word, const char *text, size_t len) 
   an->open_end = 0;
   if (status || !word->len) return status;
   if (word->dropped < an->dropped) return gpuir__prefix_flush(word); /* the last one was too long */
-  status = gpuir__query_add(word, GPUIR__PREFIX, 0, word->text, word->len);
+  status = gpuir__query_add(word, GPUIR__PREFIX, gpuir__word_optional(word), word->text, word->len);
   if (status) return status;
   stem.query = word->query;
   stem.prefix = &word->query->terms[word->query->n - 1];
@@ -446,13 +460,14 @@ static int gpuir__query_phrase(gpuir__word *word, int kind) {
     t = &q->terms[i];
     if (t->kind == kind && t->negated == word->negated && t->tokens == word->tokens &&
         !memcmp(p->tokens + t->first, p->tokens + p->ntokens, word->tokens)) {
-      if (t->q < UINT32_MAX) t->q++;
+      gpuir__query_again(t, gpuir__word_optional(word));
       return GPUIR_OK;
     }
   }
-  if (q->n == GPUIR_MAX_TERMS && !gpuir__query_drop_optional(q)) return GPUIR_E_TERMS;
+  if (q->n == GPUIR_MAX_TERMS && !gpuir__query_drop_extra(q)) return GPUIR_E_TERMS;
   t = &q->terms[q->n++];
   gpuir__query_term_make(t, kind, word->negated, "", 0);
+  t->optional = (uint8_t)gpuir__word_optional(word);
   t->tokens = (uint16_t)word->tokens;
   t->first = (uint16_t)p->ntokens;
   p->ntokens += word->tokens;
@@ -546,6 +561,7 @@ static int gpuir__query_word(gpuir__word *word, const char *text, size_t len, gp
 static int gpuir__query_words(gpuir_query *q, gpuir__analyzer *analyzer, const char *text, size_t len,
     gpuir_error *err) {
   size_t i = 0;
+  unsigned positive = 0;
   int status = GPUIR_OK;
   while (!status) {
     const char *end;
@@ -556,6 +572,7 @@ static int gpuir__query_words(gpuir_query *q, gpuir__analyzer *analyzer, const c
     word.query = q;
     word.analyzer = analyzer;
     word.negated = !q->no_operators && text[i] == '-';
+    word.scores = !word.negated && q->required && positive++ >= q->required;
     i += (size_t)word.negated;
     if (!q->no_operators && i < len && text[i] == '"') {
       end = (const char *)memchr(text + i + 1, '"', len - i - 1);
@@ -571,6 +588,8 @@ static int gpuir__query_words(gpuir_query *q, gpuir__analyzer *analyzer, const c
       status = gpuir__query_word(&word, text + start, i - start, err);
     }
   }
+  if (!status && positive < q->required)
+    return gpuir__refuse(err, "%u words of the query are to match, but it has %u", q->required, positive);
   return status;
 }
 
@@ -582,16 +601,23 @@ static unsigned gpuir__query_part_by(gpuir_query *q, int rank) {
   unsigned i, j, n = 0;
   for (i = 0; i < q->n; i++) {
     gpuir__query_term t = q->terms[i];
-    if ((t.negated ? 2 : t.optional) >= rank) continue;
+    if ((t.negated ? 2 : t.optional != 0) >= rank) continue;
     for (j = i; j > n; j--) q->terms[j] = q->terms[j - 1];
     q->terms[n++] = t;
   }
   return n;
 }
 
-/* Puts the required terms first, then the optional ones, then the negated ones. */
+/* Puts the required terms first, then the optional ones, then the negated ones. Where the analyzer has left nothing of
+ * the words that are required, any may match. */
 static void gpuir__query_part(gpuir_query *q) {
+  unsigned i;
   q->npositive = gpuir__query_part_by(q, 2);
+  q->nrequired = gpuir__query_part_by(q, 1);
+  if (q->nrequired || !q->required) return;
+  q->mode = GPUIR_OR;
+  for (i = 0; i < q->npositive; i++)
+    if (q->terms[i].optional == GPUIR__SCORES) q->terms[i].optional = 0;
   q->nrequired = gpuir__query_part_by(q, 1);
 }
 

@@ -162,7 +162,7 @@ static int gpuir__spell_find(gpuir_query *q, gpuir__analyzer *an, const gpuir__q
       : GPUIR_OK;
 }
 
-/* Puts a term in place of term i. One that the query has already counts once more, and is required. */
+/* Puts a term in place of term i. One that the query has already counts once more, and is required if either is. */
 static void gpuir__spell_put(gpuir_query *q, unsigned i, const gpuir__term_bytes *to) {
   gpuir__query_term *t = &q->terms[i];
   unsigned j;
@@ -170,6 +170,7 @@ static void gpuir__spell_put(gpuir_query *q, unsigned i, const gpuir__term_bytes
     gpuir__query_term *other = &q->terms[j];
     if (j == i || !other->q || other->kind != GPUIR__WORD || !gpuir__token_is(other, to->bytes, to->len)) continue;
     t->q = (uint32_t)gpuir__min64((uint64_t)t->q + other->q, UINT32_MAX);
+    t->optional = (uint8_t)(other->optional ? t->optional : 0);
     other->q = 0; /* it goes */
   }
   t->len = (uint8_t)to->len;
@@ -194,7 +195,7 @@ static int gpuir__query_spell(gpuir_query *q, gpuir__analyzer *an, int *changed)
   int status = GPUIR_OK;
   *changed = 0;
   if (q->choices || q->spell < 0 || an->kind == GPUIR__CUSTOM || q->ix->leaves[0].seg->shard) return GPUIR_OK;
-  for (i = 0; i < q->nrequired && !status; i++) {
+  for (i = 0; i < q->npositive && !status; i++) {
     gpuir__query_term *t = &q->terms[i];
     if (t->df || !t->q || !t->typed_len || t->kind != GPUIR__WORD) continue;
     if (!t->near_asked && (!q->spell || q->mode == GPUIR_AND)) continue;
@@ -236,7 +237,8 @@ static int gpuir__query_keep_typed(gpuir_query *q, const char *text, size_t len)
   for (i = 0; i < q->n; i++) {
     gpuir__query_term *t = &q->terms[i];
     const uint32_t at = t->typed;
-    if (t->df || i >= q->nrequired || t->typed_len > len || at > len - t->typed_len) t->typed_len = 0;
+    if (t->df || t->negated || t->optional == GPUIR__EXTRA || t->typed_len > len || at > len - t->typed_len)
+      t->typed_len = 0;
     t->typed = (uint32_t)q->names.len;
     if (t->typed_len && gpuir__buf_put(&q->a, &q->names, text + at, t->typed_len)) return GPUIR_E_NOMEM;
   }
@@ -308,11 +310,14 @@ static int gpuir__query_describe(gpuir_query *q, const gpuir_query_desc *desc, g
   if (desc) {
     if (desc->mode < GPUIR_AND || desc->mode > GPUIR_ANDOR)
       return gpuir__refuse(err, "unknown query mode %d", desc->mode);
+    if (desc->required && desc->mode != GPUIR_OR)
+      return gpuir__refuse(err, "words can be required of a query of mode OR only");
 #ifdef GPUIR_NO_NEAR
     if (desc->spell == GPUIR_SPELL)
       return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "GPUIR_SPELL: near terms were left out by GPUIR_NO_NEAR");
 #endif
-    q->mode = desc->mode;
+    q->mode = desc->required ? GPUIR_AND : desc->mode;
+    q->required = desc->required;
     q->no_operators = desc->no_operators;
     q->spell = desc->spell;
     if (desc->custom_bm25) {
@@ -411,8 +416,9 @@ static int gpuir__member_unknown(const gpuir_query *q, unsigned member) {
 /* Finds the i-th word of a query that no live document has: a term, or a member of its phrases. NULL: there is none. */
 static const gpuir__query_term *gpuir__query_unknown(const gpuir_query *q, size_t i) {
   unsigned t, m;
-  for (t = 0; t < q->nrequired; t++)
-    if (!q->terms[t].df && q->terms[t].kind != GPUIR__PHRASE && !i--) return &q->terms[t];
+  for (t = 0; t < q->npositive; t++)
+    if (!q->terms[t].df && q->terms[t].kind != GPUIR__PHRASE && q->terms[t].optional != GPUIR__EXTRA && !i--)
+      return &q->terms[t];
   for (m = 0; q->phrases && m < q->phrases->nmembers; m++)
     if (gpuir__member_unknown(q, m) && !i--) return &q->phrases->members[m];
   return NULL;
@@ -476,7 +482,7 @@ GPUIR_API int gpuir_query_spelled(const gpuir_query *q, size_t i, const char **w
     size_t *instead_len) {
   unsigned t;
   if (!q || !word || !len || !instead || !instead_len) return GPUIR_E_ARGUMENT;
-  for (t = 0; t < q->nrequired; t++) {
+  for (t = 0; t < q->npositive; t++) {
     const gpuir__query_term *x = &q->terms[t];
     if (!x->spelled_len || i--) continue;
     *word = (const char *)q->names.data + x->typed;

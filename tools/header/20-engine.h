@@ -591,7 +591,7 @@ static int gpuir__engine_open_words(gpuir__engine *e, const gpuir_query *q, size
     if (status) break;
     gpuir__engine_add(e, q, &q->terms[i]);
     *npositive += !q->terms[i].negated;
-    e->turn.noptional += q->terms[i].optional;
+    e->turn.noptional += q->terms[i].optional != 0;
   }
   return status;
 }

@@ -999,7 +999,7 @@ static int gpuir__terms_open(gpuir__engine *e, const gpuir_query *q, size_t leaf
     const unsigned before = e->ncursors;
     status = gpuir__term_open(e, q, leaf, i);
     *npositive += e->ncursors > before && !q->terms[i].negated;
-    e->turn.noptional += e->ncursors > before && q->terms[i].optional;
+    e->turn.noptional += e->ncursors > before && q->terms[i].optional != 0;
   }
   return status;
 }

@@ -244,6 +244,7 @@ static int gpuir__count_window(gpuir__engine *e, unsigned npositive, int all, ui
   memset(bits, 0, GPUIR__WINDOW / 8);
   for (i = 0; i < e->ncursors && !status; i++) {
     gpuir__cursor *c = &e->cursors[i];
+    if (i < npositive && i + e->turn.noptional >= npositive) continue; /* it only adds to scores */
     if (!c->list.dense.bits) status = gpuir__count_list(e, c, low + GPUIR__WINDOW, i < npositive, bits);
     else if (i >= npositive) gpuir__count_dense(e, c, low, GPUIR__WORDS_WITHOUT, bits);
     else gpuir__count_dense(e, c, low, all && i ? GPUIR__WORDS_AND : GPUIR__WORDS_OR, bits);
@@ -263,7 +264,7 @@ static int gpuir__count_is_dense(const gpuir__engine *e, unsigned npositive) {
   return 1;
 }
 
-/* Counts the live documents that any positive list holds, or `all` of them, which are dense then, and no negated
+/* Counts the live documents that any positive list holds, or `all` required ones, which are dense then, and no negated
  * one. */
 static int gpuir__count_windows(gpuir__engine *e, unsigned npositive, int all, uint64_t *count) {
   const uint64_t documents = e->leaf.seg->stat.documents;

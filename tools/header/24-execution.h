@@ -140,8 +140,11 @@ static int gpuir__engine_search(gpuir__engine *e, const gpuir_query *q, gpuir_hi
   return status;
 }
 
-/* Returns 1 if a query is one word and nothing else: its count is what the leaves tell of their lists. */
-static int gpuir__query_is_word(const gpuir_query *q) { return q->n == 1 && q->terms[0].kind == GPUIR__WORD; }
+/* Returns 1 if one word alone decides what matches a query: its count is what the leaves tell of the word's list. */
+static int gpuir__query_is_word(const gpuir_query *q) {
+  return q->terms[0].kind == GPUIR__WORD && q->npositive == q->n &&
+      (q->n == 1 || (q->mode != GPUIR_OR && q->nrequired == 1));
+}
 
 /* Counts the live documents of a leaf that hold the only word of a query. */
 static int gpuir__engine_count_word(gpuir__engine *e, const gpuir_query *q, size_t leaf, uint64_t *matches) {
@@ -168,16 +171,15 @@ static int gpuir__engine_count_leaf(gpuir__engine *e, const gpuir_query *q, size
   if (status || !npositive || (q->mode != GPUIR_OR && npositive - e->turn.noptional < q->nrequired)) return status;
   if (q->mode == GPUIR_OR) e->turn.noptional = 0;
   if (q->mode == GPUIR_OR && npositive > 1) return gpuir__count_windows(e, npositive, 0, matches);
-  if (!e->turn.noptional && gpuir__count_is_dense(e, npositive)) return gpuir__count_windows(e, npositive, 1, matches);
+  if (gpuir__count_is_dense(e, npositive - e->turn.noptional)) return gpuir__count_windows(e, npositive, 1, matches);
   return gpuir__eval_and(e, npositive, matches);
 }
 
-/* Counts the documents that match one query. */
-GPUIR__NOINLINE int gpuir__engine_count(gpuir__engine *e, const gpuir_query *q, uint64_t *matches) {
+/* Counts the documents that match one query; the clock runs already. */
+GPUIR__NOINLINE int gpuir__engine_tally(gpuir__engine *e, const gpuir_query *q, uint64_t *matches) {
   size_t leaf;
   int status;
   *matches = 0;
-  gpuir__engine_start(e);
   status = gpuir__engine_look(e);
   if (status || (q->mode != GPUIR_OR && q->nunknown)) return status;
   gpuir__engine_announce(e, q);
@@ -186,6 +188,26 @@ GPUIR__NOINLINE int gpuir__engine_count(gpuir__engine *e, const gpuir_query *q, 
   e->counts_only = 0;
   if (status) *matches = 0;
   gpuir__engine_reset(e);
+  return status;
+}
+
+/* Counts the documents that match one query. */
+static int gpuir__engine_count(gpuir__engine *e, const gpuir_query *q, uint64_t *matches) {
+  gpuir__engine_start(e);
+  return gpuir__engine_tally(e, q, matches);
+}
+
+/* Answers one query, and counts its matches in the same time unless `matches` is NULL. Hits that are fewer than k are
+ * all there are; but where a threshold was given, some may be left out, and AND+OR counts as AND. */
+static int gpuir__engine_search_count(gpuir__engine *e, const gpuir_query *q, gpuir_hit *hits, size_t k, size_t *n,
+    uint64_t *matches) {
+  int status = gpuir__engine_search(e, q, hits, k, n);
+  if (!matches) return status;
+  *matches = status ? 0 : *n;
+  if (status || (*n < k && q->mode != GPUIR_ANDOR && !e->limits.threshold)) return status;
+  e->share = NULL; /* others do not help to count */
+  status = gpuir__engine_tally(e, q, matches);
+  if (status) *n = 0;
   return status;
 }
 
@@ -386,25 +408,28 @@ typedef struct gpuir__hand {
   gpuir_error error;
 } gpuir__hand;
 
-/* Answers query i of a batch. */
-static int gpuir__work_on(gpuir__engine *e, const gpuir_batch_desc *desc, uint64_t i) {
-  uint64_t matches;
-  size_t n;
+/* Answers query i of a batch, or only counts one that a device has `ranked`. */
+static int gpuir__work_on(gpuir__engine *e, const gpuir_batch_desc *desc, uint64_t i, int ranked) {
+  uint64_t matches = 0;
+  size_t n = desc->counts[i];
   int status;
   e->limits.query_deadline = desc->deadlines ? desc->deadlines[i] : 0;
   e->limits.query_cancel = desc->cancels ? desc->cancels[i] : NULL;
-  if (desc->thresholds && desc->queries[i]->mode != GPUIR_ANDOR && desc->k <= e->ix->documents)
+  if (desc->thresholds && !ranked && desc->queries[i]->mode != GPUIR_ANDOR && desc->k <= e->ix->documents)
     e->limits.threshold = &desc->thresholds[i];
-  if (desc->count) {
+  if (desc->count || ranked) {
     status = gpuir__engine_count(e, desc->queries[i], &matches);
-    n = (size_t)matches;
+    e->info.queries -= ranked != 0; /* the device's are counted already */
+    if (desc->count) n = (size_t)matches;
   } else {
-    status = gpuir__engine_search(e, desc->queries[i], desc->hits + i * desc->k, desc->k, &n);
+    status = gpuir__engine_search_count(e, desc->queries[i], desc->hits + i * desc->k, desc->k, &n,
+        desc->matches ? &matches : NULL);
   }
   e->limits.query_deadline = 0;
   e->limits.query_cancel = NULL;
   e->limits.threshold = NULL;
-  desc->counts[i] = (uint32_t)n;
+  desc->counts[i] = status ? 0 : (uint32_t)n;
+  if (desc->matches) desc->matches[i] = matches;
   return status;
 }
 
@@ -414,10 +439,11 @@ static void *gpuir__work(void *argument) {
   gpuir__job *job = hand->job;
   for (;;) {
     uint64_t i = __atomic_fetch_add(&job->next, 1, __ATOMIC_RELAXED);
-    int status;
+    int status, ranked;
     if (i >= job->desc->nq || i > gpuir__peek(&job->first)) return NULL;
-    if (job->statuses && job->statuses[i] != GPUIR__PENDING) continue;
-    status = gpuir__work_on(hand->engine, job->desc, i);
+    ranked = job->statuses && job->statuses[i] != GPUIR__PENDING;
+    if (ranked && (job->statuses[i] || !job->desc->matches)) continue;
+    status = gpuir__work_on(hand->engine, job->desc, i, ranked);
     if (job->statuses) job->statuses[i] = status;
     if (status && !hand->status) {
       hand->failed = i;
@@ -541,11 +567,14 @@ GPUIR__COLD static int gpuir__batch_finish(gpuir_batch *b) {
     for (i = 0; i < desc->nq; i++) desc->statuses[i] = GPUIR__PENDING;
   }
   memset(&s->engine.error, 0, sizeof s->engine.error);
-  if (left) status = gpuir__batch_cpu(s, desc, desc->statuses);
+  if (left || desc->matches) status = gpuir__batch_cpu(s, desc, desc->statuses);
   for (i = 0; desc->statuses && i < desc->nq && !desc->statuses[i]; i++) {}
   if (desc->statuses) status = i < desc->nq ? desc->statuses[i] : GPUIR_OK;
   gpuir__batch_words(s, b, status);
-  for (i = 0; status && !b->told && i < desc->nq; i++) desc->counts[i] = 0;
+  for (i = 0; status && !b->told && i < desc->nq; i++) {
+    desc->counts[i] = 0;
+    if (desc->matches) desc->matches[i] = 0;
+  }
   return status;
 }
 
@@ -556,6 +585,7 @@ static int gpuir__batch_copy(const gpuir_searcher *s, const gpuir_batch_desc *fr
   if (to->count) {
     to->k = 0;
     to->thresholds = NULL;
+    to->matches = NULL;
   }
   if (to->nq && (!to->queries || !to->counts || (to->k && !to->hits))) return GPUIR_E_ARGUMENT;
   if (to->nq == 1 && to->k > s->ix->documents) {
@@ -567,6 +597,7 @@ static int gpuir__batch_copy(const gpuir_searcher *s, const gpuir_batch_desc *fr
   for (i = 0; i < to->nq; i++) {
     if (!to->queries[i] || to->queries[i]->ix != s->ix) return GPUIR_E_ARGUMENT;
     to->counts[i] = 0;
+    if (to->matches) to->matches[i] = 0;
   }
   return GPUIR_OK;
 }
@@ -615,15 +646,39 @@ GPUIR_API int gpuir_search_batch(gpuir_searcher *s, const gpuir_query *const *qu
   return status ? status : gpuir__batch_finish(b);
 }
 
-GPUIR_API int gpuir_search(gpuir_searcher *s, const gpuir_query *query, gpuir_hit *hits, size_t k, size_t *n) {
+/* Ranks one query and, unless `matches` is NULL, counts it. */
+static int gpuir__search_one(gpuir_searcher *s, const gpuir_query *query, gpuir_hit *hits, size_t k, size_t *n,
+    uint64_t *matches) {
+  gpuir_batch_desc desc;
+  gpuir_batch *b;
   uint32_t count = 0;
   int status;
-  if (n) *n = 0;
-  if (!s || !query || !n || (k && !hits) || query->ix != s->ix) return GPUIR_E_ARGUMENT;
-  if (!s->has_backend) return gpuir__engine_search(&s->engine, query, hits, k, n);
-  status = gpuir_search_batch(s, &query, 1, k, hits, &count);
+  if (!s || !query || (k && !hits) || query->ix != s->ix) return GPUIR_E_ARGUMENT;
+  if (!s->has_backend) return gpuir__engine_search_count(&s->engine, query, hits, k, n, matches);
+  memset(&desc, 0, sizeof desc);
+  desc.queries = &query;
+  desc.nq = 1;
+  desc.k = k;
+  desc.hits = hits;
+  desc.counts = &count;
+  desc.matches = matches;
+  status = gpuir_search_begin(s, &desc, &b);
+  if (!status) status = gpuir__batch_finish(b);
   *n = count;
   return status;
+}
+
+GPUIR_API int gpuir_search(gpuir_searcher *s, const gpuir_query *query, gpuir_hit *hits, size_t k, size_t *n) {
+  if (!n) return GPUIR_E_ARGUMENT;
+  *n = 0;
+  return gpuir__search_one(s, query, hits, k, n, NULL);
+}
+
+GPUIR_API int gpuir_search_count(gpuir_searcher *s, const gpuir_query *query, gpuir_hit *hits, size_t k, size_t *n,
+    uint64_t *matches) {
+  if (n) *n = 0;
+  if (matches) *matches = 0;
+  return n && matches ? gpuir__search_one(s, query, hits, k, n, matches) : GPUIR_E_ARGUMENT;
 }
 
 GPUIR_API int gpuir_count(gpuir_searcher *s, const gpuir_query *query, uint64_t *matches) {
@@ -711,7 +766,7 @@ static int gpuir__explain_terms(gpuir__engine *e, const gpuir_query *q, uint32_t
     o->q = t->q;
     o->negated = t->negated;
     o->tokens = t->tokens ? t->tokens : 1;
-    o->optional = t->optional;
+    o->optional = t->optional != 0;
     o->members = t->members;
     o->df = t->tokens ? 0 : t->df;
     o->idf = t->idf;

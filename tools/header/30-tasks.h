@@ -83,9 +83,7 @@ GPUIR_API int gpuir_pool_answer(gpuir_searcher *s, gpuir_task *task) {
   task->started = gpuir__now();
   e->limits.query_deadline = task->deadline;
   e->limits.query_cancel = task->cancel;
-  status = gpuir__engine_search(e, task->query, task->hits, task->k, &task->count);
-  e->share = NULL;
-  if (!status && task->matches) status = gpuir__engine_count(e, task->query, task->matches);
+  status = gpuir__engine_search_count(e, task->query, task->hits, task->k, &task->count, task->matches);
   e->limits = mine;
   if (status && task->error) *task->error = e->error;
   return status;
