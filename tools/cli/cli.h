@@ -322,7 +322,7 @@ typedef struct cli_input {
   uint64_t names_max; /* slots of the set of names, a power of two */
   /* what was met */
   uint64_t documents, files, bytes, binaries, hidden_skipped, ignored, links_skipped, special_skipped, indexes_skipped,
-      failed, malformed, duplicates;
+      failed, malformed, cut, duplicates;
   int missing; /* of an operand that is not there: the errno value, which a follower is not told of */
   uint64_t kinds[READER_KINDS]; /* of the binaries */
   uint64_t unpacked[UNPACK_KINDS], converted[CONVERT_KINDS]; /* of the files; [0]: of which neither was needed */

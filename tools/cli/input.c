@@ -161,6 +161,12 @@ static int on_malformed(void *user, uint64_t line, const char *why, size_t where
   return f->in->skip_errors ? 0 : CLI_FAIL;
 }
 
+/* A mail of which not all is read. */
+static void on_cut(void *user, uint64_t line, const char *why) {
+  file *f = (file *)user;
+  if (f->in->cut++ < SHOWN_UNREAD || f->in->verbose) cli_error("%s:%llu: %s", f->name, (unsigned long long)line, why);
+}
+
 /* Prepares to read records, when the first file of them comes. */
 static int open_records(cli_input *in) {
   if (in->records || (in->format != DECODE_JSON && in->format != DECODE_TREC)) return CLI_OK;
@@ -181,9 +187,11 @@ static int read_documents(file *f) {
   d.whole_lines = f->in->whole_lines;
   d.name = f->name;
   d.records = f->in->records;
-  if ((f->r.packing || f->r.converted) && f->source && !(d.file_hash = cli_hash_file(f->r.fd))) return lost(f, 0);
+  const int by_file = f->r.packing || (f->r.converted && f->r.converted != CONVERT_MAIL);
+  if (by_file && f->source && !(d.file_hash = cli_hash_file(f->r.fd))) return lost(f, 0);
   d.document = on_document;
   d.malformed = on_malformed;
+  d.cut = on_cut;
   d.user = f;
   const int r = decode_file(&d, &f->r);
   return r == DECODE_LOST ? lost(f, d.line) : r;
@@ -287,10 +295,14 @@ static int may_convert(const file *f) {
       f->in->format != DECODE_TREC;
 }
 
+/* Returns whether mail is looked for: lines of a file that are to be documents are those of the file. */
+static int may_be_mail(const file *f) { return may_convert(f) && f->in->format != DECODE_LINES; }
+
 /* Reads a file of which the first bytes show whether it is a text. */
 static int read_text(file *f, int named) {
   if (f->filter && filter_file(f)) return unfiltered(f);
   reader_kind kind;
+  f->r.mails = may_be_mail(f);
   if (reader_begin(&f->r, &kind)) return lost(f, 0);
   if (kind == READER_TEXT && may_convert(f) && reader_convert(&f->r, f->name)) return lost(f, 0);
   if (kind == READER_TEXT) return read_documents(f);

@@ -63,6 +63,7 @@ void cli_input_tell_skipped(const cli_input *in) {
   put_count(&b, in->indexes_skipped, "index", "indexes");
   put_count(&b, in->special_skipped, "other", "other");
   put_count(&b, in->failed, "unreadable", "unreadable");
+  put_count(&b, in->cut, "mail in part", "mails in part");
   put_count(&b, in->malformed, "malformed record", "malformed records");
   if (b.n && options.n)
     cli_error("skipped: %.*s; options that read more: %.*s", (int)b.n, b.p, (int)options.n, options.p);

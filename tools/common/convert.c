@@ -10,7 +10,8 @@ static const struct {
   const char *(*make)(const char *text, size_t n, byte_buf *out);
 } converters[CONVERT_KINDS] = {{"", "", NULL, NULL}, {"man page", "man pages", convert_is_roff, convert_roff},
     {"page of HTML", "pages of HTML", convert_is_html, convert_html},
-    {"notebook", "notebooks", convert_is_notebook, convert_notebook}, {"mail", "mails", NULL, NULL}};
+    {"notebook", "notebooks", convert_is_notebook, convert_notebook},
+    {"file of mail", "files of mail", NULL, convert_mail}};
 
 /* Returns whether a name ends with one of `endings`, which blanks part, perhaps before that of a packed file. */
 static int ends_with(const char *name, const char *endings) {

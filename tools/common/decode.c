@@ -41,7 +41,7 @@ static void set_place(const decode_run *d, const piece *p, size_t at, size_t n, 
       DECODE_PACKING * (uint32_t)d->r->packing + DECODE_CONVERSION * (uint32_t)d->r->converted;
   to->offset = offset_of(d, p, at);
   to->bytes = encoding_size(d->r->form, p->text + at, n);
-  if (d->r->packing || d->r->converted) to->hash = d->file_hash;
+  if (d->r->packing || (d->r->converted && d->r->converted != CONVERT_MAIL)) to->hash = d->file_hash;
   else if (to->form) to->hash = XXH3_64bits(p->text + at, n);
 }
 
@@ -404,20 +404,115 @@ static int cut_trec(decode_run *d) {
   return status;
 }
 
+/* ---- mail -------------------------------------------------------------------------------------- */
+
+/* Hands out the message at piece[0, n), which ends before line `behind` of the file. */
+static int put_mail(decode_run *d, const piece *p, size_t n, uint64_t behind) {
+  decode_document to;
+  byte_buf text;
+  const char *cut;
+  char lines[64];
+  int status = DECODE_LOST;
+  memset(&text, 0, sizeof text);
+  cut = convert_text(CONVERT_MAIL, p->text, n, &text);
+  d->chunk.n = 0;
+  bytes_add(&d->chunk, d->name, strlen(d->name));
+  if (behind) {
+    snprintf(lines, sizeof lines, ":%llu-%llu", (unsigned long long)p->line, (unsigned long long)(behind - 1));
+    bytes_add(&d->chunk, lines, strlen(lines));
+  }
+  if (text.failed || d->chunk.failed) {
+    errno = ENOMEM;
+  } else {
+    if (cut) d->cut(d->user, p->line, cut);
+    set_place(d, p, 0, n, DECODE_AS_TEXT, &to);
+    to.name = d->chunk.p ? d->chunk.p : "";
+    to.name_len = d->chunk.n;
+    to.text = text.p;
+    to.len = text.n;
+    to.first = behind ? p->line : 0;
+    to.last = behind ? behind - 1 : 0;
+    status = d->document(d->user, &to);
+  }
+  bytes_free(&text);
+  return status;
+}
+
+/* Reads the rest of a message of an mbox, up to the line that begins the next one. Too much of it is not kept: *n gets
+ * the bytes of what is, or 0. 1; 0: at the end of the file; DECODE_LOST. */
+static int read_message(decode_run *d, piece *p, size_t *n) {
+  int after_empty = 0, more, kept = 1;
+  uint64_t lines = 1;
+  for (;;) {
+    const size_t had = kept ? p->len : 0;
+    const char *line;
+    d->line++;
+    more = kept ? reader_more(d->r, 1, &p->text, &p->len) : reader_lines(d->r, 1, &p->text, &p->len, &lines);
+    if (more < 0) return DECODE_LOST;
+    *n = kept ? had : 0;
+    if (!more) return 0;
+    line = p->text + had;
+    if (after_empty && convert_begins_mail(line, p->len - had)) {
+      reader_back(d->r, p->len - had);
+      p->len = had;
+      return 1;
+    }
+    after_empty = *line == '\n' || (*line == '\r' && p->len - had == 2);
+    if (p->len > CONVERT_MOST) kept = 0;
+  }
+}
+
+/* Hands out the messages of an mbox. */
+static int cut_mbox(decode_run *d) {
+  piece p = {NULL, 0, 0};
+  uint64_t lines;
+  int got, more = 1, status = 0;
+  while (!status && more && (got = reader_lines(d->r, 1, &p.text, &p.len, &lines)) != 0) {
+    size_t n;
+    if (got < 0) return DECODE_LOST;
+    p.line = d->line;
+    more = read_message(d, &p, &n);
+    if (more < 0) return more;
+    if (n) status = put_mail(d, &p, n, d->line);
+    else d->cut(d->user, p.line, "a message larger than 64 MiB is left out");
+  }
+  return status;
+}
+
+/* Hands out what a file of mail has: the messages of an mbox, or the one that it is. */
+static int cut_mail(decode_run *d) {
+  piece p = {NULL, 0, 1};
+  uint64_t lines;
+  int got;
+  d->r->most = 2 * CONVERT_MOST;
+  got = reader_lines(d->r, 1, &p.text, &p.len, &lines);
+  if (got < 0) return DECODE_LOST;
+  reader_back(d->r, p.len);
+  if (convert_begins_mail(p.text, p.len)) return cut_mbox(d);
+  d->r->most = CONVERT_MOST;
+  if (reader_rest(d->r, &p.text, &p.len)) return DECODE_LOST;
+  return put_mail(d, &p, p.len, 0);
+}
+
+static int cut_format(decode_run *d) {
+  if (d->r->converted == CONVERT_MAIL) return cut_mail(d);
+  switch (d->format) {
+  case DECODE_CHUNKS: return cut_file(d);
+  case DECODE_LINES: return cut_chunks(d);
+  case DECODE_TSV: return cut_tsv(d);
+  case DECODE_JSON: return cut_json(d);
+  case DECODE_TREC: return cut_trec(d);
+  default: return cut_whole(d);
+  }
+}
+
 int decode_file(decode_run *d, text_reader *r) {
   int status;
   d->r = r;
   d->line = 1;
   memset(&d->chunk, 0, sizeof d->chunk);
   if (d->format == DECODE_JSON && r->most > DECODE_JSON_MOST) r->most = DECODE_JSON_MOST;
-  switch (d->format) {
-  case DECODE_CHUNKS: status = cut_file(d); break;
-  case DECODE_LINES: status = cut_chunks(d); break;
-  case DECODE_TSV: status = cut_tsv(d); break;
-  case DECODE_JSON: status = cut_json(d); break;
-  case DECODE_TREC: status = cut_trec(d); break;
-  default: status = cut_whole(d);
-  }
+  status = cut_format(d);
   bytes_free(&d->chunk);
   return status;
 }
@@ -473,13 +568,22 @@ static int make_record(uint32_t as, const char *reading, decoded *d) {
   return bad;
 }
 
+/* Returns whether the document's place is one in the text that was made of the file. */
+static int is_part_of_made(const gpuir_doc *doc) { return conversion_of(doc) && conversion_of(doc) != CONVERT_MAIL; }
+
+/* Returns the line in which its text begins; lines of a mail are those of its text. */
+static uint32_t first_line_of(const gpuir_doc *doc) {
+  return doc->first_line && conversion_of(doc) != CONVERT_MAIL ? doc->first_line : 1;
+}
+
 /* Begins with a text that is not read yet. *place gets where its bytes are, and their hash if it is of these. */
 static int begin_text(const gpuir_doc *doc, gpuir_doc *place, decoded *out) {
   memset(out, 0, sizeof *out);
-  out->first_line = out->line = doc->first_line ? doc->first_line : 1;
+  out->first_line = out->line = first_line_of(doc);
+  out->lineless = conversion_of(doc) != CONVERT_NONE;
+  out->is_message = conversion_of(doc) == CONVERT_MAIL && doc->first_line;
   *place = *doc;
-  if (conversion_of(doc)) { /* all of the file is needed */
-    out->lineless = 1;
+  if (is_part_of_made(doc)) { /* all of the file is needed */
     place->source_offset = 0;
     place->source_bytes = packing_of(doc) ? WHOLE : 0;
     place->first_line = place->last_line = 0;
@@ -500,13 +604,14 @@ static int convert_place(const gpuir_doc *doc, decoded *out) {
   int rc = 0;
   memset(&text, 0, sizeof text);
   why = convert_text(conversion_of(doc), out->text, out->len, &text);
-  if (why) rc = text.failed ? ENOMEM : ESTALE;
+  if (text.failed) rc = ENOMEM;
+  else if (why && is_part_of_made(doc)) rc = ESTALE; /* of mail there is a text, whatever was left out */
   free(out->text);
   out->text = text.p;
   out->len = text.n;
   at = (size_t)doc->source_offset;
   n = (size_t)doc->source_bytes;
-  if (rc) return rc;
+  if (rc || !is_part_of_made(doc)) return rc;
   if (at > text.n || n > text.n - at || (source_is_whole(doc) && at + n != text.n)) return ESTALE;
   memmove(out->text, out->text + at, n);
   out->len = n;
@@ -518,7 +623,7 @@ static int end_text(const gpuir_doc *doc, const char *reading, decoded *out) {
   const uint32_t as = doc->form & DECODE_AS;
   const text_encoding form = encoding_of(doc);
   const int is_hashed = form != ENCODING_UTF8 && !packing_of(doc) && !conversion_of(doc) && doc->hash;
-  const int is_file = conversion_of(doc) && !packing_of(doc) && doc->hash;
+  const int is_file = is_part_of_made(doc) && !packing_of(doc) && doc->hash;
   int rc = is_file && XXH3_64bits(out->text, out->len) != doc->hash ? ESTALE : 0;
   if (!rc) rc = to_utf8(form, out);
   if (!rc && is_hashed && XXH3_64bits(out->text, out->len) != doc->hash) rc = ESTALE;
@@ -625,10 +730,11 @@ int decode_source(const char *path, const gpuir_doc *doc, const char *reading, c
 void decoded_borrow(decoded *d, const gpuir_doc *doc, const char *text, size_t len) {
   memset(d, 0, sizeof *d);
   d->lineless = conversion_of(doc) != CONVERT_NONE;
+  d->is_message = conversion_of(doc) == CONVERT_MAIL && doc->first_line;
   d->text = (char *)(uintptr_t)text;
   d->len = len;
   d->borrowed = 1;
-  d->first_line = d->line = doc->first_line ? doc->first_line : 1;
+  d->first_line = d->line = first_line_of(doc);
   /* a record whose line ends are all in its text has each line where it was; of another that is not known */
   d->flat = doc->source_bytes && doc->source_bytes != len &&
       count_lines(text, text + len) != (uint64_t)(doc->last_line - doc->first_line);

@@ -30,7 +30,7 @@ typedef enum decode_format {
 
 /* gpuir_doc.form: what the bytes at a document's place are, in which encoding, how they are packed, and of which markup
  * they were made. In a packed file the place is one in what was packed, in a converted one it is one in the text that
- * was made, and the hash is that of the file. */
+ * was made, and the hash is that of the file. Of a message of mail it is that of the message. */
 enum {
   DECODE_AS_TEXT,
   DECODE_AS_JSON,
@@ -66,6 +66,8 @@ typedef struct decode_run {
   int (*document)(void *user, const decode_document *document);
   /* A record is not what its format says: at which line and, if it is not 0, byte of the line. */
   int (*malformed)(void *user, uint64_t line, const char *why, size_t where);
+  /* A message of mail, which begins at that line, is read in part or not at all. */
+  void (*cut)(void *user, uint64_t line, const char *why);
   void *user;
   uint64_t line; /* what is being read */
   /* private */
@@ -85,6 +87,7 @@ typedef struct decoded {
   uint32_t first_line; /* of the record */
   int flat; /* all of the text is said to stand in that line: nobody knows better */
   int lineless; /* its lines are none of the file's, from which it was converted */
+  int is_message; /* the document's lines are those of the file that have the message */
   /* private */
   int borrowed; /* the text is the caller's */
   made_text made; /* owns the text of a record */

@@ -22,4 +22,14 @@ size_t encoding_decode(text_encoding e, const char *raw, size_t n, int last, byt
 /* Returns from how many bytes of the file text[0..n) was made; it is whole characters. */
 size_t encoding_size(text_encoding e, const char *text, size_t n);
 
+/* ---- encodings that have a name ---- */
+
+/* Returns the encoding that name[0..n) calls, in letters of either case; -1: none that is known. */
+int encoding_find(const char *name, size_t n);
+int encoding_own(int found); /* the text_encoding that it is; -1: it is another */
+int encoding_is_there(int found); /* whether the C library converts it */
+/* Appends all of raw[0..n) as UTF-8. What is no character becomes U+FFFD. 0; -1: it cannot be said to have the
+ * encoding: the C library lacks that, or the bytes are no UTF-8. */
+int encoding_convert(int found, const char *raw, size_t n, byte_buf *out);
+
 #endif

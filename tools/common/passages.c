@@ -369,8 +369,9 @@ static void put_passages(const passages *p, hit_text *h, size_t n) {
   for (i = 0; i < n; i++) {
     const gpuir_passage *x = &p->room.passages[i];
     const int flat = h->source.flat;
-    const uint32_t first = decoded_line(&h->source, x->offset),
-                   last = flat ? h->doc.last_line : decoded_line(&h->source, x->offset + x->bytes - 1);
+    const int whole = h->source.is_message && !p->json;
+    const uint32_t first = whole ? h->doc.first_line : decoded_line(&h->source, x->offset),
+                   last = flat || whole ? h->doc.last_line : decoded_line(&h->source, x->offset + x->bytes - 1);
     if (p->json) {
       if (i) put_string(p, ",");
       put_passage_json(p, &h->source, x, first, last);
@@ -378,7 +379,7 @@ static void put_passages(const passages *p, hit_text *h, size_t n) {
     }
     if (!p->grep) {
       put_path(p);
-      if (h->source.lineless) put_string(p, "\n");
+      if (h->source.lineless && !whole) put_string(p, "\n");
       else put_format(p, ":%lu-%lu\n", (unsigned long)first, (unsigned long)last);
     }
     put_lines(p, h, x, n);

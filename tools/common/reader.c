@@ -270,6 +270,11 @@ int reader_begin(text_reader *r, reader_kind *what) {
     if (unpack(r, kind)) return -1;
     form = guess(r, what, &mark);
   }
+  if (r->mails && *what == READER_BINARY && r->buf && convert_is_mail(r->buf + r->begin, r->end - r->begin)) {
+    *what = READER_TEXT; /* whatever it looks like: each part has its own encoding */
+    r->converted = CONVERT_MAIL;
+    return 0;
+  }
   if (form < 0 || *what != READER_BINARY) return 0;
   *what = READER_TEXT;
   r->begin += mark;
@@ -278,7 +283,8 @@ int reader_begin(text_reader *r, reader_kind *what) {
 }
 
 int reader_convert(text_reader *r, const char *name) {
-  const convert_kind kind = r->buf ? convert_kind_of(name, r->buf + r->begin, r->end - r->begin) : CONVERT_NONE;
+  const convert_kind kind =
+      r->buf && !r->converted ? convert_kind_of(name, r->buf + r->begin, r->end - r->begin) : CONVERT_NONE;
   byte_buf text;
   char *whole;
   size_t n;

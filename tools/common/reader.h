@@ -26,10 +26,12 @@ typedef struct text_reader {
   text_encoding form; /* of the file */
   void *hash; /* an XXH3_state_t that gets all bytes of the file, or NULL */
   int as_it_is; /* nothing is unpacked */
+  int mails; /* mail is told from other texts */
   unpack_kind packing; /* what is unpacked */
   unpacker packed;
-  convert_kind
-      converted; /* what was converted: the text is in memory, in UTF-8, and `was` is the encoding of the file */
+  /* What was converted: the text is in memory, in UTF-8, and `was` is the encoding of the file. CONVERT_MAIL: nothing
+   * was, the file's bytes follow as they are. */
+  convert_kind converted;
   text_encoding was;
   const char *why; /* reading has failed with EBADMSG: what is wrong with the file */
   int wake; /* a descriptor: reading ends with ECANCELED when there is something to read in it; 0: none */

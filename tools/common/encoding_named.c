@@ -1,0 +1,116 @@
+/* encoding_named.c - encodings that are called by a name, in a mail or by the caller: those of the Encoding Standard
+ * (https://encoding.spec.whatwg.org, section 4.2), UTF-7 and two of DOS.
+ *
+ * The bytes of most of them are converted by iconv(3) of the C library. It knows many more, and has ended processes and
+ * run for ever on bytes of some; a mail chooses what it says, so only names of this list are passed on.
+ */
+#include "encoding.h"
+
+#include "text.h"
+
+#include <errno.h>
+#include <iconv.h>
+#include <stdint.h>
+#include <strings.h>
+
+#define NAMED_OUT 4096 /* bytes that are converted at a time */
+
+/* The first of the names is what iconv is asked for; all are those that files and people use. */
+static const struct {
+  const char *names;
+  int own; /* a text_encoding that needs no iconv; -1: none */
+} names_of[] = {{"utf-8 utf8 unicode-1-1-utf-8", ENCODING_UTF8},
+    {"us-ascii ascii ansi_x3.4-1968 iso646-us", ENCODING_UTF8},
+    {"windows-1252 iso-8859-1 latin1 latin-1 l1 iso8859-1 iso_8859-1 cp1252 x-cp1252 cp819 ibm819",
+        ENCODING_WINDOWS_1252},
+    {"utf-16le utf-16 unicode ucs-2 iso-10646-ucs-2", ENCODING_UTF16_LE}, {"utf-16be", ENCODING_UTF16_BE},
+    {"iso-8859-2 latin2 l2 iso8859-2 iso_8859-2", -1}, {"iso-8859-3 latin3 l3 iso8859-3", -1},
+    {"iso-8859-4 latin4 l4 iso8859-4", -1}, {"iso-8859-5 cyrillic iso8859-5", -1},
+    {"iso-8859-6 arabic iso8859-6 iso-8859-6-i asmo-708", -1}, {"iso-8859-7 greek iso8859-7", -1},
+    {"iso-8859-8 hebrew iso8859-8 iso-8859-8-i", -1}, {"iso-8859-10 latin6 l6 iso8859-10", -1},
+    {"iso-8859-13 iso8859-13", -1}, {"iso-8859-14 iso8859-14", -1}, {"iso-8859-15 latin9 l9 latin-9 iso8859-15", -1},
+    {"iso-8859-16 iso8859-16", -1}, {"windows-1250 cp1250 x-cp1250", -1}, {"windows-1251 cp1251 x-cp1251", -1},
+    {"windows-1253 cp1253", -1}, {"windows-1254 cp1254 iso-8859-9 latin5 l5 iso8859-9", -1},
+    {"windows-1255 cp1255", -1}, {"windows-1256 cp1256", -1}, {"windows-1257 cp1257", -1}, {"windows-1258 cp1258", -1},
+    {"cp874 windows-874 tis-620 iso-8859-11 dos-874", -1}, {"koi8-r koi8 koi", -1}, {"koi8-u koi8-ru", -1},
+    {"macintosh mac x-mac-roman", -1}, {"mac-cyrillic x-mac-cyrillic x-mac-ukrainian", -1}, {"cp866 ibm866 866", -1},
+    {"cp437 ibm437", -1}, {"cp850 ibm850", -1}, {"gb18030", -1},
+    {"gbk gb2312 eucgb2312_cn gb_2312-80 chinese x-gbk cp936", -1}, {"big5-hkscs big5 cn-big5 big5_tw x-x-big5", -1},
+    {"euc-jp x-euc-jp", -1}, {"iso-2022-jp csiso2022jp", -1},
+    {"cp932 shift_jis shift-jis sjis x-sjis windows-31j ms_kanji", -1},
+    {"cp949 euc-kr ks_c_5601-1987 ksc5601 korean windows-949", -1}, {"utf-7 unicode-1-1-utf-7", -1}};
+
+int encoding_find(const char *name, size_t n) {
+  const int count = (int)(sizeof names_of / sizeof *names_of);
+  int i;
+  for (i = 0; n && i < count; i++) {
+    const char *at;
+    for (at = names_of[i].names; *at; at += strcspn(at, " "), at += *at == ' ')
+      if (strcspn(at, " ") == n && !strncasecmp(at, name, n)) return i;
+  }
+  return -1;
+}
+
+int encoding_own(int found) { return names_of[found].own; }
+
+/* Opens the conversion. (iconv_t)-1: the C library lacks it. */
+static iconv_t open_named(int found) {
+  char name[64];
+  const size_t n = strcspn(names_of[found].names, " ");
+  memcpy(name, names_of[found].names, n);
+  name[n] = 0;
+  return iconv_open("UTF-8", name);
+}
+
+int encoding_is_there(int found) {
+  iconv_t from;
+  if (names_of[found].own >= 0) return 1;
+  from = open_named(found);
+  if (from == (iconv_t)-1) return 0;
+  (void)iconv_close(from);
+  return 1;
+}
+
+/* Appends U+FFFD, and passes over the byte that is of no character. */
+static void pass_over(char **in, size_t *left, byte_buf *out) {
+  bytes_add(out, "\xef\xbf\xbd", 3);
+  ++*in;
+  --*left;
+}
+
+/* Converts by iconv. */
+static void convert_named(iconv_t from, const char *raw, size_t n, byte_buf *out) {
+  char *in = (char *)(uintptr_t)raw; /* iconv does not write there */
+  size_t left = n;
+  int flushed = 0;
+  while ((left || !flushed) && !out->failed) {
+    char room[NAMED_OUT], *to = room;
+    size_t free_room = sizeof room, had = left;
+    const size_t said = left ? iconv(from, &in, &left, &to, &free_room) : iconv(from, NULL, NULL, &to, &free_room);
+    const int why = said == (size_t)-1 ? errno : 0;
+    flushed = !had;
+    bytes_add(out, room, (size_t)(to - room));
+    if (left && (why == EILSEQ || why == EINVAL || (left == had && to == room))) pass_over(&in, &left, out);
+  }
+}
+
+int encoding_convert(int found, const char *raw, size_t n, byte_buf *out) {
+  size_t mark = 0;
+  iconv_t from;
+  int form = names_of[found].own;
+  if (form == ENCODING_UTF8 && !text_is_utf8(raw, n)) return -1;
+  if (form >= 0) {
+    if (form == ENCODING_UTF16_LE || form == ENCODING_UTF16_BE) {
+      const int marked = encoding_guess(raw, n, &mark); /* a byte order mark says more than the name */
+      if (mark == 2 && marked >= 0) form = marked;
+      else mark = 0;
+    }
+    (void)encoding_decode((text_encoding)form, raw + mark, n - mark, 1, out);
+    return 0;
+  }
+  from = open_named(found);
+  if (from == (iconv_t)-1) return -1;
+  convert_named(from, raw, n, out);
+  (void)iconv_close(from);
+  return 0;
+}
