@@ -291,3 +291,37 @@ END
   [ "$status" -eq 2 ]
   fails 2 '--jsonl is missing' gpuir index -q --tsv --id a d.json -o y.gpuir
 }
+
+@test "--encoding: files of encodings that nothing tells, by iconv, with lines; an index remembers it, a byte order mark wins" {
+  mkdir d
+  printf 'first\nзебра волк\nthird\n' | iconv -t koi8-r >d/a
+  printf 'third\nволк\n' | iconv -t utf-16le | { printf '\xff\xfe' && cat; } >d/b
+  printf '<html><p>волк</html>' | iconv -t koi8-r | gzip >d/c.gz
+  printf 'GIF\0\1\2' >d/picture
+  gpuir index -q --no-names d -o i.gpuir
+  [ "$(gpuir count i.gpuir волк)" -eq 1 ]
+  gpuir index -q --no-names --live --encoding KOI8-R d -o live
+  [ "$(gpuir count live волк)" -eq 3 ]
+  prints $'d/a:2:зебра волк' gpuir query --grep live зебра
+  printf 'лиса\nсова\n' | iconv -t koi8-r >d/e
+  gpuir update -q d -o live
+  prints 'd/e:2:сова' gpuir query --grep live сова
+  printf 'x' >>d/a
+  gpuir query --passages live зебра | grep -F 'd/a (changed since it was indexed)'
+  gpuir index -q --no-names --lines --encoding koi8-r d/e -o l.gpuir
+  [ "$(gpuir query --tsv l.gpuir сова | cut -f 4)" = d/e:2 ]
+  printf '{"id":"1","contents":"狐 sjis"}\n' | iconv -t shift_jis >j
+  gpuir index -q --jsonl --encoding shift_jis j -o j.gpuir
+  prints 'j:1:狐 sjis' gpuir query --grep j.gpuir sjis
+  fails 2 "--encoding: 'zebra' is none of utf-8, us-ascii, " gpuir index --encoding zebra d -o x.gpuir
+}
+
+@test "--encoding utf-16: files without a byte order mark, of either order" {
+  printf 'first\nзебра\n' | iconv -t utf-16le >a
+  printf 'first\nзебра\n' | iconv -t utf-16be >b
+  fails 1 'a: a binary file' gpuir index -q a -o i.gpuir
+  gpuir index -q --no-names --encoding utf-16 a -o i.gpuir
+  prints 'a:2:зебра' gpuir query --grep i.gpuir зебра
+  gpuir index -q --no-names --encoding utf-16be b -o i.gpuir
+  prints 'b:2:зебра' gpuir query --grep i.gpuir зебра
+}

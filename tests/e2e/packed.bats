@@ -167,7 +167,7 @@ END
   [[ $(gpuir --version) == *'packed files: gzip (off: zlib: the library is not installed), bzip2'* ]]
   run -1 gpuir index -q a.gz -o x.gpuir
   [[ $output == *"a.gz: a gzip file, of which --filter 'gz=zcat' makes a text"* ]]
-  prints 'a.gz (the library that unpacks it is not installed)' gpuir query --passages i.gpuir wolf
+  prints 'a.gz (the library that decodes it is not installed)' gpuir query --passages i.gpuir wolf
 }
 
 @test "no library that unpacks is linked, and none is loaded by a query" {

@@ -3,7 +3,8 @@
  *   make build/fuzz/fuzz_records && mkdir -p build/corpus-records
  *   build/fuzz/fuzz_records -max_total_time=60 -max_len=8192 -timeout=10 -close_fd_mask=2 build/corpus-records
  *
- * The first byte chooses the format and whether malformed records are passed over. Every document that comes out has
+ * The first byte chooses the format, whether malformed records are passed over, and whether the bytes are said to have
+ * an encoding. Every document that comes out has
  * its place within the file, and the text that is made of this place again is the one that came out, its lines among
  * those of the place. What is refused is refused with a message. */
 #define _GNU_SOURCE /* as the files of the commands below want it */
@@ -97,6 +98,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   in.format = (decode_format)(data[0] % 6);
   in.chunk_lines = 1 + data[0] / 64;
   in.skip_errors = data[0] >> 4 & 1;
+  if (data[0] >> 5 & 1) in.encoding = encoding_name((int)(size % 64)) ? 1 + (int)(size % 64) : 1;
   in.names_max = 1 << 12;
   in.add = take_document;
   in.user = &most;

@@ -311,6 +311,7 @@ typedef struct cli_input {
   int whole_files; /* no file is to be cut into chunks */
   int hidden, follow, no_ignore, skip_errors;
   int raw; /* nothing is unpacked or converted */
+  int encoding; /* as text_reader.said has it */
   int no_names; /* paths of files are not to be searched */
   int verbose; /* each file that is left out or cannot be read is named, not the first few alone */
   /* Takes a document; not 0 ends the reading with that value. */
@@ -354,14 +355,15 @@ enum {
   CLI_IN_VERBOSE,
   CLI_IN_NO_NAMES,
   CLI_IN_WHOLE,
-  CLI_IN_RAW
+  CLI_IN_RAW,
+  CLI_IN_ENCODING
 };
 #define CLI_INPUT_OPTIONS \
   {CLI_IN_CHUNK, "chunk-lines", 0, 1}, {CLI_IN_LINES, "lines", 0, 0}, {CLI_IN_TSV, "tsv", 0, 0}, \
       {CLI_IN_JSONL, "jsonl", 0, 0}, {CLI_IN_TREC, "trec", 0, 0}, {CLI_IN_HIDDEN, "hidden", 0, 0}, \
       {CLI_IN_FOLLOW, "follow", 0, 0}, {CLI_IN_NO_IGNORE, "no-ignore", 0, 0}, {CLI_IN_FILTER, "filter", 0, 1}, \
       {CLI_IN_VERBOSE, "verbose", 'v', 0}, {CLI_IN_NO_NAMES, "no-names", 0, 0}, {CLI_IN_WHOLE, "whole-files", 0, 0}, \
-      {CLI_IN_RAW, "raw", 0, 0}, { \
+      {CLI_IN_RAW, "raw", 0, 0}, {CLI_IN_ENCODING, "encoding", 0, 1}, { \
     CLI_IN_SKIP, "skip-errors", 0, 0 \
   }
 /* Takes the current option. Not 0 after a message, and for an id that is none of these. */

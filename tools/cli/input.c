@@ -187,7 +187,7 @@ static int read_documents(file *f) {
   d.whole_lines = f->in->whole_lines;
   d.name = f->name;
   d.records = f->in->records;
-  const int by_file = f->r.packing || (f->r.converted && f->r.converted != CONVERT_MAIL);
+  const int by_file = f->r.packing || reader_has_made(&f->r);
   if (by_file && f->source && !(d.file_hash = cli_hash_file(f->r.fd))) return lost(f, 0);
   d.document = on_document;
   d.malformed = on_malformed;
@@ -303,6 +303,7 @@ static int read_text(file *f, int named) {
   if (f->filter && filter_file(f)) return unfiltered(f);
   reader_kind kind;
   f->r.mails = may_be_mail(f);
+  f->r.said = f->filter ? 0 : f->in->encoding;
   if (reader_begin(&f->r, &kind)) return lost(f, 0);
   if (kind == READER_TEXT && may_convert(f) && reader_convert(&f->r, f->name)) return lost(f, 0);
   if (kind == READER_TEXT) return read_documents(f);
@@ -456,6 +457,22 @@ static int on_entry(void *user, const gpuir_walk_entry *e) {
   return code ? end_walk(in, code) : GPUIR_WALK_LEAVE;
 }
 
+/* Takes the encoding that texts are said to have. Not 0 after a message. */
+static int take_encoding(const cli_args *a, cli_input *in) {
+  const int found = encoding_find(a->value, strlen(a->value));
+  cli_buf b = {NULL, 0, 0};
+  if (found >= 0 && encoding_is_there(found)) return in->encoding = found + 1, 0;
+  for (int i = 0; found < 0 && encoding_name(i); i++) {
+    cli_buf_text(&b, i ? ", " : "");
+    cli_buf_text(&b, encoding_name(i));
+  }
+  const int code = found < 0
+      ? cli_misuse(a->command, "%s: '%s' is none of %.*s", a->name, a->value, (int)b.n, b.p)
+      : cli_misuse(a->command, "%s: the C library here does not convert %s", a->name, encoding_name(found));
+  cli_buf_free(&b);
+  return code;
+}
+
 int cli_input_format(const cli_args *a, int id, cli_input *in) {
   static const decode_format formats[] = {DECODE_CHUNKS, DECODE_LINES, DECODE_TSV, DECODE_JSON, DECODE_TREC};
   if (id == CLI_IN_HIDDEN) return in->hidden = 1, 0;
@@ -463,6 +480,7 @@ int cli_input_format(const cli_args *a, int id, cli_input *in) {
   if (id == CLI_IN_NO_IGNORE) return in->no_ignore = 1, 0;
   if (id == CLI_IN_VERBOSE) return in->verbose = 1, 0;
   if (id == CLI_IN_RAW) return in->raw = 1, 0;
+  if (id == CLI_IN_ENCODING) return take_encoding(a, in);
   if (id == CLI_IN_SKIP) return in->skip_errors = 1, 0;
   if (id == CLI_IN_NO_NAMES) return in->no_names = 1, 0;
   if (id == CLI_IN_WHOLE) return in->whole_files = 1, 0;
@@ -484,14 +502,18 @@ static void add_reading(cli_input *in, const char *name, const char *value) {
 
 const char *cli_input_reading(cli_input *in) {
   if (in->raw) add_reading(in, "raw", "");
+  if (in->encoding) add_reading(in, "encoding=", encoding_name(in->encoding - 1));
   return in->reading.p; /* NULL: nothing was chosen */
 }
 
 void cli_input_take_reading(cli_input *in, const char *reading) {
   in->reading.n = 0;
   if (*reading) cli_buf_add(&in->reading, reading, strlen(reading) + 1);
-  for (; *reading; reading += strcspn(reading, "\t"), reading += *reading == '\t')
-    if (!strncmp(reading, "raw", 3) && (!reading[3] || reading[3] == '\t')) in->raw = 1;
+  for (; *reading; reading += strcspn(reading, "\t"), reading += *reading == '\t') {
+    const size_t n = strcspn(reading, "\t");
+    if (n == 3 && !memcmp(reading, "raw", n)) in->raw = 1;
+    if (n > 9 && !memcmp(reading, "encoding=", 9)) in->encoding = encoding_find(reading + 9, n - 9) + 1;
+  }
 }
 
 int cli_input_members(const cli_args *a, int role, cli_input *in) {

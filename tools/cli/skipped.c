@@ -22,7 +22,7 @@ int cli_skip_file(cli_input *in, reader_kind kind, const char *name, int named) 
   in->binaries++;
   in->kinds[kind]++;
   if (named && kind == READER_BINARY)
-    cli_error("%s: a binary file: its first bytes are no text in UTF-8, UTF-16 or Windows-1252", name);
+    cli_error("%s: a binary file: its first bytes are no text in UTF-8, UTF-16 or Windows-1252 (--encoding)", name);
   else if (named && option_of(kind))
     cli_error("%s: a %s file, of which %s makes a text", name, kinds[kind].name, option_of(kind));
   else if (named || in->verbose) cli_error("%s: skipped: %s", name, kinds[kind].name);

@@ -38,10 +38,11 @@ static uint64_t offset_of(const decode_run *d, const piece *p, size_t at) {
 static void set_place(const decode_run *d, const piece *p, size_t at, size_t n, uint32_t as, decode_document *to) {
   memset(to, 0, sizeof *to);
   to->form = as + DECODE_ENCODING * (uint32_t)(d->r->converted ? d->r->was : d->r->form) +
-      DECODE_PACKING * (uint32_t)d->r->packing + DECODE_CONVERSION * (uint32_t)d->r->converted;
+      DECODE_PACKING * (uint32_t)d->r->packing + DECODE_CONVERSION * (uint32_t)d->r->converted +
+      DECODE_NAMED * (uint32_t)d->r->named;
   to->offset = offset_of(d, p, at);
   to->bytes = encoding_size(d->r->form, p->text + at, n);
-  if (d->r->packing || (d->r->converted && d->r->converted != CONVERT_MAIL)) to->hash = d->file_hash;
+  if (d->r->packing || reader_has_made(d->r)) to->hash = d->file_hash;
   else if (to->form) to->hash = XXH3_64bits(p->text + at, n);
 }
 
@@ -523,19 +524,24 @@ static text_encoding encoding_of(const gpuir_doc *doc) { return (text_encoding)(
 
 static unpack_kind packing_of(const gpuir_doc *doc) { return (unpack_kind)(doc->form / DECODE_PACKING % 16); }
 
-static convert_kind conversion_of(const gpuir_doc *doc) { return (convert_kind)(doc->form / DECODE_CONVERSION); }
+static convert_kind conversion_of(const gpuir_doc *doc) { return (convert_kind)(doc->form / DECODE_CONVERSION % 256); }
 
-/* Turns what was read into UTF-8. 0 or an errno value. */
-static int to_utf8(text_encoding form, decoded *d) {
+/* Returns the encoding by its name, plus 1; 0: it has none. */
+static int named_of(const gpuir_doc *doc) { return (int)(doc->form / DECODE_NAMED); }
+
+/* Turns what was read into UTF-8. `named`: 1 and the encoding that has a name, or 0. 0 or an errno value. */
+static int to_utf8(text_encoding form, int named, decoded *d) {
   byte_buf text;
-  if (form == ENCODING_UTF8) return 0;
+  int lacks = 0;
+  if (form == ENCODING_UTF8 && !named) return 0;
   if (form >= ENCODING_COUNT) return ENOTSUP;
   memset(&text, 0, sizeof text);
   if (!bytes_room(&text, 1)) return ENOMEM; /* a text of no bytes is one too */
-  (void)encoding_decode(form, d->text, d->len, 1, &text);
-  if (text.failed) {
+  if (!named) (void)encoding_decode(form, d->text, d->len, 1, &text);
+  else if (encoding_convert(named - 1, d->text, d->len, &text)) lacks = 1;
+  if (text.failed || lacks) {
     bytes_free(&text);
-    return ENOMEM;
+    return lacks ? ENOPKG : ENOMEM;
   }
   free(d->text);
   d->text = text.p;
@@ -569,7 +575,9 @@ static int make_record(uint32_t as, const char *reading, decoded *d) {
 }
 
 /* Returns whether the document's place is one in the text that was made of the file. */
-static int is_part_of_made(const gpuir_doc *doc) { return conversion_of(doc) && conversion_of(doc) != CONVERT_MAIL; }
+static int is_part_of_made(const gpuir_doc *doc) {
+  return named_of(doc) || (conversion_of(doc) && conversion_of(doc) != CONVERT_MAIL);
+}
 
 /* Returns the line in which its text begins; lines of a mail are those of its text. */
 static uint32_t first_line_of(const gpuir_doc *doc) {
@@ -591,28 +599,28 @@ static int begin_text(const gpuir_doc *doc, gpuir_doc *place, decoded *out) {
     place->hash = 0; /* it is that of the text */
   }
   return (doc->form & DECODE_AS) > DECODE_AS_TREC || packing_of(doc) >= UNPACK_KINDS ||
-          conversion_of(doc) >= CONVERT_KINDS
+          conversion_of(doc) >= CONVERT_KINDS || (named_of(doc) && !encoding_name(named_of(doc) - 1))
       ? ENOTSUP
       : 0;
 }
 
-/* Converts the text of the file, of which the document's place is kept. 0 or an errno value. */
-static int convert_place(const gpuir_doc *doc, decoded *out) {
+/* Converts what was read. 0 or an errno value. */
+static int convert_read(const gpuir_doc *doc, decoded *out) {
   byte_buf text;
   const char *why;
-  size_t at, n;
-  int rc = 0;
   memset(&text, 0, sizeof text);
   why = convert_text(conversion_of(doc), out->text, out->len, &text);
-  if (text.failed) rc = ENOMEM;
-  else if (why && is_part_of_made(doc)) rc = ESTALE; /* of mail there is a text, whatever was left out */
   free(out->text);
   out->text = text.p;
   out->len = text.n;
-  at = (size_t)doc->source_offset;
-  n = (size_t)doc->source_bytes;
-  if (rc || !is_part_of_made(doc)) return rc;
-  if (at > text.n || n > text.n - at || (source_is_whole(doc) && at + n != text.n)) return ESTALE;
+  if (text.failed) return ENOMEM;
+  return why && is_part_of_made(doc) ? ESTALE : 0; /* of mail there is a text, whatever was left out */
+}
+
+/* Keeps of the text that was made of the file the document's place. 0 or an errno value. */
+static int keep_place(const gpuir_doc *doc, decoded *out) {
+  const size_t at = (size_t)doc->source_offset, n = (size_t)doc->source_bytes;
+  if (at > out->len || n > out->len - at || (source_is_whole(doc) && at + n != out->len)) return ESTALE;
   memmove(out->text, out->text + at, n);
   out->len = n;
   return 0;
@@ -622,12 +630,13 @@ static int convert_place(const gpuir_doc *doc, decoded *out) {
 static int end_text(const gpuir_doc *doc, const char *reading, decoded *out) {
   const uint32_t as = doc->form & DECODE_AS;
   const text_encoding form = encoding_of(doc);
-  const int is_hashed = form != ENCODING_UTF8 && !packing_of(doc) && !conversion_of(doc) && doc->hash;
+  const int is_hashed = form != ENCODING_UTF8 && !packing_of(doc) && !is_part_of_made(doc) && doc->hash;
   const int is_file = is_part_of_made(doc) && !packing_of(doc) && doc->hash;
   int rc = is_file && XXH3_64bits(out->text, out->len) != doc->hash ? ESTALE : 0;
-  if (!rc) rc = to_utf8(form, out);
+  if (!rc) rc = to_utf8(form, named_of(doc), out);
   if (!rc && is_hashed && XXH3_64bits(out->text, out->len) != doc->hash) rc = ESTALE;
-  if (!rc && conversion_of(doc)) rc = convert_place(doc, out);
+  if (!rc && conversion_of(doc)) rc = convert_read(doc, out);
+  if (!rc && is_part_of_made(doc)) rc = keep_place(doc, out);
   if (!rc && as != DECODE_AS_TEXT) rc = make_record(as, reading, out);
   return rc;
 }

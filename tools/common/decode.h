@@ -38,7 +38,8 @@ enum {
   DECODE_AS = 15,
   DECODE_ENCODING = 16, /* times the encoding */
   DECODE_PACKING = 256, /* times the packing */
-  DECODE_CONVERSION = 4096 /* times the conversion */
+  DECODE_CONVERSION = 4096, /* times the conversion */
+  DECODE_NAMED = 1 << 20 /* times 1 and the encoding that has a name */
 };
 
 typedef struct decode_document {

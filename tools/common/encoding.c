@@ -63,8 +63,8 @@ static unsigned long unit(const char *p, int big) {
   return big ? (unsigned long)s[0] << 8 | s[1] : (unsigned long)s[1] << 8 | s[0];
 }
 
-/* Returns whether 99 of 100 units are those of a text in UTF-16: no control characters, no halves of pairs. */
-static int is_utf16(const char *s, size_t n, int big) {
+/* No control characters, no halves of pairs. */
+int encoding_is_utf16(const char *s, size_t n, int big) {
   size_t strange = 0, i;
   if (n > NUL_BYTES) n = NUL_BYTES;
   for (i = 0; i + 2 <= n; i += 2) {
@@ -80,15 +80,17 @@ static int is_utf16(const char *s, size_t n, int big) {
 /* Returns the encoding if the text behind a mark of two bytes is one, or -1. */
 static int guess_utf16(const char *s, size_t n, int big, size_t *mark) {
   *mark = 2;
-  if (!is_utf16(s + 2, n - 2, big)) return -1;
+  if (!encoding_is_utf16(s + 2, n - 2, big)) return -1;
   return big ? ENCODING_UTF16_BE : ENCODING_UTF16_LE;
 }
+
+int encoding_lacks_nul(const char *s, size_t n) { return !n || !memchr(s, 0, n < NUL_BYTES ? n : NUL_BYTES); }
 
 int encoding_guess(const char *s, size_t n, size_t *mark) {
   *mark = n >= 3 && !memcmp(s, "\xef\xbb\xbf", 3) ? 3 : 0;
   if (n >= 2 && !memcmp(s, "\xff\xfe", 2) && (n < 4 || s[2] || s[3])) return guess_utf16(s, n, 0, mark);
   if (n >= 2 && !memcmp(s, "\xfe\xff", 2)) return guess_utf16(s, n, 1, mark);
-  if (n && memchr(s, 0, n < NUL_BYTES ? n : NUL_BYTES)) return -1;
+  if (!encoding_lacks_nul(s, n)) return -1;
   if (*mark || is_mostly_utf8(s, n)) return ENCODING_UTF8;
   return is_windows_1252(s, n) ? ENCODING_WINDOWS_1252 : -1;
 }

@@ -19,14 +19,23 @@ int encoding_guess(const char *s, size_t n, size_t *mark);
 /* Appends the text that raw[0..n) is, as far as its characters are whole; with `last` all of it. What is no character
  * becomes U+FFFD. Returns the bytes of raw that were taken. */
 size_t encoding_decode(text_encoding e, const char *raw, size_t n, int last, byte_buf *out);
+/* Returns whether 99 of 100 units of the begin of a file are those of a text in UTF-16, of either order. */
+int encoding_is_utf16(const char *s, size_t n, int big);
+/* Returns whether there is no NUL byte in the begin of a file, which no other text has. */
+int encoding_lacks_nul(const char *s, size_t n);
 /* Returns from how many bytes of the file text[0..n) was made; it is whole characters. */
 size_t encoding_size(text_encoding e, const char *text, size_t n);
 
 /* ---- encodings that have a name ---- */
 
-/* Returns the encoding that name[0..n) calls, in letters of either case; -1: none that is known. */
+/* Returns the encoding that name[0..n) calls, in letters of either case; -1: none that is known. The numbers are stored
+ * in indexes. */
 int encoding_find(const char *name, size_t n);
+const char *encoding_name(
+    int found); /* the preferred one; NULL: there are fewer encodings, and this is the end of them */
 int encoding_own(int found); /* the text_encoding that it is; -1: it is another */
+/* Returns whether s[0..n), the begin of a file without a byte order mark, may be a text in that encoding. */
+int encoding_fits(int found, const char *s, size_t n);
 int encoding_is_there(int found); /* whether the C library converts it */
 /* Appends all of raw[0..n) as UTF-8. What is no character becomes U+FFFD. 0; -1: it cannot be said to have the
  * encoding: the C library lacks that, or the bytes are no UTF-8. */

@@ -15,52 +15,56 @@
 
 #define NAMED_OUT 4096 /* bytes that are converted at a time */
 
-/* The first of the names is what iconv is asked for; all are those that files and people use. */
+/* Names that iconv and people know, and others that files have. The order is stored in indexes: new ones come behind. */
 static const struct {
-  const char *names;
+  const char *name, *others;
   int own; /* a text_encoding that needs no iconv; -1: none */
-} names_of[] = {{"utf-8 utf8 unicode-1-1-utf-8", ENCODING_UTF8},
-    {"us-ascii ascii ansi_x3.4-1968 iso646-us", ENCODING_UTF8},
-    {"windows-1252 iso-8859-1 latin1 latin-1 l1 iso8859-1 iso_8859-1 cp1252 x-cp1252 cp819 ibm819",
+} names_of[] = {{"utf-8", "utf8 unicode-1-1-utf-8", ENCODING_UTF8},
+    {"us-ascii", "ascii ansi_x3.4-1968 iso646-us", ENCODING_UTF8},
+    {"windows-1252", "iso-8859-1 latin1 latin-1 l1 iso8859-1 iso_8859-1 cp1252 x-cp1252 cp819 ibm819",
         ENCODING_WINDOWS_1252},
-    {"utf-16le utf-16 unicode ucs-2 iso-10646-ucs-2", ENCODING_UTF16_LE}, {"utf-16be", ENCODING_UTF16_BE},
-    {"iso-8859-2 latin2 l2 iso8859-2 iso_8859-2", -1}, {"iso-8859-3 latin3 l3 iso8859-3", -1},
-    {"iso-8859-4 latin4 l4 iso8859-4", -1}, {"iso-8859-5 cyrillic iso8859-5", -1},
-    {"iso-8859-6 arabic iso8859-6 iso-8859-6-i asmo-708", -1}, {"iso-8859-7 greek iso8859-7", -1},
-    {"iso-8859-8 hebrew iso8859-8 iso-8859-8-i", -1}, {"iso-8859-10 latin6 l6 iso8859-10", -1},
-    {"iso-8859-13 iso8859-13", -1}, {"iso-8859-14 iso8859-14", -1}, {"iso-8859-15 latin9 l9 latin-9 iso8859-15", -1},
-    {"iso-8859-16 iso8859-16", -1}, {"windows-1250 cp1250 x-cp1250", -1}, {"windows-1251 cp1251 x-cp1251", -1},
-    {"windows-1253 cp1253", -1}, {"windows-1254 cp1254 iso-8859-9 latin5 l5 iso8859-9", -1},
-    {"windows-1255 cp1255", -1}, {"windows-1256 cp1256", -1}, {"windows-1257 cp1257", -1}, {"windows-1258 cp1258", -1},
-    {"cp874 windows-874 tis-620 iso-8859-11 dos-874", -1}, {"koi8-r koi8 koi", -1}, {"koi8-u koi8-ru", -1},
-    {"macintosh mac x-mac-roman", -1}, {"mac-cyrillic x-mac-cyrillic x-mac-ukrainian", -1}, {"cp866 ibm866 866", -1},
-    {"cp437 ibm437", -1}, {"cp850 ibm850", -1}, {"gb18030", -1},
-    {"gbk gb2312 eucgb2312_cn gb_2312-80 chinese x-gbk cp936", -1}, {"big5-hkscs big5 cn-big5 big5_tw x-x-big5", -1},
-    {"euc-jp x-euc-jp", -1}, {"iso-2022-jp csiso2022jp", -1},
-    {"cp932 shift_jis shift-jis sjis x-sjis windows-31j ms_kanji", -1},
-    {"cp949 euc-kr ks_c_5601-1987 ksc5601 korean windows-949", -1}, {"utf-7 unicode-1-1-utf-7", -1}};
+    {"utf-16le", "utf-16 unicode ucs-2 iso-10646-ucs-2", ENCODING_UTF16_LE}, {"utf-16be", "", ENCODING_UTF16_BE},
+    {"iso-8859-2", "latin2 l2 iso8859-2 iso_8859-2", -1}, {"iso-8859-3", "latin3 l3 iso8859-3", -1},
+    {"iso-8859-4", "latin4 l4 iso8859-4", -1}, {"iso-8859-5", "cyrillic iso8859-5", -1},
+    {"iso-8859-6", "arabic iso8859-6 iso-8859-6-i asmo-708", -1}, {"iso-8859-7", "greek iso8859-7", -1},
+    {"iso-8859-8", "hebrew iso8859-8 iso-8859-8-i", -1}, {"iso-8859-10", "latin6 l6 iso8859-10", -1},
+    {"iso-8859-13", "iso8859-13", -1}, {"iso-8859-14", "iso8859-14", -1},
+    {"iso-8859-15", "latin9 l9 latin-9 iso8859-15", -1}, {"iso-8859-16", "iso8859-16", -1},
+    {"windows-1250", "cp1250 x-cp1250", -1}, {"windows-1251", "cp1251 x-cp1251", -1}, {"windows-1253", "cp1253", -1},
+    {"windows-1254", "cp1254 iso-8859-9 latin5 l5 iso8859-9", -1}, {"windows-1255", "cp1255", -1},
+    {"windows-1256", "cp1256", -1}, {"windows-1257", "cp1257", -1}, {"windows-1258", "cp1258", -1},
+    {"cp874", "windows-874 tis-620 iso-8859-11 dos-874", -1}, {"koi8-r", "koi8 koi", -1}, {"koi8-u", "koi8-ru", -1},
+    {"macintosh", "mac x-mac-roman", -1}, {"mac-cyrillic", "x-mac-cyrillic x-mac-ukrainian", -1},
+    {"cp866", "ibm866 866", -1}, {"cp437", "ibm437", -1}, {"cp850", "ibm850", -1}, {"gb18030", "", -1},
+    {"gbk", "gb2312 eucgb2312_cn gb_2312-80 chinese x-gbk cp936", -1},
+    {"big5-hkscs", "big5 cn-big5 big5_tw x-x-big5", -1}, {"euc-jp", "x-euc-jp", -1}, {"iso-2022-jp", "csiso2022jp", -1},
+    {"cp932", "shift_jis shift-jis sjis x-sjis windows-31j ms_kanji", -1},
+    {"cp949", "euc-kr ks_c_5601-1987 ksc5601 korean windows-949", -1}, {"utf-7", "unicode-1-1-utf-7", -1}};
+#define NAMES ((int)(sizeof names_of / sizeof *names_of))
 
 int encoding_find(const char *name, size_t n) {
-  const int count = (int)(sizeof names_of / sizeof *names_of);
   int i;
-  for (i = 0; n && i < count; i++) {
-    const char *at;
-    for (at = names_of[i].names; *at; at += strcspn(at, " "), at += *at == ' ')
+  for (i = 0; n && i < NAMES; i++) {
+    const char *at = names_of[i].others;
+    if (strlen(names_of[i].name) == n && !strncasecmp(names_of[i].name, name, n)) return i;
+    for (; *at; at += strcspn(at, " "), at += *at == ' ')
       if (strcspn(at, " ") == n && !strncasecmp(at, name, n)) return i;
   }
   return -1;
 }
 
+const char *encoding_name(int found) { return found >= 0 && found < NAMES ? names_of[found].name : NULL; }
+
+int encoding_fits(int found, const char *s, size_t n) {
+  const int own = names_of[found].own;
+  if (own == ENCODING_UTF16_LE || own == ENCODING_UTF16_BE) return encoding_is_utf16(s, n, own == ENCODING_UTF16_BE);
+  return encoding_lacks_nul(s, n);
+}
+
 int encoding_own(int found) { return names_of[found].own; }
 
 /* Opens the conversion. (iconv_t)-1: the C library lacks it. */
-static iconv_t open_named(int found) {
-  char name[64];
-  const size_t n = strcspn(names_of[found].names, " ");
-  memcpy(name, names_of[found].names, n);
-  name[n] = 0;
-  return iconv_open("UTF-8", name);
-}
+static iconv_t open_named(int found) { return iconv_open("UTF-8", names_of[found].name); }
 
 int encoding_is_there(int found) {
   iconv_t from;

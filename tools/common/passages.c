@@ -275,7 +275,7 @@ static const char *why_not(int error) {
   case PASSAGES_FILTERED: return "its text was made by a filter";
   case ESTALE: return "changed since it was indexed";
   case ENODATA: return "its text is not in the index";
-  case ENOPKG: return "the library that unpacks it is not installed";
+  case ENOPKG: return "the library that decodes it is not installed";
   case ENOTSUP: return "its text was made by a version of gpuir that knows more";
   case PASSAGES_WITHOUT: return "no word of the query is found in its text as it is read now";
   case PASSAGES_BY_NAME: return "found by its name";

@@ -257,6 +257,45 @@ static int guess(const text_reader *r, reader_kind *what, size_t *mark) {
   return encoding_guess(first, r->end - r->begin, mark);
 }
 
+/* Puts a text that was made of the whole file in its place. */
+static void take_made(text_reader *r, const byte_buf *text) {
+  free(r->buf);
+  r->buf = text->p;
+  r->cap = text->cap;
+  r->begin = 0;
+  r->end = text->n;
+  r->passed = 0;
+  r->taken = text->n;
+}
+
+/* Converts all of the file by the C library. 0; -1: errno, EBADMSG with r->why. */
+static int convert_named_file(text_reader *r, int found) {
+  byte_buf text;
+  char *whole;
+  size_t n;
+  r->most = CONVERT_MOST;
+  if (reader_rest(r, &whole, &n)) return -1;
+  memset(&text, 0, sizeof text);
+  if (!bytes_room(&text, 1) || encoding_convert(found, whole, n, &text) || text.failed) {
+    r->why = "the C library does not convert its encoding";
+    errno = text.failed ? ENOMEM : EBADMSG;
+    bytes_free(&text);
+    return -1;
+  }
+  take_made(r, &text);
+  r->named = found + 1;
+  return 0;
+}
+
+/* Takes the file as a text of the encoding that it is said to have, if it may be one. 0; -1: errno. */
+static int take_said(text_reader *r, reader_kind *what) {
+  const int found = r->said - 1, own = encoding_own(found);
+  if (!encoding_fits(found, r->buf ? r->buf + r->begin : "", r->end - r->begin)) return 0;
+  *what = READER_TEXT;
+  if (own < 0) return convert_named_file(r, found);
+  return own == ENCODING_UTF8 ? 0 : decode_from(r, (text_encoding)own);
+}
+
 int reader_begin(text_reader *r, reader_kind *what) {
   size_t mark;
   int form;
@@ -275,6 +314,7 @@ int reader_begin(text_reader *r, reader_kind *what) {
     r->converted = CONVERT_MAIL;
     return 0;
   }
+  if (r->said && !mark && *what == READER_BINARY) return take_said(r, what);
   if (form < 0 || *what != READER_BINARY) return 0;
   *what = READER_TEXT;
   r->begin += mark;
@@ -298,13 +338,7 @@ int reader_convert(text_reader *r, const char *name) {
     bytes_free(&text);
     return -1;
   }
-  free(r->buf);
-  r->buf = text.p;
-  r->cap = text.cap;
-  r->begin = 0;
-  r->end = text.n;
-  r->passed = 0;
-  r->taken = text.n;
+  take_made(r, &text);
   r->converted = kind;
   r->was = r->form;
   r->form = ENCODING_UTF8;

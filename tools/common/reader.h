@@ -33,6 +33,8 @@ typedef struct text_reader {
    * was, the file's bytes follow as they are. */
   convert_kind converted;
   text_encoding was;
+  int said; /* the encoding that all texts without a byte order mark are said to have, plus 1; 0: it is told */
+  int named; /* the one that the C library has converted, plus 1: the text is in memory, in UTF-8; 0: none */
   const char *why; /* reading has failed with EBADMSG: what is wrong with the file */
   int wake; /* a descriptor: reading ends with ECANCELED when there is something to read in it; 0: none */
   const volatile sig_atomic_t *stop; /* reading ends with EINTR where it is not 0; NULL: nobody asks for that */
@@ -53,6 +55,10 @@ typedef enum reader_kind {
   READER_KINDS
 } reader_kind;
 
+/* Returns whether a text was made of the file as a whole, in which the places of documents are. */
+static inline int reader_has_made(const text_reader *r) {
+  return r->named || (r->converted && r->converted != CONVERT_MAIL);
+}
 void reader_open(text_reader *r, int fd, size_t most);
 void reader_close(text_reader *r); /* frees; leaves the descriptor */
 /* The next n lines, with their ends, as one piece that lives until the next call; *lines of them were there. 1; 0 at
