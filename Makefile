@@ -200,6 +200,7 @@ test:
 test-long:
 	$(Q)tools/scripts/setup.sh test
 	$(Q)+$(PARALLEL) compile-cuda all mpi test-programs fuzzers $(MUTATE)
+	$(Q)+$(PARALLEL) B=$(B)/asan CFLAGS='$(SANITIZE) -fsanitize=address,undefined' GPU=0 $(B)/asan/gpuir
 	$(Q)tests/run -l -j $(JOBS)
 	$(Q)+$(PARALLEL) B=$(B)/tsan CFLAGS='$(SANITIZE) -fsanitize=thread' GPU=0 $(B)/tsan/gpuir \
 	  $(addprefix $(B)/tsan/tests/unit/,20b_share 30b_crew 30c_device 30d_pool snapshots)

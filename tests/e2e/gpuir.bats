@@ -19,7 +19,7 @@ setup_file() {
   gpuir index -q --tsv --store --description WordNet "$root/tests/data/wordnet.tsv" -o "$wordnet"
 }
 
-commands='index query count stats terms verify explain reorder bench import export serve add delete merge update watch completion'
+commands='index query count stats terms verify explain reorder bench import export serve add delete merge update watch mcp completion'
 
 setup() {
   cd "$BATS_TEST_TMPDIR" || exit

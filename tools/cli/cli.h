@@ -8,6 +8,7 @@
  * live.c    add, delete, merge                update.c  update; files.c: its table of files; watch.c: watch
  * notice.c  what is an operator elsewhere      passages.c  where passages of hits go
  * filter.c  files of other formats as text     skipped.c  what is left out; complete.c  completion
+ * mcp.c     mcp: tools of language models      mcp_*.c   its messages, tools and configurations
  * ../common: what the mount uses, too: how files become documents, texts of sources, passages, advice about queries
  * ../reorder, ../exchange, ../lab: commands with a room of their own
  */
@@ -217,6 +218,9 @@ const char *cli_help_text(const char *command);
 void cli_flush(void);
 /* Flushes standard output; a message and CLI_FAIL when something was lost, otherwise `code`. */
 int cli_finish(int code);
+/* Writes to a pipe or socket whose reader may take nothing for a while. 0; -1: errno: EINTR at a signal, or where
+ * *cancel, which is read atomically, is not 0; ETIMEDOUT where nothing was taken for most_ns, unless that is 0. */
+int cli_write_all(int fd, const char *p, size_t n, const int *cancel, uint64_t most_ns);
 int cli_is_utf8(const char *s, size_t n);
 /* Texts of others, escaped as ../common/text.h says: a string of JSON with its quotes, a field of TSV. */
 void cli_json_string(FILE *f, const char *s, size_t n);
@@ -595,6 +599,7 @@ int cli_lab(int argc, char **argv);
 int cli_import(int argc, char **argv);
 int cli_export(int argc, char **argv);
 int cli_serve(int argc, char **argv);
+int cli_mcp(int argc, char **argv);
 int cli_add(int argc, char **argv);
 int cli_delete(int argc, char **argv);
 int cli_merge(int argc, char **argv);

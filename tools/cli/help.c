@@ -27,6 +27,7 @@ static const char overview[] =
     "  bench       measure latency and throughput\n"
     "  lab         repeat the experiments of papers on an index; draw charts\n"
     "  serve       answer queries, one a line, to a program or a socket's clients\n"
+    "  mcp         let assistants search indexes, by the Model Context Protocol\n"
     "  completion  print what lets bash, zsh or fish complete all this\n"
     "  help        show this text, or the help of a command\n"
     "\n"
@@ -443,6 +444,23 @@ static const char help_serve[] =
     "\n"
     "Exit status: 0 at the end of the input; 1 failed; 2 misuse; 128 + N after signal N.\n";
 
+static const char help_mcp[] =
+    "usage: gpuir mcp INDEX...\n"
+    "       gpuir mcp --install INDEX...\n"
+    "\n"
+    "Serves indexes to an assistant by the Model Context Protocol, over standard input and output, until\n"
+    "the input ends. An index that changes is opened again. The assistant gets three tools, none of\n"
+    "which writes anything:\n"
+    "\n"
+    "  search      list the best documents for a query\n"
+    "  passages    show their passages, within a budget\n"
+    "  read        read the text of an indexed document, by number or by path and lines\n"
+    "\n"
+    "  --install   print configurations that make assistants start it, and write nothing\n"
+    "  -h, --help  show this text\n"
+    "\n"
+    "Exit status: 0 at the end of the input; 1 failed; 2 misuse; 128 + N after signal N.\n";
+
 static const char help_lab[] =
     "usage: gpuir lab codecs|intersect|search|linearity|all [OPTION...] INDEX [QUERIES]\n"
     "       gpuir lab [OPTION...] --ciff FILE --topics FILE\n"
@@ -507,9 +525,9 @@ const char *cli_help_text(const char *command) {
     const char *name, *text;
   } texts[] = {{"index", help_index}, {"query", help_query}, {"count", help_count}, {"stats", help_stats},
       {"terms", help_terms}, {"verify", help_verify}, {"explain", help_explain}, {"reorder", help_reorder},
-      {"import", help_import}, {"export", help_export}, {"bench", help_bench}, {"serve", help_serve}, {"lab", help_lab},
-      {"update", help_update}, {"watch", help_watch}, {"add", help_add}, {"delete", help_delete}, {"merge", help_merge},
-      {"help", help_help}, {"completion", help_completion}};
+      {"import", help_import}, {"export", help_export}, {"bench", help_bench}, {"serve", help_serve}, {"mcp", help_mcp},
+      {"lab", help_lab}, {"update", help_update}, {"watch", help_watch}, {"add", help_add}, {"delete", help_delete},
+      {"merge", help_merge}, {"help", help_help}, {"completion", help_completion}};
   for (size_t i = 0; command && i < sizeof texts / sizeof *texts; i++)
     if (!strcmp(texts[i].name, command)) return texts[i].text;
   return command ? NULL : overview;

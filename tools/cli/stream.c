@@ -8,15 +8,12 @@
 #include "serve.h"
 
 #include <errno.h>
-#include <limits.h>
-#include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #define AT_ONCE_NS 50000 /* a query that is likely to take less is answered by the reading thread */
-#define LOOK_MS 100 /* between two looks at whether a client that takes no answers is still to be waited for */
 #define STALL_NS 30000000000u /* a client of a socket that takes no answers for so long is closed */
 
 struct stream;
@@ -101,40 +98,6 @@ static int put_answer(stream *st, job *j, cli_buf *text, int tell) {
   return -1;
 }
 
-/* Waits until the client takes answers. 0; -1: errno, EINTR where they are to be written no longer, ETIMEDOUT where it
- * took none for too long. */
-static int wait_to_write(const stream *st) {
-  struct pollfd fd = {st->out, POLLOUT, 0};
-  const uint64_t begun = cli_nanoseconds();
-  int n = 0;
-  while (n == 0 || (n < 0 && errno == EINTR)) {
-    if (cli_signal || is_cancelled(st)) {
-      errno = EINTR;
-      return -1;
-    }
-    if (st->client && cli_nanoseconds() - begun > STALL_NS) {
-      errno = ETIMEDOUT;
-      return -1;
-    }
-    n = poll(&fd, 1, LOOK_MS);
-  }
-  return n < 0 ? -1 : 0;
-}
-
-/* Writes in parts of which a pipe that can be written takes each whole: a client that reads nothing holds nobody. */
-static int write_all(const stream *st, const char *p, size_t n) {
-  while (n) {
-    ssize_t got;
-    if (wait_to_write(st)) return -1;
-    got = write(st->out, p, n < PIPE_BUF ? n : PIPE_BUF);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return -1;
-    p += got;
-    n -= (size_t)got;
-  }
-  return 0;
-}
-
 /* Ends the stream: what is in flight is called off, and nothing more is read. The lock is held. */
 static void stream_fail(stream *st) {
   const char byte = 0;
@@ -150,7 +113,7 @@ static int write_answers(stream *st, uint64_t first, uint64_t n, cli_buf *text) 
   text->n = 0;
   for (uint64_t i = first; i < first + n; i++) bad |= put_answer(st, job_at(st, i), text, !bad);
   if (is_cancelled(st)) return -1;
-  if (write_all(st, text->p, text->n)) {
+  if (cli_write_all(st->out, text->p, text->n, &st->cancel, st->client ? STALL_NS : 0)) {
     if (!cli_signal && !is_cancelled(st))
       stream_lost(st, errno == ETIMEDOUT ? SERVE_STALLED : SERVE_GONE, "the client does not take answers",
           errno == ETIMEDOUT ? "" : strerror(errno));

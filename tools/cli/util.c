@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
+#include <poll.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -330,6 +331,41 @@ int cli_finish(int code) {
   if (!ferror(stdout) && !flush_errno) return code;
   cli_error("standard output: %s", flush_errno ? strerror(flush_errno) : "writing failed");
   return CLI_FAIL;
+}
+
+#define LOOK_MS 100 /* between two looks at whether a reader that takes nothing is still to be waited for */
+
+/* Waits until something can be written. 0; -1: errno as of cli_write_all. */
+static int wait_to_write(int fd, const int *cancel, uint64_t most_ns) {
+  struct pollfd ready = {fd, POLLOUT, 0};
+  const uint64_t begun = cli_nanoseconds();
+  int n = 0;
+  while (n == 0 || (n < 0 && errno == EINTR)) {
+    if (cli_signal || __atomic_load_n(cancel, __ATOMIC_RELAXED)) {
+      errno = EINTR;
+      return -1;
+    }
+    if (most_ns && cli_nanoseconds() - begun > most_ns) {
+      errno = ETIMEDOUT;
+      return -1;
+    }
+    n = poll(&ready, 1, LOOK_MS);
+  }
+  return n < 0 ? -1 : 0;
+}
+
+/* Writes in parts of which a pipe that can be written takes each whole: a reader that takes nothing holds nobody. */
+int cli_write_all(int fd, const char *p, size_t n, const int *cancel, uint64_t most_ns) {
+  while (n) {
+    ssize_t got;
+    if (wait_to_write(fd, cancel, most_ns)) return -1;
+    got = write(fd, p, n < PIPE_BUF ? n : PIPE_BUF);
+    if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+    if (got < 0) return -1;
+    p += got;
+    n -= (size_t)got;
+  }
+  return 0;
 }
 
 int cli_is_utf8(const char *s, size_t n) { return text_is_utf8(s, n); }

@@ -255,21 +255,21 @@ static void put_passage_json(const passages *p, const decoded *source, const gpu
 
 /* ---- one hit ---------------------------------------------------------------------------------- */
 
-/* Takes the stored text, or that of the source if that is still what was indexed. */
-static void take_text(const passages *p, const gpuir_index *index, hit_text *h, uint32_t docid, const char *path) {
+int passages_text(const passages *p, const gpuir_index *index, const gpuir_doc *doc, uint32_t docid, const char *path,
+    decoded *text) {
   gpuir_index_info info;
   passages_read read = p->read;
-  if (h->doc.text) {
-    decoded_borrow(&h->source, &h->doc, h->doc.text, h->doc.text_len);
-    return;
+  if (doc->text) {
+    decoded_borrow(text, doc, doc->text, doc->text_len);
+    return 0;
   }
   if (gpuir_index_get_info(index, &info)) info.filters = info.reading = "";
-  if (source_filtered(info.filters, h->doc.source, h->doc.source_len)) read = p->filter;
-  if (!path[0]) h->error = ENODATA;
-  else h->error = read ? read(p->arg, path, docid, &h->doc, info.reading, &h->source) : PASSAGES_FILTERED;
+  if (source_filtered(info.filters, doc->source, doc->source_len)) read = p->filter;
+  if (!path[0]) return ENODATA;
+  return read ? read(p->arg, path, docid, doc, info.reading, text) : PASSAGES_FILTERED;
 }
 
-static const char *why_not(int error) {
+const char *passages_why(int error) {
   switch (error) {
   case PASSAGES_TOLD: return "no text";
   case PASSAGES_FILTERED: return "its text was made by a filter";
@@ -308,7 +308,7 @@ static void put_missing_json(passages *p, int error, const char *why) {
 static void put_missing(passages *p, const hit_text *h) {
   const unsigned long line = h->doc.first_line ? h->doc.first_line : 1;
   char why[160], said[200];
-  snprintf(why, sizeof why, "%s%s", why_not(h->error),
+  snprintf(why, sizeof why, "%s%s", passages_why(h->error),
       h->error == PASSAGES_FILTERED && p->filter_hint ? p->filter_hint : "");
   if (p->json) {
     put_missing_json(p, h->error, why);
@@ -466,7 +466,7 @@ int passages_hit(passages *p, const gpuir_index *index, const gpuir_query *query
     if (p->json) put_string(p, ",\"changed\":false,\"passages\":[]");
     return GPUIR_OK;
   }
-  take_text(p, index, &h, docid, absolute);
+  h.error = passages_text(p, index, &h.doc, docid, absolute, &h.source);
   if (h.error) put_missing(p, &h);
   else rc = show_passages(p, index, query, &h, hits_left, err);
   decoded_free(&h.source);

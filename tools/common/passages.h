@@ -65,5 +65,11 @@ int passages_hit(passages *p, const gpuir_index *index, const gpuir_query *query
 int passages_are_cut(const passages *p);
 /* Finds the path of a document's source as it is written, in p->path, and absolute, or "" for one without. NOMEM. */
 int passages_path(passages *p, const gpuir_doc *doc, uint32_t docid, char *absolute, size_t size);
+/* Takes the stored text of a document or, if that is still what was indexed, the text of its source at the absolute
+ * path that passages_path found. Returns 0, or why there is none, as passages_read does. */
+int passages_text(const passages *p, const gpuir_index *index, const gpuir_doc *doc, uint32_t docid, const char *path,
+    decoded *text);
+/* Says in words why there is no text. */
+const char *passages_why(int error);
 
 #endif
