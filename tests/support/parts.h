@@ -2,7 +2,7 @@
 #ifndef TESTS_PARTS_H
 #define TESTS_PARTS_H
 
-static const corpus_build plain = {NULL, NULL, 0, 0.9f, 0.4f, 1 << 20, 1, 0};
+static corpus_build plain = {NULL, NULL, 0, 0.9f, 0.4f, 1 << 20, 1, 0};
 
 /* Cuts a collection into n parts at random, empty ones among them, each of which ends behind document ends[i]. */
 static inline void cut(const oracle *o, uint32_t *ends, size_t n, rng *r) {

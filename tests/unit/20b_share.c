@@ -131,6 +131,7 @@ static void test_shared_segments(void **state) {
   memset(&desc, 0, sizeof desc);
   (void)corpus_path(live_folder, sizeof live_folder, "pool-live");
   desc.settings.path = live_folder;
+  desc.settings.dense = 24;
   desc.create = 1;
   if (gpuir_live_open(&desc, &live, &err)) fail_msg("%s", err.msg);
   corpus_zipf(&o, 24000, 800, 10, 701);
@@ -166,6 +167,40 @@ static void test_shared_segments(void **state) {
   oracle_free(&o);
 }
 
+/* Makes a world of documents of few words, most of whose lists are dense where the builder is asked for them. */
+static void make_frequent(world *w, int dense) {
+  static char path[4200];
+  corpus_build how;
+  gpuir_error err;
+  oracle o;
+  memset(&how, 0, sizeof how);
+  how.dense = dense;
+  corpus_zipf(&o, 66000, 70, 10, 711); /* enough for dense lists */
+  (void)corpus_path(path, sizeof path, "pool-dense.gpuir");
+  if (corpus_write(&o, path, &how, &err) || gpuir_open(path, NULL, &w->index, &err)) fail_msg("%s", err.msg);
+  (void)unlink(path);
+  ask(w, &o, 712, 5);
+  oracle_free(&o);
+}
+
+/* The same with dense lists: alone, when words of bits are shared, and beside others. The hits are those without. */
+static void test_shared_dense(void **state) {
+  world w, plain;
+  size_t i;
+  (void)state;
+  make_frequent(&w, 24);
+  make_frequent(&plain, GPUIR_DENSE_NONE);
+  assert_true(w.index->leaves[0].seg->dense.n > 20 && !plain.index->leaves[0].seg->dense.n);
+  for (i = 0; i < QUERIES; i++) {
+    assert_true(w.n[i] == plain.n[i] && w.matches[i] == plain.matches[i]);
+    assert_memory_equal(w.hits[i], plain.hits[i], w.n[i] * sizeof *w.hits[i]);
+  }
+  check_shared(&w, 0, 4);
+  check_shared(&w, 1, 4);
+  forget(&w);
+  forget(&plain);
+}
+
 /* A search that is stopped while others help ends with the status that stopped it. */
 static void test_shared_stop(void **state) {
   gpuir_pool *p = pool_on(&large, "auto", 3, 0);
@@ -197,6 +232,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_shared),
       cmocka_unit_test(test_shared_segments),
+      cmocka_unit_test(test_shared_dense),
       cmocka_unit_test(test_shared_stop),
   };
   return cmocka_run_group_tests(tests, setup_group, teardown_group);

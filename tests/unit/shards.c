@@ -154,6 +154,7 @@ static size_t ask_all(const parts *p, int level, gpuir_query **queries, size_t k
     const gpuir_query *one = queries[at];
     gpuir_batch_desc desc;
     gpuir_batch *batch;
+    uint64_t matches = 0, alone;
     uint32_t count;
     memset(&desc, 0, sizeof desc);
     desc.queries = &one;
@@ -162,8 +163,11 @@ static size_t ask_all(const parts *p, int level, gpuir_query **queries, size_t k
     desc.hits = hits + n;
     desc.counts = &count;
     desc.thresholds = threshold;
+    desc.matches = &matches; /* of hits that are left out, too */
     assert_int_equal(gpuir_search_begin(p->each[level][at], &desc, &batch), GPUIR_OK);
     assert_int_equal(gpuir_search_finish(batch), GPUIR_OK);
+    assert_int_equal(gpuir_count(p->each[level][at], one, &alone), GPUIR_OK);
+    assert_int_equal(matches, alone);
     for (j = 0; j < count; j++) hits[n + j].docid += at ? p->ends[at - 1] : 0;
     n += count;
   }
@@ -225,6 +229,7 @@ static void test_shards(void **state) {
     for (c = 0; c < 5; c++) {
       parts p;
       some_corpus(&p.all, c < 4 ? c : 6, i);
+      plain.dense = (i + c) % 2 ? 24 : GPUIR_DENSE_NONE;
       p.n = counts[i];
       cut(&p.all, p.ends, p.n, &r);
       make_parts(&p);
