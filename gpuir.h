@@ -22,7 +22,7 @@
  *     [api-open]       opening an index          [api-live]       an index that changes
  *     [api-documents]  documents, terms,         [api-search]     queries and searching
  *                      statistics                [api-passages]   where texts answer a query
- *     [api-folder]     files and folders
+ *     [api-columns]    values, filters           [api-folder]     files and folders
  *     [api-cursor]     the postings of a term  [api-cuda]       the GPU
  *     [api-pool]       many queries at once
  *     [api-experimental]  what may change in any version, behind GPUIR_EXPERIMENTAL: [api-shards] parts of a
@@ -49,8 +49,12 @@
  *     [11a-text]       from text to tokens: the analyzer `text`     gpuir__text_scan gpuir__text_add
  *     [11b-dictionary] terms and records, front-coded in blocks     gpuir__dict_find gpuir__dict_encode
  *     [11c-analyzers]  analyzers made and kept                      gpuir__analyze gpuir__analyzers_take
+ *     [11d-fields]     fields: how they are declared; values from text gpuir_field_parse gpuir__value_compare
+ *     [11e-keys]       the values of keys and paths, in pages        gpuir__key_put gpuir__key_below
  *     [12-layout]      index file: layout; segments and indexes      gpuir__section_rows gpuir__segment
+ *     [12a-notes]      columns: values noted, sorted, packed         gpuir__notes_put gpuir__notes_finish
  *     [12b-writer]     index file: writer                            gpuir__writer_finish
+ *     [12c-columns]    columns: opening, values of documents         gpuir__columns_open gpuir__column_value
  *     [13-reader]      index file: open, look-ups                    gpuir__segment_open gpuir__list_open
  *     [13b-snapshot]   segments, less deleted documents, as one indexgpuir__index_make gpuir__leaf_df
  *     [13c-verify]     reads all of an index                         gpuir_verify gpuir__segment_verify
@@ -59,6 +63,8 @@
  *     [15b-builder]    builder: lists that are given; the index     gpuir_builder_create gpuir_builder_write
  *     [15c-walk]       files and folders, read safely               gpuir_walk gpuir_builder_add_folder
  *     [15d-near]       terms that are written nearly as a word      gpuir_terms_near gpuir__near_walk
+ *     [15e-where]      where: from text to predicates                gpuir__where_make
+ *     [15f-sieve]      where: which documents of a segment pass      gpuir__sieve_fill gpuir__sieve_failed
  *     [16-query]       words to weighted terms                      gpuir__query_words gpuir_query_weigh
  *     [16b-parse]      near terms in place of unknown words         gpuir_query_parse gpuir__query_spell
  *     [17-topk]        the best k hits                               gpuir__topk_push
@@ -98,6 +104,8 @@
  *     GPUIR_NO_NEAR          [I] leave out near terms: what is written nearly as a word
  *     GPUIR_NO_TEXT          [I] leave out the analyzer `text`, but not `unicode`
  *     GPUIR_NO_FOLDER        [A] leave out the reading of files and folders
+ *     GPUIR_NO_COLUMNS       [I] leave out fields: an index that has some is opened and searched without
+ *                            them, but not written; what asks for them is UNSUPPORTED
  *     GPUIR_NO_CUDA          [I] no index goes to gpuir_cuda.cu: of a one-file program
  *                            that only searches, compilers then leave the builder out
  *
@@ -176,7 +184,12 @@
  *                folded word and, on a stemmed index, for the word's stem. It scores as
  *                one term: tf the sum, df the greatest of its members'. More than 2^24
  *                postings of one, or 2^26 of all prefixes of a query, are LIMIT.
- *   It does NOT do fields, spelling, facets or network access.
+ *   Where        A where text decides which documents may be hits and nothing else: N, df,
+ *                lengths, idf and scores are those of the whole index. Hits are the best k of
+ *                the matches that pass. See [api-columns].
+ *   Values       come back as given, repeated ones once. An index without fields has the bytes
+ *                that it would have if there were none.
+ *   It does NOT do words of one field alone, order by a field, facets or network access.
  *
  *   Of live indexes, see [api-live]:
  *   Snapshots    An open index is one immutable snapshot. A docID names a document in its
@@ -261,7 +274,8 @@ enum {
   GPUIR_E_BUSY = -14, /* somebody, perhaps this process, builds or writes the same index; or two batches are in
                               * flight already; or a pool's queue is full */
   GPUIR_E_NOT_FOUND = -15, /* no such term or document */
-  GPUIR_E_BACKEND = -16 /* a backend failed; msg holds its reason */
+  GPUIR_E_BACKEND = -16, /* a backend failed; msg holds its reason */
+  GPUIR_E_WHERE = -17 /* a where says nothing that can be understood; offset is the byte's in its text */
 };
 
 #define GPUIR_MAX_TERM 255 /* bytes of a term */
@@ -393,6 +407,7 @@ typedef struct gpuir_index_info {
   int has_text; /* documents carry their text */
   int has_positions; /* phrases can be asked for */
   uint64_t positions_bytes;
+  uint64_t columns_bytes; /* of fields' columns, with the values of keys and paths */
 } gpuir_index_info;
 
 /* Fills *info. Strings live as long as the index, and are those of its first segment. */
@@ -475,6 +490,67 @@ GPUIR_API int gpuir_analyze_places(const gpuir_index *index, const char *text, s
     gpuir_place_fn emit, void *sink, gpuir_error *err);
 
 /* ========
+ * [api-columns]  what documents carry beside their text: keys, paths, numbers, dates
+ *
+ * A field is named once, in gpuir_builder_desc, and kept as a column: of each document the values that
+ * gpuir_doc_desc.values gives it. A query's `where` chooses documents by them.
+ *
+ *     author="Smith, John",Jones mtime=2024-01..2024-06 -dir=vendor | lang=..
+ *
+ * Predicates in a row must all hold; of groups parted by '|', with blanks around it, one must. Of the values of a
+ * predicate, parted by ',', any; '-' before its name: none. A document of which one value fits has it, and '-' passes
+ * documents without any. a..b is a range, both ends included, a.. and ..b are open, and .. is any value. A value is
+ * bytes without white space, '"', ',', '|' and '..', or stands between '"', where '""' is one. Case counts. A path is
+ * itself and all below it: dir=src. Numbers compare exactly; a date that is not precise is its whole span, so ..2024-06
+ * ends with June. Values that no document has are no error. At most 4,096 bytes, 64 predicates and 1,024 values.
+ * ======*/
+
+enum {
+  GPUIR_NO_COLUMN = 0,
+  GPUIR_KEY = 1, /* bytes, compared as such; several a document */
+  GPUIR_PATH = 2, /* likewise, but '/' sorts before all other bytes: a folder and all below it follow one another */
+  GPUIR_NUMBER = 3, /* 64 bits with a sign, of which `decimals` digits stand behind the point */
+  GPUIR_DATE = 4 /* seconds since 1970-01-01T00:00:00Z */
+};
+
+#define GPUIR_MAX_FIELDS 64 /* of an index */
+#define GPUIR_MAX_VALUE 4095 /* bytes of a key's or a path's value */
+#define GPUIR_MAX_VALUES 65535 /* of a key or a path, of one document */
+#define GPUIR_FIELD_ROOM 320 /* bytes that a field's name and member take, with a NUL each */
+
+typedef struct gpuir_field {
+  const char *name; /* [a-z_][a-z0-9_.]*, at most 63 bytes */
+  const char *member; /* what inputs call it: 1 to 255 bytes without tab and line break; NULL: the name */
+  int column; /* GPUIR_KEY ... */
+  unsigned decimals; /* of a number, 0 to 9: by 2, 12.5 is kept as 1250 */
+} gpuir_field;
+
+typedef struct gpuir_value {
+  unsigned field; /* its number among the index's */
+  const char *text; /* of a key or a path: 1 to GPUIR_MAX_VALUE bytes, none of them 0; NULL: a number or a date */
+  size_t len;
+  int64_t number; /* of a number: by its decimals; of a date: seconds */
+} gpuir_value;
+
+/* Reads a field as commands take it, NAME=USE or NAME=USE@MEMBER, where USE is key, path, number, number:DECIMALS or
+ * date. The field's strings are written to room. Thread-safe. Errors: ARGUMENT, UNSUPPORTED (see GPUIR_NO_COLUMNS). */
+GPUIR_API int gpuir_field_parse(const char *text, gpuir_field *field, char room[GPUIR_FIELD_ROOM], gpuir_error *err);
+/* Makes a value of a field from text, without the white space around it: of a key or a path these bytes, which the
+ * value points to; of a number -12.5; of a date a year to a second, as in 2024, 2024-01, 2024-01-31T09:30:05 (T or a
+ * blank; a fraction of the second is left out), then Z, +02:00 or nothing for UTC, and of imprecise ones the beginning;
+ * or over four digits, seconds since 1970. value->field is 0. Thread-safe. Errors: ARGUMENT for what the column cannot
+ * hold; UNSUPPORTED. */
+GPUIR_API int gpuir_value_parse(const gpuir_field *field, const char *text, size_t len, gpuir_value *value);
+/* Returns field i of an index. Its strings live as long as the index. Thread-safe. Errors: ARGUMENT; NOT_FOUND behind
+ * the last one; UNSUPPORTED. */
+GPUIR_API int gpuir_field_get(const gpuir_index *index, size_t i, gpuir_field *field);
+/* Finds value i of a document in a field; those of a key or a path come in the order in which they were given. The text
+ * is written to room, with a NUL behind it. Thread-safe. Errors: ARGUMENT; NOT_FOUND behind the last one, and when
+ * there is no such document or it was deleted; UNSUPPORTED. */
+GPUIR_API int gpuir_doc_value(const gpuir_index *index, uint32_t docid, unsigned field, size_t i, gpuir_value *value,
+    char room[GPUIR_MAX_VALUE + 1]);
+
+/* ========
  * [api-build]  building an index
  * ======*/
 
@@ -536,13 +612,16 @@ typedef struct gpuir_builder_desc {
    * The hits are the same. 0: the default (none); GPUIR_DENSE_NONE: no list. */
   int dense;
   /* An open index whose analyzer is taken in place of `analyzer`, and from which come the codecs, k1, b, the
-   * description, the filters, the reading and the order that are not given here. Needed only while the builder is
-   * created. NULL:
-   * none. */
+   * description, the filters, the reading, the order and the fields that are not given here. Needed only while the
+   * builder is created. NULL: none. */
   const gpuir_index *like;
   /* Called from the adding thread now and then; not 0 stops with GPUIR_E_CANCELLED. */
   int (*progress)(void *user, const gpuir_progress *progress);
   void *progress_user;
+  /* What documents carry beside their text, [nfields], at most GPUIR_MAX_FIELDS of different names; copied. See
+   * [api-columns]. NULL: nothing, and the index has the bytes that it would have without fields. */
+  const gpuir_field *fields;
+  size_t nfields;
 } gpuir_builder_desc;
 
 /* What a document is called and where it comes from; all optional, copied. */
@@ -566,6 +645,10 @@ typedef struct gpuir_doc_desc {
    * one segment. Both are not stored, and have at most 2^24 bytes. */
   const char *also, *defines;
   size_t also_len, defines_len;
+  /* What it has in the index's fields, [nvalues], in any order: of a key or a path at most GPUIR_MAX_VALUES, of which
+   * repeated ones count once; of a number or a date at most one. */
+  const gpuir_value *values;
+  size_t nvalues;
 } gpuir_doc_desc;
 
 typedef struct gpuir_term_freq {
@@ -786,6 +869,9 @@ typedef struct gpuir_query_desc {
   int spell;
   uint64_t prefix_postings; /* that the prefixes' terms may have together; 0: GPUIR_MAX_QUERY_POSTINGS. A search takes
                              * some 10 bytes of memory for each */
+  /* Which documents may be hits, by what they have in the index's fields; NULL or "": all. See [api-columns]. */
+  const char *where;
+  int all; /* not 0: a text without a positive term asks for all documents, each with score 0 */
 } gpuir_query_desc;
 
 typedef struct gpuir_query gpuir_query;
@@ -807,7 +893,8 @@ typedef struct gpuir_query gpuir_query;
  *
  * The text is any bytes and is not kept. Where documents were deleted, it counts those that hold each term: a
  * millisecond for some 2 million postings, once a process and file.
- * Errors, of several the first in the text, and those of the whole query last: ARGUMENT, TERMS, RANGE, NOMEM; QUERY
+ * Errors, of several the first in the text, and those of the whole query last: ARGUMENT, TERMS, RANGE, NOMEM; WHERE
+ * (err->offset is the byte's in the where; before all others); QUERY
  * without a positive term, or for a quote that is not closed (err->offset is the quote's in the text); LIMIT for
  * prefixes whose terms have too many postings, before any is read; UNSUPPORTED for a phrase in an index built without
  * positions and, with GPUIR_NO_NEAR, for GPUIR_SPELL and for a word~ that no document has; FORMAT for a damaged list. */
@@ -985,6 +1072,10 @@ typedef struct gpuir_explanation {
   size_t nterms;
   gpuir_explain_term terms[GPUIR_MAX_TERMS]; /* positive ones, then negated ones */
   char plan[200]; /* how the engine evaluates the query, and why */
+  /* The first predicate of the query's where, as it is written, that the document fails; it lives as long as the query.
+   * NULL: the document passes, or there is no where. */
+  const char *failed;
+  size_t failed_len;
 } gpuir_explanation;
 
 /* Says how the score of document `docid` comes about, whether it matches or not. Errors: NOT_FOUND for a docid that
@@ -1619,6 +1710,7 @@ GPUIR__COLD GPUIR_API const char *gpuir_strerror(int status) {
   case GPUIR_E_BUSY: return "busy: another writer, or too much at once";
   case GPUIR_E_NOT_FOUND: return "not found";
   case GPUIR_E_BACKEND: return "backend failure";
+  case GPUIR_E_WHERE: return "malformed where";
   default: return "unknown status";
   }
 }
@@ -10540,6 +10632,474 @@ static void gpuir__analyzers_give(gpuir__analyzers *pool, gpuir__analyzer *analy
 }
 
 /* ========
+ * [11d-fields]  fields: how they are declared; values from text
+ *
+ * One spelling, NAME=USE@MEMBER, serves commands and the meta section, where a tab parts two fields. Numbers and dates
+ * of documents and of queries are read by the same functions, which tell what a text stands for as bounds: the least
+ * kept number that is not below it, and the greatest that is not above. So 12.55 equals no number of one decimal, and
+ * a month is all of its seconds.
+ *
+ * Uses      [11-analysis] (white space).
+ * Start at  gpuir__schema_make, gpuir__value_compare, gpuir__number_bounds, gpuir__date_bounds.
+ * Tests     tests/unit/11d_fields.c
+ * ======*/
+
+/* The fields of an index, with their strings. */
+typedef struct gpuir__schema {
+  size_t size; /* of this and the strings behind it */
+  unsigned n;
+  gpuir_field of[GPUIR_MAX_FIELDS];
+} gpuir__schema;
+
+static void gpuir__schema_free(const gpuir_allocator *a, gpuir__schema *f) {
+  if (f) gpuir__free(a, f, f->size);
+}
+
+/* Says why there are no columns. */
+#define gpuir__fail_columns(err) \
+  gpuir__fail((err), GPUIR_E_UNSUPPORTED, 0, "fields and their columns were left out by GPUIR_NO_COLUMNS")
+
+#ifdef GPUIR_NO_COLUMNS
+GPUIR_API int gpuir_field_parse(const char *text, gpuir_field *field, char room[GPUIR_FIELD_ROOM], gpuir_error *err) {
+  (void)text;
+  (void)field;
+  (void)room;
+  return gpuir__fail_columns(err);
+}
+
+GPUIR_API int gpuir_value_parse(const gpuir_field *field, const char *text, size_t len, gpuir_value *value) {
+  (void)field;
+  (void)text;
+  (void)len;
+  (void)value;
+  return GPUIR_E_UNSUPPORTED;
+}
+#else
+
+/* ---- declarations */
+
+static const char *const gpuir__column_kinds[] = {"", "key", "path", "number", "date"}; /* by GPUIR_KEY ... */
+
+static inline int gpuir__is_text_column(int column) { return column == GPUIR_KEY || column == GPUIR_PATH; }
+
+/* Says whether text[0..len) may name a field. Words of queries, commands and mounts may not. */
+static int gpuir__field_named(const char *text, size_t len) {
+  static const char reserved[] =
+      " and or andor cpu gpu k tokens bytes context sort collapse show where all count path part rank exact name score "
+      "docid ";
+  const char *at;
+  size_t i;
+  if (len < 2 || len > 63 || (text[0] >= '0' && text[0] <= '9') || text[0] == '.') return 0;
+  for (i = 0; i < len; i++)
+    if (!(text[i] >= 'a' && text[i] <= 'z') && !(text[i] >= '0' && text[i] <= '9') && text[i] != '_' && text[i] != '.')
+      return 0;
+  for (at = reserved; (at = strchr(at, ' ')) != NULL && at[1]; at++)
+    if (!strncmp(at + 1, text, len) && at[1 + len] == ' ') return 0;
+  return 1;
+}
+
+/* Reads what a field is used for; 0 if text[0..len) says nothing of the kind. */
+static int gpuir__field_use(const char *text, size_t len, gpuir_field *f) {
+  int kind;
+  f->decimals = 0;
+  for (kind = GPUIR_KEY; kind <= GPUIR_DATE; kind++) {
+    const size_t n = strlen(gpuir__column_kinds[kind]);
+    f->column = kind;
+    if (len < n || memcmp(text, gpuir__column_kinds[kind], n) != 0) continue;
+    if (len == n) return 1;
+    if (kind != GPUIR_NUMBER || len != n + 2 || text[n] != ':' || text[n + 1] < '0' || text[n + 1] > '9') continue;
+    f->decimals = (unsigned)(text[n + 1] - '0');
+    return 1;
+  }
+  return 0;
+}
+
+/* Reads a field of text[0..len), whose strings go to room. */
+static int gpuir__field_read(const char *text, size_t len, gpuir_field *f, char room[GPUIR_FIELD_ROOM],
+    gpuir_error *err) {
+  const char *equal = (const char *)memchr(text, '=', len), *at, *end = text + len;
+  const int most = (int)gpuir__min64(len, 80);
+  size_t name, member;
+  memset(f, 0, sizeof *f);
+  if (!equal || !gpuir__field_named(text, (size_t)(equal - text)))
+    return gpuir__refuse(err, "field '%.*s': it needs a name of small letters, digits, '_' and '.', then '='", most,
+        text);
+  name = (size_t)(equal - text);
+  at = (const char *)memchr(equal, '@', (size_t)(end - equal));
+  if (!gpuir__field_use(equal + 1, (size_t)((at ? at : end) - equal) - 1, f))
+    return gpuir__refuse(err, "field '%.*s': behind '=' comes key, path, number, number:DECIMALS or date", most, text);
+  member = at ? (size_t)(end - at) - 1 : name;
+  if (!member || member > 255 || memchr(at ? at : text, '\t', member) || memchr(at ? at : text, '\n', member))
+    return gpuir__refuse(err, "field '%.*s': behind '@' come 1 to 255 bytes, no tab and no line break", most, text);
+  memcpy(room, text, name);
+  memcpy(room + name + 1, at ? at + 1 : text, member);
+  room[name] = room[name + 1 + member] = 0;
+  f->name = room;
+  f->member = room + name + 1;
+  return GPUIR_OK;
+}
+
+GPUIR_API int gpuir_field_parse(const char *text, gpuir_field *field, char room[GPUIR_FIELD_ROOM], gpuir_error *err) {
+  if (!text || !field || !room) return gpuir__refuse(err, "gpuir_field_parse: NULL argument");
+  return gpuir__field_read(text, strlen(text), field, room, err);
+}
+
+/* Makes fields of their spelling; *fields is NULL for none. */
+static int gpuir__schema_make(const gpuir_allocator *a, const char *text, gpuir__schema **fields, gpuir_error *err) {
+  const size_t len = strlen(text), size = sizeof **fields + 2 * len + 2 * GPUIR_MAX_FIELDS;
+  gpuir__schema *f;
+  char room[GPUIR_FIELD_ROOM], *to;
+  const char *end;
+  unsigned i;
+  int status = GPUIR_OK;
+  *fields = NULL;
+  if (!len) return GPUIR_OK;
+  f = (gpuir__schema *)gpuir__alloc_zero(a, size);
+  if (!f) return gpuir__fail_nomem(err);
+  f->size = size;
+  to = (char *)(f + 1);
+  for (; !status && text; text = end ? end + 1 : NULL) {
+    gpuir_field *one = &f->of[f->n];
+    end = strchr(text, '\t');
+    if (f->n == GPUIR_MAX_FIELDS) status = gpuir__refuse(err, "more than %d fields", GPUIR_MAX_FIELDS);
+    if (!status) status = gpuir__field_read(text, end ? (size_t)(end - text) : strlen(text), one, room, err);
+    if (status) break;
+    for (i = 0; i < f->n; i++)
+      if (!strcmp(f->of[i].name, room)) status = gpuir__refuse(err, "field '%s' is declared twice", room);
+    one->name = to;
+    one->member = to + strlen(room) + 1;
+    memcpy(to, room, (size_t)(one->member - to));
+    memcpy(to + (one->member - one->name), room + (one->member - one->name), strlen(room + strlen(room) + 1) + 1);
+    to += (one->member - one->name) + (ptrdiff_t)strlen(one->member) + 1;
+    f->n++;
+  }
+  if (status) gpuir__schema_free(a, f);
+  else *fields = f;
+  return status;
+}
+
+/* Appends how a field is spelt. 0 or NOMEM. */
+static int gpuir__field_spell(const gpuir_allocator *a, const gpuir_field *f, gpuir__buf *out) {
+  char use[24];
+  const char *kind = gpuir__column_kinds[f->column];
+  (void)snprintf(use, sizeof use, f->decimals ? "=%s:%u" : "=%s", kind, f->decimals);
+  if (gpuir__buf_put(a, out, f->name, strlen(f->name)) || gpuir__buf_put(a, out, use, strlen(use)))
+    return GPUIR_E_NOMEM;
+  if (!f->member || !strcmp(f->member, f->name)) return GPUIR_OK;
+  if (gpuir__buf_put(a, out, "@", 1)) return GPUIR_E_NOMEM;
+  return gpuir__buf_put(a, out, f->member, strlen(f->member));
+}
+
+/* Makes the spelling of n fields, a string in `out`. */
+static int gpuir__fields_spell(const gpuir_allocator *a, const gpuir_field *fields, size_t n, gpuir__buf *out,
+    gpuir_error *err) {
+  size_t i;
+  if (n > GPUIR_MAX_FIELDS || (n && !fields))
+    return gpuir__refuse(err, "the fields are NULL, or more than %d", GPUIR_MAX_FIELDS);
+  for (i = 0; i < n; i++) {
+    const gpuir_field *f = &fields[i];
+    if (!f->name || f->column < GPUIR_KEY || f->column > GPUIR_DATE || f->decimals > 9 ||
+        (f->decimals && f->column != GPUIR_NUMBER))
+      return gpuir__refuse(err, "field %u has no name, no column, or decimals that it cannot have", (unsigned)i);
+    if ((i && gpuir__buf_put(a, out, "\t", 1)) || gpuir__field_spell(a, f, out)) return gpuir__fail_nomem(err);
+  }
+  return gpuir__buf_put(a, out, "", 1) ? gpuir__fail_nomem(err) : GPUIR_OK;
+}
+
+/* ---- order */
+
+/* Compares values of a key, or of a path. A '/' at the beginning of a path is part of its first name. */
+static int gpuir__value_compare(int column, const char *a, size_t an, const char *b, size_t bn) {
+  const size_t n = an < bn ? an : bn;
+  size_t i;
+  int c;
+  if (column == GPUIR_KEY) {
+    c = n ? memcmp(a, b, n) : 0;
+    return c ? c : an < bn ? -1 : an > bn;
+  }
+  for (i = 0; i < n && a[i] == b[i]; i++) {}
+  if (i == n) return an < bn ? -1 : an > bn;
+  if (i && (a[i] == '/' || b[i] == '/')) return a[i] == '/' ? -1 : 1;
+  return (uint8_t)a[i] < (uint8_t)b[i] ? -1 : 1;
+}
+
+/* ---- numbers and dates */
+
+/* What a text stands for among kept numbers. */
+typedef struct gpuir__bounds {
+  int64_t low, high; /* the least that is not below it; the greatest that is not above */
+  int no_low, no_high; /* there is none */
+} gpuir__bounds;
+
+static int gpuir__is_digit(char c) { return c >= '0' && c <= '9'; }
+
+/* Makes bounds of a number's size, `rest` more than that, and its sign. */
+static gpuir__bounds gpuir__bounds_of(uint64_t size, int over, int rest, int negative) {
+  gpuir__bounds b = {INT64_MAX, INT64_MAX, 0, 0};
+  const uint64_t most = (uint64_t)INT64_MAX + (negative ? 1u : 0u);
+  if (over || size > most) {
+    b.low = b.high = negative ? INT64_MIN : INT64_MAX;
+    b.no_low = !negative;
+    b.no_high = negative;
+    return b;
+  }
+  if (!negative) {
+    b.low = b.high = (int64_t)size;
+    b.no_low = rest && size == most;
+    if (rest && !b.no_low) b.low++;
+  } else {
+    b.low = b.high = size == most ? INT64_MIN : -(int64_t)size;
+    b.no_high = rest && size == most;
+    if (rest && !b.no_high) b.high--;
+  }
+  return b;
+}
+
+/* Bounds a number, as in -12.5, that is kept with so many decimals. 0 if text[0..len) is none. */
+static int gpuir__number_bounds(const char *text, size_t len, unsigned decimals, gpuir__bounds *b) {
+  const int negative = len && text[0] == '-';
+  size_t i = negative || (len && text[0] == '+') ? 1 : 0, digits = 0;
+  uint64_t size = 0;
+  unsigned behind = 0;
+  int point = 0, over = 0, rest = 0;
+  for (; i < len; i++) {
+    if (text[i] == '.' && !point) {
+      point = 1;
+      continue;
+    }
+    if (!gpuir__is_digit(text[i])) return 0;
+    digits++;
+    if (point && behind == decimals) {
+      rest |= text[i] != '0';
+      continue;
+    }
+    behind += point != 0;
+    over |= size > (UINT64_MAX - 9) / 10;
+    size = size * 10 + (uint64_t)(text[i] - '0');
+  }
+  if (!digits) return 0;
+  for (; behind < decimals; behind++) {
+    over |= size > UINT64_MAX / 10;
+    size *= 10;
+  }
+  *b = gpuir__bounds_of(size, over, rest, negative && (size || rest || over));
+  return 1;
+}
+
+/* Reads exactly n digits. */
+static int gpuir__digits(const char **p, const char *end, unsigned n, unsigned *value) {
+  for (*value = 0; n; n--, ++*p) {
+    if (*p == end || !gpuir__is_digit(**p)) return 0;
+    *value = *value * 10 + (unsigned)(**p - '0');
+  }
+  return 1;
+}
+
+/* Returns the day since 1970-01-01 of a date of the Gregorian calendar (H. Hinnant, "chrono-compatible low-level date
+ * algorithms", days_from_civil). */
+static int64_t gpuir__day_of(unsigned year, unsigned month, unsigned day) {
+  const int64_t y = (int64_t)year - (month <= 2), era = (y >= 0 ? y : y - 399) / 400;
+  const int64_t of_era = y - era * 400,
+                of_year = (153 * (int64_t)(month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1;
+  return era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
+}
+
+static unsigned gpuir__days_of_month(unsigned year, unsigned month) {
+  static const uint8_t days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+  return days[month - 1] + (month == 2 && year % 4 == 0 && (year % 100 || year % 400 == 0) ? 1u : 0u);
+}
+
+/* Reads Z, +02:00, -0130 or nothing up to the end: the seconds that a clock there is ahead. */
+static int gpuir__zone_read(const char *p, const char *end, int64_t *ahead) {
+  unsigned hours, minutes;
+  const int west = p < end && *p == '-';
+  *ahead = 0;
+  if (p == end) return 1;
+  if (*p == 'Z' || *p == 'z') return p + 1 == end;
+  if ((*p != '+' && !west) || (++p, !gpuir__digits(&p, end, 2, &hours))) return 0;
+  if (p < end && *p == ':') p++;
+  if (!gpuir__digits(&p, end, 2, &minutes) || p != end || hours > 23 || minutes > 59) return 0;
+  *ahead = (int64_t)(hours * 3600 + minutes * 60) * (west ? -1 : 1);
+  return 1;
+}
+
+/* Reads the time behind a day, from its 'T' or blank on: at[] hours, minutes and seconds; *unit the seconds that it is
+ * precise to. */
+static int gpuir__time_read(const char *p, const char *end, int64_t *seconds, int64_t *unit) {
+  unsigned at[3] = {0, 0, 0}, n = 0;
+  int64_t ahead;
+  while (n < 3 && (n ? p < end && *p == ':' : 1)) {
+    p++;
+    if (!gpuir__digits(&p, end, 2, &at[n++])) return 0;
+  }
+  if (n == 3 && p < end && (*p == '.' || *p == ','))
+    for (p++; p < end && gpuir__is_digit(*p); p++) {}
+  if (at[0] > 23 || at[1] > 59 || at[2] > 60) return 0;
+  while (p < end && *p == ' ') p++;
+  if (!gpuir__zone_read(p, end, &ahead)) return 0;
+  *seconds = (int64_t)(at[0] * 3600 + at[1] * 60 + at[2]) - ahead;
+  *unit = n == 3 ? 1 : n == 2 ? 60 : 3600;
+  return 1;
+}
+
+/* Bounds a date by its first and its last second. 0 if text[0..len) is none. */
+static int gpuir__date_bounds(const char *text, size_t len, gpuir__bounds *b) {
+  const char *p = text, *end = text + len;
+  unsigned year, month = 1, day = 1, parts = 1;
+  int64_t time = 0, unit = 0;
+  if (!gpuir__digits(&p, end, 4, &year)) return 0;
+  if (p < end && *p == '-' && (p++, parts++, !gpuir__digits(&p, end, 2, &month))) return 0;
+  if (parts == 2 && p < end && *p == '-' && (p++, parts++, !gpuir__digits(&p, end, 2, &day))) return 0;
+  if (month < 1 || month > 12 || day < 1 || day > gpuir__days_of_month(year, month)) return 0;
+  if (p < end && (parts < 3 || (*p != 'T' && *p != 't' && *p != ' ') || !gpuir__time_read(p, end, &time, &unit)))
+    return 0;
+  if (!unit)
+    unit = 86400 *
+        (parts == 1          ? gpuir__day_of(year + 1, 1, 1) - gpuir__day_of(year, 1, 1)
+                : parts == 2 ? (int64_t)gpuir__days_of_month(year, month)
+                             : 1);
+  b->low = gpuir__day_of(year, month, day) * 86400 + time;
+  b->high = b->low + unit - 1;
+  b->no_low = b->no_high = 0;
+  return 1;
+}
+
+/* Says whether a number of the column is a document's value: 0, or why not. */
+static int gpuir__value_number(const gpuir_field *field, const char *text, size_t len, int64_t *number) {
+  const size_t sign = len && text[0] == '-';
+  size_t digits = sign;
+  gpuir__bounds b;
+  while (digits < len && gpuir__is_digit(text[digits])) digits++;
+  if (field->column == GPUIR_DATE && (digits < len || digits - sign < 5)) {
+    if (!gpuir__date_bounds(text, len, &b)) return GPUIR_E_ARGUMENT;
+  } else if (!gpuir__number_bounds(text, len, field->decimals, &b) || b.no_low || b.no_high || b.low != b.high) {
+    return GPUIR_E_ARGUMENT;
+  }
+  *number = b.low;
+  return GPUIR_OK;
+}
+
+GPUIR_API int gpuir_value_parse(const gpuir_field *field, const char *text, size_t len, gpuir_value *value) {
+  if (!field || !value || (!text && len) || field->column < GPUIR_KEY || field->column > GPUIR_DATE)
+    return GPUIR_E_ARGUMENT;
+  memset(value, 0, sizeof *value);
+  while (len && gpuir__is_space(text[0])) text++, len--;
+  while (len && gpuir__is_space(text[len - 1])) len--;
+  if (!gpuir__is_text_column(field->column)) return gpuir__value_number(field, text, len, &value->number);
+  if (!len || len > GPUIR_MAX_VALUE || memchr(text, 0, len)) return GPUIR_E_ARGUMENT;
+  value->text = text;
+  value->len = len;
+  return GPUIR_OK;
+}
+#endif
+
+/* ========
+ * [11e-keys]  the values of a key or a path: sorted, front-coded in pages
+ *
+ * A page has up to GPUIR__KEY_PAGE values; of each it has how many bytes it shares with the one before, how many follow
+ * (both in sevens), and these. The first of a page shares none. Values are numbered in their order, from 0; that number
+ * plus 1 is the value's rank.
+ *
+ * Uses      [03-codecs] (variable bytes), [11d-fields].
+ * Start at  gpuir__key_put, gpuir__key_get, gpuir__key_below.
+ * Tests     tests/unit/11e_keys.c
+ * ======*/
+
+#ifndef GPUIR_NO_COLUMNS
+#define GPUIR__KEY_PAGE 16u
+
+static uint64_t gpuir__key_pages(uint64_t values) { return (values + GPUIR__KEY_PAGE - 1) / GPUIR__KEY_PAGE; }
+
+/* The values of one column, in a file that nobody trusts: behind text[0..size) there are 64 zeros. */
+typedef struct gpuir__key_texts {
+  int column;
+  uint64_t n; /* values */
+  const uint8_t *text;
+  uint64_t size;
+  const uint64_t *pages; /* where in the text each page begins */
+  uint64_t npages; /* those that may be read, of columns behind this one too */
+} gpuir__key_texts;
+
+/* A value on the way through its page. */
+typedef struct gpuir__key_walk {
+  const uint8_t *p, *end; /* what follows */
+  size_t len; /* 0: damaged */
+  char text[GPUIR_MAX_VALUE + 1];
+} gpuir__key_walk;
+
+/* Writes value i, which comes behind before[0..before_len); returns the end of at most GPUIR_MAX_VALUE + 4 bytes. */
+static uint8_t *gpuir__key_put(uint64_t i, const char *before, size_t before_len, const char *text, size_t len,
+    uint8_t *to) {
+  size_t shared = 0;
+  if (i % GPUIR__KEY_PAGE)
+    while (shared < before_len && shared < len && before[shared] == text[shared]) shared++;
+  to = gpuir__vbyte_put(to, shared);
+  to = gpuir__vbyte_put(to, len - shared);
+  memcpy(to, text + shared, len - shared);
+  return to + (len - shared);
+}
+
+/* Goes to the next value of the page. */
+static void gpuir__key_next(gpuir__key_walk *w) {
+  uint64_t shared, rest;
+  const size_t before = w->len;
+  w->len = 0;
+  if (w->p >= w->end) return;
+  shared = gpuir__vbyte_get(&w->p);
+  if (w->p >= w->end) return;
+  rest = gpuir__vbyte_get(&w->p);
+  if (w->p > w->end || shared > before || rest > (uint64_t)(w->end - w->p) || rest > GPUIR_MAX_VALUE - shared) return;
+  memcpy(w->text + shared, w->p, (size_t)rest);
+  w->len = (size_t)(shared + rest);
+  w->p += rest;
+}
+
+/* Goes to the first value of a page. */
+static void gpuir__key_open(const gpuir__key_texts *t, uint64_t page, gpuir__key_walk *w) {
+  const uint64_t from = page < t->npages ? t->pages[page] : t->size;
+  const uint64_t to = page + 1 < t->npages ? t->pages[page + 1] : t->size;
+  w->len = 0;
+  w->p = w->end = t->text;
+  if (from >= to || to > t->size) return;
+  w->p = t->text + from;
+  w->end = t->text + to;
+  gpuir__key_next(w);
+}
+
+/* Copies value i and a NUL behind it to w->text; returns its length, 0 where there is none. */
+static size_t gpuir__key_get(const gpuir__key_texts *t, uint64_t i, gpuir__key_walk *w) {
+  unsigned steps = (unsigned)(i % GPUIR__KEY_PAGE);
+  w->len = 0;
+  if (i >= t->n) return 0;
+  for (gpuir__key_open(t, i / GPUIR__KEY_PAGE, w); steps && w->len; steps--) gpuir__key_next(w);
+  w->text[w->len] = 0;
+  return w->len;
+}
+
+/* Counts the values that stand before text[0..len); *found: whether the next one is it. */
+static uint64_t gpuir__key_below(const gpuir__key_texts *t, const char *text, size_t len, int *found) {
+  uint64_t lo = 0, n = gpuir__key_pages(t->n), i;
+  gpuir__key_walk w;
+  int c = -1;
+  *found = 0;
+  while (n > 1) { /* the last page whose first value is not behind it */
+    const uint64_t half = n / 2;
+    gpuir__key_open(t, lo + half, &w);
+    if (w.len && gpuir__value_compare(t->column, w.text, w.len, text, len) <= 0) lo += half;
+    n -= half;
+  }
+  if (!t->n) return 0;
+  i = lo * GPUIR__KEY_PAGE;
+  for (gpuir__key_open(t, lo, &w); w.len && i < t->n && i < (lo + 1) * GPUIR__KEY_PAGE; i++, gpuir__key_next(&w)) {
+    c = gpuir__value_compare(t->column, w.text, w.len, text, len);
+    if (c >= 0) break;
+  }
+  *found = c == 0;
+  return i;
+}
+#endif
+
+/* ========
  * [12-layout]  index file: layout; a segment and an index in memory
  *
  * header (64 bytes) | section table (32 bytes each) | sections
@@ -10550,7 +11110,7 @@ static void gpuir__analyzers_give(gpuir__analyzers *pool, gpuir__analyzer *analy
  *
  * A file that is open is a gpuir__segment, a segment of an index with its deleted documents a gpuir__leaf.
  *
- * Uses      [09-postings], [09d-bounds], [10-encoder], [11-analysis], [11b-dictionary], [11c-analyzers].
+ * Uses      [09-postings], [09d-bounds], [10-encoder], [11-analysis], [11b-dictionary], [11c-analyzers], [11d-fields].
  * Start at  GPUIR__SECTIONS (one row a section), gpuir__segment, gpuir__leaf.
  * Tests     tests/unit/12_layout.c
  * ======*/
@@ -10622,6 +11182,11 @@ typedef struct gpuir__section {
  *     DENSE_BITS                  of each a gpuir__dense_bits a line
  *     DENSE_RANK                  of each, a line, how many postings stand before it
  *     DENSE_PEAKS                 of each a gpuir__dense_peaks a line, of the file's own k1, b and average length
+ *     COLUMNS                     a gpuir__column a field, in the order of the meta section's key `columns`
+ *     COL_LEAST, COL_MOST         of each column the extremes of each block of 128 documents, see gpuir__column
+ *     COL_OFF, COL_FORM           where the block's data begin, in 16 bytes from its column's; width and GPUIR__FORM_
+ *     COL_DATA                    the blocks; see [12a-notes]
+ *     KEY_TEXT, KEY_PAGES         the values of keys and paths, sorted; where each page begins; see [11e-keys]
  *
  * Sections of starts have numbers of as many whole bytes as the length of the section that they divide, at least 1.
  *
@@ -10662,7 +11227,21 @@ typedef struct gpuir__section {
   ROW(32, DENSE_LISTS,  DENSE,   0,                 uint32_t,      ANY,         DIRECTORY,  AT(dense.lists)) \
   ROW(33, DENSE_BITS,   DENSE,   FROM(dense_bits),  gpuir__dense_bits, DENSE_LINES, DIRECTORY, AT(dense.lines.bits)) \
   ROW(34, DENSE_RANK,   DENSE,   FROM(dense_rank),  uint32_t,      DENSE_LINES, DIRECTORY,  AT(dense.lines.rank)) \
-  ROW(35, DENSE_PEAKS,  DENSE,   FROM(dense_peaks), gpuir__dense_peaks, DENSE_LINES, DIRECTORY, AT(dense.lines.peaks))
+  ROW(35, DENSE_PEAKS,  DENSE,   FROM(dense_peaks), gpuir__dense_peaks, DENSE_LINES, DIRECTORY, AT(dense.lines.peaks)) \
+  GPUIR__COLUMN_SECTIONS(ROW, AT)
+#ifdef GPUIR_NO_COLUMNS
+#define GPUIR__COLUMN_SECTIONS(ROW, AT)
+#else
+#define GPUIR__COLUMN_SECTIONS(ROW, AT) \
+  ROW(36, COLUMNS,      COLUMNS, 0,                 gpuir__column, ANY,         COLUMNS,    AT(columns.rows)) \
+  ROW(37, COL_LEAST,    COLUMNS, 0,                 uint64_t,      ANY,         COLUMNS,    AT(columns.least)) \
+  ROW(38, COL_MOST,     COLUMNS, 0,                 uint64_t,      ANY,         COLUMNS,    AT(columns.most)) \
+  ROW(39, COL_OFF,      COLUMNS, 0,                 uint32_t,      ANY,         COLUMNS,    AT(columns.off)) \
+  ROW(40, COL_FORM,     COLUMNS, 0,                 uint16_t,      ANY,         COLUMNS,    AT(columns.form)) \
+  ROW(41, COL_DATA,     COLUMNS, 0,                 uint8_t,       ANY,         COLUMNS,    AT(columns.data)) \
+  ROW(42, KEY_TEXT,     COLUMNS, 0,                 uint8_t,       ANY,         COLUMNS,    AT(columns.text)) \
+  ROW(43, KEY_PAGES,    COLUMNS, 0,                 uint64_t,      ANY,         COLUMNS,    AT(columns.pages))
+#endif
 /* clang-format on */
 
 #define GPUIR__SECTION_ID(id, name, presence, batch, item, items, group, field) GPUIR__S_##name = (id),
@@ -10678,6 +11257,7 @@ enum {
   GPUIR__P_ORIGINS, /* when a document has a source; a reader can do without it */
   GPUIR__P_HASHES, /* when a document's hash is known; a reader can do without it */
   GPUIR__P_DENSE, /* when a list is dense; a reader can do without them */
+  GPUIR__P_COLUMNS, /* when there are fields, which the meta section says too; a reader can do without them */
   GPUIR__P_TEXT, /* when texts are stored, which the meta section says too; required */
   GPUIR__P_STEMS, /* when a name is joined to a stem; required, as names are wrong without it */
   GPUIR__P_POSITIONS, /* when positions were asked for; required */
@@ -10711,6 +11291,7 @@ enum {
   GPUIR__G_DOCUMENTS,
   GPUIR__G_TEXT,
   GPUIR__G_POSITIONS,
+  GPUIR__G_COLUMNS,
   GPUIR__G_COUNT
 };
 
@@ -10731,6 +11312,23 @@ typedef struct gpuir__shard {
   uint64_t identity[2]; /* of the statistics */
   uint64_t zero;
 } gpuir__shard;
+
+/* A field's column. Numbers are kept less the least of all, divided by their divisor; keys and paths as ranks from 1, 0
+ * where a document has none. So are the extremes of blocks. Where no document of a block has a number, its least is
+ * greater than its most. */
+typedef struct gpuir__column {
+  uint32_t kind, decimals;
+  uint64_t blocks; /* of 128 documents */
+  uint64_t values; /* of keys and paths distinct ones, otherwise those that documents have */
+  int64_t least;
+  uint64_t divisor; /* the greatest of all values less the least; at least 1 */
+  uint64_t data; /* where in COL_DATA its blocks begin */
+  uint64_t page; /* of KEY_PAGES its first */
+  uint64_t zero;
+} gpuir__column;
+
+/* What a block is, beside packed numbers. */
+enum { GPUIR__FORM_TABLE = 1, GPUIR__FORM_MIXED = 2, GPUIR__FORM_SEVERAL = 4 };
 
 /* The columns of a row of the origins. The section begins with 8 bytes, the width of each column in bytes and zeros; a
  * row a document follows. */
@@ -10780,6 +11378,18 @@ typedef struct gpuir__index_dense {
   gpuir__dense lines; /* of the first; those of the next lie behind them */
 } gpuir__index_dense;
 
+/* The columns' sections: all are there, or none is. */
+typedef struct gpuir__index_columns {
+  gpuir__schema *fields; /* NULL: there are none */
+  uint64_t blocks; /* of each column */
+  const gpuir__column *rows;
+  const uint64_t *least, *most; /* [column * blocks + block] */
+  const uint32_t *off;
+  const uint16_t *form;
+  const uint8_t *data, *text;
+  const uint64_t *pages;
+} gpuir__index_columns;
+
 /* The keys of the meta section, in its order, each a member of gpuir__index_meta: KEY(name, named, alike); named: it is
  * written also if it is empty; alike: all segments of an index have the same. That of dense lists (D, if the builder
  * was told one) may differ, since a version that does not know it leaves it out of the segments that it adds. */
@@ -10797,7 +11407,8 @@ typedef struct gpuir__index_dense {
   KEY(order, 0, 0) \
   KEY(store, 0, 1) \
   KEY(positions, 0, 1) \
-  KEY(dense, 0, 0)
+  KEY(dense, 0, 0) \
+  KEY(columns, 0, 1)
 #define GPUIR__META_MEMBER(name, named, alike) const char *name;
 #define GPUIR__META_KEY(name, named, alike) {#name, offsetof(gpuir__index_meta, name), named, alike},
 
@@ -10866,6 +11477,8 @@ typedef struct gpuir__segment {
   const gpuir__shard *shard; /* NULL: no part of a collection */
   const uint32_t *dfs; /* [term] in how many documents of the collection it is; NULL: the same */
   gpuir__index_meta meta;
+  gpuir__index_columns columns;
+  int strange; /* a meta key or a section of a later version, which a writer would lose */
   uint64_t number; /* in a live index's folder; 0: a file by itself */
   gpuir__log log;
 } gpuir__segment;
@@ -10937,16 +11550,602 @@ static const gpuir__section_row gpuir__section_rows[] = {
 #define GPUIR__SECTION_ROWS ((unsigned)(sizeof gpuir__section_rows / sizeof gpuir__section_rows[0]))
 
 /* ========
+ * [12a-notes]  columns: values are noted as documents come, then packed
+ *
+ * Each column has a temporary file of what documents have, in the order of documents; keys and paths are noted as
+ * numbers in the order in which they came first, and get their ranks at the end, when all are sorted. Then blocks of 128
+ * documents are packed one by one. So the budget of memory bounds all but the sorting of distinct values, which goes to
+ * mapped files beyond it.
+ *
+ * A block's form, of which gpuir__column_open reads one, is
+ *
+ *     packed    128 numbers of `width` bits, each less the block's least
+ *     table     up to 16 numbers of 8 bytes, then 128 numbers of 1 to 4 bits: which of them
+ *     mixed     16 bytes, a bit a document that has a value, then one of the two above
+ *     several   16 bytes: the width of ends; 128 ends, each where the next document's ranks begin; ranks of `width` bits
+ *
+ * and of those of one value a document the smallest is taken.
+ *
+ * Uses      [03-codecs], [11d-fields], [11e-keys], [12-layout].
+ * Start at  gpuir__notes_put, gpuir__notes_finish.
+ * Tests     tests/unit/12a_notes.c
+ * ======*/
+
+#ifndef GPUIR_NO_COLUMNS
+#define GPUIR__TMP_COLUMNS 700u /* numbers of temporary files: three a column */
+
+/* Where the sections go: spools that follow one another. */
+enum {
+  GPUIR__OUT_COLUMNS,
+  GPUIR__OUT_LEAST,
+  GPUIR__OUT_MOST,
+  GPUIR__OUT_OFF,
+  GPUIR__OUT_FORM,
+  GPUIR__OUT_DATA,
+  GPUIR__OUT_TEXT,
+  GPUIR__OUT_PAGES
+};
+
+/* A key that was noted. */
+typedef struct gpuir__key_slot {
+  uint32_t hash, number; /* number: from 1; 0: a free slot */
+  uint32_t seen; /* the last document that has it, from 1 */
+} gpuir__key_slot;
+
+typedef struct gpuir__note_column {
+  int column;
+  gpuir__spool values; /* of each document how many it has, in 4 bytes, and their numbers, in 8 */
+  gpuir__spool text, starts; /* of keys: their bytes; where each begins, in 8 bytes */
+  gpuir__area table; /* gpuir__key_slot, by hash */
+  uint64_t slots; /* of the table: a power of two, or 0 */
+  uint64_t n; /* values that documents have; of keys distinct ones */
+  uint64_t first, least, most, divisor; /* of numbers, as gpuir__unsign has them */
+} gpuir__note_column;
+
+typedef struct gpuir__notes {
+  gpuir_allocator a;
+  const char *tmp; /* for names of temporary files */
+  uint64_t most; /* bytes of an area that is not mapped */
+  uint64_t seed; /* of the tables: the file does not depend on it */
+  unsigned n; /* columns */
+  uint32_t documents;
+  gpuir__note_column *of;
+  gpuir__buf row; /* numbers of one document, or of one block's documents */
+} gpuir__notes;
+
+/* Return a number as one without a sign, in the same order, and back. */
+static inline uint64_t gpuir__unsign(int64_t v) { return (uint64_t)v ^ (uint64_t)1 << 63; }
+static inline int64_t gpuir__resign(uint64_t v) { return (int64_t)(v ^ (uint64_t)1 << 63); }
+
+static void gpuir__notes_free(gpuir__notes *x) {
+  unsigned i;
+  for (i = 0; x->of && i < x->n; i++) {
+    gpuir__spool_close(&x->of[i].values);
+    gpuir__spool_close(&x->of[i].text);
+    gpuir__spool_close(&x->of[i].starts);
+    gpuir__area_free(&x->a, &x->of[i].table);
+  }
+  gpuir__free(&x->a, x->of, x->n * sizeof *x->of);
+  gpuir__buf_free(&x->a, &x->row);
+  x->of = NULL;
+}
+
+/* Makes room for what n columns note. */
+static int gpuir__notes_open(gpuir__notes *x, const gpuir_allocator *a, const gpuir__schema *fields, const char *tmp,
+    uint64_t memory, gpuir_error *err) {
+  const size_t each = (size_t)gpuir__min64(gpuir__max64(memory / (4 * fields->n), 4096), 1u << 17);
+  unsigned i;
+  x->a = *a;
+  x->tmp = tmp;
+  x->most = each;
+  x->seed = gpuir__now();
+  x->n = fields->n;
+  x->of = (gpuir__note_column *)gpuir__alloc_zero(a, x->n * sizeof *x->of);
+  if (!x->of) return gpuir__fail_nomem(err);
+  for (i = 0; i < x->n; i++) {
+    gpuir__note_column *c = &x->of[i];
+    c->column = fields->of[i].column;
+    c->least = UINT64_MAX;
+    gpuir__spool_open(a, &c->values, tmp, GPUIR__TMP_COLUMNS + 3 * i, each);
+    gpuir__spool_open(a, &c->text, tmp, GPUIR__TMP_COLUMNS + 3 * i + 1, each);
+    gpuir__spool_open(a, &c->starts, tmp, GPUIR__TMP_COLUMNS + 3 * i + 2, each);
+  }
+  return GPUIR_OK;
+}
+
+/* ---- noting */
+
+/* Checks a document's values. */
+static int gpuir__notes_check(const gpuir__notes *x, const gpuir_value *values, size_t n, gpuir_error *err) {
+  uint32_t count[GPUIR_MAX_FIELDS];
+  size_t i;
+  memset(count, 0, sizeof count);
+  if (n && !values) return gpuir__refuse(err, "a document's values are NULL, but their number is not 0");
+  for (i = 0; i < n; i++) {
+    const gpuir_value *v = &values[i];
+    int text;
+    if (v->field >= x->n)
+      return gpuir__refuse(err, "value %lu is of field %u; there are %u", (unsigned long)i, v->field, x->n);
+    text = gpuir__is_text_column(x->of[v->field].column);
+    if (text != (v->text != NULL))
+      return gpuir__refuse(err, "value %lu is %s", (unsigned long)i,
+          text ? "no text, as its column is" : "text, and its column is not");
+    if (text && (!v->len || v->len > GPUIR_MAX_VALUE || memchr(v->text, 0, v->len)))
+      return gpuir__refuse(err, "value %lu is empty, has a byte 0, or more than %d bytes", (unsigned long)i,
+          GPUIR_MAX_VALUE);
+    if (++count[v->field] > (text ? (uint32_t)GPUIR_MAX_VALUES : 1))
+      return gpuir__refuse(err, "a document has more than %d values of field %u", text ? GPUIR_MAX_VALUES : 1,
+          v->field);
+  }
+  return GPUIR_OK;
+}
+
+/* Puts a slot into the first free place from its hash on. */
+static gpuir__key_slot *gpuir__slots_put(gpuir__key_slot *slots, uint64_t n, const gpuir__key_slot *slot) {
+  uint64_t at = slot->hash & (n - 1);
+  while (slots[at].number) at = (at + 1) & (n - 1);
+  slots[at] = *slot;
+  return &slots[at];
+}
+
+/* Makes the table of keys twice as large. */
+static int gpuir__slots_grow(gpuir__notes *x, gpuir__note_column *c, gpuir_error *err) {
+  const gpuir__key_slot *old = (const gpuir__key_slot *)(const void *)c->table.data;
+  const uint64_t n = c->slots ? 2 * c->slots : 1024;
+  gpuir__area area = {NULL, 0, 0};
+  uint64_t i;
+  const int status = gpuir__area_need(&x->a, &area, n * sizeof *old, x->most, x->tmp, c->starts.number, err);
+  if (status) return status;
+  memset(area.data, 0, (size_t)n * sizeof *old);
+  for (i = 0; i < c->slots; i++)
+    if (old[i].number) (void)gpuir__slots_put((gpuir__key_slot *)(void *)area.data, n, &old[i]);
+  gpuir__area_free(&x->a, &c->table);
+  c->table = area;
+  c->slots = n;
+  return GPUIR_OK;
+}
+
+/* Says whether the key of a slot is text[0..len). */
+static int gpuir__key_is(const gpuir__note_column *c, uint32_t number, const char *text, size_t len, int *same,
+    gpuir_error *err) {
+  uint64_t from, to = c->text.len;
+  int status = gpuir__spool_get(&c->starts, &from, 8, (uint64_t)(number - 1) * 8, err);
+  if (!status && number < c->n) status = gpuir__spool_get(&c->starts, &to, 8, (uint64_t)number * 8, err);
+  *same = 0;
+  if (status || to - from != len) return status;
+  return gpuir__spool_has(&c->text, text, len, from, same, err);
+}
+
+/* Finds a key, or notes it under the next number. */
+static int gpuir__key_find(gpuir__notes *x, gpuir__note_column *c, const char *text, size_t len, gpuir__key_slot **slot,
+    gpuir_error *err) {
+  gpuir__key_slot *slots, new_slot = {(uint32_t)gpuir__hash(text, len, x->seed), 0, 0};
+  uint64_t at;
+  int same = 0, status = GPUIR_OK;
+  if (c->n >= c->slots - c->slots / 3) status = gpuir__slots_grow(x, c, err);
+  slots = (gpuir__key_slot *)(void *)c->table.data;
+  for (at = new_slot.hash & (c->slots - 1); !status && slots[at].number; at = (at + 1) & (c->slots - 1)) {
+    *slot = &slots[at];
+    if (slots[at].hash == new_slot.hash) status = gpuir__key_is(c, slots[at].number, text, len, &same, err);
+    if (same) return status;
+  }
+  if (!status && c->n == UINT32_MAX - 1)
+    status = gpuir__fail(err, GPUIR_E_LIMIT, 0, "a column of more than 2^32-2 different values");
+  if (!status) status = gpuir__spool_put(&c->starts, &c->text.len, 8, err);
+  if (!status) status = gpuir__spool_put(&c->text, text, len, err);
+  if (status) return status;
+  new_slot.number = (uint32_t)++c->n;
+  *slot = gpuir__slots_put(slots, c->slots, &new_slot);
+  return GPUIR_OK;
+}
+
+static uint64_t gpuir__divisor(uint64_t a, uint64_t b) {
+  while (b) {
+    const uint64_t rest = a % b;
+    a = b;
+    b = rest;
+  }
+  return a;
+}
+
+/* Adds a number to what is known of its column's. */
+static void gpuir__note_number(gpuir__note_column *c, uint64_t v) {
+  if (!c->n++) c->first = v;
+  if (v < c->least) c->least = v;
+  if (v > c->most) c->most = v;
+  if (c->divisor != 1) c->divisor = gpuir__divisor(v > c->first ? v - c->first : c->first - v, c->divisor);
+}
+
+/* Notes what one column gets of a document's values. */
+static int gpuir__note_row(gpuir__notes *x, unsigned column, const gpuir_value *values, size_t n, gpuir_error *err) {
+  gpuir__note_column *c = &x->of[column];
+  gpuir__key_slot *slot = NULL;
+  uint32_t count;
+  size_t i;
+  x->row.len = 0;
+  for (i = 0; i < n; i++) {
+    uint64_t number;
+    if (values[i].field != column) continue;
+    if (values[i].text) {
+      const int status = gpuir__key_find(x, c, values[i].text, values[i].len, &slot, err);
+      if (status) return status;
+      if (slot->seen == x->documents) continue; /* it has it */
+      slot->seen = x->documents;
+      number = slot->number;
+    } else {
+      number = gpuir__unsign(values[i].number);
+      gpuir__note_number(c, number);
+    }
+    if (gpuir__buf_put(&x->a, &x->row, &number, 8)) return gpuir__fail_nomem(err);
+  }
+  count = (uint32_t)(x->row.len / 8);
+  i = (size_t)gpuir__spool_put(&c->values, &count, 4, err);
+  return i ? (int)i : gpuir__spool_put(&c->values, x->row.data, x->row.len, err);
+}
+
+/* Notes the values of the next document, which were checked. */
+static int gpuir__notes_put(gpuir__notes *x, const gpuir_value *values, size_t n, gpuir_error *err) {
+  unsigned i;
+  int status = GPUIR_OK;
+  x->documents++;
+  for (i = 0; i < x->n && !status; i++) status = gpuir__note_row(x, i, values, n, err);
+  return status;
+}
+
+/* ---- sorting keys */
+
+/* A spool's bytes in memory. */
+typedef struct gpuir__spool_view {
+  const uint8_t *data;
+  size_t mapped; /* 0: the spool's buffer */
+} gpuir__spool_view;
+
+static int gpuir__spool_look(gpuir__spool *s, gpuir__spool_view *view, gpuir_error *err) {
+  const int status = gpuir__spool_flush(s, err);
+  view->data = s->buf;
+  view->mapped = 0;
+  if (status || s->fd < 0 || !s->len) return status;
+  view->data = (const uint8_t *)mmap(NULL, (size_t)s->len, PROT_READ, MAP_SHARED, s->fd, 0);
+  if (view->data == (const uint8_t *)MAP_FAILED) return gpuir__fail_errno(err, s->path, "cannot map a temporary file");
+  view->mapped = (size_t)s->len;
+  return GPUIR_OK;
+}
+
+static void gpuir__spool_unlook(gpuir__spool_view *view) {
+  if (view->mapped) (void)munmap((void *)(uintptr_t)view->data, view->mapped);
+  view->mapped = 0;
+}
+
+/* The keys of a column while they are sorted. */
+typedef struct gpuir__sorting {
+  int column;
+  uint64_t n, size; /* keys; bytes of their text */
+  gpuir__spool_view text, starts;
+  gpuir__area area;
+  uint32_t *order, *rank; /* [rank] the key's number, from 0; [number] its rank, from 0 */
+} gpuir__sorting;
+
+static const char *gpuir__sorted_key(const gpuir__sorting *s, uint32_t number, size_t *len) {
+  const uint64_t from = gpuir__load64(s->starts.data + (uint64_t)number * 8);
+  const uint64_t to = number + 1 < s->n ? gpuir__load64(s->starts.data + (uint64_t)(number + 1) * 8) : s->size;
+  *len = (size_t)(to - from);
+  return (const char *)s->text.data + from;
+}
+
+/* Merges order[from, middle) and order[middle, to) to the same place of `into`. */
+static void gpuir__sorting_merge(const gpuir__sorting *s, const uint32_t *order, uint64_t from, uint64_t middle,
+    uint64_t to, uint32_t *into) {
+  uint64_t i = from, j = middle, at;
+  for (at = from; at < to; at++) {
+    int left = j == to;
+    if (!left && i < middle) {
+      size_t an, bn;
+      const char *a = gpuir__sorted_key(s, order[i], &an), *b = gpuir__sorted_key(s, order[j], &bn);
+      left = gpuir__value_compare(s->column, a, an, b, bn) < 0;
+    }
+    into[at] = left ? order[i++] : order[j++];
+  }
+}
+
+/* Sorts the keys by merging runs of 1, 2, 4 ... */
+static int gpuir__sorting_run(gpuir__notes *x, gpuir__note_column *c, gpuir__sorting *s, gpuir_error *err) {
+  uint64_t width, from, i;
+  uint32_t *a, *b;
+  int status = gpuir__spool_look(&c->text, &s->text, err);
+  if (!status) status = gpuir__spool_look(&c->starts, &s->starts, err);
+  if (!status) status = gpuir__area_need(&x->a, &s->area, s->n * 8, x->most, x->tmp, c->starts.number, err);
+  if (status) return status;
+  a = (uint32_t *)(void *)s->area.data;
+  b = a + s->n;
+  for (i = 0; i < s->n; i++) a[i] = (uint32_t)i;
+  for (width = 1; width < s->n; width *= 2) {
+    uint32_t *const swap = a;
+    for (from = 0; from < s->n; from += 2 * width)
+      gpuir__sorting_merge(s, a, from, gpuir__min64(from + width, s->n), gpuir__min64(from + 2 * width, s->n), b);
+    a = b;
+    b = swap;
+  }
+  for (i = 0; i < s->n; i++) b[a[i]] = (uint32_t)i;
+  s->order = a;
+  s->rank = b;
+  return GPUIR_OK;
+}
+
+/* Writes the sorted keys in pages. */
+static int gpuir__sorting_write(const gpuir__sorting *s, gpuir__spool *out, gpuir_error *err) {
+  uint8_t bytes[GPUIR_MAX_VALUE + 32];
+  const char *before = NULL;
+  size_t before_len = 0, len;
+  uint64_t i;
+  int status = GPUIR_OK;
+  for (i = 0; i < s->n && !status; i++) {
+    const char *text = gpuir__sorted_key(s, s->order[i], &len);
+    if (i % GPUIR__KEY_PAGE == 0) status = gpuir__spool_put(&out[GPUIR__OUT_PAGES], &out[GPUIR__OUT_TEXT].len, 8, err);
+    if (!status)
+      status = gpuir__spool_put(&out[GPUIR__OUT_TEXT], bytes,
+          (size_t)(gpuir__key_put(i, before, before_len, text, len, bytes) - bytes), err);
+    before = text;
+    before_len = len;
+  }
+  return status;
+}
+
+/* ---- packing */
+
+/* Reads and writes number i of numbers of `width` bits, 0 to 56 or 64. Eight bytes are touched; those that are written
+ * to were zeros. */
+static inline uint64_t gpuir__packed_get(const uint8_t *p, uint64_t i, unsigned width) {
+  const uint64_t bit = i * width;
+  if (width == 64) return gpuir__load64(p + 8 * i);
+  return gpuir__load64(p + bit / 8) >> bit % 8 & gpuir__low_bits64(width);
+}
+static void gpuir__packed_put(uint8_t *p, uint64_t i, unsigned width, uint64_t v) {
+  const uint64_t bit = i * width;
+  gpuir__store64(p + bit / 8, gpuir__load64(p + bit / 8) | v << bit % 8);
+}
+
+static unsigned gpuir__packed_width(uint64_t most) {
+  const unsigned width = gpuir__width64(most);
+  return width > 56 ? 64 : width;
+}
+
+/* Numbers of a block, and what they become. */
+typedef struct gpuir__packing {
+  uint32_t n; /* documents */
+  uint32_t count[GPUIR__BLOCK]; /* [document] its values */
+  uint64_t least, most; /* extremes, as COL_LEAST and COL_MOST have them */
+  unsigned width, form;
+  size_t size; /* bytes of out */
+  gpuir__buf out;
+} gpuir__packing;
+
+/* Makes n zeros in the packing's buffer, and some behind them; NULL: no memory. */
+static uint8_t *gpuir__packing_room(const gpuir_allocator *a, gpuir__packing *p, uint64_t n) {
+  uint8_t *to;
+  p->out.len = 0;
+  p->size = (size_t)n;
+  to = gpuir__buf_room(a, &p->out, (size_t)n + 8);
+  if (to) memset(to, 0, (size_t)n + 8);
+  return to;
+}
+
+/* Adds v to sorted numbers; returns how many they are then, 17 for too many. */
+static unsigned gpuir__table_add(uint64_t table[17], unsigned n, uint64_t v) {
+  unsigned i = 0, j;
+  while (i < n && table[i] < v) i++;
+  if (n == 17 || (i < n && table[i] == v)) return n;
+  for (j = n++; j > i; j--) table[j] = table[j - 1];
+  table[i] = v;
+  return n;
+}
+
+/* Packs a block of which documents have one value or, if `some` have none, a bit says so. */
+static int gpuir__packing_single(const gpuir_allocator *a, gpuir__packing *p, const uint64_t *values, int some) {
+  const unsigned width = gpuir__packed_width(p->most - p->least), head = some ? 16 : 0;
+  uint64_t table[17];
+  unsigned ntable = 0, bits, by_table, i, j;
+  uint8_t *to;
+  memset(table, 0, sizeof table);
+  for (i = 0; i < p->n; i++)
+    if (p->count[i]) ntable = gpuir__table_add(table, ntable, values[i]);
+  bits = ntable ? gpuir__width64(ntable - 1) : 0;
+  by_table = ntable <= 16 && bits && (8u << bits) + 16 * bits < 16 * width;
+  to = gpuir__packing_room(a, p, head + (by_table ? (8u << bits) + 16 * bits : 16 * width));
+  if (!to) return GPUIR_E_NOMEM;
+  for (i = 0; some && i < p->n; i++)
+    if (p->count[i]) to[i / 8] = (uint8_t)(to[i / 8] | 1u << i % 8);
+  to += head;
+  p->width = by_table ? bits : width;
+  p->form = (some ? (unsigned)GPUIR__FORM_MIXED : 0u) | (by_table ? (unsigned)GPUIR__FORM_TABLE : 0u);
+  for (j = 0; by_table && j < ntable; j++) gpuir__store64(to + 8 * j, table[j] - p->least);
+  if (by_table) to += 8u << bits;
+  for (i = 0; i < p->n; i++) {
+    if (!p->count[i]) continue;
+    for (j = 0; by_table && table[j] != values[i]; j++) {}
+    gpuir__packed_put(to, i, p->width, by_table ? j : values[i] - p->least);
+  }
+  return GPUIR_OK;
+}
+
+/* Packs a block of which documents have several ranks; values[] has those of all, one document behind the other. */
+static int gpuir__packing_several(const gpuir_allocator *a, gpuir__packing *p, const uint64_t *values) {
+  uint64_t total = 0, i;
+  unsigned ends;
+  uint8_t *to;
+  for (i = 0; i < p->n; i++) total += p->count[i];
+  ends = gpuir__width64(total);
+  p->width = gpuir__packed_width(p->most);
+  p->form = GPUIR__FORM_SEVERAL;
+  to = gpuir__packing_room(a, p, 16 + 16 * ends + ((total * p->width + 127) / 128) * 16);
+  if (!to) return GPUIR_E_NOMEM;
+  to[0] = (uint8_t)ends;
+  for (i = total = 0; i < GPUIR__BLOCK; i++) {
+    total += i < p->n ? p->count[i] : 0;
+    gpuir__packed_put(to + 16, i, ends, total);
+  }
+  for (i = 0; i < total; i++) gpuir__packed_put(to + 16 + 16 * (size_t)ends, i, p->width, values[i]);
+  return GPUIR_OK;
+}
+
+/* Reads what a column has noted, from front to back. */
+typedef struct gpuir__note_reader {
+  const gpuir__spool *spool;
+  uint64_t at;
+  size_t pos, fill;
+  uint8_t bytes[8192];
+} gpuir__note_reader;
+
+static int gpuir__note_get(gpuir__note_reader *r, void *to, size_t n, gpuir_error *err) {
+  if (r->fill - r->pos < n) {
+    const uint64_t left = r->spool->len - r->at;
+    int status;
+    memmove(r->bytes, r->bytes + r->pos, r->fill - r->pos);
+    r->fill -= r->pos;
+    r->pos = 0;
+    status = gpuir__spool_get(r->spool, r->bytes + r->fill, (size_t)gpuir__min64(left, sizeof r->bytes - r->fill),
+        r->at, err);
+    if (status) return status;
+    r->at += gpuir__min64(left, sizeof r->bytes - r->fill);
+    r->fill += (size_t)gpuir__min64(left, sizeof r->bytes - r->fill);
+  }
+  memcpy(to, r->bytes + r->pos, n);
+  r->pos += n;
+  return GPUIR_OK;
+}
+
+/* Reads the values of a block's documents to the row: ranks from 1, or numbers less the least, by their divisor. *most
+ * becomes the greatest number of a document's values, *none whether one has none. */
+static int gpuir__notes_block(gpuir__notes *x, const gpuir__note_column *c, const gpuir__sorting *s,
+    gpuir__note_reader *r, gpuir__packing *p, uint32_t *most, int *none, gpuir_error *err) {
+  const int text = gpuir__is_text_column(c->column);
+  uint32_t i, j;
+  x->row.len = 0;
+  *most = 0;
+  *none = 0;
+  p->least = UINT64_MAX;
+  p->most = 0;
+  for (i = 0; i < p->n; i++) {
+    int status = gpuir__note_get(r, &p->count[i], 4, err);
+    *most = gpuir__max32(*most, p->count[i]);
+    *none |= !p->count[i];
+    for (j = 0; !status && j < p->count[i]; j++) {
+      uint64_t v;
+      status = gpuir__note_get(r, &v, 8, err);
+      if (status) break;
+      v = text ? s->rank[v - 1] + (uint64_t)1 : (v - c->least) / (c->divisor ? c->divisor : 1);
+      p->least = gpuir__min64(p->least, v);
+      p->most = gpuir__max64(p->most, v);
+      if (gpuir__buf_put(&x->a, &x->row, &v, 8)) status = gpuir__fail_nomem(err);
+    }
+    if (status) return status;
+  }
+  if (*none && text) p->least = 0;
+  if (!*most && !text) p->least = 1;
+  return GPUIR_OK;
+}
+
+/* Moves a block's values to where their documents' numbers are; of keys those who have none get rank 0. */
+static void gpuir__notes_spread(const gpuir__notes *x, gpuir__packing *p, int text, uint64_t values[GPUIR__BLOCK]) {
+  uint32_t i, at = 0;
+  for (i = 0; i < p->n; i++) {
+    values[i] = p->count[i] ? gpuir__load64(x->row.data + 8 * (size_t)at++) : 0;
+    if (text) p->count[i] = 1;
+  }
+}
+
+/* Packs one block and appends it to the sections. `from`: where the column's data begin. */
+static int gpuir__notes_pack(gpuir__notes *x, const gpuir__note_column *c, const gpuir__sorting *s,
+    gpuir__note_reader *r, gpuir__packing *p, uint64_t from, gpuir__spool *out, gpuir_error *err) {
+  const int text = gpuir__is_text_column(c->column);
+  const uint64_t at = out[GPUIR__OUT_DATA].len - from;
+  uint64_t values[GPUIR__BLOCK];
+  uint32_t most, off = (uint32_t)(at / 16);
+  uint16_t form;
+  int none, status = gpuir__notes_block(x, c, s, r, p, &most, &none, err);
+  if (status) return status;
+  if (at / 16 > UINT32_MAX) return gpuir__fail(err, GPUIR_E_LIMIT, 0, "a column of 64 GiB or more");
+  if (most > 1) {
+    status = gpuir__packing_several(&x->a, p, (const uint64_t *)(const void *)x->row.data);
+  } else if (!most && !text) {
+    p->width = p->form = 0;
+    p->size = 0;
+  } else {
+    gpuir__notes_spread(x, p, text, values);
+    status = gpuir__packing_single(&x->a, p, values, none && !text);
+  }
+  if (status) return gpuir__fail_nomem(err);
+  form = (uint16_t)(p->width | p->form << 8);
+  status = gpuir__spool_put(&out[GPUIR__OUT_LEAST], &p->least, 8, err);
+  if (!status) status = gpuir__spool_put(&out[GPUIR__OUT_MOST], &p->most, 8, err);
+  if (!status) status = gpuir__spool_put(&out[GPUIR__OUT_OFF], &off, 4, err);
+  if (!status) status = gpuir__spool_put(&out[GPUIR__OUT_FORM], &form, 2, err);
+  return status ? status : gpuir__spool_put(&out[GPUIR__OUT_DATA], p->out.data, p->size, err);
+}
+
+/* Writes one column. */
+static int gpuir__notes_column(gpuir__notes *x, unsigned column, unsigned decimals, gpuir__packing *p,
+    gpuir__note_reader *r, gpuir__spool *out, gpuir_error *err) {
+  gpuir__note_column *c = &x->of[column];
+  gpuir__sorting s;
+  gpuir__column row;
+  uint64_t done;
+  int status = GPUIR_OK;
+  memset(&s, 0, sizeof s);
+  memset(&row, 0, sizeof row);
+  s.column = c->column;
+  row.kind = (uint32_t)c->column;
+  row.decimals = decimals;
+  row.values = c->n;
+  row.divisor = c->divisor ? c->divisor : 1;
+  row.least = gpuir__is_text_column(c->column) || !c->n ? 0 : gpuir__resign(c->least);
+  row.data = out[GPUIR__OUT_DATA].len;
+  row.page = out[GPUIR__OUT_PAGES].len / 8;
+  gpuir__area_free(&x->a, &c->table);
+  if (gpuir__is_text_column(c->column)) {
+    s.n = c->n;
+    s.size = c->text.len;
+    status = gpuir__sorting_run(x, c, &s, err);
+    if (!status) status = gpuir__sorting_write(&s, out, err);
+  }
+  memset(r, 0, offsetof(gpuir__note_reader, bytes));
+  r->spool = &c->values;
+  for (done = 0; done < x->documents && !status; done += p->n) {
+    p->n = (uint32_t)gpuir__min64(GPUIR__BLOCK, x->documents - done);
+    row.blocks++;
+    status = gpuir__notes_pack(x, c, &s, r, p, row.data, out, err);
+  }
+  gpuir__spool_unlook(&s.text);
+  gpuir__spool_unlook(&s.starts);
+  gpuir__area_free(&x->a, &s.area);
+  return status ? status : gpuir__spool_put(&out[GPUIR__OUT_COLUMNS], &row, sizeof row, err);
+}
+
+/* Writes all columns to out[GPUIR__OUT_COLUMNS ...]. */
+static int gpuir__notes_finish(gpuir__notes *x, const gpuir__schema *fields, gpuir__spool *out, gpuir_error *err) {
+  gpuir__note_reader *r = (gpuir__note_reader *)gpuir__alloc(&x->a, sizeof *r);
+  gpuir__packing p;
+  unsigned i;
+  int status = r ? GPUIR_OK : gpuir__fail_nomem(err);
+  memset(&p, 0, sizeof p);
+  for (i = 0; i < x->n && !status; i++) status = gpuir__notes_column(x, i, fields->of[i].decimals, &p, r, out, err);
+  gpuir__buf_free(&x->a, &p.out);
+  gpuir__free(&x->a, r, sizeof *r);
+  return status;
+}
+#endif
+
+/* ========
  * [12b-writer]  index file: writer
  *
  * Writes each section to a temporary file of its own, as documents and lists come, and in the end puts them together as
  * PATH.tmp, which then takes the name PATH. An index of that name stays until the new one is whole.
  *
- * Uses      [04-bp128], [09-postings], [10-encoder], [11b-dictionary], [12-layout].
+ * Uses      [04-bp128], [09-postings], [10-encoder], [11b-dictionary], [11d-fields], [12-layout], [12a-notes].
  * Start at  gpuir__writer_create, gpuir__writer_put_batch, gpuir__writer_finish.
  * Tests     tests/unit/12b_writer.c
  * ======*/
 
+#define GPUIR__TMP_FIRST 700u /* behind the spools of sections the least number of a temporary file: a column's */
 #define GPUIR__TMP_SOURCES 999u /* number of the temporary file that the table of sources may be */
 
 /* The spools, a temporary file each: one of each section, numbered by its row, with these exceptions. That of
@@ -11002,6 +12201,10 @@ typedef struct gpuir__writer {
   uint64_t slots, most; /* of the table: a power of two, or 0; bytes that are not mapped */
   void *lengths_map;
   gpuir__ahead ahead;
+#ifndef GPUIR_NO_COLUMNS
+  const gpuir__schema *fields; /* the builder's; NULL: none */
+  gpuir__notes notes; /* of columns */
+#endif
 } gpuir__writer;
 
 /* A source that is stored: a path, and where in it names begin. */
@@ -11028,6 +12231,9 @@ GPUIR__COLD static void gpuir__writer_destroy(gpuir__writer *w) {
   }
   gpuir__buf_free(&a, &w->recent.path);
   gpuir__area_free(&a, &w->table);
+#ifndef GPUIR_NO_COLUMNS
+  gpuir__notes_free(&w->notes);
+#endif
   gpuir__free(&a, w->path, w->path_size);
   gpuir__free(&a, w->tmp, w->tmp_size);
   gpuir__free(&a, w->folder, w->folder_size);
@@ -11223,6 +12429,15 @@ GPUIR__COLD static int gpuir__writer_create(const gpuir_allocator *a, const char
   return status;
 }
 
+#ifndef GPUIR_NO_COLUMNS
+/* Gives the index columns; the fields must outlive the writer. */
+static int gpuir__writer_fields(gpuir__writer *w, const gpuir__schema *fields, uint64_t memory, gpuir_error *err) {
+  w->fields = fields;
+  w->has[GPUIR__P_COLUMNS] = 1;
+  return gpuir__notes_open(&w->notes, &w->a, fields, w->tmp, memory, err);
+}
+#endif
+
 static int gpuir__writer_put64(gpuir__writer *w, unsigned spool, uint64_t v, gpuir_error *err) {
   return gpuir__spool_put(&w->spool[spool], &v, sizeof v, err);
 }
@@ -11377,6 +12592,9 @@ static int gpuir__writer_put_doc(gpuir__writer *w, const gpuir_doc_desc *doc, co
   status = gpuir__writer_put_name(w, doc, stem, err);
   if (!status) status = gpuir__writer_put_origin(w, doc, stem, err);
   if (!status) status = gpuir__writer_put_hash(w, doc, text, text ? text_len : 0, err);
+#ifndef GPUIR_NO_COLUMNS
+  if (!status && w->fields) status = gpuir__notes_put(&w->notes, doc->values, doc->nvalues, err);
+#endif
   if (status || !w->has[GPUIR__P_TEXT]) return status;
   status = gpuir__writer_put64(w, GPUIR__W_TEXT_START, w->spool[GPUIR__W_TEXT].len, err);
   return status || !text ? status : gpuir__spool_put(&w->spool[GPUIR__W_TEXT], text, text_len, err);
@@ -11741,6 +12959,9 @@ static int gpuir__writer_close_lists(gpuir__writer *w, const gpuir__buf *text, g
   if (!status) status = gpuir__writer_put64(w, GPUIR__W_NAME_START, w->spool[GPUIR__W_NAMES].len, err);
   if (!status) status = gpuir__writer_put64(w, GPUIR__W_SOURCE_START, w->spool[GPUIR__W_SOURCES].len, err);
   if (!status) status = gpuir__writer_put64(w, GPUIR__W_TEXT_START, w->spool[GPUIR__W_TEXT].len, err);
+#ifndef GPUIR_NO_COLUMNS
+  if (!status && w->fields) status = gpuir__notes_finish(&w->notes, w->fields, &w->spool[GPUIR__W_COLUMNS], err);
+#endif
   w->stat.docs_short = w->spool[GPUIR__W_DOCIDS].len;
   w->stat.freqs_short = w->spool[GPUIR__W_FREQS].len;
   if (!status) status = gpuir__spool_put(&w->spool[GPUIR__W_STAT], &w->stat, sizeof w->stat, err);
@@ -11790,13 +13011,233 @@ static int gpuir__writer_finish(gpuir__writer *w, const gpuir__index_meta *meta,
 }
 
 /* ========
+ * [12c-columns]  columns: opening, values of documents
+ *
+ * Open checks that the sections have the sizes which the fields and the number of documents ask for. All else is checked
+ * where it is read: a block whose form or place makes no sense has no values, and a rank beyond the last none either.
+ *
+ * Uses      [03-codecs], [11d-fields], [11e-keys], [12-layout], [12a-notes].
+ * Start at  gpuir__columns_open, gpuir__column_open, gpuir__column_value.
+ * Tests     tests/unit/12c_columns.c
+ * ======*/
+
+#ifndef GPUIR_NO_COLUMNS
+static int gpuir__columns_bad(const gpuir__segment *ix, gpuir_error *err, const char *cause) {
+  return gpuir__fail(err, GPUIR_E_FORMAT, ix->section[GPUIR__S_COLUMNS] ? ix->section[GPUIR__S_COLUMNS]->offset : 0,
+      "%s: %s", ix->path, cause);
+}
+
+/* Says whether the sections have the lengths that n columns take. */
+static int gpuir__columns_fit(const gpuir__segment *ix, uint64_t n) {
+  static const struct {
+    uint32_t id, item;
+  } blocks[] = {{GPUIR__S_COL_LEAST, 8}, {GPUIR__S_COL_MOST, 8}, {GPUIR__S_COL_OFF, 4}, {GPUIR__S_COL_FORM, 2}};
+  const uint64_t items = n * ix->columns.blocks;
+  unsigned i;
+  if (ix->section[GPUIR__S_COLUMNS]->length != n * sizeof(gpuir__column)) return 0;
+  for (i = 0; i < sizeof blocks / sizeof *blocks; i++)
+    if (ix->section[blocks[i].id]->length != items * blocks[i].item) return 0;
+  return ix->section[GPUIR__S_KEY_PAGES]->length % 8 == 0;
+}
+
+/* Checks the rows: each is of its field, and its blocks and values lie in the sections. */
+static int gpuir__columns_rows(const gpuir__segment *ix) {
+  const gpuir__schema *f = ix->columns.fields;
+  const uint64_t data = ix->section[GPUIR__S_COL_DATA]->length, pages = ix->section[GPUIR__S_KEY_PAGES]->length / 8;
+  unsigned i;
+  for (i = 0; i < f->n; i++) {
+    const gpuir__column *row = &ix->columns.rows[i];
+    const int text = gpuir__is_text_column(f->of[i].column);
+    if (row->kind != (uint32_t)f->of[i].column || row->decimals != f->of[i].decimals) return 0;
+    if (row->blocks != ix->columns.blocks || row->data > data || row->data % 16 || !row->divisor) return 0;
+    if (row->page > pages || (text && (row->values > UINT32_MAX || gpuir__key_pages(row->values) > pages - row->page)))
+      return 0;
+  }
+  return 1;
+}
+
+/* Reads the fields, and checks the sections of their columns. */
+static int gpuir__columns_open(gpuir__segment *ix, gpuir_error *err) {
+  gpuir__index_columns *x = &ix->columns;
+  unsigned id, there = 0;
+  int status;
+  for (id = GPUIR__S_COLUMNS; id <= GPUIR__S_KEY_PAGES; id++) there += ix->section[id] != NULL;
+  if (!there && !*ix->meta.columns) return GPUIR_OK;
+  if (there != GPUIR__S_KEY_PAGES - GPUIR__S_COLUMNS + 1 || !*ix->meta.columns)
+    return gpuir__columns_bad(ix, err, "some sections of columns are missing, or the fields that they are of");
+  status = gpuir__schema_make(&ix->a, ix->meta.columns, &x->fields, NULL);
+  if (status == GPUIR_E_NOMEM) return gpuir__fail_nomem(err);
+  if (status) return gpuir__columns_bad(ix, err, "the meta section's columns are none");
+  x->blocks = (ix->stat.documents + GPUIR__BLOCK - 1) / GPUIR__BLOCK;
+  if (!gpuir__columns_fit(ix, x->fields->n)) return gpuir__columns_bad(ix, err, "columns do not fit the documents");
+  if (!gpuir__columns_rows(ix)) return gpuir__columns_bad(ix, err, "a column does not fit its field, or its sections");
+  return GPUIR_OK;
+}
+
+/* ---- blocks */
+
+/* A block of 128 documents, found and checked. */
+typedef struct gpuir__column_block {
+  const uint8_t *data; /* packed numbers; of several the ranks */
+  const uint8_t *has; /* a bit a document that has a value; NULL: each has */
+  const uint8_t *table; /* 8 bytes a number; NULL: there is none */
+  const uint8_t *ends; /* of several: where each document's ranks end; NULL: one a document */
+  uint64_t least;
+  uint64_t total; /* of several: ranks that the block has room for */
+  unsigned width, ends_width;
+  int none; /* no document has a value */
+} gpuir__column_block;
+
+/* Takes n bytes of what is left; NULL: there are not as many. */
+static const uint8_t *gpuir__column_take(const uint8_t **p, uint64_t *left, uint64_t n) {
+  const uint8_t *at = *p;
+  if (n > *left) return NULL;
+  *p += n;
+  *left -= n;
+  return at;
+}
+
+/* Finds the parts of a block of several ranks a document. */
+static int gpuir__column_several(gpuir__column_block *b, const uint8_t *p, uint64_t left) {
+  const uint8_t *head = gpuir__column_take(&p, &left, 16);
+  if (!head || head[0] > 32) return 0;
+  b->ends_width = head[0];
+  b->ends = gpuir__column_take(&p, &left, 16 * (uint64_t)b->ends_width);
+  if (!b->ends) return 0;
+  b->total = gpuir__packed_get(b->ends, GPUIR__BLOCK - 1, b->ends_width);
+  b->data = gpuir__column_take(&p, &left, (b->total * b->width + 7) / 8);
+  return b->data != NULL;
+}
+
+/* Finds the parts of a block that has its form; 0 where they do not lie in the section. */
+static int gpuir__column_parts(gpuir__column_block *b, unsigned form, const uint8_t *p, uint64_t left) {
+  if (b->width > 56 && b->width != 64) return 0;
+  if (form == GPUIR__FORM_SEVERAL) return gpuir__column_several(b, p, left);
+  if (form > (GPUIR__FORM_TABLE | GPUIR__FORM_MIXED)) return 0;
+  if (form & GPUIR__FORM_MIXED && !(b->has = gpuir__column_take(&p, &left, 16))) return 0;
+  if (form & GPUIR__FORM_TABLE &&
+      (b->width > 4 || !(b->table = gpuir__column_take(&p, &left, (uint64_t)8 << b->width))))
+    return 0;
+  b->data = gpuir__column_take(&p, &left, 16 * (uint64_t)b->width);
+  return b->data != NULL;
+}
+
+/* Finds a block of a column (both must exist). */
+static void gpuir__column_open(const gpuir__segment *ix, unsigned column, uint64_t block, gpuir__column_block *b) {
+  const gpuir__index_columns *x = &ix->columns;
+  const uint64_t at = column * x->blocks + block, size = ix->section[GPUIR__S_COL_DATA]->length;
+  const uint64_t from = x->rows[column].data + (uint64_t)x->off[at] * 16;
+  memset(b, 0, sizeof *b);
+  b->least = x->least[at];
+  b->width = x->form[at] & 255u;
+  b->none = b->least > x->most[at] || from > size ||
+      !gpuir__column_parts(b, x->form[at] >> 8, x->data + from, size - from) ||
+      (b->ends && !gpuir__is_text_column((int)x->rows[column].kind));
+}
+
+/* Counts the values of document i of a block, a number or ranks; of ranks 0 is one too. *first becomes that of the
+ * first. */
+static uint64_t gpuir__column_count(const gpuir__column_block *b, unsigned i, uint64_t *first) {
+  uint64_t end;
+  *first = 0;
+  if (b->none || (b->has && !(b->has[i / 8] >> i % 8 & 1))) return 0;
+  if (!b->ends) return 1;
+  *first = i ? gpuir__packed_get(b->ends, i - 1, b->ends_width) : 0;
+  end = gpuir__packed_get(b->ends, i, b->ends_width);
+  return end > *first && end <= b->total ? gpuir__min64(end - *first, GPUIR_MAX_VALUES) : 0;
+}
+
+/* Reads a number or a rank: of document i, or, of several, number `at`. */
+static inline uint64_t gpuir__column_read(const gpuir__column_block *b, unsigned i, uint64_t at) {
+  uint64_t v;
+  if (b->ends) return gpuir__packed_get(b->data, at, b->width);
+  v = gpuir__packed_get(b->data, i, b->width);
+  return b->least + (b->table ? gpuir__load64(b->table + 8 * v) : v);
+}
+
+/* Returns the values of a key or a path. */
+static gpuir__key_texts gpuir__column_texts(const gpuir__segment *ix, unsigned column) {
+  const gpuir__index_columns *x = &ix->columns;
+  gpuir__key_texts t;
+  t.column = x->fields->of[column].column;
+  t.n = x->rows[column].values;
+  t.text = x->text;
+  t.size = ix->section[GPUIR__S_KEY_TEXT]->length;
+  t.pages = x->pages + x->rows[column].page;
+  t.npages = ix->section[GPUIR__S_KEY_PAGES]->length / 8 - x->rows[column].page;
+  return t;
+}
+
+/* ---- values of documents */
+
+/* Reads value i of a document (< documents) and of a column that there is; its text goes to w. 0 or NOT_FOUND. */
+static int gpuir__column_value(const gpuir__segment *ix, uint32_t docid, unsigned column, size_t i, gpuir_value *value,
+    gpuir__key_walk *w) {
+  const gpuir__column *row = &ix->columns.rows[column];
+  gpuir__column_block b;
+  uint64_t first, n, v;
+  memset(value, 0, sizeof *value);
+  value->field = column;
+  gpuir__column_open(ix, column, docid / GPUIR__BLOCK, &b);
+  n = gpuir__column_count(&b, docid % GPUIR__BLOCK, &first);
+  if (i >= n) return GPUIR_E_NOT_FOUND;
+  v = gpuir__column_read(&b, docid % GPUIR__BLOCK, first + i);
+  if (!gpuir__is_text_column((int)row->kind)) {
+    value->number = gpuir__resign(gpuir__unsign(row->least) + v * row->divisor);
+    return GPUIR_OK;
+  } else {
+    const gpuir__key_texts t = gpuir__column_texts(ix, column);
+    if (!v || !gpuir__key_get(&t, v - 1, w)) return GPUIR_E_NOT_FOUND;
+    value->text = w->text;
+    value->len = w->len;
+  }
+  return GPUIR_OK;
+}
+
+/* A document's values on their way to another index. */
+typedef struct gpuir__column_values {
+  gpuir__buf values; /* gpuir_value */
+  gpuir__buf text; /* of keys, which the values' `text` are offsets in until all are there */
+  gpuir__key_walk walk;
+} gpuir__column_values;
+
+static void gpuir__column_values_free(const gpuir_allocator *a, gpuir__column_values *x) {
+  gpuir__buf_free(a, &x->values);
+  gpuir__buf_free(a, &x->text);
+}
+
+/* Collects all values of a document for its description. 0 or NOMEM. */
+static int gpuir__column_collect(const gpuir_allocator *a, const gpuir__segment *ix, uint32_t docid,
+    gpuir__column_values *x, gpuir_doc_desc *desc) {
+  const unsigned n = ix->columns.fields ? ix->columns.fields->n : 0;
+  gpuir_value *values, v;
+  unsigned c;
+  size_t i;
+  x->values.len = x->text.len = 0;
+  for (c = 0; c < n; c++)
+    for (i = 0; !gpuir__column_value(ix, docid, c, i, &v, &x->walk); i++)
+      if (gpuir__buf_put(a, &x->values, &v, sizeof v) || (v.text && gpuir__buf_put(a, &x->text, v.text, v.len)))
+        return GPUIR_E_NOMEM;
+  values = (gpuir_value *)(void *)x->values.data;
+  desc->values = values;
+  desc->nvalues = x->values.len / sizeof v;
+  for (i = x->text.len = 0; i < desc->nvalues; i++)
+    if (values[i].text) {
+      values[i].text = (const char *)x->text.data + x->text.len;
+      x->text.len += values[i].len;
+    }
+  return GPUIR_OK;
+}
+#endif
+
+/* ========
  * [13-reader]  index file: open, look-ups
  *
  * An index file is a segment here; [13b-snapshot] makes an index of one or more. Nothing here trusts an offset of the
  * file: what open does not check is checked where it is used.
  *
  * Uses      [03-codecs], [04-bp128], [08-codings], [09-postings], [09b-positions], [09c-dense], [11b-dictionary],
- *           [11c-analyzers], [12-layout].
+ *           [11c-analyzers], [11d-fields], [12-layout], [12c-columns].
  * Start at  gpuir__segment_open, gpuir__list_open (a term's postings).
  * Tests     tests/unit/13_reader.c
  * ======*/
@@ -11819,6 +13260,7 @@ static void gpuir__segment_close(gpuir__segment *ix) {
   (void)pthread_mutex_destroy(&ix->log.mutex);
   if (ix->mapped) (void)munmap((void *)(uintptr_t)ix->map, (size_t)ix->size);
   gpuir__free(&a, ix->meta.text, ix->meta.text_size);
+  gpuir__schema_free(&a, ix->columns.fields);
   gpuir__free(&a, ix, sizeof *ix);
 }
 
@@ -11865,6 +13307,8 @@ static int gpuir__open_table(gpuir__segment *ix, gpuir_error *err) {
       ix->section[s->id] = s;
     } else if (s->flags & GPUIR__REQUIRED) {
       return gpuir__fail(err, GPUIR_E_VERSION, where, "%s: unknown required section %u", ix->path, (unsigned)s->id);
+    } else {
+      ix->strange = 1;
     }
   }
   return GPUIR_OK;
@@ -12039,8 +13483,9 @@ static int gpuir__open_meta(gpuir__segment *ix, gpuir_error *err) {
     *end = 0;
     if (!value) continue;
     *value++ = 0;
-    for (i = 0; i < GPUIR__META_KEYS; i++)
-      if (!strcmp(line, gpuir__meta_keys[i].key)) *gpuir__meta_value(&ix->meta, i) = value;
+    for (i = 0; i < GPUIR__META_KEYS && strcmp(line, gpuir__meta_keys[i].key) != 0; i++) {}
+    if (i < GPUIR__META_KEYS) *gpuir__meta_value(&ix->meta, i) = value;
+    else ix->strange = 1;
   }
   if (strlen(ix->meta.order) > GPUIR__ORDER_MAX) ix->meta.order = "";
   return GPUIR_OK;
@@ -12109,6 +13554,9 @@ static int gpuir__segment_fill(gpuir__segment *ix, int folder, const char *path,
   if (!status) status = gpuir__open_arrays(ix, err);
   if (!status) status = gpuir__open_meta(ix, err);
   if (!status) status = gpuir__open_settings(ix, err);
+#ifndef GPUIR_NO_COLUMNS
+  if (!status) status = gpuir__columns_open(ix, err);
+#endif
   if (!status) status = gpuir__coding_check(ix->meta.codec, 1, ix->path, err);
   if (!status) status = gpuir__coding_check(ix->meta.freq_codec, 0, ix->path, err);
   return status;
@@ -12682,7 +14130,7 @@ static int gpuir__segment_codecs(const gpuir__segment *ix, int docids, gpuir_cod
  * Terms have numbers in their segments only, so functions that take such numbers need a snapshot of one segment.
  *
  * Uses      [03-codecs], [08-codings], [09-postings] (norms), [09d-bounds], [11-analysis], [11c-analyzers] (their
- *           pool), [12-layout], [13-reader].
+ *           pool), [11d-fields], [11e-keys], [12-layout], [12c-columns], [13-reader].
  * Start at  gpuir__index_make, gpuir__leaf_df, gpuir__leaf_of, gpuir__only.
  * Tests     tests/unit/13b_snapshot.c
  * ======*/
@@ -13092,6 +14540,50 @@ GPUIR_API int gpuir_doc_get(const gpuir_index *ix, uint32_t docid, gpuir_doc *do
   return gpuir__segment_doc(leaf->seg, docid, doc);
 }
 
+#ifdef GPUIR_NO_COLUMNS
+GPUIR_API int gpuir_field_get(const gpuir_index *ix, size_t i, gpuir_field *field) {
+  (void)i;
+  return ix && field ? GPUIR_E_UNSUPPORTED : GPUIR_E_ARGUMENT;
+}
+
+GPUIR_API int gpuir_doc_value(const gpuir_index *ix, uint32_t docid, unsigned field, size_t i, gpuir_value *value,
+    char room[GPUIR_MAX_VALUE + 1]) {
+  (void)docid;
+  (void)field;
+  (void)i;
+  return ix && value && room ? GPUIR_E_UNSUPPORTED : GPUIR_E_ARGUMENT;
+}
+#else
+GPUIR_API int gpuir_field_get(const gpuir_index *ix, size_t i, gpuir_field *field) {
+  const gpuir__schema *f;
+  if (!ix || !field) return GPUIR_E_ARGUMENT;
+  f = ix->leaves[0].seg->columns.fields;
+  memset(field, 0, sizeof *field);
+  if (!f || i >= f->n) return GPUIR_E_NOT_FOUND;
+  *field = f->of[i];
+  return GPUIR_OK;
+}
+
+GPUIR_API int gpuir_doc_value(const gpuir_index *ix, uint32_t docid, unsigned field, size_t i, gpuir_value *value,
+    char room[GPUIR_MAX_VALUE + 1]) {
+  gpuir__key_walk w;
+  const gpuir__leaf *leaf;
+  int status;
+  if (!ix || !value || !room) return GPUIR_E_ARGUMENT;
+  leaf = gpuir__leaf_of(ix, docid);
+  docid -= leaf->base;
+  memset(value, 0, sizeof *value);
+  if (docid >= leaf->seg->stat.documents || (leaf->deleted && gpuir__deleted_has(leaf->deleted, docid)) ||
+      !leaf->seg->columns.fields || field >= leaf->seg->columns.fields->n)
+    return GPUIR_E_NOT_FOUND;
+  status = gpuir__column_value(leaf->seg, docid, field, i, value, &w);
+  if (status || !value->text) return status;
+  memcpy(room, w.text, w.len + 1);
+  value->text = room;
+  return GPUIR_OK;
+}
+#endif
+
 /* Returns how many terms of a segment the analyzer made beside words. */
 static uint64_t gpuir__segment_private(const gpuir__segment *seg) {
   return gpuir__spec_is_text(seg->meta.analyzer) ? seg->stat.terms - gpuir__term_lower_bound(seg, "\xff", 1) : 0;
@@ -13113,6 +14605,7 @@ static void gpuir__info_add(gpuir_index_info *info, const gpuir__segment *seg) {
   info->documents_bytes += sums[GPUIR__G_DOCUMENTS];
   info->text_bytes += sums[GPUIR__G_TEXT];
   info->positions_bytes += sums[GPUIR__G_POSITIONS];
+  info->columns_bytes += sums[GPUIR__G_COLUMNS];
 }
 
 GPUIR__COLD GPUIR_API int gpuir_index_get_info(const gpuir_index *ix, gpuir_index_info *info) {
@@ -13258,8 +14751,8 @@ GPUIR__COLD GPUIR_API int gpuir_codec_get_info(const gpuir_index *ix, int docids
  * Open checks what a file says of itself in a time that does not grow with it. Verifying reads everything: checksums,
  * the order of terms, each posting, each bound. A file that passes gives the hits of a fresh build.
  *
- * Uses      [03-codecs], [09-postings], [09b-positions], [09c-dense], [10-encoder], [11b-dictionary], [12-layout],
- *           [13-reader].
+ * Uses      [03-codecs], [09-postings], [09b-positions], [09c-dense], [10-encoder], [11b-dictionary], [11d-fields],
+ *           [11e-keys], [12-layout], [12c-columns], [13-reader].
  * Start at  gpuir_verify, gpuir__segment_verify, gpuir__verify_block.
  * Tests     tests/unit/13c_verify.c
  * ======*/
@@ -13641,6 +15134,76 @@ static int gpuir__verify_documents(const gpuir__segment *ix, gpuir_error *err) {
   return GPUIR_OK;
 }
 
+#ifndef GPUIR_NO_COLUMNS
+/* Checks that a column's keys ascend. */
+static const char *gpuir__verify_keys(const gpuir__segment *ix, unsigned column, gpuir__key_walk *w) {
+  const gpuir__key_texts t = gpuir__column_texts(ix, column);
+  char before[GPUIR_MAX_VALUE + 1];
+  size_t before_len = 0;
+  uint64_t i;
+  for (i = 0; i < t.n; i++) {
+    if (i % GPUIR__KEY_PAGE) gpuir__key_next(w);
+    else gpuir__key_open(&t, i / GPUIR__KEY_PAGE, w);
+    if (!w->len || memchr(w->text, 0, w->len)) return "a value of a column cannot be read";
+    if (i && gpuir__value_compare(t.column, before, before_len, w->text, w->len) >= 0)
+      return "values of a column do not ascend";
+    memcpy(before, w->text, w->len);
+    before_len = w->len;
+  }
+  return NULL;
+}
+
+/* Checks the values of a block's documents against its extremes, and adds them up. */
+static const char *gpuir__verify_column_block(const gpuir__segment *ix, unsigned column, uint64_t block,
+    uint64_t *values) {
+  const gpuir__index_columns *x = &ix->columns;
+  const gpuir__column *row = &x->rows[column];
+  const int text = gpuir__is_text_column((int)row->kind);
+  const uint64_t at = column * x->blocks + block;
+  const uint32_t n = (uint32_t)gpuir__min64(GPUIR__BLOCK, ix->stat.documents - block * GPUIR__BLOCK);
+  uint64_t least = UINT64_MAX, most = 0, first, j;
+  gpuir__column_block b;
+  uint32_t i;
+  gpuir__column_open(ix, column, block, &b);
+  if (b.none && (text || x->least[at] <= x->most[at]))
+    return "a block of a column lies outside, or has an unknown form";
+  for (i = 0; i < n; i++) {
+    const uint64_t count = gpuir__column_count(&b, i, &first);
+    for (j = 0; j < count; j++) {
+      const uint64_t v = gpuir__column_read(&b, i, first + j);
+      if (text && (v > row->values || (b.ends && !v))) return "a column has a value that there is not";
+      least = gpuir__min64(least, v);
+      most = gpuir__max64(most, v);
+      *values += !text;
+    }
+    if (!count && text) least = 0;
+  }
+  if (b.none ? x->least[at] != 1 || x->most[at] : least != x->least[at] || most != x->most[at])
+    return "a block's values do not have the extremes that are stated";
+  return NULL;
+}
+
+/* Checks the columns. */
+static int gpuir__verify_columns(const gpuir__segment *ix, gpuir_error *err) {
+  const gpuir__index_columns *x = &ix->columns;
+  const unsigned n = x->fields ? x->fields->n : 0;
+  gpuir__key_walk w;
+  uint64_t block, values;
+  unsigned i;
+  memset(&w, 0, sizeof w);
+  for (i = 0; i < n; i++) {
+    const gpuir__column *row = &x->rows[i];
+    const int text = gpuir__is_text_column((int)row->kind);
+    const char *cause = text ? gpuir__verify_keys(ix, i, &w) : NULL;
+    for (block = values = 0; !cause && block < x->blocks; block++)
+      cause = gpuir__verify_column_block(ix, i, block, &values);
+    if (!cause && !text && values != row->values) cause = "a column states another number of values";
+    if (cause) return gpuir__bad(ix, err, ix->section[GPUIR__S_COLUMNS]->offset + i * sizeof *row, cause);
+  }
+  return GPUIR_OK;
+}
+#endif
+
 /* Checks that no term is in fewer documents of the collection than of its part, or in more than there are. */
 static int gpuir__verify_shard(const gpuir__segment *ix, gpuir_error *err) {
   gpuir__walk w;
@@ -13677,6 +15240,9 @@ static int gpuir__segment_verify(const gpuir__segment *ix, gpuir_error *err) {
   if (tokens != ix->stat.tokens) status = gpuir__bad(ix, err, 0, "lengths do not sum to the number of tokens");
   if (!status) status = gpuir__verify_all_starts(ix, err);
   if (!status) status = gpuir__verify_documents(ix, err);
+#ifndef GPUIR_NO_COLUMNS
+  if (!status) status = gpuir__verify_columns(ix, err);
+#endif
   if (!status) status = gpuir__verify_terms(v);
   if (!status) status = gpuir__verify_blocks(v);
   if (!status) status = gpuir__verify_tree(v);
@@ -14782,7 +16348,8 @@ static inline uint64_t gpuir__item_merge(gpuir__chain *chains, const gpuir__part
  * Nothing that is written depends on which worker saw what: documents are numbered as they are
  * added, a term's postings are merged by docID, and terms by bytes.
  *
- * Uses      [08-codings], [10-encoder], [11-analysis], [11c-analyzers], [12-layout], [12b-writer], [14-inversion].
+ * Uses      [08-codings], [10-encoder], [11-analysis], [11c-analyzers], [11d-fields], [12-layout], [12a-notes],
+ *           [12b-writer], [14-inversion].
  * Start at  gpuir_builder_add_text, gpuir__builder_merge.
  * Tests     tests/unit/15_merge.c
  * ======*/
@@ -14867,8 +16434,9 @@ enum { GPUIR__EMPTY, GPUIR__FROM_TEXT, GPUIR__FROM_DOCS, GPUIR__FROM_LISTS };
 
 /* What gpuir_builder_create was asked for. */
 typedef struct gpuir__builder_settings {
-  char *stop_words, *description, *filters, *reading;
-  size_t stop_size, description_size, filters_size, reading_size;
+  char *stop_words, *description, *filters, *reading, *columns;
+  size_t stop_size, description_size, filters_size, reading_size, columns_size;
+  gpuir__schema *fields; /* NULL: none */
   char spec[256]; /* of the analyzer */
   gpuir__tokenizer own;
   gpuir__analyzers *pool; /* analyzers come from it and go back; NULL: they are made */
@@ -15233,12 +16801,23 @@ static int gpuir__builder_check_more(const gpuir_builder *b, const gpuir_doc_des
   return GPUIR_OK;
 }
 
-static int gpuir__builder_check_doc(const gpuir_doc_desc *doc, gpuir_error *err) {
+/* Checks the values of a document, which may be none. */
+static int gpuir__builder_check_values(const gpuir_builder *b, const gpuir_doc_desc *doc, gpuir_error *err) {
+  if (!doc || !doc->nvalues) return GPUIR_OK;
+  if (!b->set.fields) return gpuir__refuse(err, "a document has values, and the index no fields");
+#ifdef GPUIR_NO_COLUMNS
+  return gpuir__fail_columns(err);
+#else
+  return gpuir__notes_check(&b->writer->notes, doc->values, doc->nvalues, err);
+#endif
+}
+
+static int gpuir__builder_check_doc(const gpuir_builder *b, const gpuir_doc_desc *doc, gpuir_error *err) {
   if (doc && ((!doc->name && doc->name_len) || (!doc->source && doc->source_len)))
     return gpuir__refuse(err, "a document's name or source is NULL, but its length is not 0");
   if (doc && doc->source_bytes > UINT64_MAX - doc->source_offset)
     return gpuir__refuse(err, "a document's place in its source ends behind 2^64 - 1");
-  return GPUIR_OK;
+  return gpuir__builder_check_values(b, doc, err);
 }
 
 /* Ends a public function: after an error other than ARGUMENT the builder stays failed. */
@@ -15255,7 +16834,7 @@ GPUIR_API int gpuir_builder_add_text(gpuir_builder *builder, const gpuir_doc_des
   gpuir_error local = {0, 0, ""};
   const size_t more = doc ? doc->also_len + doc->defines_len : 0;
   int in_place, status = gpuir__builder_ready_text(b, err);
-  if (!status) status = gpuir__builder_check_doc(doc, err);
+  if (!status) status = gpuir__builder_check_doc(b, doc, err);
   if (!status) status = gpuir__builder_check_more(b, doc, err);
   if (status) return status;
   if (!text && len) return gpuir__refuse(err, "the text is NULL, but its length is not 0");
@@ -15322,7 +16901,7 @@ GPUIR_API int gpuir_builder_add_terms(gpuir_builder *builder, const gpuir_doc_de
   if (b && b->set.positions) return gpuir__refuse(err, "counted terms have no positions, which this index keeps");
   status = gpuir__builder_ready_text(b, err);
   if (status) return status;
-  status = gpuir__builder_check_doc(doc, err);
+  status = gpuir__builder_check_doc(b, doc, err);
   if (status) return status;
   status = gpuir__builder_check_terms(b, terms, n, &bytes, &local);
   if (!status) status = gpuir__builder_packet(b, bytes, &local);
@@ -15565,7 +17144,7 @@ static int gpuir__builder_lists(gpuir_builder *b, uint64_t nruns, gpuir_error *e
  * [15b-builder]  builder: an index from postings; writing, making and unmaking
  *
  * Uses      [04-bp128], [08-codings], [09c-dense], [10-encoder], [11-analysis], [11b-dictionary], [11c-analyzers],
- *           [12-layout], [12b-writer], [14-inversion], [15-merge].
+ *           [11d-fields], [12-layout], [12b-writer], [14-inversion], [15-merge].
  * Start at  gpuir_builder_create, gpuir_builder_write, gpuir_builder_add_list.
  * Tests     tests/unit/15b_builder.c
  * ======*/
@@ -15595,7 +17174,7 @@ GPUIR_API int gpuir_builder_add_doc(gpuir_builder *builder, const gpuir_doc_desc
     return gpuir__refuse(err, "%s",
         b->phase == GPUIR__FROM_LISTS ? "a document behind the first list"
                                       : "this index is being made from documents' text");
-  status = gpuir__builder_check_doc(doc, err);
+  status = gpuir__builder_check_doc(b, doc, err);
   if (status) return status;
   b->phase = GPUIR__FROM_DOCS;
   status = gpuir__builder_put_doc(b, doc, length, text, text ? len : 0, &local);
@@ -15804,6 +17383,7 @@ static int gpuir__builder_write_all(gpuir_builder *b, gpuir_build_report *report
   meta.store = b->set.store_text ? "1" : "";
   meta.positions = b->set.positions ? "1" : "";
   meta.dense = b->set.dense_spec;
+  meta.columns = b->set.columns;
   b->writer->stat.k1 = b->set.k1;
   b->writer->stat.b = b->set.b;
   status = gpuir__writer_finish(b->writer, &meta, &r.file_bytes, err);
@@ -15860,6 +17440,8 @@ GPUIR__COLD GPUIR_API void gpuir_builder_destroy(gpuir_builder *builder) {
   gpuir__free(&b->a, b->set.description, b->set.description_size);
   gpuir__free(&b->a, b->set.filters, b->set.filters_size);
   gpuir__free(&b->a, b->set.reading, b->set.reading_size);
+  gpuir__free(&b->a, b->set.columns, b->set.columns_size);
+  gpuir__schema_free(&b->a, b->set.fields);
   base = b->counter.base;
   gpuir__free(&base, b, sizeof *b);
 }
@@ -15883,7 +17465,7 @@ static int gpuir__builder_sweep(gpuir_builder *b, gpuir_error *err) {
   unsigned i;
   if (!name) return gpuir__fail_nomem(err);
   for (i = 0; i <= GPUIR__TMP_UNITS; i++) {
-    if (i == GPUIR__W_COUNT) i = GPUIR__TMP_SOURCES;
+    if (i == GPUIR__W_COUNT) i = GPUIR__TMP_FIRST;
     (void)snprintf(name, n, "%s.%u", b->writer->tmp, i);
     (void)unlink(name);
   }
@@ -15926,6 +17508,28 @@ static int gpuir__builder_texts(gpuir_builder *b, const gpuir_builder_desc *desc
   if (!b->set.stop_words || !b->set.description || !b->set.filters || !b->set.reading) return gpuir__fail_nomem(err);
   gpuir__builder_squeeze(b->set.stop_words);
   return GPUIR_OK;
+}
+
+/* Takes the fields that are given or, without any, those of `like`. The writer is there. */
+static int gpuir__builder_fields(gpuir_builder *b, const gpuir_builder_desc *desc, const gpuir__segment *like,
+    uint64_t memory, gpuir_error *err) {
+#ifdef GPUIR_NO_COLUMNS
+  (void)memory;
+  if (desc->nfields || (like && *like->meta.columns)) return gpuir__fail_columns(err);
+  b->set.columns = gpuir__builder_text(b, NULL, NULL, &b->set.columns_size);
+  return b->set.columns ? GPUIR_OK : gpuir__fail_nomem(err);
+#else
+  gpuir__buf spelt = {NULL, 0, 0};
+  int status = gpuir__fields_spell(&b->a, desc->fields, desc->nfields, &spelt, err);
+  if (!status) {
+    b->set.columns = gpuir__builder_text(b, desc->nfields ? (const char *)spelt.data : NULL,
+        like ? like->meta.columns : NULL, &b->set.columns_size);
+    if (!b->set.columns) status = gpuir__fail_nomem(err);
+  }
+  gpuir__buf_free(&b->a, &spelt);
+  if (!status) status = gpuir__schema_make(&b->a, b->set.columns, &b->set.fields, err);
+  return status || !b->set.fields ? status : gpuir__writer_fields(b->writer, b->set.fields, memory, err);
+#endif
 }
 
 /* Shares the memory out and makes workers, rings and the writer, to which fd goes: see gpuir__writer_create. */
@@ -15980,6 +17584,8 @@ static int gpuir__builder_set_up(gpuir_builder *b, const gpuir_builder_desc *des
   b->writer->has[GPUIR__P_TEXT] = b->set.store_text != 0;
   for (i = 0; i < b->threads.nworkers; i++) b->threads.workers[i].tmp = b->writer->tmp;
   b->writer->has[GPUIR__P_POSITIONS] = b->set.positions;
+  status = gpuir__builder_fields(b, desc, like, writer_memory, err);
+  if (status) return status;
   return placed ? GPUIR_OK : gpuir__builder_sweep(b, err);
 }
 
@@ -17133,13 +18739,514 @@ GPUIR_API int gpuir_terms_near(const gpuir_index *ix, const char *term, size_t l
 #endif /* GPUIR_NO_NEAR */
 
 /* ========
+ * [15e-where]  where: from text to predicates
+ *
+ *     where     = group *( blanks "|" blanks group )               one group holds
+ *     group     = predicate *( blanks predicate )                  all hold
+ *     predicate = [ "-" ] name "=" item *( "," item )              any item; "-": not so
+ *     item      = value / [ value ] ".." [ value ]                 both ends count; ".." alone: any value
+ *     value     = bytes without white space " , | ..  or  '"' bytes, "" for ", '"'
+ *
+ * Values stay text here, or bounds of numbers: what they are in a segment is found in [15f-sieve].
+ *
+ * Uses      [11-analysis] (white space), [11d-fields].
+ * Start at  gpuir__where_make.
+ * Tests     tests/unit/15e_where.c
+ * ======*/
+
+#define GPUIR__WHERE_BYTES 4096u
+#define GPUIR__WHERE_PREDICATES 64u
+#define GPUIR__WHERE_ITEMS 1024u
+
+#ifndef GPUIR_NO_COLUMNS
+/* A value or a range: [0] its begin, [1] its end, which of a value are the same. */
+typedef struct gpuir__where_item {
+  uint8_t has[2]; /* 0: it is open there */
+  uint32_t at[2], len[2]; /* of text among gpuir__where.bytes */
+  gpuir__bounds bounds[2]; /* of numbers and dates */
+} gpuir__where_item;
+
+typedef struct gpuir__predicate {
+  uint32_t at, len; /* in the text */
+  uint32_t first, n; /* its items */
+  uint8_t column, negated, group;
+} gpuir__predicate;
+
+/* A where, in one piece of memory. */
+typedef struct gpuir__where {
+  gpuir_allocator a;
+  size_t size;
+  char *text, *bytes; /* as it was given, with a NUL behind it; values without quotes */
+  size_t len, nbytes;
+  gpuir__predicate *predicates;
+  gpuir__where_item *items;
+  unsigned n, nitems;
+} gpuir__where;
+
+static void gpuir__where_free(gpuir__where *w) {
+  gpuir_allocator a;
+  if (!w) return;
+  a = w->a;
+  gpuir__free(&a, w, w->size);
+}
+
+/* A text that is being read. */
+typedef struct gpuir__where_reader {
+  gpuir__where *w;
+  const gpuir__schema *schema;
+  size_t at;
+  gpuir_error *err;
+} gpuir__where_reader;
+
+/* Fails at a byte of the text. */
+#define gpuir__where_fail(r, offset, ...) gpuir__fail((r)->err, GPUIR_E_WHERE, (offset), __VA_ARGS__)
+
+static char gpuir__where_peek(const gpuir__where_reader *r) { return r->at < r->w->len ? r->w->text[r->at] : 0; }
+
+/* Says whether two points stand here. */
+static int gpuir__where_dots(const gpuir__where_reader *r) {
+  return r->at + 1 < r->w->len && r->w->text[r->at] == '.' && r->w->text[r->at + 1] == '.';
+}
+
+/* Says whether a bare value ends here. */
+static int gpuir__where_ends(const gpuir__where_reader *r) {
+  const char c = gpuir__where_peek(r);
+  return r->at >= r->w->len || gpuir__is_space(c) || c == ',' || gpuir__where_dots(r);
+}
+
+/* Copies a value in quotes. */
+static int gpuir__where_quoted(gpuir__where_reader *r) {
+  const size_t quote = r->at++;
+  for (;;) {
+    if (r->at >= r->w->len) return gpuir__where_fail(r, quote, "where: a quote that is not closed");
+    if (r->w->text[r->at] == '"' && (++r->at >= r->w->len || r->w->text[r->at] != '"')) break;
+    r->w->bytes[r->w->nbytes++] = r->w->text[r->at++];
+  }
+  if (gpuir__where_ends(r)) return GPUIR_OK;
+  return gpuir__where_fail(r, r->at, "where: a blank, ',' or '..' comes behind a value in quotes");
+}
+
+/* Reads a value, the begin (0) or the end (1) of an item of a field. */
+static int gpuir__where_value(gpuir__where_reader *r, const gpuir_field *f, gpuir__where_item *item, int end) {
+  gpuir__where *w = r->w;
+  const size_t from = r->at;
+  const char *text = w->bytes + w->nbytes;
+  item->at[end] = (uint32_t)w->nbytes;
+  if (gpuir__where_peek(r) == '"') {
+    const int status = gpuir__where_quoted(r);
+    if (status) return status;
+  } else {
+    for (; !gpuir__where_ends(r); w->bytes[w->nbytes++] = w->text[r->at++]) {
+      if (w->text[r->at] == '|')
+        return gpuir__where_fail(r, r->at, "where: '|' in a value: write name=a,b for either, or blanks around '|'");
+      if (w->text[r->at] == '"') return gpuir__where_fail(r, r->at, "where: a quote within a value");
+    }
+  }
+  item->len[end] = (uint32_t)(w->nbytes - item->at[end]);
+  item->has[end] = 1;
+  if (!item->len[end]) return gpuir__where_fail(r, from, "where: a value is missing");
+  if (gpuir__is_text_column(f->column)) return GPUIR_OK;
+  if (f->column == GPUIR_DATE ? gpuir__date_bounds(text, item->len[end], &item->bounds[end])
+                              : gpuir__number_bounds(text, item->len[end], f->decimals, &item->bounds[end]))
+    return GPUIR_OK;
+  return gpuir__where_fail(r, from, "where: '%.*s' is no %s", (int)gpuir__min64(item->len[end], 40), text,
+      f->column == GPUIR_DATE ? "date, as in 2024, 2024-01-31 or 2024-01-31T09:30" : "number");
+}
+
+/* Says whether an item's end comes before its begin. */
+static int gpuir__where_backwards(const gpuir__where *w, const gpuir_field *f, const gpuir__where_item *x) {
+  if (!x->has[0] || !x->has[1]) return 0;
+  if (gpuir__is_text_column(f->column))
+    return gpuir__value_compare(f->column, w->bytes + x->at[1], x->len[1], w->bytes + x->at[0], x->len[0]) < 0;
+  if (x->bounds[1].no_high || x->bounds[0].no_low) return x->bounds[1].low < x->bounds[0].high;
+  return f->column == GPUIR_DATE ? x->bounds[1].high < x->bounds[0].low : x->bounds[1].low < x->bounds[0].high;
+}
+
+/* Reads an item of a field. */
+static int gpuir__where_item_read(gpuir__where_reader *r, const gpuir_field *f) {
+  gpuir__where_item *x = &r->w->items[r->w->nitems];
+  const size_t from = r->at;
+  int status = GPUIR_OK;
+  if (r->w->nitems == GPUIR__WHERE_ITEMS)
+    return gpuir__where_fail(r, from, "where: more than %u values", GPUIR__WHERE_ITEMS);
+  memset(x, 0, sizeof *x);
+  if (!gpuir__where_dots(r)) status = gpuir__where_value(r, f, x, 0);
+  if (status) return status;
+  if (gpuir__where_dots(r)) {
+    r->at += 2;
+    if (!gpuir__where_ends(r)) status = gpuir__where_value(r, f, x, 1);
+    if (!status && gpuir__where_dots(r)) status = gpuir__where_fail(r, r->at, "where: '..' twice");
+    if (!status && gpuir__where_backwards(r->w, f, x))
+      status = gpuir__where_fail(r, from, "where: a range whose end comes before its begin");
+  } else {
+    x->has[1] = 1;
+    x->at[1] = x->at[0];
+    x->len[1] = x->len[0];
+    x->bounds[1] = x->bounds[0];
+  }
+  r->w->nitems += !status;
+  return status;
+}
+
+/* Finds the field of a name. */
+static int gpuir__where_name(gpuir__where_reader *r, unsigned *column) {
+  const char *text = r->w->text + r->at;
+  size_t n = 0, used = 0;
+  char known[80];
+  unsigned i;
+  while (r->at + n < r->w->len && text[n] != '=' && !gpuir__is_space(text[n]) && text[n] != '|') n++;
+  if (!n || r->at + n >= r->w->len || text[n] != '=')
+    return gpuir__where_fail(r, r->at, "where: a predicate is missing, as in name=value");
+  for (i = 0; r->schema && i < r->schema->n; i++) {
+    const char *name = r->schema->of[i].name;
+    *column = i;
+    if (strlen(name) != n || memcmp(name, text, n) != 0) continue;
+    r->at += n + 1;
+    return GPUIR_OK;
+  }
+  if (!r->schema) return gpuir__where_fail(r, r->at, "where: the index has no fields");
+  for (i = 0; i < r->schema->n && used + strlen(r->schema->of[i].name) + 2 < sizeof known; i++)
+    used += (size_t)snprintf(known + used, sizeof known - used, i ? ", %s" : "%s", r->schema->of[i].name);
+  return gpuir__where_fail(r, r->at, "where: there is no field '%.*s'; there are %s", (int)gpuir__min64(n, 40), text,
+      known);
+}
+
+/* Reads a predicate. */
+static int gpuir__where_predicate(gpuir__where_reader *r, unsigned group) {
+  gpuir__where *w = r->w;
+  gpuir__predicate *p = &w->predicates[w->n];
+  const size_t from = r->at;
+  unsigned column = 0;
+  int status;
+  if (w->n == GPUIR__WHERE_PREDICATES)
+    return gpuir__where_fail(r, from, "where: more than %u predicates", GPUIR__WHERE_PREDICATES);
+  memset(p, 0, sizeof *p);
+  p->negated = gpuir__where_peek(r) == '-';
+  r->at += p->negated;
+  p->group = (uint8_t)group;
+  p->first = w->nitems;
+  p->at = (uint32_t)from;
+  status = gpuir__where_name(r, &column);
+  if (status) return status;
+  p->column = (uint8_t)column;
+  status = gpuir__where_item_read(r, &r->schema->of[column]);
+  while (!status && gpuir__where_peek(r) == ',') {
+    r->at++;
+    status = gpuir__where_item_read(r, &r->schema->of[column]);
+  }
+  p->n = w->nitems - p->first;
+  p->len = (uint32_t)(r->at - from);
+  w->n += !status;
+  return status;
+}
+
+/* Reads the groups. */
+static int gpuir__where_read(gpuir__where_reader *r) {
+  unsigned group = 0, before = 0;
+  int status = GPUIR_OK;
+  for (;;) {
+    while (r->at < r->w->len && gpuir__is_space(r->w->text[r->at])) r->at++;
+    if (status || r->at >= r->w->len) break;
+    if (gpuir__where_peek(r) == '|') {
+      const int apart = r->at && gpuir__is_space(r->w->text[r->at - 1]) && r->at + 1 < r->w->len &&
+          gpuir__is_space(r->w->text[r->at + 1]);
+      if (!apart || r->w->n == before)
+        return gpuir__where_fail(r, r->at, "where: '|' stands between two groups, with blanks around it");
+      before = r->w->n;
+      group++;
+      r->at++;
+      continue;
+    }
+    status = gpuir__where_predicate(r, group);
+  }
+  if (!status && r->w->n == before)
+    status = gpuir__where_fail(r, r->w->len, "where: a predicate is missing, as in name=value");
+  return status;
+}
+
+/* Makes a where of its text, for an index with these fields (NULL: none). *where is NULL for no text. */
+static int gpuir__where_make(const gpuir_allocator *a, const gpuir__schema *schema, const char *text,
+    gpuir__where **where, gpuir_error *err) {
+  const size_t len = text ? strlen(text) : 0;
+  size_t equals = 0, commas = 0, npredicates, nitems, size, i;
+  gpuir__where_reader r;
+  gpuir__where *w;
+  int status;
+  *where = NULL;
+  if (!len) return GPUIR_OK;
+  if (len > GPUIR__WHERE_BYTES)
+    return gpuir__fail(err, GPUIR_E_WHERE, GPUIR__WHERE_BYTES, "where: more than %u bytes", GPUIR__WHERE_BYTES);
+  for (i = 0; i < len; i++) {
+    equals += text[i] == '=';
+    commas += text[i] == ',';
+  }
+  npredicates = gpuir__min64(equals, GPUIR__WHERE_PREDICATES) + 1; /* one that is begun, and is none */
+  nitems = gpuir__min64(equals + commas, GPUIR__WHERE_ITEMS) + 1;
+  size = sizeof *w + nitems * sizeof(gpuir__where_item) + npredicates * sizeof(gpuir__predicate) + 2 * len + 2;
+  w = (gpuir__where *)gpuir__alloc_zero(a, size);
+  if (!w) return gpuir__fail_nomem(err);
+  w->a = *a;
+  w->size = size;
+  w->items = (gpuir__where_item *)(void *)(w + 1);
+  w->predicates = (gpuir__predicate *)(void *)(w->items + nitems);
+  w->text = (char *)(void *)(w->predicates + npredicates);
+  w->bytes = w->text + len + 1;
+  w->len = len;
+  memcpy(w->text, text, len);
+  r.w = w;
+  r.schema = schema;
+  r.at = 0;
+  r.err = err;
+  status = gpuir__where_read(&r);
+  if (status) gpuir__where_free(w);
+  else *where = w;
+  return status;
+}
+#endif
+
+/* ========
+ * [15f-sieve]  where: which documents of a segment pass
+ *
+ * In a segment each predicate becomes ranges of kept numbers or ranks. Blocks of 128 documents are tested: where their
+ * extremes lie in one range, or in none, no value is read. What does not pass is treated as what was deleted: so every
+ * evaluator, count and phrase leaves it out at the place where it leaves out deleted documents, and nothing else of a
+ * search changes.
+ *
+ * Uses      [03-codecs], [11d-fields], [11e-keys], [12-layout], [12a-notes], [12c-columns], [15e-where].
+ * Start at  gpuir__sieve_open, gpuir__sieve_fill, gpuir__sieve_failed.
+ * Tests     tests/unit/15f_sieve.c
+ * ======*/
+
+#ifndef GPUIR_NO_COLUMNS
+/* Kept numbers, or ranks; both ends count. */
+typedef struct gpuir__range {
+  uint64_t low, high;
+} gpuir__range;
+
+/* A where in a segment. */
+typedef struct gpuir__sieve {
+  const gpuir__segment *seg;
+  const gpuir__where *where;
+  uint32_t first[GPUIR__WHERE_PREDICATES], n[GPUIR__WHERE_PREDICATES]; /* [predicate] its ranges */
+  gpuir__range ranges[GPUIR__WHERE_ITEMS]; /* of a predicate ascending and apart */
+} gpuir__sieve;
+
+/* ---- ranges */
+
+/* Finds the ranks of an item of a key or a path; 0: there are none. */
+static int gpuir__item_ranks(const gpuir__key_texts *t, const gpuir__where *w, const gpuir__where_item *x,
+    gpuir__range *range) {
+  char behind[GPUIR__WHERE_BYTES + 1];
+  int found;
+  range->low = 1;
+  range->high = t->n;
+  if (x->has[0]) range->low = gpuir__key_below(t, w->bytes + x->at[0], x->len[0], &found) + 1;
+  if (x->has[1] && t->column == GPUIR_PATH) { /* with all below it: the byte behind '/' */
+    memcpy(behind, w->bytes + x->at[1], x->len[1]);
+    behind[x->len[1]] = 1;
+    range->high = gpuir__key_below(t, behind, x->len[1] + 1, &found);
+  } else if (x->has[1]) {
+    range->high = gpuir__key_below(t, w->bytes + x->at[1], x->len[1], &found);
+    range->high += found != 0;
+  }
+  return range->low <= range->high;
+}
+
+/* Finds the kept numbers of an item of a number or a date; 0: there are none. */
+static int gpuir__item_numbers(const gpuir__column *row, const gpuir__where_item *x, gpuir__range *range) {
+  const uint64_t least = gpuir__unsign(row->least);
+  range->low = 0;
+  range->high = UINT64_MAX;
+  if (x->has[0]) {
+    const uint64_t low = gpuir__unsign(x->bounds[0].low);
+    if (x->bounds[0].no_low) return 0;
+    if (low > least) range->low = (low - least) / row->divisor + ((low - least) % row->divisor != 0);
+  }
+  if (x->has[1]) {
+    const uint64_t high = gpuir__unsign(x->bounds[1].high);
+    if (x->bounds[1].no_high || high < least) return 0;
+    range->high = (high - least) / row->divisor;
+  }
+  return range->low <= range->high;
+}
+
+/* Puts a range among n that ascend, by their begins. */
+static void gpuir__ranges_put(gpuir__range *ranges, uint32_t n, gpuir__range x) {
+  for (; n && ranges[n - 1].low > x.low; n--) ranges[n] = ranges[n - 1];
+  ranges[n] = x;
+}
+
+/* Joins ranges that overlap or touch; returns how many are left. */
+static uint32_t gpuir__ranges_join(gpuir__range *ranges, uint32_t n) {
+  uint32_t i, kept = 0;
+  for (i = 0; i < n; i++) {
+    if (kept && (ranges[kept - 1].high == UINT64_MAX || ranges[i].low <= ranges[kept - 1].high + 1))
+      ranges[kept - 1].high = gpuir__max64(ranges[kept - 1].high, ranges[i].high);
+    else ranges[kept++] = ranges[i];
+  }
+  return kept;
+}
+
+/* Finds what the predicates are in a segment that has the where's fields. */
+static void gpuir__sieve_open(gpuir__sieve *s, const gpuir__segment *seg, const gpuir__where *w) {
+  uint32_t i, j, at = 0;
+  s->seg = seg;
+  s->where = w;
+  for (i = 0; i < w->n; i++) {
+    const gpuir__predicate *p = &w->predicates[i];
+    const gpuir__column *row = &seg->columns.rows[p->column];
+    const int text = gpuir__is_text_column((int)row->kind);
+    const gpuir__key_texts t = gpuir__column_texts(seg, p->column);
+    s->first[i] = at;
+    s->n[i] = 0;
+    for (j = 0; j < p->n; j++) {
+      const gpuir__where_item *x = &w->items[p->first + j];
+      gpuir__range range;
+      if (text ? gpuir__item_ranks(&t, w, x, &range) : gpuir__item_numbers(row, x, &range))
+        gpuir__ranges_put(s->ranges + at, s->n[i]++, range);
+    }
+    s->n[i] = gpuir__ranges_join(s->ranges + at, s->n[i]);
+    at += s->n[i];
+  }
+}
+
+/* ---- tests */
+
+/* Returns the number of the last range that does not begin behind v; n if there is none. */
+static uint32_t gpuir__ranges_find(const gpuir__range *ranges, uint32_t n, uint64_t v) {
+  uint32_t lo = 0, left = n;
+  while (left > 1) {
+    const uint32_t half = left / 2;
+    lo = ranges[lo + half].low <= v ? lo + half : lo;
+    left -= half;
+  }
+  return left && ranges[lo].low <= v ? lo : n;
+}
+
+static int gpuir__ranges_have(const gpuir__range *ranges, uint32_t n, uint64_t v) {
+  const uint32_t i = gpuir__ranges_find(ranges, n, v);
+  return i < n && v <= ranges[i].high;
+}
+
+/* Says what a block's extremes tell: 1: each value lies in a range; 0: none does; -1: that is not known. */
+static int gpuir__ranges_decide(const gpuir__range *ranges, uint32_t n, uint64_t least, uint64_t most) {
+  const uint32_t i = gpuir__ranges_find(ranges, n, most);
+  if (i == n || ranges[i].high < least) return 0;
+  return ranges[i].low <= least && most <= ranges[i].high ? 1 : -1;
+}
+
+/* Sets a bit for each document of a block with one value that lies in a range. */
+static void gpuir__sieve_single(const gpuir__column_block *b, const gpuir__range *ranges, uint32_t n,
+    uint64_t bits[2]) {
+  uint32_t i, pass = 0;
+  for (i = 0; b->table && i < 1u << b->width; i++)
+    pass |= (uint32_t)gpuir__ranges_have(ranges, n, b->least + gpuir__load64(b->table + 8 * i)) << i;
+  for (i = 0; i < GPUIR__BLOCK; i++) {
+    const uint64_t v = gpuir__packed_get(b->data, i, b->width);
+    uint64_t in;
+    if (b->table) in = pass >> v & 1;
+    else if (n == 1) in = b->least + v - ranges[0].low <= ranges[0].high - ranges[0].low;
+    else in = (uint64_t)gpuir__ranges_have(ranges, n, b->least + v);
+    bits[i / 64] |= in << i % 64;
+  }
+}
+
+/* Sets a bit for each document of a block one of whose ranks lies in a range. */
+static void gpuir__sieve_several(const gpuir__column_block *b, const gpuir__range *ranges, uint32_t n,
+    uint64_t bits[2]) {
+  uint64_t first, j;
+  uint32_t i;
+  for (i = 0; i < GPUIR__BLOCK; i++) {
+    const uint64_t count = gpuir__column_count(b, i, &first);
+    for (j = 0; j < count; j++)
+      if (gpuir__ranges_have(ranges, n, gpuir__column_read(b, i, first + j))) {
+        bits[i / 64] |= (uint64_t)1 << i % 64;
+        break;
+      }
+  }
+}
+
+/* Sets a bit for each document of a block of which a predicate holds; those behind the last one mean nothing. */
+static void gpuir__sieve_predicate(const gpuir__sieve *s, unsigned predicate, uint64_t block, uint64_t bits[2]) {
+  const gpuir__index_columns *x = &s->seg->columns;
+  const gpuir__predicate *p = &s->where->predicates[predicate];
+  const gpuir__range *ranges = s->ranges + s->first[predicate];
+  const uint64_t at = p->column * x->blocks + block;
+  const uint32_t n = s->n[predicate];
+  const uint64_t flip = p->negated ? UINT64_MAX : 0;
+  int known = 0;
+  gpuir__column_block b;
+  bits[0] = bits[1] = 0;
+  if (n) known = gpuir__ranges_decide(ranges, n, x->least[at], x->most[at]);
+  if (known) {
+    gpuir__column_open(s->seg, p->column, block, &b);
+    if (b.none) known = 0;
+    else if (known == 1 && !b.has) bits[0] = bits[1] = UINT64_MAX;
+    else if (b.ends) gpuir__sieve_several(&b, ranges, n, bits);
+    else gpuir__sieve_single(&b, ranges, n, bits);
+    if (known && b.has) {
+      bits[0] &= gpuir__load64(b.has);
+      bits[1] &= gpuir__load64(b.has + 8);
+    }
+  }
+  bits[0] ^= flip;
+  bits[1] ^= flip;
+}
+
+/* Sets a bit for each document of a block that passes. */
+static void gpuir__sieve_block(const gpuir__sieve *s, uint64_t block, uint64_t pass[2]) {
+  const gpuir__where *w = s->where;
+  uint64_t bits[2];
+  unsigned i = 0;
+  pass[0] = pass[1] = 0;
+  while (i < w->n) {
+    const unsigned group = w->predicates[i].group;
+    uint64_t all[2] = {UINT64_MAX, UINT64_MAX};
+    for (; i < w->n && w->predicates[i].group == group; i++) {
+      if (!(all[0] | all[1])) continue;
+      gpuir__sieve_predicate(s, i, block, bits);
+      all[0] &= bits[0];
+      all[1] &= bits[1];
+    }
+    pass[0] |= all[0];
+    pass[1] |= all[1];
+  }
+}
+
+/* Adds to a set of deleted documents those of the blocks [from, to) that do not pass. */
+static void gpuir__sieve_fill(const gpuir__sieve *s, uint64_t from, uint64_t to, gpuir__deleted *set) {
+  uint64_t pass[2];
+  for (; from < to; from++) {
+    gpuir__sieve_block(s, from, pass);
+    set->bits[2 * from] |= ~pass[0];
+    if (2 * from + 1 < set->words) set->bits[2 * from + 1] |= ~pass[1];
+  }
+}
+
+/* Returns the first predicate that a document does not satisfy, of the first group; NULL if the document passes. */
+static const gpuir__predicate *gpuir__sieve_failed(const gpuir__sieve *s, uint32_t docid) {
+  const gpuir__where *w = s->where;
+  const unsigned at = docid % GPUIR__BLOCK;
+  uint64_t bits[2];
+  unsigned i;
+  gpuir__sieve_block(s, docid / GPUIR__BLOCK, bits);
+  if (bits[at / 64] >> at % 64 & 1) return NULL;
+  for (i = 0; i < w->n; i++) {
+    gpuir__sieve_predicate(s, i, docid / GPUIR__BLOCK, bits);
+    if (!(bits[at / 64] >> at % 64 & 1)) return &w->predicates[i];
+  }
+  return NULL;
+}
+#endif
+
+/* ========
  * [16-query]  query: from text to weighted terms
  *
  * A query's text is words, phrases and prefixes, each of which becomes one term or more. What is scored as one is
  * called a term here, also a phrase, or all terms that a prefix stands for.
  *
  * Uses      [09-postings] (weights), [11-analysis], [11b-dictionary], [11c-analyzers], [12-layout], [13-reader],
- *           [13b-snapshot].
+ *           [13b-snapshot], [15e-where].
  * Start at  gpuir__query_words, gpuir_query_weigh.
  * Tests     tests/unit/16_query.c
  * ======*/
@@ -17228,6 +19335,8 @@ struct gpuir_query {
   unsigned distinct; /* terms, those of phrases included */
   gpuir__query_phrases *phrases; /* NULL: none */
   gpuir__choices *choices; /* NULL: the query has all of its words */
+  struct gpuir__where *where; /* NULL: there is none */
+  int all; /* 1: it has no positive term, and all documents match */
   size_t size; /* of this and the ids behind it */
   uint32_t *ids; /* [leaf * GPUIR__IDS + number], see gpuir__query_id */
   gpuir__record *records; /* [leaf * nrecords + slot], see gpuir__query_record */
@@ -18288,6 +20397,9 @@ GPUIR_API void gpuir_query_destroy(gpuir_query *query) {
     gpuir__buf_free(&a, &query->names);
     gpuir__free(&a, query->phrases, sizeof *query->phrases);
     gpuir__choices_free(&a, query->choices);
+#ifndef GPUIR_NO_COLUMNS
+    gpuir__where_free(query->where);
+#endif
     gpuir__free(&a, query->records, query->nrecords * query->ix->nleaves * sizeof *query->records);
     gpuir__free(&a, query, query->size);
   }
@@ -18336,7 +20448,8 @@ GPUIR_API int gpuir_analyze(const gpuir_index *ix, const char *text, size_t len,
  * nothing, the term nearest to it is searched in its place, one letter away, and gpuir_query_spelled tells of it. What
  * stands between quotes, short words and those with digits are searched as they are.
  *
- * Uses      [09-postings], [11-analysis], [11c-analyzers], [12-layout], [13b-snapshot], [15d-near], [16-query].
+ * Uses      [09-postings], [11-analysis], [11c-analyzers], [12-layout], [13b-snapshot], [15d-near],
+ *           [15e-where], [16-query].
  * Start at  gpuir_query_parse.
  * Tests     tests/unit/16b_parse.c
  * ======*/
@@ -18618,7 +20731,8 @@ static int gpuir__query_resolve(gpuir_query *q, gpuir__analyzer *an, const char 
   if (status) return status;
   gpuir__query_part(q);
   if (q->choices && !q->nrequired) return gpuir__query_crowded(err);
-  if (!q->nrequired) return gpuir__query_nothing(q, an, text, len, err);
+  q->all = q->all && !q->nrequired;
+  if (!q->nrequired && !q->all) return gpuir__query_nothing(q, an, text, len, err);
   if (gpuir__query_name(q)) return gpuir__fail_nomem(err);
   status = gpuir__query_look_all_up(q, err);
   if (!status && q->nrequired && !q->choices) {
@@ -18630,6 +20744,17 @@ static int gpuir__query_resolve(gpuir_query *q, gpuir__analyzer *an, const char 
     if (spelled) status = gpuir__query_look_all_up(q, err);
   }
   return status ? status : gpuir__query_weigh(q, err);
+}
+
+/* Takes a query's where. */
+static int gpuir__query_where(gpuir_query *q, const char *where, gpuir_error *err) {
+  if (!where || !*where) return GPUIR_OK;
+#ifdef GPUIR_NO_COLUMNS
+  (void)q;
+  return gpuir__fail_columns(err);
+#else
+  return gpuir__where_make(&q->a, q->ix->leaves[0].seg->columns.fields, where, &q->where, err);
+#endif
 }
 
 static int gpuir__query_describe(gpuir_query *q, const gpuir_query_desc *desc, gpuir_error *err) {
@@ -18650,6 +20775,7 @@ static int gpuir__query_describe(gpuir_query *q, const gpuir_query_desc *desc, g
     q->required = desc->required;
     q->no_operators = desc->no_operators;
     q->spell = desc->spell;
+    q->all = desc->all != 0;
     if (desc->custom_bm25) {
       q->k1 = desc->k1;
       q->b = desc->b;
@@ -18714,6 +20840,7 @@ GPUIR_API int gpuir_query_parse(const gpuir_index *ix, const gpuir_query_desc *d
     q->size = size;
     q->ids = (uint32_t *)(void *)(q + 1);
     status = gpuir__query_describe(q, desc, err);
+    if (!status && desc) status = gpuir__query_where(q, desc->where, err);
     if (!status) status = gpuir__query_read(q, desc, analyzer, text, len, err);
     if (!status) status = gpuir__query_resolve(q, analyzer, text, len, err);
   } else {
@@ -20320,8 +22447,8 @@ static void gpuir__prepared_free(const gpuir_allocator *a, gpuir__prepared *made
  *     [23-exhaustive]  docID tiles and cursors: every posting, no bound; the reference that the others must equal
  *     count of OR      windows of bits and cursors, in [23-exhaustive]
  *
- * Uses      [03-codecs], [09-postings], [09d-bounds], [12-layout], [13-reader], [13b-snapshot], [16-query],
- *           [17-topk], [18-lookup], [19-methods].
+ * Uses      [03-codecs], [09-postings], [09d-bounds], [12-layout], [13-reader], [13b-snapshot], [15f-sieve],
+ *           [16-query], [17-topk], [18-lookup], [19-methods].
  * Start at  gpuir__engine, gpuir__engine_open; gpuir__search_of_level (kernels); gpuir__tile.
  * Tests     tests/unit/20_engine.c
  * ======*/
@@ -20672,6 +22799,8 @@ typedef struct gpuir__engine {
   int helps, called_away; /* of a shared search: it is not the owner; it takes nothing more */
   int counts_only; /* it counts: neither frequencies nor bounds are read */
   int phrases_required; /* of the running search, see gpuir__phrases_are_required */
+  gpuir__buf sieve; /* [leaf] a gpuir__deleted: documents that are deleted or fail the where; len 0: none is made */
+  int unsieved; /* it explains: documents that fail the where are looked at, too */
   gpuir__cursor *cursors; /* ncursors of the query's known terms, positive ones first */
   gpuir__operand *operands; /* one a cursor, for look-ups */
   unsigned ncursors, cap; /* opened; allocated */
@@ -20714,6 +22843,7 @@ GPUIR__COLD static void gpuir__engine_free(gpuir__engine *e) {
   gpuir__free(&e->a, e->made.lists, GPUIR_MAX_TERMS * sizeof *e->made.lists);
   gpuir__buf_free(&e->a, &e->made.sums);
   gpuir__buf_free(&e->a, &e->made.places);
+  gpuir__buf_free(&e->a, &e->sieve);
   if (e->top.heap) (void)e->a.resize(e->a.user, e->top.heap, e->top.cap * 8, 0);
   gpuir__buf_free(&e->a, &e->scratch);
 }
@@ -20877,13 +23007,72 @@ GPUIR__INLINE void gpuir__engine_announce(const gpuir__engine *e, const gpuir_qu
   gpuir__engine_prefetch(e, q, 0, 1);
 }
 
-/* Turns to a leaf with room for n cursors, of which none is open. 0 or NOMEM. */
+#ifndef GPUIR_NO_COLUMNS
+#define GPUIR__SIEVE_BLOCKS 4096u /* that are tested between two looks at the deadline: some 0.2 ms */
+
+/* Returns where a leaf's set lies. Its bits take documents / 64 + 1 words; the rest is its head's. */
+static gpuir__deleted *gpuir__engine_set(gpuir__engine *e, size_t leaf) {
+  return (gpuir__deleted *)(void *)(e->sieve.data + leaf * 128 + e->ix->leaves[leaf].base / 64 * 8);
+}
+
+/* Makes room for the sets of all leaves, which are not made. */
+static int gpuir__engine_sets(gpuir__engine *e) {
+  const size_t size = e->ix->nleaves * 128 + (size_t)(e->ix->docids / 64 + 1) * 8;
+  size_t leaf;
+  if (!gpuir__buf_room(&e->a, &e->sieve, size)) return gpuir__engine_fail(e, GPUIR_E_NOMEM, "out of memory");
+  e->sieve.len = size;
+  for (leaf = 0; leaf < e->ix->nleaves; leaf++) gpuir__engine_set(e, leaf)->refs = 0;
+  return GPUIR_OK;
+}
+
+/* Makes the set of a leaf: its deleted documents, and those that fail the where. */
+static int gpuir__engine_sift(gpuir__engine *e, const gpuir_query *q, gpuir__deleted *set) {
+  const gpuir__segment *seg = e->leaf.seg;
+  gpuir__sieve sieve;
+  uint64_t block;
+  set->n = 0;
+  set->tokens = 0;
+  set->words = seg->stat.documents / 64 + 1;
+  if (e->leaf.deleted) memcpy(set->bits, e->leaf.deleted->bits, (size_t)set->words * 8);
+  else memset(set->bits, 0, (size_t)set->words * 8);
+  gpuir__sieve_open(&sieve, seg, q->where);
+  for (block = 0; block < seg->columns.blocks; block += GPUIR__SIEVE_BLOCKS) {
+    if (gpuir__engine_look(e)) return e->stopped;
+    gpuir__sieve_fill(&sieve, block, gpuir__min64(block + GPUIR__SIEVE_BLOCKS, seg->columns.blocks), set);
+  }
+  set->refs = 1;
+  return GPUIR_OK;
+}
+#endif
+
+/* Lets what fails the query's where count as deleted from the engine's leaf, which has just been copied. */
+static int gpuir__engine_where(gpuir__engine *e, const gpuir_query *q, size_t leaf) {
+#ifdef GPUIR_NO_COLUMNS
+  (void)e;
+  (void)q;
+  (void)leaf;
+#else
+  gpuir__deleted *set;
+  int status = GPUIR_OK;
+  if (!q->where || e->unsieved) return GPUIR_OK;
+  if (!e->sieve.len) status = gpuir__engine_sets(e);
+  if (status) return status;
+  set = gpuir__engine_set(e, leaf);
+  if (!set->refs) status = gpuir__engine_sift(e, q, set);
+  if (status) return status;
+  e->leaf.deleted = set;
+#endif
+  return GPUIR_OK;
+}
+
+/* Turns to a leaf with room for n cursors, of which none is open. 0, NOMEM, or why the search has to stop. */
 static int gpuir__engine_turn(gpuir__engine *e, const gpuir_query *q, size_t leaf, unsigned n) {
   int status;
   gpuir__engine_reset(e);
   e->leaf = e->ix->leaves[leaf];
   gpuir__engine_prefetch(e, q, e->turn.next, 1); /* it arrives while this leaf is evaluated */
-  status = e->cap < n ? gpuir__engine_grow(e, n) : GPUIR_OK;
+  status = gpuir__engine_where(e, q, leaf);
+  if (!status && e->cap < n) status = gpuir__engine_grow(e, n);
   return status ? status : gpuir__engine_saturate(e, q);
 }
 
@@ -20914,10 +23103,10 @@ static int gpuir__engine_open(gpuir__engine *e, const gpuir_query *q, size_t lea
 }
 
 /* Returns a score that at least k documents reach by this term alone, as far as the index has it stored; else 0. It is
- * stored for the idf and the lengths of one segment alone. */
+ * stored for the idf and the lengths of one segment alone, and of all its documents. */
 static uint32_t gpuir__stored_seed(const gpuir__cursor *c, const gpuir_query *q, size_t k) {
   unsigned s = 0;
-  if (!q->stored_bm25 || !c->list.seeds || !gpuir__only(q->ix)) return 0;
+  if (!q->stored_bm25 || !c->list.seeds || !gpuir__only(q->ix) || q->where) return 0;
   while (s < GPUIR__SEEDS && gpuir__seed_ranks[s] < k) s++;
   return s < GPUIR__SEEDS ? c->scorer.q * c->list.seeds[s] : 0;
 }
@@ -21169,6 +23358,7 @@ static int gpuir__share_join(gpuir__engine *e, gpuir__share *s) {
   e->helps = joined;
   e->share = joined ? s : NULL;
   e->called_away = 0;
+  e->sieve.len = 0;
   e->top.n = 0;
   e->worked = 0;
   e->stopped = GPUIR_OK;
@@ -23319,7 +25509,7 @@ typedef struct gpuir__or_leaf {
   unsigned first, ncursors; /* its cursors among the engine's */
   unsigned next; /* of o.best */
   uint8_t term_of[GPUIR_MAX_TERMS]; /* [term of the query] which of o.terms it is; UINT8_MAX: none */
-  const gpuir__deleted *deleted;
+  gpuir__deleted *deleted; /* with what fails the where */
 } gpuir__or_leaf;
 
 /* ---- bounds of tiles */
@@ -23766,6 +25956,7 @@ static int gpuir__eval_or(gpuir__engine *e, const gpuir_query *q, unsigned nposi
 GPUIR__NOINLINE void gpuir__or_enter(gpuir__engine *e, const gpuir__or_leaf *l, gpuir__cursor *cursors,
     gpuir__operand *operands) {
   e->leaf = e->ix->leaves[l->leaf];
+  e->leaf.deleted = l->deleted;
   e->cursors = cursors + l->first;
   e->operands = operands + l->first;
   e->ncursors = l->ncursors;
@@ -23810,7 +26001,9 @@ static int gpuir__or_leaves_open(gpuir__engine *e, const gpuir_query *q, gpuir__
     l->leaf = leaf;
     l->first = e->ncursors;
     l->next = 0;
-    status = gpuir__engine_open_words(e, q, leaf, &l->o.n);
+    status = gpuir__engine_where(e, q, leaf);
+    if (!status) status = gpuir__engine_open_words(e, q, leaf, &l->o.n);
+    if (status) break;
     gpuir__or_note(l, e, q);
     *n += l->o.n > 0;
   }
@@ -23885,7 +26078,7 @@ static int gpuir__or_is_joint(const gpuir__engine *e, const gpuir_query *q) {
  * Both work on cursors, block by block.
  *
  * Uses      [09-postings], [09c-dense], [12-layout], [17-topk], [20-engine].
- * Start at  gpuir__eval_exhaustive, gpuir__count_windows: each the last of its functions.
+ * Start at  gpuir__eval_exhaustive, gpuir__count_windows, gpuir__eval_all (a query of no words).
  * Tests     tests/unit/23_exhaustive.c
  * ======*/
 
@@ -24111,11 +26304,12 @@ static void gpuir__count_live(const gpuir__engine *e, uint64_t low, uint64_t *bi
   memset(bits + left / 64 + 1, 0, (GPUIR__WINDOW / 64 - (size_t)(left / 64) - 1) * sizeof *bits);
 }
 
-/* Fills the bits of a window. 0, or why the search has to stop. */
+/* Fills the bits of a window; without a positive list, all documents are there that no negated one holds. 0, or why the
+ * search has to stop. */
 static int gpuir__count_window(gpuir__engine *e, unsigned npositive, int all, uint64_t low, uint64_t *bits) {
   unsigned i;
   int status = GPUIR_OK;
-  memset(bits, 0, GPUIR__WINDOW / 8);
+  memset(bits, npositive ? 0 : 255, GPUIR__WINDOW / 8);
   for (i = 0; i < e->ncursors && !status; i++) {
     gpuir__cursor *c = &e->cursors[i];
     if (i < npositive && i + e->turn.noptional >= npositive) continue; /* it only adds to scores */
@@ -24138,24 +26332,46 @@ static int gpuir__count_is_dense(const gpuir__engine *e, unsigned npositive) {
   return 1;
 }
 
+/* Lays out a window's bits, and places the cursors before the first document. *bits: NULL without memory. */
+static int gpuir__windows_open(gpuir__engine *e, uint64_t **bits) {
+  unsigned i;
+  const int status = gpuir__reserve(e, GPUIR__WINDOW / 32, 1);
+  if (status) return status;
+  *bits = (uint64_t *)(void *)gpuir__carve(e, GPUIR__WINDOW / 32);
+  for (i = 0; i < e->ncursors; i++)
+    if (!e->cursors[i].list.dense.bits) (void)gpuir__cursor_seek(&e->cursors[i], 0);
+  return GPUIR_OK;
+}
+
 /* Counts the live documents that any positive list holds, or `all` required ones, which are dense then, and no negated
  * one. */
 static int gpuir__count_windows(gpuir__engine *e, unsigned npositive, int all, uint64_t *count) {
   const uint64_t documents = e->leaf.seg->stat.documents;
-  uint64_t low, *bits;
-  unsigned i;
-  int status = gpuir__reserve(e, GPUIR__WINDOW / 32, 1);
-  if (status) return status;
-  bits = (uint64_t *)(void *)gpuir__carve(e, GPUIR__WINDOW / 32);
-  for (i = 0; i < e->ncursors; i++)
-    if (!e->cursors[i].list.dense.bits) (void)gpuir__cursor_seek(&e->cursors[i], 0);
-  for (low = 0; low < documents; low += GPUIR__WINDOW) {
+  uint64_t low, *bits = NULL;
+  int status = gpuir__windows_open(e, &bits);
+  for (low = 0; !status && low < documents; low += GPUIR__WINDOW) {
     if ((status = gpuir__engine_look(e)) != 0) return status;
     status = gpuir__count_window(e, npositive, all, low, bits);
-    if (status) return status;
-    *count += e->kernels->ones(bits, GPUIR__WINDOW / 64);
+    if (!status) *count += e->kernels->ones(bits, GPUIR__WINDOW / 64);
   }
-  return GPUIR_OK;
+  return status;
+}
+
+/* Offers the live documents of a leaf that no negated list holds, all with score 0, until there are k: those behind have
+ * greater numbers. */
+static int gpuir__eval_all(gpuir__engine *e) {
+  const uint64_t documents = e->leaf.seg->stat.documents;
+  uint64_t low, word, *bits = NULL;
+  size_t i;
+  int status = gpuir__windows_open(e, &bits);
+  for (low = 0; !status && low < documents && e->top.n < e->top.k; low += GPUIR__WINDOW) {
+    if ((status = gpuir__engine_look(e)) != 0) return status;
+    status = gpuir__count_window(e, 0, 0, low, bits);
+    for (i = 0; !status && i < GPUIR__WINDOW / 64; i++)
+      for (word = bits[i]; word && e->top.n < e->top.k; word &= word - 1)
+        gpuir__topk_push(&e->top, gpuir__key(0, (uint32_t)(low + 64 * i) + gpuir__ctz64(word) + e->leaf.base));
+  }
+  return status;
 }
 
 /* ========
@@ -24165,9 +26381,9 @@ static int gpuir__count_windows(gpuir__engine *e, unsigned npositive, int all, u
  * handed to a backend such as gpuir_cuda.cu; explanations of one document's score; the cursor that users step.
  *
  * Uses      [03-codecs], [09-postings], [09b-positions], [10-encoder], [11c-analyzers], [12-layout], [12b-writer],
- *           [13-reader], [13b-snapshot], [14-inversion], [15-merge], [15b-builder], [16-query], [17-topk],
- *           [18-lookup], [19-methods], [20-engine], [20b-share], [21-and], [21a-words], [21b-phrases],
- *           [22-or], [23-exhaustive].
+ *           [13-reader], [13b-snapshot], [14-inversion], [15-merge], [15b-builder], [15e-where], [15f-sieve],
+ *           [16-query], [17-topk], [18-lookup], [19-methods], [20-engine], [20b-share], [21-and], [21a-words],
+ *           [21b-phrases], [22-or], [23-exhaustive].
  * Start at  gpuir_search, gpuir_search_batch; gpuir__engine_mode (which evaluator serves which mode).
  * Tests     tests/unit/24_execution.c
  * ======*/
@@ -24209,9 +26425,10 @@ static int gpuir__engine_leaf(gpuir__engine *e, const gpuir_query *q, size_t lea
   int status;
   e->turn.taken = 0;
   e->turn.leaf_number = (uint32_t)leaf;
-  if (!gpuir__leaf_begin(e, q, leaf, mode)) return GPUIR_OK;
+  if (!gpuir__leaf_begin(e, q, leaf, mode) || (q->all && e->top.n == e->top.k)) return GPUIR_OK;
   if (e->phrases_required) return gpuir__eval_phrases(e, q, leaf, NULL);
   status = gpuir__terms_open(e, q, leaf, &npositive);
+  if (!status && q->all) return gpuir__eval_all(e);
   if (status || !npositive || (mode == GPUIR_AND && npositive - e->turn.noptional < q->nrequired)) return status;
 #ifndef GPUIR_NO_LAB
   if (e->evaluator == GPUIR_EVAL_EXHAUSTIVE) return gpuir__eval_exhaustive(e, npositive, mode == GPUIR_AND);
@@ -24244,7 +26461,7 @@ static int gpuir__engine_help(gpuir__engine *e, gpuir__share *s) {
 /* Returns 1 if the terms' lists of a query are read where they lie: those of phrases and prefixes that rank beside
  * others are made first, by each engine again. */
 static int gpuir__engine_may_share(const gpuir__engine *e, const gpuir_query *q) {
-  return e->share && !q->nprefixes && (!q->nphrases || e->phrases_required);
+  return e->share && !q->all && !q->nprefixes && (!q->nphrases || e->phrases_required);
 }
 
 /* Ranks one query in mode AND or OR: all leaves share one top-k, and so its threshold. */
@@ -24253,7 +26470,7 @@ static int gpuir__engine_mode(gpuir__engine *e, const gpuir_query *q, int mode, 
   size_t leaf;
   int status;
   *n = 0;
-  if (!q->nknown || (mode == GPUIR_AND && q->nunknown)) return GPUIR_OK;
+  if ((!q->nknown && !q->all) || (mode == GPUIR_AND && q->nunknown)) return GPUIR_OK;
   gpuir__engine_announce(e, q);
   status = gpuir__engine_top(e, k, 0);
   if (status) return gpuir__engine_fail(e, status, "out of memory");
@@ -24278,6 +26495,7 @@ static void gpuir__engine_start(gpuir__engine *e) {
     e->deadline = e->limits.query_deadline;
   e->worked = 0;
   e->stopped = GPUIR_OK;
+  e->sieve.len = 0;
   e->error.code = GPUIR_OK;
   e->error.msg[0] = 0;
   e->info.queries++;
@@ -24293,7 +26511,7 @@ static int gpuir__engine_search(gpuir__engine *e, const gpuir_query *q, gpuir_hi
   status = gpuir__engine_look(e);
   if (status) return status;
   status = gpuir__engine_mode(e, q, q->mode == GPUIR_OR ? GPUIR_OR : GPUIR_AND, k, hits, n);
-  if (!status && q->mode == GPUIR_ANDOR && *n < k) status = gpuir__engine_mode(e, q, GPUIR_OR, k, hits, n);
+  if (!status && q->mode == GPUIR_ANDOR && *n < k && !q->all) status = gpuir__engine_mode(e, q, GPUIR_OR, k, hits, n);
   if (status) *n = 0;
   gpuir__engine_reset(e);
   return status;
@@ -24301,7 +26519,7 @@ static int gpuir__engine_search(gpuir__engine *e, const gpuir_query *q, gpuir_hi
 
 /* Returns 1 if one word alone decides what matches a query: its count is what the leaves tell of the word's list. */
 static int gpuir__query_is_word(const gpuir_query *q) {
-  return q->terms[0].kind == GPUIR__WORD && q->npositive == q->n &&
+  return !q->all && !q->where && q->terms[0].kind == GPUIR__WORD && q->npositive == q->n &&
       (q->n == 1 || (q->mode != GPUIR_OR && q->nrequired == 1));
 }
 
@@ -24327,6 +26545,7 @@ static int gpuir__engine_count_leaf(gpuir__engine *e, const gpuir_query *q, size
   if (gpuir__phrases_are_required(e, q, q->mode == GPUIR_OR ? GPUIR_OR : GPUIR_AND))
     return gpuir__eval_phrases(e, q, leaf, matches);
   status = gpuir__terms_open(e, q, leaf, &npositive);
+  if (!status && q->all) return gpuir__count_windows(e, 0, 0, matches);
   if (status || !npositive || (q->mode != GPUIR_OR && npositive - e->turn.noptional < q->nrequired)) return status;
   if (q->mode == GPUIR_OR) e->turn.noptional = 0;
   if (q->mode == GPUIR_OR && npositive > 1) return gpuir__count_windows(e, npositive, 0, matches);
@@ -24661,6 +26880,13 @@ static int gpuir__falls_back(const gpuir_searcher *s, int status) {
   return s->fallback && status != GPUIR_E_CANCELLED && status != GPUIR_E_DEADLINE && status != GPUIR_E_BUSY;
 }
 
+/* Says whether a backend takes the queries: none knows a where, or a query of no words. */
+static int gpuir__batch_is_plain(const gpuir_batch_desc *desc) {
+  size_t i;
+  for (i = 0; i < desc->nq && !desc->queries[i]->where && !desc->queries[i]->all; i++) {}
+  return i == desc->nq;
+}
+
 /* Hands a batch to the backend. If that fails, and the CPU is not to answer instead, returns its status. */
 static int gpuir__batch_ask(gpuir_searcher *s, gpuir_batch *b) {
   const size_t nq = b->desc.nq;
@@ -24671,8 +26897,12 @@ static int gpuir__batch_ask(gpuir_searcher *s, gpuir_batch *b) {
     if (!b->desc.statuses) return gpuir__engine_fail(&s->engine, GPUIR_E_NOMEM, "out of memory");
   }
   memset(b->desc.statuses, 0, nq * sizeof(int));
-  status = s->backend.begin(s->backend.context, &b->desc, gpuir__batch_deadline(s->engine.timeout_ns, nq),
-      s->engine.limits.cancel, &b->running, &b->error);
+  if (gpuir__batch_is_plain(&b->desc))
+    status = s->backend.begin(s->backend.context, &b->desc, gpuir__batch_deadline(s->engine.timeout_ns, nq),
+        s->engine.limits.cancel, &b->running, &b->error);
+  else
+    status = gpuir__fail(&b->error, GPUIR_E_UNSUPPORTED, 0, "backend %s: it takes no where, and no query without words",
+        s->backend.name);
   b->asked = !status;
   if (!status) return GPUIR_OK;
   if (gpuir__falls_back(s, status)) {
@@ -24894,6 +27124,10 @@ static void gpuir__explain_plan(const gpuir__engine *e, const gpuir_query *q, un
     size_t cap) {
   unsigned order[GPUIR_MAX_TERMS];
   const char *simd = gpuir_simd_name(e->ix->simd);
+  if (q->all) {
+    (void)snprintf(plan, cap, "all documents, in their order");
+    return;
+  }
   if (!npositive || (q->mode == GPUIR_AND && npositive - e->turn.noptional < q->nrequired)) {
     (void)snprintf(plan, cap, "nothing to do: %s",
         !q->nknown                                ? "no known term"
@@ -24944,7 +27178,27 @@ static int gpuir__explain_terms(gpuir__engine *e, const gpuir_query *q, uint32_t
       required += i < q->nrequired;
     }
   }
-  return !excluded && (q->mode == GPUIR_OR ? matched > 0 : required == q->nrequired);
+  return !excluded && (q->mode == GPUIR_OR && !q->all ? matched > 0 : required == q->nrequired);
+}
+
+/* Tells which predicate a document of a leaf fails. */
+static void gpuir__explain_where(const gpuir_query *q, const gpuir__leaf *leaf, uint32_t docid, gpuir_explanation *x) {
+#ifdef GPUIR_NO_COLUMNS
+  (void)q;
+  (void)leaf;
+  (void)docid;
+  (void)x;
+#else
+  const gpuir__predicate *failed;
+  gpuir__sieve sieve;
+  if (!q->where) return;
+  gpuir__sieve_open(&sieve, leaf->seg, q->where);
+  failed = gpuir__sieve_failed(&sieve, docid);
+  if (!failed) return;
+  x->failed = q->where->text + failed->at;
+  x->failed_len = failed->len;
+  x->matches = 0;
+#endif
 }
 
 GPUIR__COLD GPUIR_API int gpuir_explain(gpuir_searcher *s, const gpuir_query *q, uint32_t docid, gpuir_explanation *x) {
@@ -24959,7 +27213,9 @@ GPUIR__COLD GPUIR_API int gpuir_explain(gpuir_searcher *s, const gpuir_query *q,
   if (leaf->deleted && gpuir__deleted_has(leaf->deleted, docid - leaf->base)) return GPUIR_E_NOT_FOUND;
   e = &s->engine;
   gpuir__engine_start(e);
+  e->unsieved = 1;
   status = gpuir__terms_open(e, q, (size_t)(leaf - s->ix->leaves), &npositive);
+  e->unsieved = 0;
   if (status) return status;
   gpuir__explain_plan(e, q, npositive, x->plan, sizeof x->plan);
   x->length = leaf->seg->lengths[docid - leaf->base];
@@ -24967,6 +27223,7 @@ GPUIR__COLD GPUIR_API int gpuir_explain(gpuir_searcher *s, const gpuir_query *q,
   x->b = q->b;
   x->average_length = s->ix->average_length;
   x->matches = gpuir__explain_terms(e, q, docid - leaf->base, x);
+  gpuir__explain_where(q, leaf, docid - leaf->base, x);
   if (!x->matches) x->score = 0;
   gpuir__engine_reset(e);
   return GPUIR_OK;
@@ -25143,6 +27400,7 @@ GPUIR__COLD static int gpuir__index_open(const gpuir_allocator *a, const char *p
  * ======*/
 
 #define GPUIR__MANIFEST_FORMAT 1u
+#define GPUIR__MANIFEST_FIELDS 2u /* the format where documents have values, which writers before it would lose */
 #define GPUIR__MOST_NUMBER 999999999999999999u /* of a segment: 18 digits */
 
 typedef struct gpuir__manifest_head {
@@ -25249,9 +27507,9 @@ static int gpuir__manifest_parse(const gpuir_allocator *a, gpuir__manifest *m, c
   memcpy(&m->head, bytes, head);
   if (memcmp(m->head.magic, gpuir__manifest_magic, sizeof m->head.magic))
     return gpuir__manifest_bad(err, 0, path, "not a manifest: no magic number");
-  if (m->head.format != GPUIR__MANIFEST_FORMAT)
-    return gpuir__fail(err, GPUIR_E_VERSION, 8, "%s/manifest: format %u, this build reads %u", gpuir__tail(path),
-        (unsigned)m->head.format, GPUIR__MANIFEST_FORMAT);
+  if (m->head.format != GPUIR__MANIFEST_FORMAT && m->head.format != GPUIR__MANIFEST_FIELDS)
+    return gpuir__fail(err, GPUIR_E_VERSION, 8, "%s/manifest: format %u, this build reads %u and %u", gpuir__tail(path),
+        (unsigned)m->head.format, GPUIR__MANIFEST_FORMAT, GPUIR__MANIFEST_FIELDS);
   if (gpuir__load64(bytes + n - 8) != gpuir__hash(bytes, n - 8, 0))
     return gpuir__manifest_bad(err, n - 8, path, "its checksum is wrong");
   if (!m->head.segments || m->head.segments > (n - head - 8) / sizeof(gpuir__entry))
@@ -26191,7 +28449,7 @@ static int gpuir__live_manifest(const gpuir_live *l, gpuir__buf *out) {
   size_t i;
   int status;
   memcpy(head.magic, gpuir__manifest_magic, sizeof head.magic);
-  head.format = GPUIR__MANIFEST_FORMAT;
+  head.format = *l->like->leaves[0].seg->meta.columns ? GPUIR__MANIFEST_FIELDS : GPUIR__MANIFEST_FORMAT;
   head.segments = (uint32_t)l->n;
   head.generation = l->generation + 1;
   head.content = l->content + (l->documents != 0);
@@ -26599,6 +28857,21 @@ static void gpuir__live_unfound(gpuir_live *l) {
   if (l->made_lock && gpuir__live_has_lock(l) == 1) (void)unlinkat(l->folder, "lock", 0);
 }
 
+/* Refuses what a merge would lose: settings and sections that this build does not know. */
+static int gpuir__live_known(const gpuir_index *ix, gpuir_error *err) {
+  size_t i;
+  for (i = 0; i < ix->nleaves; i++) {
+    const gpuir__segment *seg = ix->leaves[i].seg;
+#ifdef GPUIR_NO_COLUMNS
+    if (*seg->meta.columns) return gpuir__fail_columns(err);
+#endif
+    if (seg->strange)
+      return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0,
+          "%s: has something that this version does not know, and that merging would lose", seg->path);
+  }
+  return GPUIR_OK;
+}
+
 /* Reads the last commit, or makes the first one. */
 GPUIR__COLD static int gpuir__live_read(gpuir_live *l, const gpuir_live_desc *desc, gpuir_error *err) {
   gpuir__manifest m;
@@ -26618,6 +28891,7 @@ GPUIR__COLD static int gpuir__live_read(gpuir_live *l, const gpuir_live_desc *de
   status = gpuir__live_example(l, err);
   if (status) return status;
   status = gpuir__folder_open(&l->a, l->folder, l->path, &l->open, &ix, err);
+  if (!status) status = gpuir__live_known(ix, err);
   if (!status) status = gpuir__live_list(l, ix, err);
   gpuir_close(ix);
   if (!status) gpuir__live_mark_lock(l);
@@ -26670,8 +28944,8 @@ GPUIR__COLD GPUIR_API int gpuir_live_open(const gpuir_live_desc *desc, gpuir_liv
  *
  * The list is locked at the beginning and at the end only. What is deleted meanwhile is deleted from the result then.
  *
- * Uses      [03-codecs], [09-postings], [11b-dictionary], [12-layout], [13-reader], [13b-snapshot], [13c-verify],
- *           [14-inversion], [15-merge], [15b-builder], [25-folder], [26-live].
+ * Uses      [03-codecs], [09-postings], [11b-dictionary], [12-layout], [12c-columns], [13-reader], [13b-snapshot],
+ *           [13c-verify], [14-inversion], [15-merge], [15b-builder], [25-folder], [26-live].
  * Start at  gpuir_live_merge, gpuir__live_choose, gpuir__fusion_swap.
  * Tests     tests/unit/27_live_merge.c
  * ======*/
@@ -26694,6 +28968,9 @@ typedef struct gpuir__fusion {
   char *path; /* of the result; temporary files begin with it */
   size_t path_size;
   gpuir__area postings, positions; /* of one list */
+#ifndef GPUIR_NO_COLUMNS
+  gpuir__column_values values; /* of one document */
+#endif
   gpuir_builder *builder;
 } gpuir__fusion;
 
@@ -26735,6 +29012,9 @@ static int gpuir__fusion_documents(gpuir__fusion *f, const gpuir__source *s, gpu
   gpuir_doc_desc desc;
   gpuir_doc doc;
   uint64_t i;
+#ifndef GPUIR_NO_COLUMNS
+  gpuir__column_values *const values = &f->values;
+#endif
   int status = GPUIR_OK;
   for (i = 0; i < seg->stat.documents && !status; i++) {
     if (!gpuir__source_has(s, (uint32_t)i)) continue;
@@ -26750,7 +29030,11 @@ static int gpuir__fusion_documents(gpuir__fusion *f, const gpuir__source *s, gpu
     desc.source_bytes = doc.source_bytes;
     desc.hash = doc.hash;
     desc.form = doc.form;
+#ifndef GPUIR_NO_COLUMNS
+    if (gpuir__column_collect(&f->l->a, seg, (uint32_t)i, values, &desc)) return gpuir__fail_nomem(err);
+#endif
     status = gpuir_builder_add_doc(f->builder, &desc, doc.length, doc.text, doc.text_len, err);
+    if (status == GPUIR_E_ARGUMENT) return gpuir__bad(seg, err, 0, "a document has values that it cannot have");
   }
   return status;
 }
@@ -26903,6 +29187,9 @@ static void gpuir__fusion_free(gpuir__fusion *f) {
   gpuir__free(a, f->sources, f->n * sizeof *f->sources);
   gpuir__area_free(a, &f->postings);
   gpuir__area_free(a, &f->positions);
+#ifndef GPUIR_NO_COLUMNS
+  gpuir__column_values_free(a, &f->values);
+#endif
   gpuir__free(a, f->path, f->path_size);
 }
 

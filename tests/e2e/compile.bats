@@ -61,6 +61,8 @@ is_long() { [ -n "${GPUIR_LONG:-}" ] || skip "in the long form"; }
   [[ $(gcc -std=gnu17 -march=sapphirerapids -dM -E -x c /dev/null) == *'__FLT_EVAL_METHOD__ 16'* ]]
   parse gcc -std=gnu17 -march=sapphirerapids
 }
+@test "gcc, without columns" { parse gcc -std=c99 -DGPUIR_NO_COLUMNS; }
+@test "clang, without columns and the laboratory" { parse clang -std=c99 -DGPUIR_NO_COLUMNS -DGPUIR_NO_LAB; }
 @test "g++, C++17" { text='' parse g++ -x c++ -std=c++17; }
 @test "g++, C++20, with the optional parts" { parse g++ -x c++ -std=c++20; }
 @test "clang, C11" { parse clang -std=c11; }

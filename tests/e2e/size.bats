@@ -45,8 +45,8 @@ held() {
 
 is_long() { [ -n "${GPUIR_LONG:-}" ] || skip "in the long form"; }
 
-@test "a program that only searches: at most 160 KB" {
-  gcc -w -std=gnu99 -O2 -DGPUIR_NO_LAB -DGPUIR_NO_CUDA -I"$root" search.c -o search -lm -pthread
+@test "a program that only searches, without columns: at most 160 KB" {
+  gcc -w -std=gnu99 -O2 -DGPUIR_NO_LAB -DGPUIR_NO_CUDA -DGPUIR_NO_COLUMNS -I"$root" search.c -o search -lm -pthread
   held search search
   [ "$(text_of search)" -le 160000 ]
 }
@@ -54,10 +54,16 @@ is_long() { [ -n "${GPUIR_LONG:-}" ] || skip "in the long form"; }
 @test "one with the optional parts, without near terms and the analyzer text: at most 160 KB" {
   is_long
   [ -e /usr/include/utf8proc.h ] && [ -e /usr/include/libstemmer.h ] || skip "no utf8proc or libstemmer"
-  gcc -w -std=gnu99 -O2 -DGPUIR_NO_LAB -DGPUIR_NO_CUDA -DGPUIR_NO_NEAR -DGPUIR_NO_TEXT -DGPUIR_WITH_UTF8PROC \
-    -DGPUIR_WITH_STEMMER -I"$root" search.c -o search -lutf8proc -lstemmer -lm -pthread
+  gcc -w -std=gnu99 -O2 -DGPUIR_NO_LAB -DGPUIR_NO_CUDA -DGPUIR_NO_COLUMNS -DGPUIR_NO_NEAR -DGPUIR_NO_TEXT \
+    -DGPUIR_WITH_UTF8PROC -DGPUIR_WITH_STEMMER -I"$root" search.c -o search -lutf8proc -lstemmer -lm -pthread
   held search-optional search
   [ "$(text_of search)" -le 160000 ]
+}
+
+@test "a program that only searches, with columns" {
+  is_long
+  gcc -w -std=gnu99 -O2 -DGPUIR_NO_LAB -DGPUIR_NO_CUDA -I"$root" search.c -o search -lm -pthread
+  held search-columns search
 }
 
 @test "everything" {

@@ -227,6 +227,7 @@ static inline int rebuild(const gpuir_builder_desc *d, const gpuir_index *ix, gp
     static char name[8192];
     gpuir_doc old;
     gpuir_doc_desc dd;
+    memset(&dd, 0, sizeof dd);
     assert_int_equal(gpuir_doc_get(ix, i, &old), 0);
     (void)gpuir_doc_name(&old, name, sizeof name);
     dd.name = name;

@@ -22,7 +22,7 @@
  *     [api-open]       opening an index          [api-live]       an index that changes
  *     [api-documents]  documents, terms,         [api-search]     queries and searching
  *                      statistics                [api-passages]   where texts answer a query
- *     [api-folder]     files and folders
+ *     [api-columns]    values, filters           [api-folder]     files and folders
  *     [api-cursor]     the postings of a term  [api-cuda]       the GPU
  *     [api-pool]       many queries at once
  *     [api-experimental]  what may change in any version, behind GPUIR_EXPERIMENTAL: [api-shards] parts of a
@@ -49,8 +49,12 @@
  *     [11a-text]       from text to tokens: the analyzer `text`     gpuir__text_scan gpuir__text_add
  *     [11b-dictionary] terms and records, front-coded in blocks     gpuir__dict_find gpuir__dict_encode
  *     [11c-analyzers]  analyzers made and kept                      gpuir__analyze gpuir__analyzers_take
+ *     [11d-fields]     fields: how they are declared; values from text gpuir_field_parse gpuir__value_compare
+ *     [11e-keys]       the values of keys and paths, in pages        gpuir__key_put gpuir__key_below
  *     [12-layout]      index file: layout; segments and indexes      gpuir__section_rows gpuir__segment
+ *     [12a-notes]      columns: values noted, sorted, packed         gpuir__notes_put gpuir__notes_finish
  *     [12b-writer]     index file: writer                            gpuir__writer_finish
+ *     [12c-columns]    columns: opening, values of documents         gpuir__columns_open gpuir__column_value
  *     [13-reader]      index file: open, look-ups                    gpuir__segment_open gpuir__list_open
  *     [13b-snapshot]   segments, less deleted documents, as one indexgpuir__index_make gpuir__leaf_df
  *     [13c-verify]     reads all of an index                         gpuir_verify gpuir__segment_verify
@@ -59,6 +63,8 @@
  *     [15b-builder]    builder: lists that are given; the index     gpuir_builder_create gpuir_builder_write
  *     [15c-walk]       files and folders, read safely               gpuir_walk gpuir_builder_add_folder
  *     [15d-near]       terms that are written nearly as a word      gpuir_terms_near gpuir__near_walk
+ *     [15e-where]      where: from text to predicates                gpuir__where_make
+ *     [15f-sieve]      where: which documents of a segment pass      gpuir__sieve_fill gpuir__sieve_failed
  *     [16-query]       words to weighted terms                      gpuir__query_words gpuir_query_weigh
  *     [16b-parse]      near terms in place of unknown words         gpuir_query_parse gpuir__query_spell
  *     [17-topk]        the best k hits                               gpuir__topk_push
@@ -98,6 +104,8 @@
  *     GPUIR_NO_NEAR          [I] leave out near terms: what is written nearly as a word
  *     GPUIR_NO_TEXT          [I] leave out the analyzer `text`, but not `unicode`
  *     GPUIR_NO_FOLDER        [A] leave out the reading of files and folders
+ *     GPUIR_NO_COLUMNS       [I] leave out fields: an index that has some is opened and searched without
+ *                            them, but not written; what asks for them is UNSUPPORTED
  *     GPUIR_NO_CUDA          [I] no index goes to gpuir_cuda.cu: of a one-file program
  *                            that only searches, compilers then leave the builder out
  *
@@ -176,7 +184,12 @@
  *                folded word and, on a stemmed index, for the word's stem. It scores as
  *                one term: tf the sum, df the greatest of its members'. More than 2^24
  *                postings of one, or 2^26 of all prefixes of a query, are LIMIT.
- *   It does NOT do fields, spelling, facets or network access.
+ *   Where        A where text decides which documents may be hits and nothing else: N, df,
+ *                lengths, idf and scores are those of the whole index. Hits are the best k of
+ *                the matches that pass. See [api-columns].
+ *   Values       come back as given, repeated ones once. An index without fields has the bytes
+ *                that it would have if there were none.
+ *   It does NOT do words of one field alone, order by a field, facets or network access.
  *
  *   Of live indexes, see [api-live]:
  *   Snapshots    An open index is one immutable snapshot. A docID names a document in its

@@ -21,7 +21,8 @@ enum {
   GPUIR_E_BUSY = -14, /* somebody, perhaps this process, builds or writes the same index; or two batches are in
                               * flight already; or a pool's queue is full */
   GPUIR_E_NOT_FOUND = -15, /* no such term or document */
-  GPUIR_E_BACKEND = -16 /* a backend failed; msg holds its reason */
+  GPUIR_E_BACKEND = -16, /* a backend failed; msg holds its reason */
+  GPUIR_E_WHERE = -17 /* a where says nothing that can be understood; offset is the byte's in its text */
 };
 
 #define GPUIR_MAX_TERM 255 /* bytes of a term */

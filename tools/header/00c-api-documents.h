@@ -32,6 +32,7 @@ typedef struct gpuir_index_info {
   int has_text; /* documents carry their text */
   int has_positions; /* phrases can be asked for */
   uint64_t positions_bytes;
+  uint64_t columns_bytes; /* of fields' columns, with the values of keys and paths */
 } gpuir_index_info;
 
 /* Fills *info. Strings live as long as the index, and are those of its first segment. */

@@ -61,13 +61,16 @@ typedef struct gpuir_builder_desc {
    * The hits are the same. 0: the default (none); GPUIR_DENSE_NONE: no list. */
   int dense;
   /* An open index whose analyzer is taken in place of `analyzer`, and from which come the codecs, k1, b, the
-   * description, the filters, the reading and the order that are not given here. Needed only while the builder is
-   * created. NULL:
-   * none. */
+   * description, the filters, the reading, the order and the fields that are not given here. Needed only while the
+   * builder is created. NULL: none. */
   const gpuir_index *like;
   /* Called from the adding thread now and then; not 0 stops with GPUIR_E_CANCELLED. */
   int (*progress)(void *user, const gpuir_progress *progress);
   void *progress_user;
+  /* What documents carry beside their text, [nfields], at most GPUIR_MAX_FIELDS of different names; copied. See
+   * [api-columns]. NULL: nothing, and the index has the bytes that it would have without fields. */
+  const gpuir_field *fields;
+  size_t nfields;
 } gpuir_builder_desc;
 
 /* What a document is called and where it comes from; all optional, copied. */
@@ -91,6 +94,10 @@ typedef struct gpuir_doc_desc {
    * one segment. Both are not stored, and have at most 2^24 bytes. */
   const char *also, *defines;
   size_t also_len, defines_len;
+  /* What it has in the index's fields, [nvalues], in any order: of a key or a path at most GPUIR_MAX_VALUES, of which
+   * repeated ones count once; of a number or a date at most one. */
+  const gpuir_value *values;
+  size_t nvalues;
 } gpuir_doc_desc;
 
 typedef struct gpuir_term_freq {

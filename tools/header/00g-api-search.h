@@ -28,6 +28,9 @@ typedef struct gpuir_query_desc {
   int spell;
   uint64_t prefix_postings; /* that the prefixes' terms may have together; 0: GPUIR_MAX_QUERY_POSTINGS. A search takes
                              * some 10 bytes of memory for each */
+  /* Which documents may be hits, by what they have in the index's fields; NULL or "": all. See [api-columns]. */
+  const char *where;
+  int all; /* not 0: a text without a positive term asks for all documents, each with score 0 */
 } gpuir_query_desc;
 
 typedef struct gpuir_query gpuir_query;
@@ -49,7 +52,8 @@ typedef struct gpuir_query gpuir_query;
  *
  * The text is any bytes and is not kept. Where documents were deleted, it counts those that hold each term: a
  * millisecond for some 2 million postings, once a process and file.
- * Errors, of several the first in the text, and those of the whole query last: ARGUMENT, TERMS, RANGE, NOMEM; QUERY
+ * Errors, of several the first in the text, and those of the whole query last: ARGUMENT, TERMS, RANGE, NOMEM; WHERE
+ * (err->offset is the byte's in the where; before all others); QUERY
  * without a positive term, or for a quote that is not closed (err->offset is the quote's in the text); LIMIT for
  * prefixes whose terms have too many postings, before any is read; UNSUPPORTED for a phrase in an index built without
  * positions and, with GPUIR_NO_NEAR, for GPUIR_SPELL and for a word~ that no document has; FORMAT for a damaged list. */
@@ -227,6 +231,10 @@ typedef struct gpuir_explanation {
   size_t nterms;
   gpuir_explain_term terms[GPUIR_MAX_TERMS]; /* positive ones, then negated ones */
   char plan[200]; /* how the engine evaluates the query, and why */
+  /* The first predicate of the query's where, as it is written, that the document fails; it lives as long as the query.
+   * NULL: the document passes, or there is no where. */
+  const char *failed;
+  size_t failed_len;
 } gpuir_explanation;
 
 /* Says how the score of document `docid` comes about, whether it matches or not. Errors: NOT_FOUND for a docid that

@@ -66,6 +66,7 @@ GPUIR__COLD GPUIR_API const char *gpuir_strerror(int status) {
   case GPUIR_E_BUSY: return "busy: another writer, or too much at once";
   case GPUIR_E_NOT_FOUND: return "not found";
   case GPUIR_E_BACKEND: return "backend failure";
+  case GPUIR_E_WHERE: return "malformed where";
   default: return "unknown status";
   }
 }

@@ -10,7 +10,7 @@
  *
  * A file that is open is a gpuir__segment, a segment of an index with its deleted documents a gpuir__leaf.
  *
- * Uses      [09-postings], [09d-bounds], [10-encoder], [11-analysis], [11b-dictionary], [11c-analyzers].
+ * Uses      [09-postings], [09d-bounds], [10-encoder], [11-analysis], [11b-dictionary], [11c-analyzers], [11d-fields].
  * Start at  GPUIR__SECTIONS (one row a section), gpuir__segment, gpuir__leaf.
  * Tests     tests/unit/12_layout.c
  * ======*/
@@ -82,6 +82,11 @@ typedef struct gpuir__section {
  *     DENSE_BITS                  of each a gpuir__dense_bits a line
  *     DENSE_RANK                  of each, a line, how many postings stand before it
  *     DENSE_PEAKS                 of each a gpuir__dense_peaks a line, of the file's own k1, b and average length
+ *     COLUMNS                     a gpuir__column a field, in the order of the meta section's key `columns`
+ *     COL_LEAST, COL_MOST         of each column the extremes of each block of 128 documents, see gpuir__column
+ *     COL_OFF, COL_FORM           where the block's data begin, in 16 bytes from its column's; width and GPUIR__FORM_
+ *     COL_DATA                    the blocks; see [12a-notes]
+ *     KEY_TEXT, KEY_PAGES         the values of keys and paths, sorted; where each page begins; see [11e-keys]
  *
  * Sections of starts have numbers of as many whole bytes as the length of the section that they divide, at least 1.
  *
@@ -122,7 +127,21 @@ typedef struct gpuir__section {
   ROW(32, DENSE_LISTS,  DENSE,   0,                 uint32_t,      ANY,         DIRECTORY,  AT(dense.lists)) \
   ROW(33, DENSE_BITS,   DENSE,   FROM(dense_bits),  gpuir__dense_bits, DENSE_LINES, DIRECTORY, AT(dense.lines.bits)) \
   ROW(34, DENSE_RANK,   DENSE,   FROM(dense_rank),  uint32_t,      DENSE_LINES, DIRECTORY,  AT(dense.lines.rank)) \
-  ROW(35, DENSE_PEAKS,  DENSE,   FROM(dense_peaks), gpuir__dense_peaks, DENSE_LINES, DIRECTORY, AT(dense.lines.peaks))
+  ROW(35, DENSE_PEAKS,  DENSE,   FROM(dense_peaks), gpuir__dense_peaks, DENSE_LINES, DIRECTORY, AT(dense.lines.peaks)) \
+  GPUIR__COLUMN_SECTIONS(ROW, AT)
+#ifdef GPUIR_NO_COLUMNS
+#define GPUIR__COLUMN_SECTIONS(ROW, AT)
+#else
+#define GPUIR__COLUMN_SECTIONS(ROW, AT) \
+  ROW(36, COLUMNS,      COLUMNS, 0,                 gpuir__column, ANY,         COLUMNS,    AT(columns.rows)) \
+  ROW(37, COL_LEAST,    COLUMNS, 0,                 uint64_t,      ANY,         COLUMNS,    AT(columns.least)) \
+  ROW(38, COL_MOST,     COLUMNS, 0,                 uint64_t,      ANY,         COLUMNS,    AT(columns.most)) \
+  ROW(39, COL_OFF,      COLUMNS, 0,                 uint32_t,      ANY,         COLUMNS,    AT(columns.off)) \
+  ROW(40, COL_FORM,     COLUMNS, 0,                 uint16_t,      ANY,         COLUMNS,    AT(columns.form)) \
+  ROW(41, COL_DATA,     COLUMNS, 0,                 uint8_t,       ANY,         COLUMNS,    AT(columns.data)) \
+  ROW(42, KEY_TEXT,     COLUMNS, 0,                 uint8_t,       ANY,         COLUMNS,    AT(columns.text)) \
+  ROW(43, KEY_PAGES,    COLUMNS, 0,                 uint64_t,      ANY,         COLUMNS,    AT(columns.pages))
+#endif
 /* clang-format on */
 
 #define GPUIR__SECTION_ID(id, name, presence, batch, item, items, group, field) GPUIR__S_##name = (id),
@@ -138,6 +157,7 @@ enum {
   GPUIR__P_ORIGINS, /* when a document has a source; a reader can do without it */
   GPUIR__P_HASHES, /* when a document's hash is known; a reader can do without it */
   GPUIR__P_DENSE, /* when a list is dense; a reader can do without them */
+  GPUIR__P_COLUMNS, /* when there are fields, which the meta section says too; a reader can do without them */
   GPUIR__P_TEXT, /* when texts are stored, which the meta section says too; required */
   GPUIR__P_STEMS, /* when a name is joined to a stem; required, as names are wrong without it */
   GPUIR__P_POSITIONS, /* when positions were asked for; required */
@@ -171,6 +191,7 @@ enum {
   GPUIR__G_DOCUMENTS,
   GPUIR__G_TEXT,
   GPUIR__G_POSITIONS,
+  GPUIR__G_COLUMNS,
   GPUIR__G_COUNT
 };
 
@@ -191,6 +212,23 @@ typedef struct gpuir__shard {
   uint64_t identity[2]; /* of the statistics */
   uint64_t zero;
 } gpuir__shard;
+
+/* A field's column. Numbers are kept less the least of all, divided by their divisor; keys and paths as ranks from 1, 0
+ * where a document has none. So are the extremes of blocks. Where no document of a block has a number, its least is
+ * greater than its most. */
+typedef struct gpuir__column {
+  uint32_t kind, decimals;
+  uint64_t blocks; /* of 128 documents */
+  uint64_t values; /* of keys and paths distinct ones, otherwise those that documents have */
+  int64_t least;
+  uint64_t divisor; /* the greatest of all values less the least; at least 1 */
+  uint64_t data; /* where in COL_DATA its blocks begin */
+  uint64_t page; /* of KEY_PAGES its first */
+  uint64_t zero;
+} gpuir__column;
+
+/* What a block is, beside packed numbers. */
+enum { GPUIR__FORM_TABLE = 1, GPUIR__FORM_MIXED = 2, GPUIR__FORM_SEVERAL = 4 };
 
 /* The columns of a row of the origins. The section begins with 8 bytes, the width of each column in bytes and zeros; a
  * row a document follows. */
@@ -240,6 +278,18 @@ typedef struct gpuir__index_dense {
   gpuir__dense lines; /* of the first; those of the next lie behind them */
 } gpuir__index_dense;
 
+/* The columns' sections: all are there, or none is. */
+typedef struct gpuir__index_columns {
+  gpuir__schema *fields; /* NULL: there are none */
+  uint64_t blocks; /* of each column */
+  const gpuir__column *rows;
+  const uint64_t *least, *most; /* [column * blocks + block] */
+  const uint32_t *off;
+  const uint16_t *form;
+  const uint8_t *data, *text;
+  const uint64_t *pages;
+} gpuir__index_columns;
+
 /* The keys of the meta section, in its order, each a member of gpuir__index_meta: KEY(name, named, alike); named: it is
  * written also if it is empty; alike: all segments of an index have the same. That of dense lists (D, if the builder
  * was told one) may differ, since a version that does not know it leaves it out of the segments that it adds. */
@@ -257,7 +307,8 @@ typedef struct gpuir__index_dense {
   KEY(order, 0, 0) \
   KEY(store, 0, 1) \
   KEY(positions, 0, 1) \
-  KEY(dense, 0, 0)
+  KEY(dense, 0, 0) \
+  KEY(columns, 0, 1)
 #define GPUIR__META_MEMBER(name, named, alike) const char *name;
 #define GPUIR__META_KEY(name, named, alike) {#name, offsetof(gpuir__index_meta, name), named, alike},
 
@@ -326,6 +377,8 @@ typedef struct gpuir__segment {
   const gpuir__shard *shard; /* NULL: no part of a collection */
   const uint32_t *dfs; /* [term] in how many documents of the collection it is; NULL: the same */
   gpuir__index_meta meta;
+  gpuir__index_columns columns;
+  int strange; /* a meta key or a section of a later version, which a writer would lose */
   uint64_t number; /* in a live index's folder; 0: a file by itself */
   gpuir__log log;
 } gpuir__segment;

@@ -5,11 +5,12 @@
  * Writes each section to a temporary file of its own, as documents and lists come, and in the end puts them together as
  * PATH.tmp, which then takes the name PATH. An index of that name stays until the new one is whole.
  *
- * Uses      [04-bp128], [09-postings], [10-encoder], [11b-dictionary], [12-layout].
+ * Uses      [04-bp128], [09-postings], [10-encoder], [11b-dictionary], [11d-fields], [12-layout], [12a-notes].
  * Start at  gpuir__writer_create, gpuir__writer_put_batch, gpuir__writer_finish.
  * Tests     tests/unit/12b_writer.c
  * ======*/
 
+#define GPUIR__TMP_FIRST 700u /* behind the spools of sections the least number of a temporary file: a column's */
 #define GPUIR__TMP_SOURCES 999u /* number of the temporary file that the table of sources may be */
 
 /* The spools, a temporary file each: one of each section, numbered by its row, with these exceptions. That of
@@ -65,6 +66,10 @@ typedef struct gpuir__writer {
   uint64_t slots, most; /* of the table: a power of two, or 0; bytes that are not mapped */
   void *lengths_map;
   gpuir__ahead ahead;
+#ifndef GPUIR_NO_COLUMNS
+  const gpuir__schema *fields; /* the builder's; NULL: none */
+  gpuir__notes notes; /* of columns */
+#endif
 } gpuir__writer;
 
 /* A source that is stored: a path, and where in it names begin. */
@@ -91,6 +96,9 @@ GPUIR__COLD static void gpuir__writer_destroy(gpuir__writer *w) {
   }
   gpuir__buf_free(&a, &w->recent.path);
   gpuir__area_free(&a, &w->table);
+#ifndef GPUIR_NO_COLUMNS
+  gpuir__notes_free(&w->notes);
+#endif
   gpuir__free(&a, w->path, w->path_size);
   gpuir__free(&a, w->tmp, w->tmp_size);
   gpuir__free(&a, w->folder, w->folder_size);
@@ -286,6 +294,15 @@ GPUIR__COLD static int gpuir__writer_create(const gpuir_allocator *a, const char
   return status;
 }
 
+#ifndef GPUIR_NO_COLUMNS
+/* Gives the index columns; the fields must outlive the writer. */
+static int gpuir__writer_fields(gpuir__writer *w, const gpuir__schema *fields, uint64_t memory, gpuir_error *err) {
+  w->fields = fields;
+  w->has[GPUIR__P_COLUMNS] = 1;
+  return gpuir__notes_open(&w->notes, &w->a, fields, w->tmp, memory, err);
+}
+#endif
+
 static int gpuir__writer_put64(gpuir__writer *w, unsigned spool, uint64_t v, gpuir_error *err) {
   return gpuir__spool_put(&w->spool[spool], &v, sizeof v, err);
 }
@@ -440,6 +457,9 @@ static int gpuir__writer_put_doc(gpuir__writer *w, const gpuir_doc_desc *doc, co
   status = gpuir__writer_put_name(w, doc, stem, err);
   if (!status) status = gpuir__writer_put_origin(w, doc, stem, err);
   if (!status) status = gpuir__writer_put_hash(w, doc, text, text ? text_len : 0, err);
+#ifndef GPUIR_NO_COLUMNS
+  if (!status && w->fields) status = gpuir__notes_put(&w->notes, doc->values, doc->nvalues, err);
+#endif
   if (status || !w->has[GPUIR__P_TEXT]) return status;
   status = gpuir__writer_put64(w, GPUIR__W_TEXT_START, w->spool[GPUIR__W_TEXT].len, err);
   return status || !text ? status : gpuir__spool_put(&w->spool[GPUIR__W_TEXT], text, text_len, err);
@@ -804,6 +824,9 @@ static int gpuir__writer_close_lists(gpuir__writer *w, const gpuir__buf *text, g
   if (!status) status = gpuir__writer_put64(w, GPUIR__W_NAME_START, w->spool[GPUIR__W_NAMES].len, err);
   if (!status) status = gpuir__writer_put64(w, GPUIR__W_SOURCE_START, w->spool[GPUIR__W_SOURCES].len, err);
   if (!status) status = gpuir__writer_put64(w, GPUIR__W_TEXT_START, w->spool[GPUIR__W_TEXT].len, err);
+#ifndef GPUIR_NO_COLUMNS
+  if (!status && w->fields) status = gpuir__notes_finish(&w->notes, w->fields, &w->spool[GPUIR__W_COLUMNS], err);
+#endif
   w->stat.docs_short = w->spool[GPUIR__W_DOCIDS].len;
   w->stat.freqs_short = w->spool[GPUIR__W_FREQS].len;
   if (!status) status = gpuir__spool_put(&w->spool[GPUIR__W_STAT], &w->stat, sizeof w->stat, err);

@@ -6,7 +6,7 @@
  * file: what open does not check is checked where it is used.
  *
  * Uses      [03-codecs], [04-bp128], [08-codings], [09-postings], [09b-positions], [09c-dense], [11b-dictionary],
- *           [11c-analyzers], [12-layout].
+ *           [11c-analyzers], [11d-fields], [12-layout], [12c-columns].
  * Start at  gpuir__segment_open, gpuir__list_open (a term's postings).
  * Tests     tests/unit/13_reader.c
  * ======*/
@@ -29,6 +29,7 @@ static void gpuir__segment_close(gpuir__segment *ix) {
   (void)pthread_mutex_destroy(&ix->log.mutex);
   if (ix->mapped) (void)munmap((void *)(uintptr_t)ix->map, (size_t)ix->size);
   gpuir__free(&a, ix->meta.text, ix->meta.text_size);
+  gpuir__schema_free(&a, ix->columns.fields);
   gpuir__free(&a, ix, sizeof *ix);
 }
 
@@ -75,6 +76,8 @@ static int gpuir__open_table(gpuir__segment *ix, gpuir_error *err) {
       ix->section[s->id] = s;
     } else if (s->flags & GPUIR__REQUIRED) {
       return gpuir__fail(err, GPUIR_E_VERSION, where, "%s: unknown required section %u", ix->path, (unsigned)s->id);
+    } else {
+      ix->strange = 1;
     }
   }
   return GPUIR_OK;
@@ -249,8 +252,9 @@ static int gpuir__open_meta(gpuir__segment *ix, gpuir_error *err) {
     *end = 0;
     if (!value) continue;
     *value++ = 0;
-    for (i = 0; i < GPUIR__META_KEYS; i++)
-      if (!strcmp(line, gpuir__meta_keys[i].key)) *gpuir__meta_value(&ix->meta, i) = value;
+    for (i = 0; i < GPUIR__META_KEYS && strcmp(line, gpuir__meta_keys[i].key) != 0; i++) {}
+    if (i < GPUIR__META_KEYS) *gpuir__meta_value(&ix->meta, i) = value;
+    else ix->strange = 1;
   }
   if (strlen(ix->meta.order) > GPUIR__ORDER_MAX) ix->meta.order = "";
   return GPUIR_OK;
@@ -319,6 +323,9 @@ static int gpuir__segment_fill(gpuir__segment *ix, int folder, const char *path,
   if (!status) status = gpuir__open_arrays(ix, err);
   if (!status) status = gpuir__open_meta(ix, err);
   if (!status) status = gpuir__open_settings(ix, err);
+#ifndef GPUIR_NO_COLUMNS
+  if (!status) status = gpuir__columns_open(ix, err);
+#endif
   if (!status) status = gpuir__coding_check(ix->meta.codec, 1, ix->path, err);
   if (!status) status = gpuir__coding_check(ix->meta.freq_codec, 0, ix->path, err);
   return status;

@@ -7,7 +7,7 @@
  * Terms have numbers in their segments only, so functions that take such numbers need a snapshot of one segment.
  *
  * Uses      [03-codecs], [08-codings], [09-postings] (norms), [09d-bounds], [11-analysis], [11c-analyzers] (their
- *           pool), [12-layout], [13-reader].
+ *           pool), [11d-fields], [11e-keys], [12-layout], [12c-columns], [13-reader].
  * Start at  gpuir__index_make, gpuir__leaf_df, gpuir__leaf_of, gpuir__only.
  * Tests     tests/unit/13b_snapshot.c
  * ======*/
@@ -417,6 +417,50 @@ GPUIR_API int gpuir_doc_get(const gpuir_index *ix, uint32_t docid, gpuir_doc *do
   return gpuir__segment_doc(leaf->seg, docid, doc);
 }
 
+#ifdef GPUIR_NO_COLUMNS
+GPUIR_API int gpuir_field_get(const gpuir_index *ix, size_t i, gpuir_field *field) {
+  (void)i;
+  return ix && field ? GPUIR_E_UNSUPPORTED : GPUIR_E_ARGUMENT;
+}
+
+GPUIR_API int gpuir_doc_value(const gpuir_index *ix, uint32_t docid, unsigned field, size_t i, gpuir_value *value,
+    char room[GPUIR_MAX_VALUE + 1]) {
+  (void)docid;
+  (void)field;
+  (void)i;
+  return ix && value && room ? GPUIR_E_UNSUPPORTED : GPUIR_E_ARGUMENT;
+}
+#else
+GPUIR_API int gpuir_field_get(const gpuir_index *ix, size_t i, gpuir_field *field) {
+  const gpuir__schema *f;
+  if (!ix || !field) return GPUIR_E_ARGUMENT;
+  f = ix->leaves[0].seg->columns.fields;
+  memset(field, 0, sizeof *field);
+  if (!f || i >= f->n) return GPUIR_E_NOT_FOUND;
+  *field = f->of[i];
+  return GPUIR_OK;
+}
+
+GPUIR_API int gpuir_doc_value(const gpuir_index *ix, uint32_t docid, unsigned field, size_t i, gpuir_value *value,
+    char room[GPUIR_MAX_VALUE + 1]) {
+  gpuir__key_walk w;
+  const gpuir__leaf *leaf;
+  int status;
+  if (!ix || !value || !room) return GPUIR_E_ARGUMENT;
+  leaf = gpuir__leaf_of(ix, docid);
+  docid -= leaf->base;
+  memset(value, 0, sizeof *value);
+  if (docid >= leaf->seg->stat.documents || (leaf->deleted && gpuir__deleted_has(leaf->deleted, docid)) ||
+      !leaf->seg->columns.fields || field >= leaf->seg->columns.fields->n)
+    return GPUIR_E_NOT_FOUND;
+  status = gpuir__column_value(leaf->seg, docid, field, i, value, &w);
+  if (status || !value->text) return status;
+  memcpy(room, w.text, w.len + 1);
+  value->text = room;
+  return GPUIR_OK;
+}
+#endif
+
 /* Returns how many terms of a segment the analyzer made beside words. */
 static uint64_t gpuir__segment_private(const gpuir__segment *seg) {
   return gpuir__spec_is_text(seg->meta.analyzer) ? seg->stat.terms - gpuir__term_lower_bound(seg, "\xff", 1) : 0;
@@ -438,6 +482,7 @@ static void gpuir__info_add(gpuir_index_info *info, const gpuir__segment *seg) {
   info->documents_bytes += sums[GPUIR__G_DOCUMENTS];
   info->text_bytes += sums[GPUIR__G_TEXT];
   info->positions_bytes += sums[GPUIR__G_POSITIONS];
+  info->columns_bytes += sums[GPUIR__G_COLUMNS];
 }
 
 GPUIR__COLD GPUIR_API int gpuir_index_get_info(const gpuir_index *ix, gpuir_index_info *info) {

@@ -5,8 +5,8 @@
  * Open checks what a file says of itself in a time that does not grow with it. Verifying reads everything: checksums,
  * the order of terms, each posting, each bound. A file that passes gives the hits of a fresh build.
  *
- * Uses      [03-codecs], [09-postings], [09b-positions], [09c-dense], [10-encoder], [11b-dictionary], [12-layout],
- *           [13-reader].
+ * Uses      [03-codecs], [09-postings], [09b-positions], [09c-dense], [10-encoder], [11b-dictionary], [11d-fields],
+ *           [11e-keys], [12-layout], [12c-columns], [13-reader].
  * Start at  gpuir_verify, gpuir__segment_verify, gpuir__verify_block.
  * Tests     tests/unit/13c_verify.c
  * ======*/
@@ -388,6 +388,76 @@ static int gpuir__verify_documents(const gpuir__segment *ix, gpuir_error *err) {
   return GPUIR_OK;
 }
 
+#ifndef GPUIR_NO_COLUMNS
+/* Checks that a column's keys ascend. */
+static const char *gpuir__verify_keys(const gpuir__segment *ix, unsigned column, gpuir__key_walk *w) {
+  const gpuir__key_texts t = gpuir__column_texts(ix, column);
+  char before[GPUIR_MAX_VALUE + 1];
+  size_t before_len = 0;
+  uint64_t i;
+  for (i = 0; i < t.n; i++) {
+    if (i % GPUIR__KEY_PAGE) gpuir__key_next(w);
+    else gpuir__key_open(&t, i / GPUIR__KEY_PAGE, w);
+    if (!w->len || memchr(w->text, 0, w->len)) return "a value of a column cannot be read";
+    if (i && gpuir__value_compare(t.column, before, before_len, w->text, w->len) >= 0)
+      return "values of a column do not ascend";
+    memcpy(before, w->text, w->len);
+    before_len = w->len;
+  }
+  return NULL;
+}
+
+/* Checks the values of a block's documents against its extremes, and adds them up. */
+static const char *gpuir__verify_column_block(const gpuir__segment *ix, unsigned column, uint64_t block,
+    uint64_t *values) {
+  const gpuir__index_columns *x = &ix->columns;
+  const gpuir__column *row = &x->rows[column];
+  const int text = gpuir__is_text_column((int)row->kind);
+  const uint64_t at = column * x->blocks + block;
+  const uint32_t n = (uint32_t)gpuir__min64(GPUIR__BLOCK, ix->stat.documents - block * GPUIR__BLOCK);
+  uint64_t least = UINT64_MAX, most = 0, first, j;
+  gpuir__column_block b;
+  uint32_t i;
+  gpuir__column_open(ix, column, block, &b);
+  if (b.none && (text || x->least[at] <= x->most[at]))
+    return "a block of a column lies outside, or has an unknown form";
+  for (i = 0; i < n; i++) {
+    const uint64_t count = gpuir__column_count(&b, i, &first);
+    for (j = 0; j < count; j++) {
+      const uint64_t v = gpuir__column_read(&b, i, first + j);
+      if (text && (v > row->values || (b.ends && !v))) return "a column has a value that there is not";
+      least = gpuir__min64(least, v);
+      most = gpuir__max64(most, v);
+      *values += !text;
+    }
+    if (!count && text) least = 0;
+  }
+  if (b.none ? x->least[at] != 1 || x->most[at] : least != x->least[at] || most != x->most[at])
+    return "a block's values do not have the extremes that are stated";
+  return NULL;
+}
+
+/* Checks the columns. */
+static int gpuir__verify_columns(const gpuir__segment *ix, gpuir_error *err) {
+  const gpuir__index_columns *x = &ix->columns;
+  const unsigned n = x->fields ? x->fields->n : 0;
+  gpuir__key_walk w;
+  uint64_t block, values;
+  unsigned i;
+  memset(&w, 0, sizeof w);
+  for (i = 0; i < n; i++) {
+    const gpuir__column *row = &x->rows[i];
+    const int text = gpuir__is_text_column((int)row->kind);
+    const char *cause = text ? gpuir__verify_keys(ix, i, &w) : NULL;
+    for (block = values = 0; !cause && block < x->blocks; block++)
+      cause = gpuir__verify_column_block(ix, i, block, &values);
+    if (!cause && !text && values != row->values) cause = "a column states another number of values";
+    if (cause) return gpuir__bad(ix, err, ix->section[GPUIR__S_COLUMNS]->offset + i * sizeof *row, cause);
+  }
+  return GPUIR_OK;
+}
+#endif
+
 /* Checks that no term is in fewer documents of the collection than of its part, or in more than there are. */
 static int gpuir__verify_shard(const gpuir__segment *ix, gpuir_error *err) {
   gpuir__walk w;
@@ -424,6 +494,9 @@ static int gpuir__segment_verify(const gpuir__segment *ix, gpuir_error *err) {
   if (tokens != ix->stat.tokens) status = gpuir__bad(ix, err, 0, "lengths do not sum to the number of tokens");
   if (!status) status = gpuir__verify_all_starts(ix, err);
   if (!status) status = gpuir__verify_documents(ix, err);
+#ifndef GPUIR_NO_COLUMNS
+  if (!status) status = gpuir__verify_columns(ix, err);
+#endif
   if (!status) status = gpuir__verify_terms(v);
   if (!status) status = gpuir__verify_blocks(v);
   if (!status) status = gpuir__verify_tree(v);

@@ -8,7 +8,8 @@
  * Nothing that is written depends on which worker saw what: documents are numbered as they are
  * added, a term's postings are merged by docID, and terms by bytes.
  *
- * Uses      [08-codings], [10-encoder], [11-analysis], [11c-analyzers], [12-layout], [12b-writer], [14-inversion].
+ * Uses      [08-codings], [10-encoder], [11-analysis], [11c-analyzers], [11d-fields], [12-layout], [12a-notes],
+ *           [12b-writer], [14-inversion].
  * Start at  gpuir_builder_add_text, gpuir__builder_merge.
  * Tests     tests/unit/15_merge.c
  * ======*/
@@ -93,8 +94,9 @@ enum { GPUIR__EMPTY, GPUIR__FROM_TEXT, GPUIR__FROM_DOCS, GPUIR__FROM_LISTS };
 
 /* What gpuir_builder_create was asked for. */
 typedef struct gpuir__builder_settings {
-  char *stop_words, *description, *filters, *reading;
-  size_t stop_size, description_size, filters_size, reading_size;
+  char *stop_words, *description, *filters, *reading, *columns;
+  size_t stop_size, description_size, filters_size, reading_size, columns_size;
+  gpuir__schema *fields; /* NULL: none */
   char spec[256]; /* of the analyzer */
   gpuir__tokenizer own;
   gpuir__analyzers *pool; /* analyzers come from it and go back; NULL: they are made */
@@ -459,12 +461,23 @@ static int gpuir__builder_check_more(const gpuir_builder *b, const gpuir_doc_des
   return GPUIR_OK;
 }
 
-static int gpuir__builder_check_doc(const gpuir_doc_desc *doc, gpuir_error *err) {
+/* Checks the values of a document, which may be none. */
+static int gpuir__builder_check_values(const gpuir_builder *b, const gpuir_doc_desc *doc, gpuir_error *err) {
+  if (!doc || !doc->nvalues) return GPUIR_OK;
+  if (!b->set.fields) return gpuir__refuse(err, "a document has values, and the index no fields");
+#ifdef GPUIR_NO_COLUMNS
+  return gpuir__fail_columns(err);
+#else
+  return gpuir__notes_check(&b->writer->notes, doc->values, doc->nvalues, err);
+#endif
+}
+
+static int gpuir__builder_check_doc(const gpuir_builder *b, const gpuir_doc_desc *doc, gpuir_error *err) {
   if (doc && ((!doc->name && doc->name_len) || (!doc->source && doc->source_len)))
     return gpuir__refuse(err, "a document's name or source is NULL, but its length is not 0");
   if (doc && doc->source_bytes > UINT64_MAX - doc->source_offset)
     return gpuir__refuse(err, "a document's place in its source ends behind 2^64 - 1");
-  return GPUIR_OK;
+  return gpuir__builder_check_values(b, doc, err);
 }
 
 /* Ends a public function: after an error other than ARGUMENT the builder stays failed. */
@@ -481,7 +494,7 @@ GPUIR_API int gpuir_builder_add_text(gpuir_builder *builder, const gpuir_doc_des
   gpuir_error local = {0, 0, ""};
   const size_t more = doc ? doc->also_len + doc->defines_len : 0;
   int in_place, status = gpuir__builder_ready_text(b, err);
-  if (!status) status = gpuir__builder_check_doc(doc, err);
+  if (!status) status = gpuir__builder_check_doc(b, doc, err);
   if (!status) status = gpuir__builder_check_more(b, doc, err);
   if (status) return status;
   if (!text && len) return gpuir__refuse(err, "the text is NULL, but its length is not 0");
@@ -548,7 +561,7 @@ GPUIR_API int gpuir_builder_add_terms(gpuir_builder *builder, const gpuir_doc_de
   if (b && b->set.positions) return gpuir__refuse(err, "counted terms have no positions, which this index keeps");
   status = gpuir__builder_ready_text(b, err);
   if (status) return status;
-  status = gpuir__builder_check_doc(doc, err);
+  status = gpuir__builder_check_doc(b, doc, err);
   if (status) return status;
   status = gpuir__builder_check_terms(b, terms, n, &bytes, &local);
   if (!status) status = gpuir__builder_packet(b, bytes, &local);

@@ -3,7 +3,7 @@
  * [15b-builder]  builder: an index from postings; writing, making and unmaking
  *
  * Uses      [04-bp128], [08-codings], [09c-dense], [10-encoder], [11-analysis], [11b-dictionary], [11c-analyzers],
- *           [12-layout], [12b-writer], [14-inversion], [15-merge].
+ *           [11d-fields], [12-layout], [12b-writer], [14-inversion], [15-merge].
  * Start at  gpuir_builder_create, gpuir_builder_write, gpuir_builder_add_list.
  * Tests     tests/unit/15b_builder.c
  * ======*/
@@ -33,7 +33,7 @@ GPUIR_API int gpuir_builder_add_doc(gpuir_builder *builder, const gpuir_doc_desc
     return gpuir__refuse(err, "%s",
         b->phase == GPUIR__FROM_LISTS ? "a document behind the first list"
                                       : "this index is being made from documents' text");
-  status = gpuir__builder_check_doc(doc, err);
+  status = gpuir__builder_check_doc(b, doc, err);
   if (status) return status;
   b->phase = GPUIR__FROM_DOCS;
   status = gpuir__builder_put_doc(b, doc, length, text, text ? len : 0, &local);
@@ -242,6 +242,7 @@ static int gpuir__builder_write_all(gpuir_builder *b, gpuir_build_report *report
   meta.store = b->set.store_text ? "1" : "";
   meta.positions = b->set.positions ? "1" : "";
   meta.dense = b->set.dense_spec;
+  meta.columns = b->set.columns;
   b->writer->stat.k1 = b->set.k1;
   b->writer->stat.b = b->set.b;
   status = gpuir__writer_finish(b->writer, &meta, &r.file_bytes, err);
@@ -298,6 +299,8 @@ GPUIR__COLD GPUIR_API void gpuir_builder_destroy(gpuir_builder *builder) {
   gpuir__free(&b->a, b->set.description, b->set.description_size);
   gpuir__free(&b->a, b->set.filters, b->set.filters_size);
   gpuir__free(&b->a, b->set.reading, b->set.reading_size);
+  gpuir__free(&b->a, b->set.columns, b->set.columns_size);
+  gpuir__schema_free(&b->a, b->set.fields);
   base = b->counter.base;
   gpuir__free(&base, b, sizeof *b);
 }
@@ -321,7 +324,7 @@ static int gpuir__builder_sweep(gpuir_builder *b, gpuir_error *err) {
   unsigned i;
   if (!name) return gpuir__fail_nomem(err);
   for (i = 0; i <= GPUIR__TMP_UNITS; i++) {
-    if (i == GPUIR__W_COUNT) i = GPUIR__TMP_SOURCES;
+    if (i == GPUIR__W_COUNT) i = GPUIR__TMP_FIRST;
     (void)snprintf(name, n, "%s.%u", b->writer->tmp, i);
     (void)unlink(name);
   }
@@ -364,6 +367,28 @@ static int gpuir__builder_texts(gpuir_builder *b, const gpuir_builder_desc *desc
   if (!b->set.stop_words || !b->set.description || !b->set.filters || !b->set.reading) return gpuir__fail_nomem(err);
   gpuir__builder_squeeze(b->set.stop_words);
   return GPUIR_OK;
+}
+
+/* Takes the fields that are given or, without any, those of `like`. The writer is there. */
+static int gpuir__builder_fields(gpuir_builder *b, const gpuir_builder_desc *desc, const gpuir__segment *like,
+    uint64_t memory, gpuir_error *err) {
+#ifdef GPUIR_NO_COLUMNS
+  (void)memory;
+  if (desc->nfields || (like && *like->meta.columns)) return gpuir__fail_columns(err);
+  b->set.columns = gpuir__builder_text(b, NULL, NULL, &b->set.columns_size);
+  return b->set.columns ? GPUIR_OK : gpuir__fail_nomem(err);
+#else
+  gpuir__buf spelt = {NULL, 0, 0};
+  int status = gpuir__fields_spell(&b->a, desc->fields, desc->nfields, &spelt, err);
+  if (!status) {
+    b->set.columns = gpuir__builder_text(b, desc->nfields ? (const char *)spelt.data : NULL,
+        like ? like->meta.columns : NULL, &b->set.columns_size);
+    if (!b->set.columns) status = gpuir__fail_nomem(err);
+  }
+  gpuir__buf_free(&b->a, &spelt);
+  if (!status) status = gpuir__schema_make(&b->a, b->set.columns, &b->set.fields, err);
+  return status || !b->set.fields ? status : gpuir__writer_fields(b->writer, b->set.fields, memory, err);
+#endif
 }
 
 /* Shares the memory out and makes workers, rings and the writer, to which fd goes: see gpuir__writer_create. */
@@ -418,6 +443,8 @@ static int gpuir__builder_set_up(gpuir_builder *b, const gpuir_builder_desc *des
   b->writer->has[GPUIR__P_TEXT] = b->set.store_text != 0;
   for (i = 0; i < b->threads.nworkers; i++) b->threads.workers[i].tmp = b->writer->tmp;
   b->writer->has[GPUIR__P_POSITIONS] = b->set.positions;
+  status = gpuir__builder_fields(b, desc, like, writer_memory, err);
+  if (status) return status;
   return placed ? GPUIR_OK : gpuir__builder_sweep(b, err);
 }
 

@@ -6,7 +6,7 @@
  * called a term here, also a phrase, or all terms that a prefix stands for.
  *
  * Uses      [09-postings] (weights), [11-analysis], [11b-dictionary], [11c-analyzers], [12-layout], [13-reader],
- *           [13b-snapshot].
+ *           [13b-snapshot], [15e-where].
  * Start at  gpuir__query_words, gpuir_query_weigh.
  * Tests     tests/unit/16_query.c
  * ======*/
@@ -95,6 +95,8 @@ struct gpuir_query {
   unsigned distinct; /* terms, those of phrases included */
   gpuir__query_phrases *phrases; /* NULL: none */
   gpuir__choices *choices; /* NULL: the query has all of its words */
+  struct gpuir__where *where; /* NULL: there is none */
+  int all; /* 1: it has no positive term, and all documents match */
   size_t size; /* of this and the ids behind it */
   uint32_t *ids; /* [leaf * GPUIR__IDS + number], see gpuir__query_id */
   gpuir__record *records; /* [leaf * nrecords + slot], see gpuir__query_record */
@@ -1155,6 +1157,9 @@ GPUIR_API void gpuir_query_destroy(gpuir_query *query) {
     gpuir__buf_free(&a, &query->names);
     gpuir__free(&a, query->phrases, sizeof *query->phrases);
     gpuir__choices_free(&a, query->choices);
+#ifndef GPUIR_NO_COLUMNS
+    gpuir__where_free(query->where);
+#endif
     gpuir__free(&a, query->records, query->nrecords * query->ix->nleaves * sizeof *query->records);
     gpuir__free(&a, query, query->size);
   }

@@ -6,7 +6,8 @@
  * nothing, the term nearest to it is searched in its place, one letter away, and gpuir_query_spelled tells of it. What
  * stands between quotes, short words and those with digits are searched as they are.
  *
- * Uses      [09-postings], [11-analysis], [11c-analyzers], [12-layout], [13b-snapshot], [15d-near], [16-query].
+ * Uses      [09-postings], [11-analysis], [11c-analyzers], [12-layout], [13b-snapshot], [15d-near],
+ *           [15e-where], [16-query].
  * Start at  gpuir_query_parse.
  * Tests     tests/unit/16b_parse.c
  * ======*/
@@ -288,7 +289,8 @@ static int gpuir__query_resolve(gpuir_query *q, gpuir__analyzer *an, const char 
   if (status) return status;
   gpuir__query_part(q);
   if (q->choices && !q->nrequired) return gpuir__query_crowded(err);
-  if (!q->nrequired) return gpuir__query_nothing(q, an, text, len, err);
+  q->all = q->all && !q->nrequired;
+  if (!q->nrequired && !q->all) return gpuir__query_nothing(q, an, text, len, err);
   if (gpuir__query_name(q)) return gpuir__fail_nomem(err);
   status = gpuir__query_look_all_up(q, err);
   if (!status && q->nrequired && !q->choices) {
@@ -300,6 +302,17 @@ static int gpuir__query_resolve(gpuir_query *q, gpuir__analyzer *an, const char 
     if (spelled) status = gpuir__query_look_all_up(q, err);
   }
   return status ? status : gpuir__query_weigh(q, err);
+}
+
+/* Takes a query's where. */
+static int gpuir__query_where(gpuir_query *q, const char *where, gpuir_error *err) {
+  if (!where || !*where) return GPUIR_OK;
+#ifdef GPUIR_NO_COLUMNS
+  (void)q;
+  return gpuir__fail_columns(err);
+#else
+  return gpuir__where_make(&q->a, q->ix->leaves[0].seg->columns.fields, where, &q->where, err);
+#endif
 }
 
 static int gpuir__query_describe(gpuir_query *q, const gpuir_query_desc *desc, gpuir_error *err) {
@@ -320,6 +333,7 @@ static int gpuir__query_describe(gpuir_query *q, const gpuir_query_desc *desc, g
     q->required = desc->required;
     q->no_operators = desc->no_operators;
     q->spell = desc->spell;
+    q->all = desc->all != 0;
     if (desc->custom_bm25) {
       q->k1 = desc->k1;
       q->b = desc->b;
@@ -384,6 +398,7 @@ GPUIR_API int gpuir_query_parse(const gpuir_index *ix, const gpuir_query_desc *d
     q->size = size;
     q->ids = (uint32_t *)(void *)(q + 1);
     status = gpuir__query_describe(q, desc, err);
+    if (!status && desc) status = gpuir__query_where(q, desc->where, err);
     if (!status) status = gpuir__query_read(q, desc, analyzer, text, len, err);
     if (!status) status = gpuir__query_resolve(q, analyzer, text, len, err);
   } else {

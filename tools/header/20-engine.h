@@ -10,8 +10,8 @@
  *     [23-exhaustive]  docID tiles and cursors: every posting, no bound; the reference that the others must equal
  *     count of OR      windows of bits and cursors, in [23-exhaustive]
  *
- * Uses      [03-codecs], [09-postings], [09d-bounds], [12-layout], [13-reader], [13b-snapshot], [16-query],
- *           [17-topk], [18-lookup], [19-methods].
+ * Uses      [03-codecs], [09-postings], [09d-bounds], [12-layout], [13-reader], [13b-snapshot], [15f-sieve],
+ *           [16-query], [17-topk], [18-lookup], [19-methods].
  * Start at  gpuir__engine, gpuir__engine_open; gpuir__search_of_level (kernels); gpuir__tile.
  * Tests     tests/unit/20_engine.c
  * ======*/
@@ -362,6 +362,8 @@ typedef struct gpuir__engine {
   int helps, called_away; /* of a shared search: it is not the owner; it takes nothing more */
   int counts_only; /* it counts: neither frequencies nor bounds are read */
   int phrases_required; /* of the running search, see gpuir__phrases_are_required */
+  gpuir__buf sieve; /* [leaf] a gpuir__deleted: documents that are deleted or fail the where; len 0: none is made */
+  int unsieved; /* it explains: documents that fail the where are looked at, too */
   gpuir__cursor *cursors; /* ncursors of the query's known terms, positive ones first */
   gpuir__operand *operands; /* one a cursor, for look-ups */
   unsigned ncursors, cap; /* opened; allocated */
@@ -404,6 +406,7 @@ GPUIR__COLD static void gpuir__engine_free(gpuir__engine *e) {
   gpuir__free(&e->a, e->made.lists, GPUIR_MAX_TERMS * sizeof *e->made.lists);
   gpuir__buf_free(&e->a, &e->made.sums);
   gpuir__buf_free(&e->a, &e->made.places);
+  gpuir__buf_free(&e->a, &e->sieve);
   if (e->top.heap) (void)e->a.resize(e->a.user, e->top.heap, e->top.cap * 8, 0);
   gpuir__buf_free(&e->a, &e->scratch);
 }
@@ -567,13 +570,72 @@ GPUIR__INLINE void gpuir__engine_announce(const gpuir__engine *e, const gpuir_qu
   gpuir__engine_prefetch(e, q, 0, 1);
 }
 
-/* Turns to a leaf with room for n cursors, of which none is open. 0 or NOMEM. */
+#ifndef GPUIR_NO_COLUMNS
+#define GPUIR__SIEVE_BLOCKS 4096u /* that are tested between two looks at the deadline: some 0.2 ms */
+
+/* Returns where a leaf's set lies. Its bits take documents / 64 + 1 words; the rest is its head's. */
+static gpuir__deleted *gpuir__engine_set(gpuir__engine *e, size_t leaf) {
+  return (gpuir__deleted *)(void *)(e->sieve.data + leaf * 128 + e->ix->leaves[leaf].base / 64 * 8);
+}
+
+/* Makes room for the sets of all leaves, which are not made. */
+static int gpuir__engine_sets(gpuir__engine *e) {
+  const size_t size = e->ix->nleaves * 128 + (size_t)(e->ix->docids / 64 + 1) * 8;
+  size_t leaf;
+  if (!gpuir__buf_room(&e->a, &e->sieve, size)) return gpuir__engine_fail(e, GPUIR_E_NOMEM, "out of memory");
+  e->sieve.len = size;
+  for (leaf = 0; leaf < e->ix->nleaves; leaf++) gpuir__engine_set(e, leaf)->refs = 0;
+  return GPUIR_OK;
+}
+
+/* Makes the set of a leaf: its deleted documents, and those that fail the where. */
+static int gpuir__engine_sift(gpuir__engine *e, const gpuir_query *q, gpuir__deleted *set) {
+  const gpuir__segment *seg = e->leaf.seg;
+  gpuir__sieve sieve;
+  uint64_t block;
+  set->n = 0;
+  set->tokens = 0;
+  set->words = seg->stat.documents / 64 + 1;
+  if (e->leaf.deleted) memcpy(set->bits, e->leaf.deleted->bits, (size_t)set->words * 8);
+  else memset(set->bits, 0, (size_t)set->words * 8);
+  gpuir__sieve_open(&sieve, seg, q->where);
+  for (block = 0; block < seg->columns.blocks; block += GPUIR__SIEVE_BLOCKS) {
+    if (gpuir__engine_look(e)) return e->stopped;
+    gpuir__sieve_fill(&sieve, block, gpuir__min64(block + GPUIR__SIEVE_BLOCKS, seg->columns.blocks), set);
+  }
+  set->refs = 1;
+  return GPUIR_OK;
+}
+#endif
+
+/* Lets what fails the query's where count as deleted from the engine's leaf, which has just been copied. */
+static int gpuir__engine_where(gpuir__engine *e, const gpuir_query *q, size_t leaf) {
+#ifdef GPUIR_NO_COLUMNS
+  (void)e;
+  (void)q;
+  (void)leaf;
+#else
+  gpuir__deleted *set;
+  int status = GPUIR_OK;
+  if (!q->where || e->unsieved) return GPUIR_OK;
+  if (!e->sieve.len) status = gpuir__engine_sets(e);
+  if (status) return status;
+  set = gpuir__engine_set(e, leaf);
+  if (!set->refs) status = gpuir__engine_sift(e, q, set);
+  if (status) return status;
+  e->leaf.deleted = set;
+#endif
+  return GPUIR_OK;
+}
+
+/* Turns to a leaf with room for n cursors, of which none is open. 0, NOMEM, or why the search has to stop. */
 static int gpuir__engine_turn(gpuir__engine *e, const gpuir_query *q, size_t leaf, unsigned n) {
   int status;
   gpuir__engine_reset(e);
   e->leaf = e->ix->leaves[leaf];
   gpuir__engine_prefetch(e, q, e->turn.next, 1); /* it arrives while this leaf is evaluated */
-  status = e->cap < n ? gpuir__engine_grow(e, n) : GPUIR_OK;
+  status = gpuir__engine_where(e, q, leaf);
+  if (!status && e->cap < n) status = gpuir__engine_grow(e, n);
   return status ? status : gpuir__engine_saturate(e, q);
 }
 
@@ -604,10 +666,10 @@ static int gpuir__engine_open(gpuir__engine *e, const gpuir_query *q, size_t lea
 }
 
 /* Returns a score that at least k documents reach by this term alone, as far as the index has it stored; else 0. It is
- * stored for the idf and the lengths of one segment alone. */
+ * stored for the idf and the lengths of one segment alone, and of all its documents. */
 static uint32_t gpuir__stored_seed(const gpuir__cursor *c, const gpuir_query *q, size_t k) {
   unsigned s = 0;
-  if (!q->stored_bm25 || !c->list.seeds || !gpuir__only(q->ix)) return 0;
+  if (!q->stored_bm25 || !c->list.seeds || !gpuir__only(q->ix) || q->where) return 0;
   while (s < GPUIR__SEEDS && gpuir__seed_ranks[s] < k) s++;
   return s < GPUIR__SEEDS ? c->scorer.q * c->list.seeds[s] : 0;
 }

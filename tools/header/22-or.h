@@ -58,7 +58,7 @@ typedef struct gpuir__or_leaf {
   unsigned first, ncursors; /* its cursors among the engine's */
   unsigned next; /* of o.best */
   uint8_t term_of[GPUIR_MAX_TERMS]; /* [term of the query] which of o.terms it is; UINT8_MAX: none */
-  const gpuir__deleted *deleted;
+  gpuir__deleted *deleted; /* with what fails the where */
 } gpuir__or_leaf;
 
 /* ---- bounds of tiles */
@@ -505,6 +505,7 @@ static int gpuir__eval_or(gpuir__engine *e, const gpuir_query *q, unsigned nposi
 GPUIR__NOINLINE void gpuir__or_enter(gpuir__engine *e, const gpuir__or_leaf *l, gpuir__cursor *cursors,
     gpuir__operand *operands) {
   e->leaf = e->ix->leaves[l->leaf];
+  e->leaf.deleted = l->deleted;
   e->cursors = cursors + l->first;
   e->operands = operands + l->first;
   e->ncursors = l->ncursors;
@@ -549,7 +550,9 @@ static int gpuir__or_leaves_open(gpuir__engine *e, const gpuir_query *q, gpuir__
     l->leaf = leaf;
     l->first = e->ncursors;
     l->next = 0;
-    status = gpuir__engine_open_words(e, q, leaf, &l->o.n);
+    status = gpuir__engine_where(e, q, leaf);
+    if (!status) status = gpuir__engine_open_words(e, q, leaf, &l->o.n);
+    if (status) break;
     gpuir__or_note(l, e, q);
     *n += l->o.n > 0;
   }

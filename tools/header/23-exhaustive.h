@@ -11,7 +11,7 @@
  * Both work on cursors, block by block.
  *
  * Uses      [09-postings], [09c-dense], [12-layout], [17-topk], [20-engine].
- * Start at  gpuir__eval_exhaustive, gpuir__count_windows: each the last of its functions.
+ * Start at  gpuir__eval_exhaustive, gpuir__count_windows, gpuir__eval_all (a query of no words).
  * Tests     tests/unit/23_exhaustive.c
  * ======*/
 
@@ -237,11 +237,12 @@ static void gpuir__count_live(const gpuir__engine *e, uint64_t low, uint64_t *bi
   memset(bits + left / 64 + 1, 0, (GPUIR__WINDOW / 64 - (size_t)(left / 64) - 1) * sizeof *bits);
 }
 
-/* Fills the bits of a window. 0, or why the search has to stop. */
+/* Fills the bits of a window; without a positive list, all documents are there that no negated one holds. 0, or why the
+ * search has to stop. */
 static int gpuir__count_window(gpuir__engine *e, unsigned npositive, int all, uint64_t low, uint64_t *bits) {
   unsigned i;
   int status = GPUIR_OK;
-  memset(bits, 0, GPUIR__WINDOW / 8);
+  memset(bits, npositive ? 0 : 255, GPUIR__WINDOW / 8);
   for (i = 0; i < e->ncursors && !status; i++) {
     gpuir__cursor *c = &e->cursors[i];
     if (i < npositive && i + e->turn.noptional >= npositive) continue; /* it only adds to scores */
@@ -264,22 +265,44 @@ static int gpuir__count_is_dense(const gpuir__engine *e, unsigned npositive) {
   return 1;
 }
 
+/* Lays out a window's bits, and places the cursors before the first document. *bits: NULL without memory. */
+static int gpuir__windows_open(gpuir__engine *e, uint64_t **bits) {
+  unsigned i;
+  const int status = gpuir__reserve(e, GPUIR__WINDOW / 32, 1);
+  if (status) return status;
+  *bits = (uint64_t *)(void *)gpuir__carve(e, GPUIR__WINDOW / 32);
+  for (i = 0; i < e->ncursors; i++)
+    if (!e->cursors[i].list.dense.bits) (void)gpuir__cursor_seek(&e->cursors[i], 0);
+  return GPUIR_OK;
+}
+
 /* Counts the live documents that any positive list holds, or `all` required ones, which are dense then, and no negated
  * one. */
 static int gpuir__count_windows(gpuir__engine *e, unsigned npositive, int all, uint64_t *count) {
   const uint64_t documents = e->leaf.seg->stat.documents;
-  uint64_t low, *bits;
-  unsigned i;
-  int status = gpuir__reserve(e, GPUIR__WINDOW / 32, 1);
-  if (status) return status;
-  bits = (uint64_t *)(void *)gpuir__carve(e, GPUIR__WINDOW / 32);
-  for (i = 0; i < e->ncursors; i++)
-    if (!e->cursors[i].list.dense.bits) (void)gpuir__cursor_seek(&e->cursors[i], 0);
-  for (low = 0; low < documents; low += GPUIR__WINDOW) {
+  uint64_t low, *bits = NULL;
+  int status = gpuir__windows_open(e, &bits);
+  for (low = 0; !status && low < documents; low += GPUIR__WINDOW) {
     if ((status = gpuir__engine_look(e)) != 0) return status;
     status = gpuir__count_window(e, npositive, all, low, bits);
-    if (status) return status;
-    *count += e->kernels->ones(bits, GPUIR__WINDOW / 64);
+    if (!status) *count += e->kernels->ones(bits, GPUIR__WINDOW / 64);
   }
-  return GPUIR_OK;
+  return status;
+}
+
+/* Offers the live documents of a leaf that no negated list holds, all with score 0, until there are k: those behind have
+ * greater numbers. */
+static int gpuir__eval_all(gpuir__engine *e) {
+  const uint64_t documents = e->leaf.seg->stat.documents;
+  uint64_t low, word, *bits = NULL;
+  size_t i;
+  int status = gpuir__windows_open(e, &bits);
+  for (low = 0; !status && low < documents && e->top.n < e->top.k; low += GPUIR__WINDOW) {
+    if ((status = gpuir__engine_look(e)) != 0) return status;
+    status = gpuir__count_window(e, 0, 0, low, bits);
+    for (i = 0; !status && i < GPUIR__WINDOW / 64; i++)
+      for (word = bits[i]; word && e->top.n < e->top.k; word &= word - 1)
+        gpuir__topk_push(&e->top, gpuir__key(0, (uint32_t)(low + 64 * i) + gpuir__ctz64(word) + e->leaf.base));
+  }
+  return status;
 }

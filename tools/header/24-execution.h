@@ -6,9 +6,9 @@
  * handed to a backend such as gpuir_cuda.cu; explanations of one document's score; the cursor that users step.
  *
  * Uses      [03-codecs], [09-postings], [09b-positions], [10-encoder], [11c-analyzers], [12-layout], [12b-writer],
- *           [13-reader], [13b-snapshot], [14-inversion], [15-merge], [15b-builder], [16-query], [17-topk],
- *           [18-lookup], [19-methods], [20-engine], [20b-share], [21-and], [21a-words], [21b-phrases],
- *           [22-or], [23-exhaustive].
+ *           [13-reader], [13b-snapshot], [14-inversion], [15-merge], [15b-builder], [15e-where], [15f-sieve],
+ *           [16-query], [17-topk], [18-lookup], [19-methods], [20-engine], [20b-share], [21-and], [21a-words],
+ *           [21b-phrases], [22-or], [23-exhaustive].
  * Start at  gpuir_search, gpuir_search_batch; gpuir__engine_mode (which evaluator serves which mode).
  * Tests     tests/unit/24_execution.c
  * ======*/
@@ -50,9 +50,10 @@ static int gpuir__engine_leaf(gpuir__engine *e, const gpuir_query *q, size_t lea
   int status;
   e->turn.taken = 0;
   e->turn.leaf_number = (uint32_t)leaf;
-  if (!gpuir__leaf_begin(e, q, leaf, mode)) return GPUIR_OK;
+  if (!gpuir__leaf_begin(e, q, leaf, mode) || (q->all && e->top.n == e->top.k)) return GPUIR_OK;
   if (e->phrases_required) return gpuir__eval_phrases(e, q, leaf, NULL);
   status = gpuir__terms_open(e, q, leaf, &npositive);
+  if (!status && q->all) return gpuir__eval_all(e);
   if (status || !npositive || (mode == GPUIR_AND && npositive - e->turn.noptional < q->nrequired)) return status;
 #ifndef GPUIR_NO_LAB
   if (e->evaluator == GPUIR_EVAL_EXHAUSTIVE) return gpuir__eval_exhaustive(e, npositive, mode == GPUIR_AND);
@@ -85,7 +86,7 @@ static int gpuir__engine_help(gpuir__engine *e, gpuir__share *s) {
 /* Returns 1 if the terms' lists of a query are read where they lie: those of phrases and prefixes that rank beside
  * others are made first, by each engine again. */
 static int gpuir__engine_may_share(const gpuir__engine *e, const gpuir_query *q) {
-  return e->share && !q->nprefixes && (!q->nphrases || e->phrases_required);
+  return e->share && !q->all && !q->nprefixes && (!q->nphrases || e->phrases_required);
 }
 
 /* Ranks one query in mode AND or OR: all leaves share one top-k, and so its threshold. */
@@ -94,7 +95,7 @@ static int gpuir__engine_mode(gpuir__engine *e, const gpuir_query *q, int mode, 
   size_t leaf;
   int status;
   *n = 0;
-  if (!q->nknown || (mode == GPUIR_AND && q->nunknown)) return GPUIR_OK;
+  if ((!q->nknown && !q->all) || (mode == GPUIR_AND && q->nunknown)) return GPUIR_OK;
   gpuir__engine_announce(e, q);
   status = gpuir__engine_top(e, k, 0);
   if (status) return gpuir__engine_fail(e, status, "out of memory");
@@ -119,6 +120,7 @@ static void gpuir__engine_start(gpuir__engine *e) {
     e->deadline = e->limits.query_deadline;
   e->worked = 0;
   e->stopped = GPUIR_OK;
+  e->sieve.len = 0;
   e->error.code = GPUIR_OK;
   e->error.msg[0] = 0;
   e->info.queries++;
@@ -134,7 +136,7 @@ static int gpuir__engine_search(gpuir__engine *e, const gpuir_query *q, gpuir_hi
   status = gpuir__engine_look(e);
   if (status) return status;
   status = gpuir__engine_mode(e, q, q->mode == GPUIR_OR ? GPUIR_OR : GPUIR_AND, k, hits, n);
-  if (!status && q->mode == GPUIR_ANDOR && *n < k) status = gpuir__engine_mode(e, q, GPUIR_OR, k, hits, n);
+  if (!status && q->mode == GPUIR_ANDOR && *n < k && !q->all) status = gpuir__engine_mode(e, q, GPUIR_OR, k, hits, n);
   if (status) *n = 0;
   gpuir__engine_reset(e);
   return status;
@@ -142,7 +144,7 @@ static int gpuir__engine_search(gpuir__engine *e, const gpuir_query *q, gpuir_hi
 
 /* Returns 1 if one word alone decides what matches a query: its count is what the leaves tell of the word's list. */
 static int gpuir__query_is_word(const gpuir_query *q) {
-  return q->terms[0].kind == GPUIR__WORD && q->npositive == q->n &&
+  return !q->all && !q->where && q->terms[0].kind == GPUIR__WORD && q->npositive == q->n &&
       (q->n == 1 || (q->mode != GPUIR_OR && q->nrequired == 1));
 }
 
@@ -168,6 +170,7 @@ static int gpuir__engine_count_leaf(gpuir__engine *e, const gpuir_query *q, size
   if (gpuir__phrases_are_required(e, q, q->mode == GPUIR_OR ? GPUIR_OR : GPUIR_AND))
     return gpuir__eval_phrases(e, q, leaf, matches);
   status = gpuir__terms_open(e, q, leaf, &npositive);
+  if (!status && q->all) return gpuir__count_windows(e, 0, 0, matches);
   if (status || !npositive || (q->mode != GPUIR_OR && npositive - e->turn.noptional < q->nrequired)) return status;
   if (q->mode == GPUIR_OR) e->turn.noptional = 0;
   if (q->mode == GPUIR_OR && npositive > 1) return gpuir__count_windows(e, npositive, 0, matches);
@@ -502,6 +505,13 @@ static int gpuir__falls_back(const gpuir_searcher *s, int status) {
   return s->fallback && status != GPUIR_E_CANCELLED && status != GPUIR_E_DEADLINE && status != GPUIR_E_BUSY;
 }
 
+/* Says whether a backend takes the queries: none knows a where, or a query of no words. */
+static int gpuir__batch_is_plain(const gpuir_batch_desc *desc) {
+  size_t i;
+  for (i = 0; i < desc->nq && !desc->queries[i]->where && !desc->queries[i]->all; i++) {}
+  return i == desc->nq;
+}
+
 /* Hands a batch to the backend. If that fails, and the CPU is not to answer instead, returns its status. */
 static int gpuir__batch_ask(gpuir_searcher *s, gpuir_batch *b) {
   const size_t nq = b->desc.nq;
@@ -512,8 +522,12 @@ static int gpuir__batch_ask(gpuir_searcher *s, gpuir_batch *b) {
     if (!b->desc.statuses) return gpuir__engine_fail(&s->engine, GPUIR_E_NOMEM, "out of memory");
   }
   memset(b->desc.statuses, 0, nq * sizeof(int));
-  status = s->backend.begin(s->backend.context, &b->desc, gpuir__batch_deadline(s->engine.timeout_ns, nq),
-      s->engine.limits.cancel, &b->running, &b->error);
+  if (gpuir__batch_is_plain(&b->desc))
+    status = s->backend.begin(s->backend.context, &b->desc, gpuir__batch_deadline(s->engine.timeout_ns, nq),
+        s->engine.limits.cancel, &b->running, &b->error);
+  else
+    status = gpuir__fail(&b->error, GPUIR_E_UNSUPPORTED, 0, "backend %s: it takes no where, and no query without words",
+        s->backend.name);
   b->asked = !status;
   if (!status) return GPUIR_OK;
   if (gpuir__falls_back(s, status)) {
@@ -735,6 +749,10 @@ static void gpuir__explain_plan(const gpuir__engine *e, const gpuir_query *q, un
     size_t cap) {
   unsigned order[GPUIR_MAX_TERMS];
   const char *simd = gpuir_simd_name(e->ix->simd);
+  if (q->all) {
+    (void)snprintf(plan, cap, "all documents, in their order");
+    return;
+  }
   if (!npositive || (q->mode == GPUIR_AND && npositive - e->turn.noptional < q->nrequired)) {
     (void)snprintf(plan, cap, "nothing to do: %s",
         !q->nknown                                ? "no known term"
@@ -785,7 +803,27 @@ static int gpuir__explain_terms(gpuir__engine *e, const gpuir_query *q, uint32_t
       required += i < q->nrequired;
     }
   }
-  return !excluded && (q->mode == GPUIR_OR ? matched > 0 : required == q->nrequired);
+  return !excluded && (q->mode == GPUIR_OR && !q->all ? matched > 0 : required == q->nrequired);
+}
+
+/* Tells which predicate a document of a leaf fails. */
+static void gpuir__explain_where(const gpuir_query *q, const gpuir__leaf *leaf, uint32_t docid, gpuir_explanation *x) {
+#ifdef GPUIR_NO_COLUMNS
+  (void)q;
+  (void)leaf;
+  (void)docid;
+  (void)x;
+#else
+  const gpuir__predicate *failed;
+  gpuir__sieve sieve;
+  if (!q->where) return;
+  gpuir__sieve_open(&sieve, leaf->seg, q->where);
+  failed = gpuir__sieve_failed(&sieve, docid);
+  if (!failed) return;
+  x->failed = q->where->text + failed->at;
+  x->failed_len = failed->len;
+  x->matches = 0;
+#endif
 }
 
 GPUIR__COLD GPUIR_API int gpuir_explain(gpuir_searcher *s, const gpuir_query *q, uint32_t docid, gpuir_explanation *x) {
@@ -800,7 +838,9 @@ GPUIR__COLD GPUIR_API int gpuir_explain(gpuir_searcher *s, const gpuir_query *q,
   if (leaf->deleted && gpuir__deleted_has(leaf->deleted, docid - leaf->base)) return GPUIR_E_NOT_FOUND;
   e = &s->engine;
   gpuir__engine_start(e);
+  e->unsieved = 1;
   status = gpuir__terms_open(e, q, (size_t)(leaf - s->ix->leaves), &npositive);
+  e->unsieved = 0;
   if (status) return status;
   gpuir__explain_plan(e, q, npositive, x->plan, sizeof x->plan);
   x->length = leaf->seg->lengths[docid - leaf->base];
@@ -808,6 +848,7 @@ GPUIR__COLD GPUIR_API int gpuir_explain(gpuir_searcher *s, const gpuir_query *q,
   x->b = q->b;
   x->average_length = s->ix->average_length;
   x->matches = gpuir__explain_terms(e, q, docid - leaf->base, x);
+  gpuir__explain_where(q, leaf, docid - leaf->base, x);
   if (!x->matches) x->score = 0;
   gpuir__engine_reset(e);
   return GPUIR_OK;

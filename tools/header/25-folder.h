@@ -24,6 +24,7 @@
  * ======*/
 
 #define GPUIR__MANIFEST_FORMAT 1u
+#define GPUIR__MANIFEST_FIELDS 2u /* the format where documents have values, which writers before it would lose */
 #define GPUIR__MOST_NUMBER 999999999999999999u /* of a segment: 18 digits */
 
 typedef struct gpuir__manifest_head {
@@ -130,9 +131,9 @@ static int gpuir__manifest_parse(const gpuir_allocator *a, gpuir__manifest *m, c
   memcpy(&m->head, bytes, head);
   if (memcmp(m->head.magic, gpuir__manifest_magic, sizeof m->head.magic))
     return gpuir__manifest_bad(err, 0, path, "not a manifest: no magic number");
-  if (m->head.format != GPUIR__MANIFEST_FORMAT)
-    return gpuir__fail(err, GPUIR_E_VERSION, 8, "%s/manifest: format %u, this build reads %u", gpuir__tail(path),
-        (unsigned)m->head.format, GPUIR__MANIFEST_FORMAT);
+  if (m->head.format != GPUIR__MANIFEST_FORMAT && m->head.format != GPUIR__MANIFEST_FIELDS)
+    return gpuir__fail(err, GPUIR_E_VERSION, 8, "%s/manifest: format %u, this build reads %u and %u", gpuir__tail(path),
+        (unsigned)m->head.format, GPUIR__MANIFEST_FORMAT, GPUIR__MANIFEST_FIELDS);
   if (gpuir__load64(bytes + n - 8) != gpuir__hash(bytes, n - 8, 0))
     return gpuir__manifest_bad(err, n - 8, path, "its checksum is wrong");
   if (!m->head.segments || m->head.segments > (n - head - 8) / sizeof(gpuir__entry))

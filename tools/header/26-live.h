@@ -699,7 +699,7 @@ static int gpuir__live_manifest(const gpuir_live *l, gpuir__buf *out) {
   size_t i;
   int status;
   memcpy(head.magic, gpuir__manifest_magic, sizeof head.magic);
-  head.format = GPUIR__MANIFEST_FORMAT;
+  head.format = *l->like->leaves[0].seg->meta.columns ? GPUIR__MANIFEST_FIELDS : GPUIR__MANIFEST_FORMAT;
   head.segments = (uint32_t)l->n;
   head.generation = l->generation + 1;
   head.content = l->content + (l->documents != 0);
@@ -1107,6 +1107,21 @@ static void gpuir__live_unfound(gpuir_live *l) {
   if (l->made_lock && gpuir__live_has_lock(l) == 1) (void)unlinkat(l->folder, "lock", 0);
 }
 
+/* Refuses what a merge would lose: settings and sections that this build does not know. */
+static int gpuir__live_known(const gpuir_index *ix, gpuir_error *err) {
+  size_t i;
+  for (i = 0; i < ix->nleaves; i++) {
+    const gpuir__segment *seg = ix->leaves[i].seg;
+#ifdef GPUIR_NO_COLUMNS
+    if (*seg->meta.columns) return gpuir__fail_columns(err);
+#endif
+    if (seg->strange)
+      return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0,
+          "%s: has something that this version does not know, and that merging would lose", seg->path);
+  }
+  return GPUIR_OK;
+}
+
 /* Reads the last commit, or makes the first one. */
 GPUIR__COLD static int gpuir__live_read(gpuir_live *l, const gpuir_live_desc *desc, gpuir_error *err) {
   gpuir__manifest m;
@@ -1126,6 +1141,7 @@ GPUIR__COLD static int gpuir__live_read(gpuir_live *l, const gpuir_live_desc *de
   status = gpuir__live_example(l, err);
   if (status) return status;
   status = gpuir__folder_open(&l->a, l->folder, l->path, &l->open, &ix, err);
+  if (!status) status = gpuir__live_known(ix, err);
   if (!status) status = gpuir__live_list(l, ix, err);
   gpuir_close(ix);
   if (!status) gpuir__live_mark_lock(l);

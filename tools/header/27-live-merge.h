@@ -9,8 +9,8 @@
  *
  * The list is locked at the beginning and at the end only. What is deleted meanwhile is deleted from the result then.
  *
- * Uses      [03-codecs], [09-postings], [11b-dictionary], [12-layout], [13-reader], [13b-snapshot], [13c-verify],
- *           [14-inversion], [15-merge], [15b-builder], [25-folder], [26-live].
+ * Uses      [03-codecs], [09-postings], [11b-dictionary], [12-layout], [12c-columns], [13-reader], [13b-snapshot],
+ *           [13c-verify], [14-inversion], [15-merge], [15b-builder], [25-folder], [26-live].
  * Start at  gpuir_live_merge, gpuir__live_choose, gpuir__fusion_swap.
  * Tests     tests/unit/27_live_merge.c
  * ======*/
@@ -33,6 +33,9 @@ typedef struct gpuir__fusion {
   char *path; /* of the result; temporary files begin with it */
   size_t path_size;
   gpuir__area postings, positions; /* of one list */
+#ifndef GPUIR_NO_COLUMNS
+  gpuir__column_values values; /* of one document */
+#endif
   gpuir_builder *builder;
 } gpuir__fusion;
 
@@ -74,6 +77,9 @@ static int gpuir__fusion_documents(gpuir__fusion *f, const gpuir__source *s, gpu
   gpuir_doc_desc desc;
   gpuir_doc doc;
   uint64_t i;
+#ifndef GPUIR_NO_COLUMNS
+  gpuir__column_values *const values = &f->values;
+#endif
   int status = GPUIR_OK;
   for (i = 0; i < seg->stat.documents && !status; i++) {
     if (!gpuir__source_has(s, (uint32_t)i)) continue;
@@ -89,7 +95,11 @@ static int gpuir__fusion_documents(gpuir__fusion *f, const gpuir__source *s, gpu
     desc.source_bytes = doc.source_bytes;
     desc.hash = doc.hash;
     desc.form = doc.form;
+#ifndef GPUIR_NO_COLUMNS
+    if (gpuir__column_collect(&f->l->a, seg, (uint32_t)i, values, &desc)) return gpuir__fail_nomem(err);
+#endif
     status = gpuir_builder_add_doc(f->builder, &desc, doc.length, doc.text, doc.text_len, err);
+    if (status == GPUIR_E_ARGUMENT) return gpuir__bad(seg, err, 0, "a document has values that it cannot have");
   }
   return status;
 }
@@ -242,6 +252,9 @@ static void gpuir__fusion_free(gpuir__fusion *f) {
   gpuir__free(a, f->sources, f->n * sizeof *f->sources);
   gpuir__area_free(a, &f->postings);
   gpuir__area_free(a, &f->positions);
+#ifndef GPUIR_NO_COLUMNS
+  gpuir__column_values_free(a, &f->values);
+#endif
   gpuir__free(a, f->path, f->path_size);
 }
 

@@ -1,0 +1,300 @@
+/* wheres.c - searches with a where, in static and in live indexes, bit for bit those of an oracle: all matches without
+ * the where, by the exhaustive evaluator, of which those stay whose values satisfy it
+ *
+ * GPUIR_LONG=1 asks 100,000 queries.
+ */
+#define GPUIR__TILE_SHIFT 6u
+#define GPUIR__FIRST_TILES 2u
+#define GPUIR__UP_FRONT 160u
+#define GPUIR__WINDOW 128u
+#define GPUIR__OVERLAP 2u
+#define GPUIR__WAITING 3u
+#define GPUIR__UNCOUNTED 208u
+#undef GPUIR__DENSE_LEAST
+#define GPUIR__DENSE_LEAST 1u
+#define GPUIR_STATIC
+#define GPUIR_IMPLEMENTATION
+#include "gpuir.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <time.h>
+#include <cmocka.h>
+
+#include "rng.h"
+#include "collection.h"
+#include "columns.h"
+#include "wheres.h"
+
+#define MOST 8000
+
+static gpuir_hit all_and[MOST], all_or[MOST], want[MOST], got[MOST], both[2 * MOST];
+
+/* The text of a document: words of which some are frequent, and documents of all lengths. */
+static size_t text_of(uint32_t id, char *text) {
+  rng r = {id + 1};
+  const uint32_t n = 1 + rng_below(&r, 30);
+  size_t len = 0;
+  uint32_t i;
+  for (i = 0; i < n; i++) {
+    const uint32_t bound = 1 + rng_below(&r, 60);
+    len += (size_t)sprintf(text + len, "w%u ", rng_below(&r, bound));
+  }
+  return len;
+}
+
+static int add_raw(gpuir_builder *b, gpuir_live *l, uint32_t id, gpuir_error *err) {
+  static raw_doc one;
+  static char text[400];
+  const size_t len = text_of(id, text);
+  return b ? gpuir_builder_add_text(b, raw_describe(id, &one), text, len, err)
+           : gpuir_live_add(l, raw_describe(id, &one), text, len, err);
+}
+
+static gpuir_builder_desc where_desc(const char *at, int dense) {
+  gpuir_builder_desc d = desc_of(at);
+  d.memory = 8 << 20;
+  d.positions = 1;
+  d.fields = column_fields;
+  d.nfields = NCOLUMNS;
+  d.dense = dense;
+  return d;
+}
+
+static gpuir_index *make_static(uint32_t n, int dense) {
+  gpuir_builder_desc d = where_desc(path, dense);
+  gpuir_builder *b;
+  gpuir_index *ix;
+  gpuir_error err;
+  uint32_t i;
+  assert_int_equal(gpuir_builder_create(&d, &b, &err), 0);
+  for (i = 0; i < n; i++) assert_int_equal(add_raw(b, NULL, i, &err), 0);
+  assert_int_equal(gpuir_builder_write(b, NULL, &err), 0);
+  gpuir_builder_destroy(b);
+  assert_int_equal(gpuir_open(path, NULL, &ix, &err), 0);
+  return ix;
+}
+
+/* A snapshot of so many segments, and the handle, from which a third of the documents is deleted. */
+static gpuir_index *make_live(gpuir_live **live, const char *name, uint32_t n, uint32_t segments) {
+  gpuir_live_desc d;
+  gpuir_index *ix = NULL;
+  gpuir_error err;
+  uint32_t i;
+  memset(&d, 0, sizeof d);
+  d.settings = where_desc(name, 0);
+  d.create = 1;
+  assert_int_equal(gpuir_live_open(&d, live, &err), 0);
+  for (i = 0; i < n; i++) {
+    assert_int_equal(add_raw(NULL, *live, i, &err), 0);
+    if (i % (n / segments) != n / segments - 1) continue;
+    assert_int_equal(gpuir_live_refresh(*live, &ix, &err), 0);
+    gpuir_close(ix);
+  }
+  for (i = 0; i < n; i += 3) {
+    char key[16];
+    const size_t len = (size_t)sprintf(key, "%u", i / 900 % 2 ? i + 1 : i);
+    assert_int_equal(gpuir_live_delete(*live, GPUIR_BY_NAME, key, len, NULL, &err), 0);
+  }
+  assert_int_equal(gpuir_live_refresh(*live, &ix, &err), 0);
+  return ix;
+}
+
+/* A query's text: words, phrases, prefixes, some negated. */
+static void query_text(rng *r, char *text) {
+  uint32_t i, n = 1 + rng_below(r, 4);
+  size_t len = 0;
+  text[0] = 0;
+  for (i = 0; i < n; i++) {
+    const uint32_t bound = 1 + rng_below(r, 60), word = rng_below(r, bound);
+    const char *sign = i && rng_below(r, 5) == 0 ? "-" : "";
+    switch (rng_below(r, 8)) {
+    case 0: len += (size_t)sprintf(text + len, "%s\"w%u w%u\" ", sign, word, rng_below(r, bound)); break;
+    case 1: len += (size_t)sprintf(text + len, "%sw%u* ", sign, 1 + word % 9); break;
+    default: len += (size_t)sprintf(text + len, "%sw%u ", sign, word);
+    }
+  }
+}
+
+/* Makes the query; NULL if the text is none. */
+static gpuir_query *parsed(const gpuir_index *ix, const char *text, const char *where, int mode, int all) {
+  gpuir_query_desc d;
+  gpuir_query *q = NULL;
+  gpuir_error err;
+  int status;
+  memset(&d, 0, sizeof d);
+  d.mode = mode;
+  d.where = where;
+  d.all = all;
+  status = gpuir_query_parse(ix, &d, text, strlen(text), &q, &err);
+  if (status && status != GPUIR_E_QUERY) print_error("%s, where %s: %s\n", text, where ? where : "", err.msg);
+  assert_true(!status || status == GPUIR_E_QUERY);
+  return q;
+}
+
+typedef struct searchers {
+  gpuir_searcher *engine, *reference;
+} searchers;
+
+/* All matches in a mode, without a where, of which those stay that pass. */
+static size_t filtered(const searchers *s, const gpuir_index *ix, const char *text, int mode, int all,
+    const where_case *w, gpuir_hit *hits) {
+  gpuir_query *q = parsed(ix, text, NULL, mode, all);
+  size_t n = 0, i, kept = 0;
+  assert_non_null(q);
+  assert_int_equal(gpuir_search(s->reference, q, hits, MOST, &n), 0);
+  for (i = 0; i < n; i++)
+    if (where_passes(w, raw_number(ix, hits[i].docid))) hits[kept++] = hits[i];
+  gpuir_query_destroy(q);
+  return kept;
+}
+
+/* The terms of a document that fails are explained as if there were no where. */
+static void check_terms(const searchers *s, const gpuir_query *plain, uint32_t d, const gpuir_explanation *x) {
+  gpuir_explanation y;
+  size_t i;
+  assert_int_equal(gpuir_explain(s->engine, plain, d, &y), 0);
+  assert_int_equal(x->nterms, y.nterms);
+  for (i = 0; i < y.nterms; i++) assert_int_equal(x->terms[i].tf, y.terms[i].tf);
+}
+
+/* Explains some documents: those that match, and those that do not for the where's sake alone. */
+static void check_explained(const searchers *s, const gpuir_index *ix, const gpuir_query *q, const gpuir_query *plain,
+    const where_case *w, const gpuir_hit *hits, size_t n, rng *r) {
+  gpuir_explanation x;
+  unsigned i;
+  for (i = 0; i < 2; i++) {
+    const uint32_t d = n && i ? hits[rng_below(r, (uint32_t)n)].docid : rng_below(r, (uint32_t)ix->docids);
+    const int status = gpuir_explain(s->engine, q, d, &x);
+    size_t j;
+    if (status == GPUIR_E_NOT_FOUND) continue;
+    assert_int_equal(status, 0);
+    check_terms(s, plain, d, &x);
+    for (j = 0; j < n && hits[j].docid != d; j++) {}
+    assert_int_equal(x.matches, j < n);
+    if (x.matches) assert_int_equal(x.score, hits[j].score);
+    assert_int_equal(x.failed == NULL, where_passes(w, raw_number(ix, d)));
+    if (x.failed)
+      assert_true(x.failed_len > 0 && strstr(w->text, "=") != NULL &&
+          !memcmp(strstr(w->text, x.failed), x.failed, x.failed_len));
+  }
+}
+
+static void same_hits(const char *text, const char *where, const gpuir_hit *x, size_t nx, size_t k, const gpuir_hit *y,
+    size_t ny) {
+  const size_t n = nx < k ? nx : k;
+  size_t i;
+  if (n != ny || memcmp(x, y, n * sizeof *x) != 0)
+    print_error("%s, where %s, k %u: %u hits of %u\n", text, where, (unsigned)k, (unsigned)ny, (unsigned)n);
+  assert_int_equal(ny, n);
+  for (i = 0; i < n; i++) assert_true(x[i].docid == y[i].docid && x[i].score == y[i].score);
+}
+
+/* Asks one query at random; returns 1 if some of its matches pass, and some do not. */
+static int ask(const searchers *s, const gpuir_index *ix, rng *r) {
+  static const size_t ks[] = {1, 2, 10, 40, MOST};
+  const size_t k = ks[rng_below(r, 5)];
+  const int mode = (int)rng_below(r, 3), all = rng_below(r, 8) == 0;
+  char text[300];
+  where_case w;
+  gpuir_query *q;
+  const gpuir_query *two[2];
+  size_t n, nand, nor, nwant;
+  uint64_t count;
+  uint32_t counts[2];
+  query_text(r, text);
+  if (all) (void)snprintf(text, sizeof text, rng_below(r, 2) ? "-w%u" : "", rng_below(r, 60));
+  where_make(r, &w);
+  q = parsed(ix, text, w.text, mode, all);
+  if (!q) return 0; /* only what is negated */
+  nand = filtered(s, ix, text, GPUIR_AND, all, &w, all_and);
+  nor = filtered(s, ix, text, GPUIR_OR, all, &w, all_or);
+  nwant = mode == GPUIR_AND || (mode == GPUIR_ANDOR && nand >= k) ? nand : nor;
+  memcpy(want, nwant == nor && (mode == GPUIR_OR || (mode == GPUIR_ANDOR && nand < k)) ? all_or : all_and,
+      nwant * sizeof *want);
+  assert_int_equal(gpuir_search(s->engine, q, got, k, &n), 0);
+  same_hits(text, w.text, want, nwant, k, got, n);
+  assert_int_equal(gpuir_search(s->reference, q, got, k, &n), 0);
+  same_hits(text, w.text, want, nwant, k, got, n);
+  assert_int_equal(gpuir_count(s->engine, q, &count), 0);
+  assert_int_equal(count, mode == GPUIR_OR ? nor : nand);
+  two[0] = two[1] = q;
+  assert_int_equal(gpuir_search_batch(s->engine, two, 2, k, both, counts), 0);
+  same_hits(text, w.text, want, nwant, k, both, counts[0]);
+  same_hits(text, w.text, want, nwant, k, both + k, counts[1]);
+  if (mode != GPUIR_ANDOR) {
+    gpuir_query *plain = parsed(ix, text, NULL, mode, all);
+    check_explained(s, ix, q, plain, &w, mode == GPUIR_AND ? all_and : all_or, mode == GPUIR_AND ? nand : nor, r);
+    gpuir_query_destroy(plain);
+  }
+  gpuir_query_destroy(q);
+  return nwant > 0;
+}
+
+static void ask_many(const gpuir_index *ix, uint64_t seed) {
+  const unsigned rounds = getenv("GPUIR_LONG") ? 20000 : 300;
+  gpuir_searcher_desc d;
+  searchers s;
+  gpuir_error err;
+  rng r = {seed};
+  unsigned i, some = 0;
+  memset(&d, 0, sizeof d);
+  d.threads = 2;
+  assert_int_equal(gpuir_searcher_create(ix, &d, &s.engine, &err), 0);
+  d.evaluator = GPUIR_EVAL_EXHAUSTIVE;
+  assert_int_equal(gpuir_searcher_create(ix, &d, &s.reference, &err), 0);
+  for (i = 0; i < rounds; i++) some += (unsigned)ask(&s, ix, &r);
+  assert_true(some > rounds / 4);
+  gpuir_searcher_destroy(s.engine);
+  gpuir_searcher_destroy(s.reference);
+}
+
+static void test_static(void **state) {
+  gpuir_index *ix = make_static(7800, 0); /* some lists are so long that they have seeds */
+  (void)state;
+  assert_true(ix->leaves[0].seg->lists.nseeds > 0);
+  ask_many(ix, 1);
+  gpuir_close(ix);
+  ix = make_static(3000, 16); /* with dense lists */
+  assert_true(ix->leaves[0].seg->dense.n > 0);
+  ask_many(ix, 2);
+  gpuir_close(ix);
+}
+
+static void test_live(void **state) {
+  gpuir_index *ix, *merged;
+  gpuir_live *live;
+  gpuir_error err;
+  char name[96], at[512];
+  DIR *dir;
+  struct dirent *e;
+  (void)state;
+  path_of(name, "live");
+  ix = make_live(&live, name, 5000, 7);
+  assert_true(ix->nleaves >= 7 && ix->leaves[0].deleted);
+  ask_many(ix, 3);
+  assert_int_equal(gpuir_live_merge(live, 0, NULL, &err), 0);
+  assert_int_equal(gpuir_live_refresh(live, &merged, &err), 0);
+  ask_many(merged, 4);
+  gpuir_close(merged);
+  assert_int_equal(gpuir_live_merge(live, 1, NULL, &err), 0);
+  assert_int_equal(gpuir_live_refresh(live, &merged, &err), 0);
+  assert_true(merged->nleaves == 1 && !merged->leaves[0].deleted);
+  ask_many(merged, 5);
+  gpuir_close(merged);
+  gpuir_close(ix);
+  gpuir_live_close(live);
+  dir = opendir(name);
+  while ((e = readdir(dir))) {
+    (void)snprintf(at, sizeof at, "%s/%s", name, e->d_name);
+    (void)unlink(at);
+  }
+  (void)closedir(dir);
+  assert_int_equal(rmdir(name), 0);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_static), cmocka_unit_test(test_live)};
+  return cmocka_run_group_tests(tests, set_up, tear_down);
+}
