@@ -68,6 +68,14 @@ END
   gpuir index d -o j.gpuir 2>&1 | grep -F 'decoded: 1 gzip, 4 pages of HTML; --raw reads files as they are'
 }
 
+@test "a byte order mark before markup is none of its text, in UTF-8 and UTF-16" {
+  printf '\xef\xbb\xbf<html>first<p>zebra</html>' >a.html
+  printf '\xef\xbb\xbf<html>first<p>zebra</html>' | iconv -f utf-8 -t utf-16le >b.html
+  gpuir index -q --no-names a.html b.html -o i.gpuir
+  prints $'a.html:zebra\nb.html:zebra' gpuir query --grep i.gpuir zebra
+  [ "$(gpuir query --grep --tokens 0 i.gpuir first | head -1)" = a.html:first ]
+}
+
 @test "man pages: man(7) and mdoc(7), fonts, escapes, conditions, tables; their NAME comes first" {
   cat >a.1 <<'END'
 '\" t

@@ -4,9 +4,8 @@
  *   build/fuzz/fuzz_records -max_total_time=60 -max_len=8192 -timeout=10 -close_fd_mask=2 build/corpus-records
  *
  * The first byte chooses the format, whether malformed records are passed over, and whether the bytes are said to have
- * an encoding. Every document that comes out has
- * its place within the file, and the text that is made of this place again is the one that came out, its lines among
- * those of the place. What is refused is refused with a message. */
+ * an encoding. Every document that comes out has its place within the file, and the text that is made of this place
+ * again is the one that came out, its lines among those of the place. What is refused is refused with a message. */
 #define _GNU_SOURCE /* as the files of the commands below want it */
 #define UNPACK_BOMB_LEAST ((uint64_t)1 << 20)
 #include "gpuir.h"

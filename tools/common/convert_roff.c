@@ -1,7 +1,7 @@
 /* convert_roff.c - the text of manual pages: roff with the macros man(7) or mdoc(7).
  *
  * It is what mandoc(1) prints, without its layout: words, not columns. mandoc is no library, and to run it for each
- * page takes a thousand times as long. A page's title is the text of its section NAME.
+ * page of a system takes minutes where this takes seconds. A page's title is the text of its section NAME.
  */
 #include "convert.h"
 

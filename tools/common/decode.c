@@ -608,8 +608,11 @@ static int begin_text(const gpuir_doc *doc, gpuir_doc *place, decoded *out) {
 static int convert_read(const gpuir_doc *doc, decoded *out) {
   byte_buf text;
   const char *why;
+  const int is_marked =
+      is_part_of_made(doc) && !named_of(doc) && out->len >= 3 && !memcmp(out->text, "\xef\xbb\xbf", 3);
+  const size_t mark = is_marked ? 3 : 0; /* the reader passes over it, too */
   memset(&text, 0, sizeof text);
-  why = convert_text(conversion_of(doc), out->text, out->len, &text);
+  why = convert_text(conversion_of(doc), out->text + mark, out->len - mark, &text);
   free(out->text);
   out->text = text.p;
   out->len = text.n;
