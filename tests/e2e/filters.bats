@@ -27,14 +27,14 @@ names() { gpuir query --tsv "$@" | cut -f 4 | paste -sd ' '; }
 @test "what the program writes is the document; the index knows the filter" {
   gpuir index -q --filter "$F" docs -o x.gpuir
   [ "$(names x.gpuir wolf)" = "docs/a.rot docs/plain.txt" ]
-  gpuir stats x.gpuir | grep -qx 'filters  *rot=unrot'
-  gpuir stats --json x.gpuir | grep -q '"filters":"rot=unrot"'
+  gpuir stats x.gpuir | grep -qx 'filters  *rot=#[0-9a-f]*'
+  gpuir stats --json x.gpuir | grep -q '"filters":"rot=#[0-9a-f]*"'
   gpuir verify x.gpuir
   cp docs/a.rot docs/B.ROT
   gpuir index -q --chunk-lines 1 --filter "$F" docs -o x.gpuir
   [ "$(names x.gpuir sleeps)" = "docs/B.ROT:2-2 docs/a.rot:2-2" ]
   gpuir reorder -q --order random x.gpuir y.gpuir
-  gpuir stats y.gpuir | grep -qx 'filters  *rot=unrot'
+  gpuir stats y.gpuir | grep -qx 'filters  *rot=#[0-9a-f]*'
 }
 
 @test "passages: the filter makes the text again, or it is said that there is none" {
@@ -44,9 +44,9 @@ names() { gpuir query --tsv "$@" | cut -f 4 | paste -sd ' '; }
     prints 'docs/a.rot:2:sleeps' gpuir query --grep --filter "$F" x.gpuir sleeps
     run --separate-stderr gpuir query --passages x.gpuir sleeps
     [ "$status" -eq 0 ]
-    [[ $output == 'docs/a.rot (its text was made by a filter; --filter makes it again)'* ]]
+    [[ $output == "docs/a.rot (its text was made by a filter; --filter 'rot=PROGRAM' makes it again)"* ]]
     gpuir query --passages --json x.gpuir sleeps |
-      grep -q '"changed":false,"missing":"its text was made by a filter; --filter makes it again","passages":\[\]'
+      grep -qF "\"changed\":false,\"missing\":\"its text was made by a filter; --filter 'rot=PROGRAM' makes it again\",\"passages\":[]"
     run --separate-stderr gpuir query --grep x.gpuir sleeps
     [ -z "$output" ]
     # shellcheck disable=SC2154 # stderr is set by run
@@ -61,13 +61,13 @@ names() { gpuir query --tsv "$@" | cut -f 4 | paste -sd ' '; }
 @test "passages: a filter that the index was not made with is refused" {
   gpuir index -q --filter "$F" docs -o x.gpuir
   for other in 'rot=cat' 'rot=unrot -f' 'pdf=unrot'; do
-    fails 1 "x.gpuir: made with --filter 'rot=unrot'; give the same" gpuir query --grep --filter "$other" x.gpuir sleeps
+    fails 1 "x.gpuir: made with --filter 'rot=PROGRAM'; give the same" gpuir query --grep --filter "$other" x.gpuir sleeps
   done
   fails 1 'give the same' gpuir query --passages --filter "$F" --filter 'pdf=cat' x.gpuir sleeps
   gpuir index -q docs/plain.txt -o y.gpuir
   fails 1 'y.gpuir: made without --filter' gpuir query --passages --filter "$F" y.gpuir wolf
   gpuir index -q --live --filter "$F" docs -o live
-  fails 1 "live: made with --filter 'rot=unrot'; give the same" gpuir query --passages --filter 'rot=cat' live sleeps
+  fails 1 "live: made with --filter 'rot=PROGRAM'; give the same" gpuir query --passages --filter 'rot=cat' live sleeps
   prints 'docs/a.rot:2:sleeps' gpuir query --grep --filter "$F" live sleeps
 }
 
@@ -185,18 +185,18 @@ names() { gpuir query --tsv "$@" | cut -f 4 | paste -sd ' '; }
   for bad in rot =unrot 'rot=' 'rot=  ' .rot=unrot 'a/b=unrot' $'rot=un\trot'; do
     fails 2 '--filter' gpuir index --filter "$bad" docs -o y.gpuir
   done
-  fails 2 'no/such/program: no such program' gpuir index --filter 'rot=no/such/program' docs -o y.gpuir
-  fails 2 'no-such-program: no such program' gpuir query --filter 'rot=no-such-program' y.gpuir x
-  fails 2 "'rot' has a filter already" gpuir index --filter "$F" --filter "$F" docs -o y.gpuir
+  fails 2 "'rot=no/such/program': no such program" gpuir index --filter 'rot=no/such/program' docs -o y.gpuir
+  fails 2 "'rot=no-such-program': no such program" gpuir query --filter 'rot=no-such-program' y.gpuir x
+  fails 2 "the ending has a filter already" gpuir index --filter "$F" --filter "$F" docs -o y.gpuir
 }
 
 @test "a live index is updated with the filters it was made with, and no others" {
   gpuir index -q --live --filter "$F" docs -o live
   [ "$(names live wolf)" = "docs/a.rot docs/plain.txt" ]
-  fails 1 "live: made with --filter 'rot=unrot'; give the same" gpuir update -q docs -o live
-  fails 1 "live: made with --filter 'rot=unrot'" gpuir update -q --filter rot=cat docs -o live
-  fails 1 "live: made with --filter 'rot=unrot'" gpuir watch -q docs -o live
-  fails 1 "live: made with --filter 'rot=unrot'" gpuir add -q docs/a.rot -o live
+  fails 1 "live: made with --filter 'rot=PROGRAM'; give the same" gpuir update -q docs -o live
+  fails 1 "live: made with --filter 'rot=PROGRAM'" gpuir update -q --filter rot=cat docs -o live
+  fails 1 "live: made with --filter 'rot=PROGRAM'" gpuir watch -q docs -o live
+  fails 1 "live: made with --filter 'rot=PROGRAM'" gpuir add -q docs/a.rot -o live
   echo 'a fox' | gpuir add -q --name fox - -o live
   printf 'a fox\n' | unrot >docs/b.rot
   gpuir add -q --filter "$F" docs/b.rot -o live
@@ -270,7 +270,7 @@ names() { gpuir query --tsv "$@" | cut -f 4 | paste -sd ' '; }
   prints 1 gpuir count x.gpuir gamma delta
   gpuir index -q --filter 'gz=sh -c zcat\ |\ cat' docs/x.gz -o x.gpuir
   prints 1 gpuir count x.gpuir beta
-  fails 2 "a quote in 'gz=sh -c \"zcat' is not closed" gpuir index -q --filter 'gz=sh -c "zcat' docs/x.gz -o y.gpuir
+  fails 2 'a quote is not closed' gpuir index -q --filter 'gz=sh -c "zcat' docs/x.gz -o y.gpuir
 }
 
 @test "what is left out is said, by kinds, with the option that would read it" {
@@ -291,4 +291,58 @@ names() { gpuir query --tsv "$@" | cut -f 4 | paste -sd ' '; }
   gpuir update d -o live 2>err
   grep -q 'skipped: 1 binary, 1 PDF, 2 gzip, 1 zip, 1 hidden' err
   fails 1 "d/a.pdf: a PDF file, of which --filter 'pdf=pdftotext - -' makes a text" gpuir index -q d/a.pdf -o y.gpuir
+}
+
+@test "no program is taken from an index: a table that holds a command line runs nothing" {
+  "$build/tests/e2e/forged_filters" forged.gpuir docs/a.rot "rot=sh -c 'touch ran'" wolf
+  for how in '' '--filter auto' "--filter rot=cat"; do
+    # shellcheck disable=SC2086 # options are parted
+    run --separate-stderr gpuir query --passages $how forged.gpuir wolf
+    [[ $output$stderr != *touch* ]]
+  done
+  "$build/tests/e2e/forged_filters" forged.gpuir docs/a.rot 'rot=@sh -c touch' wolf
+  fails 1 'made with --filter auto; give the same' gpuir query --passages --filter auto forged.gpuir wolf
+  [ ! -e ran ]
+  "$build/tests/e2e/forged_filters" old.gpuir docs/a.rot 'rot=unrot' $'the wolf\nsleeps\n' # as an earlier version kept it
+  prints 'docs/a.rot:1:the wolf' gpuir query --grep --filter "$F" old.gpuir wolf
+}
+
+@test "--filter auto takes known programs that are installed, says so, and the index keeps their names" {
+  command -v pdftotext >/dev/null && [ -x /usr/bin/pdftotext ] || skip "no /usr/bin/pdftotext"
+  python3 "$root/tests/support/make_pdf.py" docs/c.pdf 'the pdf wolf'
+  printf '#!/bin/sh\ntouch ran\n' >bin/pdftotext # the path is fixed
+  chmod +x bin/pdftotext
+  gpuir index --filter auto docs -o x.gpuir 2>err
+  grep -F 'filters: pdf by /usr/bin/pdftotext' err
+  [ "$(names x.gpuir pdf)" = docs/c.pdf ]
+  gpuir stats x.gpuir | grep 'filters  *pdf=@pdftotext'
+  gpuir query --passages x.gpuir pdf | grep -F '(its text was made by a filter; --filter auto makes it again)'
+  prints 'docs/c.pdf:1:the pdf wolf' gpuir query --grep --filter auto x.gpuir pdf
+  gpuir index -q --live --filter auto docs -o live
+  fails 1 'live: made with --filter auto; give the same' gpuir update -q docs -o live
+  python3 "$root/tests/support/make_pdf.py" docs/d.pdf 'the owl'
+  gpuir update -q --filter auto docs -o live
+  [ "$(names live owl)" = docs/d.pdf ]
+  [ ! -e ran ]
+}
+
+@test "--filter auto: the user's file has own filters; it must be writable by nobody else" {
+  export XDG_CONFIG_HOME=$PWD/config
+  mkdir -p -m 755 config/gpuir
+  printf '# mine\n\nrot=unrot\n' >config/gpuir/filters
+  chmod 644 config/gpuir/filters
+  gpuir index --filter auto docs -o x.gpuir 2>err
+  grep -F 'filters: rot by unrot' err
+  prints 'docs/a.rot:2:sleeps' gpuir query --grep --filter auto x.gpuir sleeps
+  prints 'docs/a.rot:2:sleeps' gpuir query --grep --filter "$F" --filter auto x.gpuir sleeps
+  printf 'rot=unrot -f\n' >config/gpuir/filters
+  fails 1 'x.gpuir: made with ' gpuir query --grep --filter auto x.gpuir sleeps
+  printf 'rot=unrot -f\nzebra\n' >config/gpuir/filters
+  fails 1 'filters:2: this is no ENDING=PROGRAM' gpuir index -q --filter auto docs -o y.gpuir
+  chmod 664 config/gpuir/filters
+  fails 1 'it names programs that run, so it and its folder must belong to you or root' \
+    gpuir index -q --filter auto docs -o y.gpuir
+  chmod 644 config/gpuir/filters
+  chmod 777 config/gpuir
+  fails 1 'nobody else may write there' gpuir index -q --filter auto docs -o y.gpuir
 }

@@ -278,22 +278,31 @@ const char *cli_reader_why(const text_reader *r, char *buf);
 typedef struct cli_filter {
   char *ending; /* of names, without the dot */
   char **words; /* the program and its arguments, then NULL */
+  char *line; /* as it was given, ENDING=PROGRAM */
+  char *mark; /* what an index keeps of it */
 } cli_filter;
 
 typedef struct cli_filters { /* zeroed: none */
   cli_filter *list;
   size_t n;
+  int automatic; /* --filter auto was given */
   cli_buf text; /* as in gpuir_builder_desc, with a NUL */
 } cli_filters;
 
-/* Takes the current option, ENDING=PROGRAM. Not 0 after a message. */
+/* Takes the current option, ENDING=PROGRAM or auto. Not 0 after a message. */
 int cli_filters_add(const cli_args *a, cli_filters *f);
+/* Takes for --filter auto what the user's file has and what is installed, and says so unless `quiet`. CLI_OK, or
+ * CLI_FAIL after a message. */
+int cli_filters_install(cli_filters *f, int quiet);
 /* Returns the filter of files with this name or, with `whole`, of this ending; NULL: there is none. */
 const cli_filter *cli_filters_find(const cli_filters *f, const char *name, size_t len, int whole);
 /* What the index keeps of them. */
 const char *cli_filters_text(const cli_filters *f);
-/* Compares them with those that an index was made with. CLI_OK, or CLI_FAIL after a message. */
-int cli_filters_agree(const cli_filters *f, const char *index, const char *filters);
+/* Compares them with those that an index was made with; --filter auto takes these. CLI_OK, or CLI_FAIL after a message.
+ */
+int cli_filters_agree(cli_filters *f, const char *index, const char *filters);
+/* Returns the end of a message that names the options which make texts of such an index again; to be freed. */
+char *cli_filters_hint(const char *filters);
 /* Replaces *text by what the filter makes of the open file `name`. 0; -1 after a message, which there is none of where
  * `name` is NULL, or at a signal. */
 int cli_filter_run(const cli_filter *filter, int fd, const char *name, cli_buf *text);
@@ -544,6 +553,7 @@ typedef struct cli_passages {
   int on;
   passages how; /* forms, budgets, context and timeout */
   cli_filters filters; /* to make texts of sources again */
+  char *hint; /* which option would */
   /* private */
   char *base, *here;
   cli_buf made, made_of; /* the text that a filter has made last, and the path of its file */

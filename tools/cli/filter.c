@@ -5,8 +5,8 @@
  * CLI_FILTER_BYTES. It is killed otherwise, and when the command is stopped. What it has started is killed when it
  * ends.
  *
- * The index has the filters' words, so that texts can be made again, but no program is ever taken from an index: it is
- * always the command line that names it.
+ * No program is ever taken from an index. It has the names of filters of a list that is compiled in, and hashes of
+ * others, by which the command line or the user's file must give them again.
  */
 #define _GNU_SOURCE /* ppoll */
 #include "cli.h"
@@ -19,12 +19,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 #ifdef __linux__
 #include <sys/prctl.h>
 #endif
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
 
 #define SAID_MOST 200u /* bytes of what a program says of its failure that are shown */
 
@@ -83,30 +87,180 @@ static char **cut_words(const char *text, size_t *n) {
   return NULL;
 }
 
-int cli_filters_add(const cli_args *a, cli_filters *f) {
-  const char *eq = strchr(a->value, '=');
-  const size_t n = eq ? (size_t)(eq - a->value) : 0;
-  cli_filter filter;
-  size_t words;
-  if (!n || a->value[0] == '.' || strcspn(a->value, "/ \t\n") < n || strpbrk(a->value, "\t\n\r"))
-    return cli_misuse(a->command, "%s: '%s' is no ENDING=PROGRAM, such as 'pdf=pdftotext - -'", a->name, a->value);
-  if (cli_filters_find(f, a->value, n, 1))
-    return cli_misuse(a->command, "%s: '%.*s' has a filter already", a->name, (int)n, a->value);
-  filter.words = cut_words(eq + 1, &words);
-  if (!words && eq[1 + strspn(eq + 1, " ")])
-    return cli_misuse(a->command, "%s: a quote in '%s' is not closed", a->name, a->value);
-  if (!words || !is_program(filter.words[0])) {
-    int code = cli_misuse(a->command, "%s: %s: no such program", a->name, words ? filter.words[0] : "''");
-    if (words) free(filter.words[0]);
-    free(filter.words);
-    return code;
-  }
-  filter.ending = cli_copy(a->value, n);
-  f->list = (cli_filter *)cli_resize(f->list, f->n + 1, sizeof *f->list);
-  f->list[f->n++] = filter;
-  if (f->text.n) f->text.p[f->text.n - 1] = '\t';
-  cli_buf_add(&f->text, a->value, strlen(a->value) + 1);
+/* Returns whether a mark is one of those that tabs part. */
+static int has_mark(const char *marks, const char *mark) {
+  for (; *marks; marks += strcspn(marks, "\t"), marks += *marks == '\t')
+    if (strcspn(marks, "\t") == strlen(mark) && !strncmp(marks, mark, strlen(mark))) return 1;
   return 0;
+}
+
+/* Adds a filter: its words are those of the line behind the ending and a sign. */
+static void add_filter(cli_filters *f, const char *line, size_t ending, const char *mark, char **words) {
+  cli_filter *filter;
+  f->list = (cli_filter *)cli_resize(f->list, f->n + 1, sizeof *f->list);
+  filter = &f->list[f->n++];
+  filter->words = words;
+  filter->ending = cli_copy(line, ending);
+  filter->line = cli_copy(line, strlen(line));
+  filter->mark = cli_copy(mark, strlen(mark));
+  if (f->text.n) f->text.p[f->text.n - 1] = '\t';
+  cli_buf_add(&f->text, mark, strlen(mark) + 1);
+}
+
+/* Adds a filter of the user's own. An index keeps a hash of it, by which another one is told, and never the program:
+ * whoever makes an index would choose what others run. NULL, or what is wrong. */
+static const char *add_own(cli_filters *f, const char *line) {
+  const char *eq = strchr(line, '=');
+  const size_t n = eq ? (size_t)(eq - line) : 0;
+  char mark[300];
+  size_t count;
+  if (!n || n > 200 || line[0] == '.' || strcspn(line, "/ \t\n") < n || strpbrk(line, "\t\n\r"))
+    return "this is no ENDING=PROGRAM, such as 'pdf=pdftotext - -'";
+  if (cli_filters_find(f, line, n, 1)) return "the ending has a filter already";
+  char **words = cut_words(eq + 1, &count);
+  if (!words) return eq[1 + strspn(eq + 1, " ")] ? "a quote is not closed" : "'': no such program";
+  if (!is_program(words[0])) {
+    free(words[0]);
+    free(words);
+    return "no such program";
+  }
+  (void)snprintf(mark, sizeof mark, "%.*s=#%016llx", (int)n, line, (unsigned long long)XXH3_64bits(eq, strlen(eq)));
+  add_filter(f, line, n, mark, words);
+  return NULL;
+}
+
+int cli_filters_add(const cli_args *a, cli_filters *f) {
+  const char *why;
+  if (!strcmp(a->value, "auto")) return f->automatic = 1, 0;
+  why = add_own(f, a->value);
+  return why ? cli_misuse(a->command, "%s: '%s': %s", a->name, a->value, why) : 0;
+}
+
+/* ---- filters that are known ---- */
+
+/* The name of each is what an index keeps, so a name always means the same program. Each reads standard input, and
+ * writes UTF-8. */
+static const struct {
+  const char *ending, *name, *program;
+} known[] = {{"pdf", "pdftotext", "/usr/bin/pdftotext -q -enc UTF-8 - -"},
+    {"docx", "docx2txt", "/usr/bin/docx2txt - -"}, {"odt", "odt2txt", "/usr/bin/odt2txt --encoding=UTF-8 /dev/stdin"},
+    {"doc", "catdoc", "/usr/bin/catdoc -d utf-8"}, {"rtf", "catdoc", "/usr/bin/catdoc -d utf-8"}};
+#define KNOWN (sizeof known / sizeof *known)
+
+/* Adds a filter of the list, if its program is installed and the ending has none. 1: it was added. */
+static int add_known(cli_filters *f, size_t i) {
+  char line[200], mark[80];
+  size_t count;
+  char **words;
+  if (cli_filters_find(f, known[i].ending, strlen(known[i].ending), 1)) return 0;
+  words = cut_words(known[i].program, &count);
+  if (access(words[0], X_OK)) {
+    free(words[0]);
+    free(words);
+    return 0;
+  }
+  (void)snprintf(line, sizeof line, "%s=%s", known[i].ending, known[i].program);
+  (void)snprintf(mark, sizeof mark, "%s=@%s", known[i].ending, known[i].name);
+  add_filter(f, line, strlen(known[i].ending), mark, words);
+  return 1;
+}
+
+/* Appends the path of the user's file; 0: there is none. */
+static int put_config(cli_buf *path, const char *behind) {
+  const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+  const int has_config = config && *config == '/';
+  if (!has_config && !(home && *home == '/')) return 0;
+  path->n = 0;
+  cli_buf_text(path, has_config ? config : home);
+  cli_buf_text(path, has_config ? "/gpuir" : "/.config/gpuir");
+  cli_buf_text(path, behind);
+  cli_buf_char(path, 0);
+  return 1;
+}
+
+/* Returns whether only the caller and root can have written what is open, or stands at the path. */
+static int is_trusted(const struct stat *st) {
+  return (st->st_uid == geteuid() || !st->st_uid) && !(st->st_mode & (S_IWGRP | S_IWOTH));
+}
+
+/* Opens the user's file, which names programs that run: so nobody else may write there. -1: there is none, or after a
+ * message, which sets *failed. */
+static int open_config(cli_buf *path, int *failed) {
+  struct stat st, folder;
+  int fd;
+  if (!put_config(path, "") || stat(path->p, &folder)) return -1;
+  (void)put_config(path, "/filters");
+  fd = open(path->p, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  if (fd < 0 && errno == ENOENT) return -1;
+  *failed = 1;
+  if (fd < 0 || fstat(fd, &st)) {
+    cli_error("%s: %s", path->p, strerror(errno));
+  } else if (!S_ISREG(st.st_mode) || !is_trusted(&st) || !is_trusted(&folder)) {
+    cli_error(
+        "%s: it names programs that run, so it and its folder must belong to you or root, and nobody else may "
+        "write there",
+        path->p);
+  } else {
+    *failed = 0;
+    return fd;
+  }
+  if (fd >= 0) (void)close(fd);
+  return -1;
+}
+
+/* Returns whether the filter of a line is one of `marks`; NULL: all are. */
+static int is_wanted(const char *marks, const char *line) {
+  char mark[300];
+  const char *eq = strchr(line, '=');
+  if (!marks || !eq) return !marks;
+  (void)snprintf(mark, sizeof mark, "%.*s=#%016llx", (int)(eq - line), line,
+      (unsigned long long)XXH3_64bits(eq, strlen(eq)));
+  return has_mark(marks, mark);
+}
+
+/* Adds the filters of the user's file, a line each; '#' begins a comment. Of `marks` those that they name; NULL: all.
+ * CLI_OK, or CLI_FAIL after a message. */
+static int add_config(cli_filters *f, const char *marks) {
+  cli_buf path = {NULL, 0, 0};
+  char *text = NULL;
+  size_t len;
+  uint64_t lines, line = 0;
+  text_reader r;
+  int failed = 0;
+  const int fd = open_config(&path, &failed);
+  cli_reader_open(&r, fd, 1 << 16);
+  while (fd >= 0 && !failed && reader_lines(&r, 1, &text, &len, &lines) > 0) {
+    const char *why = NULL;
+    char *copy;
+    line++;
+    while (len && strchr(" \t\r\n", text[len - 1])) len--;
+    copy = cli_copy(text, len);
+    if (*copy && *copy != '#' && is_wanted(marks, copy)) why = add_own(f, copy);
+    free(copy);
+    failed = why != NULL && strcmp(why, "the ending has a filter already") != 0;
+    if (failed) cli_error("%s:%llu: %s", path.p, (unsigned long long)line, why);
+  }
+  reader_close(&r);
+  if (fd >= 0) (void)close(fd);
+  cli_buf_free(&path);
+  return failed ? CLI_FAIL : CLI_OK;
+}
+
+int cli_filters_install(cli_filters *f, int quiet) {
+  cli_buf b = {NULL, 0, 0};
+  if (!f->automatic) return CLI_OK;
+  if (add_config(f, NULL)) return CLI_FAIL;
+  for (size_t i = 0; i < KNOWN; i++) (void)add_known(f, i);
+  for (size_t i = 0; i < f->n; i++) {
+    cli_buf_text(&b, i ? ", " : "");
+    cli_buf_text(&b, f->list[i].ending);
+    cli_buf_text(&b, " by ");
+    cli_buf_text(&b, f->list[i].words[0]);
+  }
+  if (!quiet && b.n) cli_error("filters: %.*s", (int)b.n, b.p);
+  else if (!quiet) cli_error("filters: no program is installed that is known (pdftotext, docx2txt, odt2txt, catdoc)");
+  cli_buf_free(&b);
+  return CLI_OK;
 }
 
 const cli_filter *cli_filters_find(const cli_filters *f, const char *name, size_t len, int whole) {
@@ -120,25 +274,59 @@ const cli_filter *cli_filters_find(const cli_filters *f, const char *name, size_
 
 const char *cli_filters_text(const cli_filters *f) { return f->text.n ? f->text.p : ""; }
 
-/* Appends the options that give filters, as a shell takes them. */
-static void quote_options(cli_buf *out, const char *filters) {
-  while (*filters) {
-    const size_t n = strcspn(filters, "\t");
+/* Appends the options that make the filters that an index names, whose own ones only their maker knows. */
+static void put_options(cli_buf *out, const char *filters) {
+  int automatic = 0;
+  for (; *filters; filters += strcspn(filters, "\t"), filters += *filters == '\t') {
+    const size_t n = strcspn(filters, "\t"), ending = strcspn(filters, "=\t");
+    if (ending + 1 < n && filters[ending + 1] == '@') {
+      if (!automatic++) cli_buf_text(out, out->n ? " --filter auto" : "--filter auto");
+      continue;
+    }
     cli_buf_text(out, out->n ? " --filter '" : "--filter '");
-    for (size_t i = 0; i < n; i++)
-      if (filters[i] == '\'') cli_buf_text(out, "'\\''");
-      else cli_buf_char(out, filters[i]);
-    cli_buf_char(out, '\'');
-    filters += n + (filters[n] == '\t');
+    cli_buf_add(out, filters, ending);
+    cli_buf_text(out, "=PROGRAM'");
   }
-  cli_buf_char(out, 0);
 }
 
-int cli_filters_agree(const cli_filters *f, const char *index, const char *filters) {
+/* Takes for --filter auto those that the index names and that are there. CLI_OK, or CLI_FAIL after a message. */
+static int take_named(cli_filters *f, const char *filters) {
+  char mark[80];
+  for (size_t i = 0; i < KNOWN; i++) {
+    (void)snprintf(mark, sizeof mark, "%s=@%s", known[i].ending, known[i].name);
+    if (has_mark(filters, mark)) (void)add_known(f, i);
+  }
+  return add_config(f, filters);
+}
+
+/* Returns whether the index names the filters, and no others. An index of an earlier version has the whole lines. */
+static int are_those(const cli_filters *f, const char *filters) {
+  size_t n = 0;
+  for (const char *p = filters; *p; p += strcspn(p, "\t"), p += *p == '\t') n++;
+  for (size_t i = 0; i < f->n; i++)
+    if (!has_mark(filters, f->list[i].mark) && !has_mark(filters, f->list[i].line)) return 0;
+  return n == f->n;
+}
+
+char *cli_filters_hint(const char *filters) {
   cli_buf b = {NULL, 0, 0};
-  if (!strcmp(filters, cli_filters_text(f))) return CLI_OK;
-  quote_options(&b, filters);
-  if (b.n > 1) cli_error("%s: made with %s; give the same, since no program is taken from an index", index, b.p);
+  put_options(&b, filters);
+  cli_buf hint = {NULL, 0, 0};
+  cli_buf_text(&hint, "; ");
+  cli_buf_add(&hint, b.p ? b.p : "", b.n);
+  cli_buf_text(&hint, b.n ? " makes it again" : "--filter makes it again");
+  cli_buf_char(&hint, 0);
+  cli_buf_free(&b);
+  return hint.p;
+}
+
+int cli_filters_agree(cli_filters *f, const char *index, const char *filters) {
+  cli_buf b = {NULL, 0, 0};
+  if (f->automatic && take_named(f, filters)) return CLI_FAIL;
+  if (are_those(f, filters)) return CLI_OK;
+  put_options(&b, filters);
+  if (b.n)
+    cli_error("%s: made with %.*s; give the same, since no program is taken from an index", index, (int)b.n, b.p);
   else cli_error("%s: made without --filter; all of its files are read without one", index);
   cli_buf_free(&b);
   return CLI_FAIL;
@@ -147,6 +335,8 @@ int cli_filters_agree(const cli_filters *f, const char *index, const char *filte
 void cli_filters_free(cli_filters *f) {
   for (size_t i = 0; i < f->n; i++) {
     free(f->list[i].ending);
+    free(f->list[i].line);
+    free(f->list[i].mark);
     free(f->list[i].words[0]);
     free(f->list[i].words);
   }
@@ -247,7 +437,7 @@ static void supervise(const child *c, int in, int out, int err, int ended, int h
   struct pollfd let_go = {held, POLLIN, 0};
   struct sigaction sa;
   sigset_t none, children;
-  int status, known = 0;
+  int status, is_known = 0;
 #ifdef __linux__
   (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
   (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -268,13 +458,13 @@ static void supervise(const child *c, int in, int out, int err, int ended, int h
   if (program < 0) _exit(1);
   (void)setpgid(program, program); /* whoever comes first */
   while (!let_go.revents) {
-    if (!known && waitpid(program, &status, WNOHANG) == program) {
-      known = 1;
+    if (!is_known && waitpid(program, &status, WNOHANG) == program) {
+      is_known = 1;
       if (write(ended, &status, sizeof status) < 0) break;
     }
     if (ppoll(&let_go, 1, NULL, &none) < 0) let_go.revents = 0;
   }
-  end_all(program, known);
+  end_all(program, is_known);
   _exit(0);
 }
 

@@ -90,7 +90,7 @@ static const char help_index[] =
     "  --hidden           read hidden files and folders too\n"
     "  --no-ignore        read also what .gitignore files in the folders leave out\n"
     "  --filter X=PROGRAM a file whose name ends in .X is the input of PROGRAM, which writes its text, as\n"
-    "                     in 'pdf=pdftotext - -'; can be given for several endings\n"
+    "                     in 'pdf=pdftotext - -'; auto: known ones that are installed\n"
     "  --raw              read files as they are: packed, with markup\n"
     "  --encoding NAME    the encoding of texts, such as koi8-r\n"
     "  --follow           follow symbolic links within folders\n"

@@ -330,6 +330,7 @@ int cli_index(int argc, char **argv) {
     return code - 1;
   }
   code = cli_build_check("index", &common);
+  if (!code) code = cli_filters_install(&b.filters, common.quiet);
   common.desc.filters = cli_filters_text(&b.filters);
   common.desc.reading = cli_input_reading(&b.in);
   if (!code) {

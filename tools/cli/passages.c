@@ -75,7 +75,7 @@ int cli_passages_open(cli_passages *c, const char *index, const char *base) {
   p->sink = stdout;
   p->read = read_source;
   p->filter = filter_source;
-  p->filter_hint = "; --filter makes it again";
+  p->filter_hint = c->hint ? c->hint : "; --filter makes it again";
   p->arg = c;
   p->missing = tell_missing;
   if (passages_open(p) == GPUIR_OK) return CLI_OK;
@@ -87,6 +87,7 @@ void cli_passages_free(cli_passages *c) {
   passages_close(&c->how);
   free(c->base);
   free(c->here);
+  free(c->hint);
   cli_buf_free(&c->made);
   cli_buf_free(&c->made_of);
   cli_filters_free(&c->filters);

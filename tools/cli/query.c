@@ -691,7 +691,10 @@ static int open_search(search *s, query_flags *f, cli_gpu *gpu, size_t *batch) {
     return CLI_FAIL;
   }
   /* Another filter's text would not be what was indexed. */
-  if (f->passages.filters.n && cli_filters_agree(&f->passages.filters, s->path, info.filters)) return CLI_FAIL;
+  if ((s->passages.filters.n || s->passages.filters.automatic) &&
+      cli_filters_agree(&s->passages.filters, s->path, info.filters))
+    return CLI_FAIL;
+  s->passages.hint = cli_filters_hint(info.filters);
   if (cli_gpu_open(gpu, f->backend, &f->devices, s->index) ||
       cli_gpu_attach_method(gpu, s->searcher, f->sd.intersection))
     return CLI_FAIL;

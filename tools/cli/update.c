@@ -592,6 +592,7 @@ int cli_live_found(cli_build *b, const cli_input *in, char **operands, int n) {
   u.follow = in->follow;
   u.no_ignore = in->no_ignore;
   u.filters = *in->filters; /* which the caller releases */
+  u.filters.automatic = 0; /* they were taken */
   u.operands = operands;
   u.noperands = n;
   u.keep = 1;
