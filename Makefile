@@ -330,7 +330,7 @@ $(B)/tests/gpu/bench_cuda $(B)/tests/gpu/bench_lab: \
 $(GPU_TESTS): $(B)/tests/gpu/%: tests/gpu/%.c $(wildcard tests/gpu/*.h) tools/synth/synth.h $(B)/flags
 	$(call say,CC,$@)
 	@mkdir -p $(@D)
-	$(Q)$(COMPILE) $(KNOWN) $(LDFLAGS) -o $@ $< $(GPU_WITH) $(CUDA_LIBS) $(LIBS)
+	$(Q)$(COMPILE) $(if $(findstring /test_,$@),$(SHARED)) $(KNOWN) $(LDFLAGS) -o $@ $< $(GPU_WITH) $(CUDA_LIBS) $(LIBS)
 
 gpu: $(if $(HAVE_NVCC),$(GPU_TESTS)) synth
 	$(if $(HAVE_NVCC),,@echo 'note: no nvcc was found: built without the CUDA backend (CPU only)')
@@ -451,15 +451,19 @@ $(B)/asan/tests/fuzz/mutate: tests/fuzz/mutate.c tests/fuzz/library.c $(B)/priva
 	  $(SANITIZE) -fsanitize=address,undefined -I. -I$(B)/private -Itests/support -MMD -MP) \
 	  -o $@ $< $(if $(CAN_FUZZ),$(B)/fuzz/library.o,tests/fuzz/library.c) $(LIBS)
 
+# Each example defines GPUIR_IMPLEMENTATION, for who compiles it by the line in its comment, as examples.bats does. Here
+# all take the implementation from the library: compiling it for each would take longer than all else that is built.
+IMPLEMENTED = -DGPUIR_IMPLEMENTED
+
 $(B)/examples/%: examples/%.c $(B)/flags $(NEEDS_LIBRARY)
 	$(call say,CC,$@)
 	@mkdir -p $(@D)
-	$(Q)$(COMPILE) $(SOONER) $(LDFLAGS) -o $@ $< $(LINK_LIBRARY) $(LIBS)
+	$(Q)$(COMPILE) $(SOONER) $(IMPLEMENTED) $(LDFLAGS) -o $@ $< $(LINK_LIBRARY) $(LIBS)
 
 $(B)/examples/%: examples/%.cc $(B)/flags $(NEEDS_LIBRARY)
 	$(call say,CXX,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CXX) -std=c++17 $(WARNINGS) $(CPPFLAGS) $(DEFINES) $(CXXFLAGS) $(SOONER) -I$(B)/include -I. -MMD -MP \
+	$(Q)$(CXX) -std=c++17 $(WARNINGS) $(CPPFLAGS) $(DEFINES) $(CXXFLAGS) $(SOONER) $(IMPLEMENTED) -I$(B)/include -I. -MMD -MP \
 	  $(LDFLAGS) -o $@ $< $(LINK_LIBRARY) $(LIBS)
 
 # ---- installing --------------------------------------------------------------------------------------------------

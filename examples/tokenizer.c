@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static int is_lower(char c) { return c >= 'a' && c <= 'z'; }
 static int is_upper(char c) { return c >= 'A' && c <= 'Z'; }

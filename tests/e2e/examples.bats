@@ -97,15 +97,27 @@ needs_mount() { [ -z "$no_mount" ] || skip "$no_mount"; }
   [[ $output != *"[computer] "*"lines "*"[computer]"*"lines "*"lines "* ]]
 }
 
-# by_its_comment FILE PROGRAM [REMOVED...]: compiles by the line in the comment, without the words REMOVED
+# by_its_comment FILE PROGRAM [REMOVED...]: compiles by the line in the comment, without the words REMOVED. With $with
+# the implementation is that object or library, since compiling it again takes seconds.
 by_its_comment() {
-  local line
+  local line file=$1 first=
   line=$(sed -nE '/^(\/\/|\/?\*| \*)? *(cc|c\+\+) -/{:a;/\\$/{N;s/ *\\\n(\/\/| \*) */ /;ba};s/^[^c]*//;s/ && .*//;p;q}' "$root/examples/$1")
   [ -n "$line" ]
   line=${line/-o $2/-o "$BATS_TEST_TMPDIR/$2"}
   shift 2
   for word in "$@"; do line=${line//$word/}; done
-  (cd "$root" && bash -c "$line -O0")
+  if [ -n "${with:-}" ]; then
+    first="${line%% -o *} -fsyntax-only && "
+    line="${line/" examples/$file"/" examples/$file '$with'"} -DGPUIR_IMPLEMENTED"
+  fi
+  (cd "$root" && bash -c "$first$line -O0")
+}
+
+# plain_object: the implementation without the optional parts, compiled once for all tests
+plain_object() {
+  with=$BATS_FILE_TMPDIR/plain.o
+  [ -e "$with" ] || gcc -std=c99 -O0 -I"$root" -c -x c - -o "$with" <<<'#define GPUIR_IMPLEMENTATION
+#include "gpuir.h"'
 }
 
 @test "the examples compile by the lines in their comments, and read the README's index" {
@@ -118,23 +130,26 @@ by_its_comment() {
   run ./embed "$index" or wolf "computer memory"
   [ "$status" -eq 0 ]
   [[ ${lines[1]} == *"  wolf" ]]
+  plain_object
   by_its_comment tokenizer.c tokenizer
   run ./tokenizer "$root/gpuir.h" "builder create"
   [ "$status" -eq 0 ]
   [[ $output == *gpuir_builder_create* ]]
-  by_its_comment passages.c passages
+  with=$build/libgpuir.a by_its_comment passages.c passages
   run ./passages "$index" wolf
   [ "$status" -eq 0 ]
 }
 
 @test "the examples say what a program that lacks a stemmer must define and link" {
   cd "$BATS_TEST_TMPDIR"
+  plain_object
+  head -n 9 "$root/tests/data/wordnet.tsv" | "$build/gpuir" index -q --tsv --analyzer ascii --stem english - -o stems
   by_its_comment minimal.c minimal -DGPUIR_WITH_STEMMER -lstemmer
-  run ./minimal "$index" wolf
+  run ./minimal stems wolf
   [ "$status" -eq 1 ]
   [[ $output == "minimal: "*'stemmer "english"'*GPUIR_WITH_STEMMER*-lstemmer* ]]
   by_its_comment embed.cc embed -DGPUIR_WITH_STEMMER -lstemmer
-  run ./embed "$index" or wolf
+  run ./embed stems or wolf
   [ "$status" -eq 1 ]
   [[ $output == *'stemmer "english"'*GPUIR_WITH_STEMMER*-lstemmer* ]]
 }
@@ -210,6 +225,7 @@ C
 
 @test "notes.c adds, searches and deletes in a live index" {
   cd "$BATS_TEST_TMPDIR"
+  plain_object
   by_its_comment notes.c notes
   run ./notes diary <<'NOTES'
 tea: green tea is good

@@ -4,7 +4,6 @@
  *                     what is malformed "line TAB !"
  */
 #define _GNU_SOURCE
-#define GPUIR_IMPLEMENTATION
 #include "gpuir.h"
 
 #include "tools/common/convert.c"

@@ -8,8 +8,7 @@
  * time, have 300 MB in memory and take 5 seconds. Prints what went wrong, with the file's number, and a line of TAP. A
  * damaged file is determined by its number. */
 #define _DEFAULT_SOURCE
-#define GPUIR_IMPLEMENTATION
-#include "gpuir.h"
+#include "private.h"
 
 #include <signal.h>
 #include <spawn.h>

@@ -3,6 +3,7 @@
 #define _POSIX_C_SOURCE 200809L
 #undef GPUIR__DENSE_LEAST /* as users have it */
 #undef GPUIR__DENSE_DEFAULT
+#define GPUIR_STATIC
 #define GPUIR_IMPLEMENTATION
 #include "gpuir.h"
 

@@ -5,6 +5,7 @@
 #undef GPUIR__DENSE_LEAST
 #define GPUIR__DENSE_LEAST 1u
 #define GPUIR__SPAN 1024u /* 65,536 documents */
+#define GPUIR_STATIC
 #define GPUIR_IMPLEMENTATION
 #include "gpuir.h"
 

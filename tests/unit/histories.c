@@ -27,6 +27,7 @@
 #define GPUIR__PREFIX_POSTINGS 700u
 #undef GPUIR__DENSE_DEFAULT
 #define GPUIR__DENSE_DEFAULT 3u
+#define GPUIR_STATIC
 #define GPUIR_IMPLEMENTATION
 #include "gpuir.h"
 
