@@ -22,7 +22,8 @@
  *     [api-open]       opening an index          [api-live]       an index that changes
  *     [api-documents]  documents, terms,         [api-search]     queries and searching
  *                      statistics                [api-passages]   where texts answer a query
- *     [api-columns]    values, filters           [api-folder]     files and folders
+ *     [api-look]       program code by names     [api-columns]    values, filters
+ *     [api-folder]     files and folders
  *     [api-cursor]     the postings of a term  [api-cuda]       the GPU
  *     [api-pool]       many queries at once
  *     [api-experimental]  what may change in any version, behind GPUIR_EXPERIMENTAL: [api-shards] parts of a
@@ -51,6 +52,7 @@
  *     [11c-analyzers]  analyzers made and kept                      gpuir__analyze gpuir__analyzers_take
  *     [11d-fields]     fields: how they are declared; values from text gpuir_field_parse gpuir__value_compare
  *     [11e-keys]       the values of keys and paths, in pages        gpuir__key_put gpuir__key_below
+ *     [11f-names]      what the names of documents say               gpuir__path_of gpuir__is_source
  *     [12-layout]      index file: layout; segments and indexes      gpuir__section_rows gpuir__segment
  *     [12a-notes]      columns: values noted, sorted, packed         gpuir__notes_put gpuir__notes_finish
  *     [12b-writer]     index file: writer                            gpuir__writer_finish
@@ -82,6 +84,7 @@
  *     [26-live]        live indexes: adding, deleting, committing   gpuir_live_refresh gpuir_live_commit
  *     [27-live-merge]  live indexes: merging                        gpuir_live_merge gpuir__live_choose
  *     [28-passages]    the places of a text that answer a query     gpuir_passages gpuir__windows_from
+ *     [28b-look]       a second look at hits: program code by names  gpuir_look gpuir__look_score
  *     [29b-queues]     costs of queries, lanes, eventcounts, inboxes gpuir__lane_pop gpuir__eventcount_notify
  *     [30-tasks]       a pool and its tasks                          gpuir_pool_complete
  *     [30b-crew]       threads that answer: inter and auto           gpuir__crew_choose gpuir__crew_thread
@@ -103,6 +106,7 @@
  *                            codecs: the engine's own, vbyte, bp128 and simd, stay
  *     GPUIR_NO_NEAR          [I] leave out near terms: what is written nearly as a word
  *     GPUIR_NO_TEXT          [I] leave out the analyzer `text`, but not `unicode`
+ *     GPUIR_NO_RANK          [I] leave out the second look: ranking program code by names
  *     GPUIR_NO_FOLDER        [A] leave out the reading of files and folders
  *     GPUIR_NO_COLUMNS       [I] leave out fields: an index that has some is opened and searched without
  *                            them, but not written; what asks for them is UNSUPPORTED
@@ -641,8 +645,8 @@ typedef struct gpuir_doc_desc {
   uint32_t form;
   /* With the analyzer "text", of a document that gpuir_builder_add_text or gpuir_live_add takes: what is searched
    * behind its text, such as words of its path, of which the last 32 count, and no phrase goes over the gap before
-   * them; and names that it defines, parted by white space, each of which becomes a term FF d NAME if it is a word of
-   * one segment. Both are not stored, and have at most 2^24 bytes. */
+   * them; and names that it defines, parted by white space, for gpuir_look: each becomes a term of the byte FF, d, and
+   * its segments, parted by FF. Both are not stored, and have at most 2^24 bytes. */
   const char *also, *defines;
   size_t also_len, defines_len;
   /* What it has in the index's fields, [nvalues], in any order: of a key or a path at most GPUIR_MAX_VALUES, of which
@@ -1162,6 +1166,52 @@ typedef struct gpuir_snippet_desc {
  * Errors: ARGUMENT, as gpuir_passages; then `out` is "". */
 GPUIR_API int gpuir_snippet(const gpuir_query *query, const gpuir_snippet_desc *desc, const char *text, size_t len,
     char *out, size_t cap, gpuir_error *err);
+
+/* ========
+ * [api-look]  a second look at hits: program code by names
+ *
+ * BM25 knows words. Who searches program code also goes by the names of files, and wants the file that defines a thing
+ * before those that use it, and neither tests nor examples first. A second look ranks the best GPUIR_LOOK_HITS hits of
+ * a search anew, by names alone: it reads no text. The formula, in integers that are the same on every machine:
+ *
+ *   a file's documents are those with its name, from which the lines at the end (:12, :51-100) are taken off;
+ *   best = the greatest score of all hits;
+ *   score = that of the file's best hit + best * (0.5 * the sum of its hits' scores / the greatest such sum
+ *     + 1.2 * the share of the query's words that are alike a word of its name, or of the folder's that it lies in
+ *     + 0.5 * the share of its name's words that are alike a word of the query
+ *     + 1 if it defines a symbol of the query)
+ *   times 0.3 for each that holds: it is a test; an example, documentation, vendored or generated; no program code.
+ *
+ * The first two are not lowered where the query has a word of what makes them so, such as `test`. Words are as inner
+ * capitals and digits part them, of a name up to its first point; the query's lack those of "english-questions", if
+ * others are left. Two are alike if they are the same, one of three bytes or more begins the other, or they begin with
+ * the same four bytes or more, these are three fifths of the shorter one, and the longer one has at most five others. A
+ * symbol is the query's only word, or one that is written as names are: getName, HTTPServer, a_b, a::b.
+ *
+ * Files come by score, of equal ones first those of the better hit, each with its best hit. Behind all files come their
+ * other hits, with the file's score in proportion to their own, but none greater than the last file's; then what lies
+ * behind the GPUIR_LOOK_HITS hits. So scores never rise.
+ * ======*/
+
+#define GPUIR_LOOK_HITS 200 /* hits that are looked at; a search for fewer is to ask for so many */
+
+typedef struct gpuir_looked {
+  uint32_t docid;
+  uint32_t score; /* of the look, as gpuir_hit.score */
+  uint32_t plain; /* of the search */
+} gpuir_looked;
+
+/* Ranks hits[0..n), as gpuir_search gave them for a query that was parsed of text[0..len), anew into looked[0..n). What
+ * documents define is known of indexes that the analyzer "text" made, see gpuir_doc_desc.defines. Thread-safe. Errors:
+ * ARGUMENT, NOMEM; NOT_FOUND for a hit that is no document; FORMAT; UNSUPPORTED with GPUIR_NO_RANK. */
+GPUIR_API int gpuir_look(const gpuir_query *query, const char *text, size_t len, const gpuir_hit *hits, size_t n,
+    gpuir_looked *looked, gpuir_error *err);
+/* Returns 1 if at least half of the live documents have the name of a source file of a program, by its ending; *sources
+ * (which may be NULL) becomes their number. It is counted when an index is built with the analyzer "text"; of others 0
+ * is known. Takes time by the number of deleted documents. Thread-safe. */
+GPUIR_API int gpuir_index_is_code(const gpuir_index *index, uint64_t *sources);
+/* Returns whether a document's name, perhaps with lines at its end, is that of a source file, by its ending. */
+GPUIR_API int gpuir_is_source_name(const char *name, size_t len);
 
 /* ========
  * [api-cursor]  the postings of one term
@@ -1685,8 +1735,14 @@ GPUIR_API const char *gpuir_version(void) { return GPUIR__VERSION; }
 #else
 #define GPUIR__SMALLER_TEXT ""
 #endif
-#if defined(GPUIR_NO_LAB) || defined(GPUIR_NO_NEAR) || defined(GPUIR_NO_TEXT)
-#define GPUIR__SMALLER ", made smaller by" GPUIR__SMALLER_LAB GPUIR__SMALLER_NEAR GPUIR__SMALLER_TEXT
+#ifdef GPUIR_NO_RANK
+#define GPUIR__SMALLER_RANK " GPUIR_NO_RANK"
+#else
+#define GPUIR__SMALLER_RANK ""
+#endif
+#if defined(GPUIR_NO_LAB) || defined(GPUIR_NO_NEAR) || defined(GPUIR_NO_TEXT) || defined(GPUIR_NO_RANK)
+#define GPUIR__SMALLER \
+  ", made smaller by" GPUIR__SMALLER_LAB GPUIR__SMALLER_NEAR GPUIR__SMALLER_TEXT GPUIR__SMALLER_RANK
 #else
 #define GPUIR__SMALLER ""
 #endif
@@ -11100,6 +11156,101 @@ static uint64_t gpuir__key_below(const gpuir__key_texts *t, const char *text, si
 #endif
 
 /* ========
+ * [11f-names]  what the names of documents say
+ *
+ * A document of a file is named by its path, and a chunk of it by the path with the chunk's lines behind: a/b.c:51-100.
+ * Whether a file is a program's source is said by the ending of its name.
+ *
+ * Uses      [01-base].
+ * Start at  gpuir__path_of, gpuir__is_source, gpuir__listed.
+ * Tests     tests/unit/11f_names.c
+ * ======*/
+
+/* Words of a list, ascending, each in so many bytes with the NULs behind it. */
+#define GPUIR__LISTED 16
+
+/* Endings of the names of source files: of programming languages, build scripts in one, style sheets, shaders and
+ * descriptions of interfaces. Not those of data and of markup. */
+static const char gpuir__sources[][GPUIR__LISTED] = {"adb", "ads", "agda", "asm", "astro", "awk", "bas", "bash", "bat",
+    "bats", "c", "c++", "cbl", "cc", "cjs", "cl", "clj", "cljc", "cljs", "cob", "coffee", "cpp", "cr", "cs", "csx",
+    "cts", "cu", "cuh", "cxx", "d", "dart", "ebnf", "el", "elm", "erl", "ex", "exs", "f", "f03", "f08", "f77", "f90",
+    "f95", "fish", "for", "fs", "fsi", "fsx", "g4", "gd", "glsl", "go", "gradle", "groovy", "h", "h++", "hh", "hlsl",
+    "hpp", "hrl", "hs", "hx", "hxx", "idr", "inc", "inl", "ino", "ipp", "java", "jl", "js", "jsx", "kt", "kts", "l",
+    "lean", "lhs", "lisp", "lsp", "lua", "m", "metal", "mjs", "ml", "mli", "mm", "move", "mts", "nim", "nix", "nut",
+    "pas", "php", "phtml", "pl", "pm", "pp", "proto", "ps1", "psm1", "purs", "py", "pyi", "pyw", "pyx", "r", "raku",
+    "rb", "rkt", "rs", "s", "sass", "sc", "scala", "scm", "scss", "sh", "sml", "sol", "sql", "ss", "sv", "svelte",
+    "swift", "tcl", "tf", "ts", "tsx", "v", "vala", "vb", "vhd", "vhdl", "vim", "vue", "wat", "wgsl", "y", "zig",
+    "zsh"};
+
+static inline char gpuir__small(char c) { return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c; }
+
+/* Says whether a word, of which capitals count as small letters, is one of a list's n. */
+static int gpuir__listed(const char (*list)[GPUIR__LISTED], size_t n, const char *word, size_t len) {
+  char small[GPUIR__LISTED];
+  size_t lo = 0, i;
+  if (!len || len >= sizeof small) return 0;
+  memset(small, 0, sizeof small);
+  for (i = 0; i < len; i++) small[i] = gpuir__small(word[i]);
+  while (n) {
+    const size_t half = n / 2;
+    const int order = memcmp(small, list[lo + half], sizeof small);
+    if (!order) return 1;
+    if (order > 0) lo += half + 1;
+    n = order > 0 ? n - half - 1 : half;
+  }
+  return 0;
+}
+#define GPUIR__LISTED_IN(list, word, len) gpuir__listed(list, sizeof(list) / sizeof(list)[0], word, len)
+
+/* Returns how many of the digits are at the end of name[0..n). */
+static size_t gpuir__digits_before(const char *name, size_t n) {
+  size_t i = n;
+  while (i && name[i - 1] >= '0' && name[i - 1] <= '9') i--;
+  return n - i;
+}
+
+/* Returns the length of a document's name without the lines at its end: ":12", ":51-100". */
+static size_t gpuir__path_of(const char *name, size_t n) {
+  size_t digits = gpuir__digits_before(name, n), i = n - digits;
+  if (!digits || !i) return n;
+  if (name[i - 1] == ':') return i - 1;
+  if (name[i - 1] != '-') return n;
+  digits = gpuir__digits_before(name, i - 1);
+  i -= 1 + digits;
+  return digits && i && name[i - 1] == ':' ? i - 1 : n;
+}
+
+/* Finds the ending behind the last point of a file's name; one at its begin, as of .profile, begins none. Its length;
+ * 0: there is none. */
+static size_t gpuir__ending_of(const char *base, size_t n, const char **ending) {
+  size_t i = n;
+  while (i > 1 && base[i - 1] != '.') i--;
+  *ending = base + i;
+  return i > 1 ? n - i : 0;
+}
+
+/* Returns where the last component of a path begins. */
+static size_t gpuir__base_of(const char *path, size_t n) {
+  while (n && path[n - 1] != '/') n--;
+  return n;
+}
+
+/* Says whether an ending is that of a source file. */
+static int gpuir__is_source_ending(const char *ending, size_t n) { return GPUIR__LISTED_IN(gpuir__sources, ending, n); }
+
+/* Says whether a document has the name of a source file. */
+static int gpuir__is_source(const char *name, size_t n) {
+  const char *ending;
+  size_t base, len;
+  n = gpuir__path_of(name, n);
+  base = gpuir__base_of(name, n);
+  len = gpuir__ending_of(name + base, n - base, &ending);
+  return gpuir__is_source_ending(ending, len);
+}
+
+GPUIR_API int gpuir_is_source_name(const char *name, size_t len) { return name && gpuir__is_source(name, len); }
+
+/* ========
  * [12-layout]  index file: layout; a segment and an index in memory
  *
  * header (64 bytes) | section table (32 bytes each) | sections
@@ -11392,7 +11543,8 @@ typedef struct gpuir__index_columns {
 
 /* The keys of the meta section, in its order, each a member of gpuir__index_meta: KEY(name, named, alike); named: it is
  * written also if it is empty; alike: all segments of an index have the same. That of dense lists (D, if the builder
- * was told one) may differ, since a version that does not know it leaves it out of the segments that it adds. */
+ * was told one) may differ, since a version that does not know it leaves it out of the segments that it adds; so may
+ * the number of documents with names of source files, which is told with the analyzer "text". */
 #define GPUIR__META(KEY) \
   KEY(analyzer, 1, 1) \
   KEY(analyzer_revision, 1, 1) \
@@ -11408,7 +11560,8 @@ typedef struct gpuir__index_columns {
   KEY(store, 0, 1) \
   KEY(positions, 0, 1) \
   KEY(dense, 0, 0) \
-  KEY(columns, 0, 1)
+  KEY(columns, 0, 1) \
+  KEY(sources, 0, 0)
 #define GPUIR__META_MEMBER(name, named, alike) const char *name;
 #define GPUIR__META_KEY(name, named, alike) {#name, offsetof(gpuir__index_meta, name), named, alike},
 
@@ -12140,7 +12293,8 @@ static int gpuir__notes_finish(gpuir__notes *x, const gpuir__schema *fields, gpu
  * Writes each section to a temporary file of its own, as documents and lists come, and in the end puts them together as
  * PATH.tmp, which then takes the name PATH. An index of that name stays until the new one is whole.
  *
- * Uses      [04-bp128], [09-postings], [10-encoder], [11b-dictionary], [11d-fields], [12-layout], [12a-notes].
+ * Uses      [04-bp128], [09-postings], [10-encoder], [11b-dictionary], [11c-analyzers], [11d-fields],
+ *           [11f-names], [12-layout], [12a-notes].
  * Start at  gpuir__writer_create, gpuir__writer_put_batch, gpuir__writer_finish.
  * Tests     tests/unit/12b_writer.c
  * ======*/
@@ -12193,7 +12347,7 @@ typedef struct gpuir__writer {
   gpuir__spool spool[GPUIR__W_COUNT];
   gpuir__stat stat;
   gpuir__writer_terms terms;
-  uint64_t nlengths, nsources;
+  uint64_t nlengths, nsources, ncode; /* ncode: documents with the name of a source file of a program */
   int has[GPUIR__P_COUNT]; /* whether sections of this presence are written */
   gpuir__recent recent;
   gpuir__origin origins; /* of each column, all ones of its numbers */
@@ -12589,6 +12743,7 @@ static int gpuir__writer_put_doc(gpuir__writer *w, const gpuir_doc_desc *doc, co
   if (w->stat.documents >= GPUIR__MAX_DOCUMENTS)
     return gpuir__fail(err, GPUIR_E_LIMIT, 0, "%s: more than 2^32-2 documents", gpuir__tail(w->path));
   w->stat.documents++;
+  w->ncode += (uint64_t)gpuir__is_source(doc->name, doc->name_len);
   status = gpuir__writer_put_name(w, doc, stem, err);
   if (!status) status = gpuir__writer_put_origin(w, doc, stem, err);
   if (!status) status = gpuir__writer_put_hash(w, doc, text, text ? text_len : 0, err);
@@ -12987,17 +13142,24 @@ GPUIR__COLD static int gpuir__writer_head(gpuir__writer *w, const gpuir__section
 }
 
 /* Lays the sections out, writes them, and puts the file in its place. */
-static int gpuir__writer_finish(gpuir__writer *w, const gpuir__index_meta *meta, uint64_t *file_bytes,
+static int gpuir__writer_finish(gpuir__writer *w, const gpuir__index_meta *given, uint64_t *file_bytes,
     gpuir_error *err) {
   enum { CAP = 1 << 18 };
+  gpuir__index_meta meta = *given;
+  char sources[24];
   gpuir__section table[GPUIR__S_COUNT];
   unsigned rows[GPUIR__S_COUNT], n = 0, i;
   gpuir__buf text = {NULL, 0, 0};
   uint8_t *buf = (uint8_t *)gpuir__alloc(&w->a, CAP);
   uint64_t at = 0;
   int status;
+  meta.sources = "";
+  if (w->ncode && gpuir__spec_is_text(meta.analyzer)) {
+    (void)snprintf(sources, sizeof sources, "%llu", (unsigned long long)w->ncode);
+    meta.sources = sources;
+  }
   w->ahead.buf = (uint8_t *)gpuir__alloc(&w->a, GPUIR__AHEAD);
-  status = buf && w->ahead.buf && !gpuir__meta_text(&w->a, meta, &text) ? GPUIR_OK : gpuir__fail_nomem(err);
+  status = buf && w->ahead.buf && !gpuir__meta_text(&w->a, &meta, &text) ? GPUIR_OK : gpuir__fail_nomem(err);
   if (!status) status = gpuir__writer_close_lists(w, &text, err);
   if (!status) n = gpuir__writer_plan(w, table, rows, &at);
   if (!status && gpuir__allocate(w->fd, at)) status = gpuir__fail_errno(err, w->tmp, "cannot allocate the index file");
@@ -16046,36 +16208,44 @@ static int gpuir__worker_also(gpuir__worker *w, const char *text, size_t len) {
   return status ? status : gpuir__analyze(w->analyzer, text, len, gpuir__also_emit, &a, NULL);
 }
 
-/* A name that is defined: its term, if it has one segment. */
+/* The term of a name that is defined: FF d and the name's segments, parted by FF. */
 typedef struct gpuir__defined {
-  unsigned words;
-  size_t len;
-  char term[GPUIR_MAX_TERM + 2];
+  size_t len; /* 0: it would be too long */
+  char term[GPUIR_MAX_TERM];
 } gpuir__defined;
 
+static void gpuir__defined_begin(gpuir__defined *d) {
+  memcpy(d->term, "\xff\x64", 2);
+  d->len = 2;
+}
+
+/* Takes a segment of the name: a gpuir_place_fn. */
 static int gpuir__defined_take(void *sink, const char *token, size_t len, unsigned advance) {
   gpuir__defined *d = (gpuir__defined *)sink;
-  if (!advance) return GPUIR_OK;
-  d->words++;
-  d->len = len + 2;
-  memcpy(d->term + 2, token, len);
+  if (!advance || !d->len) return GPUIR_OK;
+  if (d->len + len + 1 > sizeof d->term) {
+    d->len = 0;
+    return GPUIR_OK;
+  }
+  if (d->len > 2) d->term[d->len++] = (char)0xff;
+  memcpy(d->term + d->len, token, len);
+  d->len += len;
   return GPUIR_OK;
 }
 
-/* Takes the names that a document defines, parted by white space: FF d and the term of each, at the last position, or
- * at the next one where that is full. */
+/* Takes the names that a document defines, parted by white space: the term of each, at the last position, or at the next
+ * one where that is full. */
 static int gpuir__worker_defines(gpuir__worker *w, const char *text, size_t len) {
   gpuir__defined d;
   size_t i = 0, start;
   int status = w->length ? GPUIR_OK : gpuir__worker_gap(w);
-  memcpy(d.term, "\xff\x64", 2);
   while (!status) {
     while (i < len && gpuir__is_space(text[i])) i++;
     if (i == len) break;
     for (start = i; i < len && !gpuir__is_space(text[i]); i++) {}
-    d.words = 0;
+    gpuir__defined_begin(&d);
     status = gpuir__analyze(w->analyzer, text + start, i - start, gpuir__defined_take, &d, NULL);
-    if (status || d.words != 1) continue;
+    if (status || d.len <= 2) continue;
     status =
         w->shared == GPUIR_MAX_PLACE ? gpuir__worker_token(w, d.term, d.len, 1) : gpuir__worker_share(w, d.term, d.len);
   }
@@ -30145,6 +30315,590 @@ GPUIR__COLD GPUIR_API int gpuir_snippet(const gpuir_query *q, const gpuir_snippe
   status = gpuir_passages(q, &how, text, len, &room, err);
   if (!status) gpuir__snippet_write(&s, &d, text, len, &room);
   return status;
+}
+
+/* ========
+ * [28b-look]  a second look at hits: program code by names
+ *
+ * See [api-look] for the formula. Each of its rules is a function of its own: gpuir__look_together, _asked, _named,
+ * _defines, and what lowers a file: gpuir__look_is_test, _is_aside, _is_other. All is done in integers, over names that
+ * are read once, so that it costs some ten thousand comparisons of bytes and no look into a text.
+ *
+ * Uses      [01-base], [09-postings], [11-analysis], [11c-analyzers], [11f-names], [12-layout],
+ *           [13-reader], [13b-snapshot], [14-inversion], [16-query].
+ * Start at  gpuir_look.
+ * Tests     tests/unit/28b_look.c
+ * ======*/
+
+#ifndef GPUIR_NO_RANK
+#define GPUIR__LOOK_WORDS 64u /* of a query or a name that are compared */
+#define GPUIR__LOOK_SYMBOLS 8u
+
+/* What the rules weigh, and to what they lower a score, in hundredths. */
+#define GPUIR__LOOK_TOGETHER 50u
+#define GPUIR__LOOK_ASKED 120u
+#define GPUIR__LOOK_NAMED 50u
+#define GPUIR__LOOK_DEFINES 100u
+#define GPUIR__LOOK_LOWERED 30u
+
+/* Names of folders of tests. */
+static const char gpuir__look_tests[][GPUIR__LISTED] = {"__mocks__", "__tests__", "e2e", "fixture", "fixtures", "mock",
+    "mocks", "spec", "specs", "test", "testdata", "testing", "tests", "testsuite", "unittest", "unittests"};
+/* Names of folders of examples, of documentation, and of what others wrote. */
+static const char gpuir__look_asides[][GPUIR__LISTED] = {"3rdparty", "_examples", "_vendor", "bench", "benchmark",
+    "benchmarks", "debian", "demo", "demos", "deps", "doc", "docs", "docs_src", "documentation", "example", "examples",
+    "external", "generated", "i18n", "locale", "locales", "node_modules", "sample", "samples", "site-packages",
+    "third-party", "third_party", "thirdparty", "tutorial", "tutorials", "vendor", "vendored", "website"};
+
+typedef struct gpuir__look_word {
+  const char *text;
+  uint32_t len;
+} gpuir__look_word;
+
+typedef struct gpuir__look_words {
+  unsigned n;
+  gpuir__look_word word[GPUIR__LOOK_WORDS];
+} gpuir__look_words;
+
+/* A file: the documents whose names are the same but for the lines at the end. */
+typedef struct gpuir__look_file {
+  const char *path;
+  uint32_t len, best; /* best: the number of its best hit */
+  uint64_t sum; /* of its hits' scores */
+  int defines; /* it defines a symbol of the query */
+  uint32_t score;
+} gpuir__look_file;
+
+typedef struct gpuir__look {
+  const gpuir_query *q;
+  const gpuir_hit *hits;
+  unsigned nhits, nfiles, nsymbols;
+  uint64_t most; /* the greatest sum of a file's scores */
+  int for_tests, for_asides; /* the query asks for tests; for examples and the like */
+  gpuir__look_words asked; /* in small letters */
+  gpuir__look_word symbols[GPUIR__LOOK_SYMBOLS];
+  gpuir__buf names, text; /* of all documents; of the query, in small letters */
+  uint8_t file_of[GPUIR_LOOK_HITS];
+  uint8_t slots[512]; /* numbers of files plus 1, by the hash of their paths */
+  uint64_t order[GPUIR_LOOK_HITS]; /* what is sorted */
+  gpuir__look_file files[GPUIR_LOOK_HITS];
+} gpuir__look;
+
+/* ---- words */
+
+static inline int gpuir__look_is_large(char c) { return c >= 'A' && c <= 'Z'; }
+static inline int gpuir__look_is_small(char c) { return (c >= 'a' && c <= 'z') || (c & 0x80); }
+static inline int gpuir__look_is_digit(char c) { return c >= '0' && c <= '9'; }
+static inline int gpuir__look_is_word(char c) {
+  return gpuir__look_is_large(c) || gpuir__look_is_small(c) || gpuir__look_is_digit(c) || c == '_';
+}
+
+/* Returns where the word ends that begins at text[i], a letter or a digit: at a digit behind letters, a letter behind
+ * digits, an inner capital, or the last of several capitals if a small letter follows. */
+static size_t gpuir__look_word_end(const char *text, size_t len, size_t i) {
+  size_t at = i;
+  if (gpuir__look_is_digit(text[i])) {
+    while (i < len && gpuir__look_is_digit(text[i])) i++;
+    return i;
+  }
+  while (i < len && gpuir__look_is_large(text[i])) i++;
+  if (i - at > 1 && i < len && gpuir__look_is_small(text[i])) return i - 1;
+  while (i - at <= 1 && i < len && gpuir__look_is_small(text[i])) i++;
+  if (i == at + 1 || gpuir__look_is_large(text[i - 1])) return i;
+  while (i < len && gpuir__look_is_small(text[i])) i++;
+  return i;
+}
+
+/* Appends the words of a text, as far as there is room for them. */
+static void gpuir__look_cut(const char *text, size_t len, gpuir__look_words *to) {
+  size_t i = 0;
+  while (i < len && to->n < GPUIR__LOOK_WORDS) {
+    size_t end;
+    if (!gpuir__look_is_word(text[i]) || text[i] == '_') {
+      i++;
+      continue;
+    }
+    end = gpuir__look_word_end(text, len, i);
+    to->word[to->n].text = text + i;
+    to->word[to->n++].len = (uint32_t)(end - i);
+    i = end;
+  }
+}
+
+/* Says whether two words in small letters are alike: see [api-look]. */
+static int gpuir__look_alike(const gpuir__look_word *x, const gpuir__look_word *y) {
+  const uint32_t least = gpuir__min32(x->len, y->len), longest = x->len + y->len - least;
+  uint32_t same = 0;
+  if (x->text[0] != y->text[0]) return 0;
+  while (same < least && x->text[same] == y->text[same]) same++;
+  if (same == least && (least >= 3 || least == longest)) return 1;
+  return same >= 4 && 5 * same >= 3 * least && longest - same <= 5;
+}
+
+static int gpuir__look_has(const gpuir__look_words *words, const gpuir__look_word *word) {
+  unsigned i;
+  for (i = 0; i < words->n; i++)
+    if (gpuir__look_alike(&words->word[i], word)) return 1;
+  return 0;
+}
+
+/* ---- the query */
+
+/* Returns how long the part of a name is that text[0..n) begins with. */
+static size_t gpuir__look_name_part(const char *text, size_t n) {
+  size_t i = 0;
+  if (!n || (text[0] & 0x80) || gpuir__look_is_digit(text[0])) return 0;
+  while (i < n && !(text[i] & 0x80) && (gpuir__look_is_word(text[i]) || text[i] == '$')) i++;
+  return i;
+}
+
+/* Says whether text[0..n) is written as names are: an inner capital, two and a small letter, or an underscore. */
+static int gpuir__look_is_name(const char *text, size_t n) {
+  size_t i;
+  for (i = 1; i < n; i++) {
+    const char before = text[i - 1], c = text[i];
+    if (gpuir__look_is_large(c) && gpuir__look_is_small(before)) return 1;
+    if (i > 1 && gpuir__look_is_small(c) && gpuir__look_is_large(before) && gpuir__look_is_large(text[i - 2])) return 1;
+    if (c == '_' && i + 1 < n && before != '_' && before != '$' && text[i + 1] != '_' && text[i + 1] != '$') return 1;
+  }
+  return 0;
+}
+
+/* Takes a typed word as a symbol, if it is one: parts of names, parted by :: -> . or #, of which the last counts. */
+static void gpuir__look_symbol(gpuir__look *x, const char *text, size_t n, int alone) {
+  size_t part, at = 0, i;
+  int colons = 0;
+  if (n > 2 && text[n - 2] == '(' && text[n - 1] == ')') n -= 2;
+  for (;;) {
+    part = gpuir__look_name_part(text + at, n - at);
+    if (!part) return;
+    if (at + part == n) break;
+    i = at + part;
+    if (n - i > 2 && (!memcmp(text + i, "::", 2) || !memcmp(text + i, "->", 2))) at = i + 2;
+    else if (text[i] == '.' || text[i] == '#') at = i + 1;
+    else return;
+    colons |= text[i] == ':';
+  }
+  if (x->nsymbols == GPUIR__LOOK_SYMBOLS || (!alone && !colons && !gpuir__look_is_name(text, n))) return;
+  for (i = 0; i < x->nsymbols; i++)
+    if (x->symbols[i].len == part && !memcmp(x->symbols[i].text, text + at, part)) return;
+  x->symbols[x->nsymbols].text = text + at;
+  x->symbols[x->nsymbols++].len = (uint32_t)part;
+}
+
+/* Steps to the next word that is typed and asked for, also within a phrase, which *quoted says. 0 behind the last. */
+static int gpuir__look_typed(const gpuir_query *q, const char *text, size_t len, size_t *at, int *quoted,
+    gpuir__look_word *word) {
+  size_t i = *at, start;
+  for (;;) {
+    int negated = 0;
+    while (i < len && gpuir__is_space(text[i])) i++;
+    if (*quoted && i < len && text[i] == '"') {
+      *quoted = 0;
+      i++;
+      continue;
+    }
+    if (i == len) return 0;
+    if (!q->no_operators && !*quoted) {
+      negated = text[i] == '-';
+      i += (size_t)negated;
+      *quoted = i < len && text[i] == '"';
+      i += (size_t)*quoted;
+    }
+    start = i;
+    while (i < len && (negated && *quoted ? text[i] != '"' : !gpuir__is_space(text[i]) && !(*quoted && text[i] == '"')))
+      i++;
+    *at = i;
+    word->text = text + start;
+    while (!q->no_operators && !*quoted && i > start && (text[i - 1] == '*' || text[i - 1] == '~')) i--;
+    word->len = (uint32_t)(i - start);
+    i = *at;
+    if (word->len && !negated) return 1;
+  }
+}
+
+/* Says whether a word in small letters says little in a question. */
+static int gpuir__look_is_stop(const gpuir__look_word *word) {
+  const char *at = gpuir__stop_questions;
+  while (*at) {
+    const size_t n = strcspn(at, " ");
+    if (n == word->len && !memcmp(at, word->text, n)) return 1;
+    at += n + (at[n] == ' ');
+  }
+  return 0;
+}
+
+/* Takes from the words of the query those that come again, and says what they ask for. */
+static void gpuir__look_sift(gpuir__look *x, gpuir__look_words *all) {
+  unsigned i, j, n = 0;
+  for (i = 0; i < all->n; i++) {
+    const gpuir__look_word w = all->word[i];
+    for (j = 0; j < n && (all->word[j].len != w.len || memcmp(all->word[j].text, w.text, w.len) != 0); j++) {}
+    if (j == n) all->word[n++] = w;
+  }
+  all->n = n;
+  for (i = 0; i < n; i++) {
+    const gpuir__look_word *w = &all->word[i];
+    x->for_tests |= GPUIR__LISTED_IN(gpuir__look_tests, w->text, w->len);
+    x->for_asides |= GPUIR__LISTED_IN(gpuir__look_asides, w->text, w->len);
+    if (!gpuir__look_is_stop(w)) x->asked.word[x->asked.n++] = *w;
+  }
+  if (!x->asked.n) x->asked = *all;
+}
+
+/* Finds the words and the symbols of the query. */
+static int gpuir__look_query(gpuir__look *x, const char *text, size_t len) {
+  gpuir__look_words all;
+  gpuir__look_word word;
+  size_t at = 0, i;
+  unsigned typed = 0;
+  int quoted = 0;
+  char *small = (char *)gpuir__buf_room(&x->q->a, &x->text, len + 1);
+  if (!small) return GPUIR_E_NOMEM;
+  for (i = 0; i < len; i++) small[i] = gpuir__small(text[i]);
+  all.n = 0;
+  while (gpuir__look_typed(x->q, text, len, &at, &quoted, &word)) {
+    const unsigned before = all.n;
+    unsigned j;
+    typed++;
+    gpuir__look_cut(word.text, word.len, &all);
+    for (j = before; j < all.n; j++) all.word[j].text = small + (all.word[j].text - text);
+  }
+  at = 0;
+  quoted = 0;
+  while (gpuir__look_typed(x->q, text, len, &at, &quoted, &word))
+    gpuir__look_symbol(x, word.text, word.len, typed == 1);
+  gpuir__look_sift(x, &all);
+  return GPUIR_OK;
+}
+
+/* ---- files */
+
+/* Finds the file that has a path, or makes it. */
+static unsigned gpuir__look_file_of(gpuir__look *x, const char *path, size_t len, unsigned hit) {
+  unsigned slot = (unsigned)gpuir__hash(path, len, 0) & 511u;
+  gpuir__look_file *f;
+  for (; x->slots[slot]; slot = (slot + 1) & 511u) {
+    f = &x->files[x->slots[slot] - 1];
+    if (f->len == len && !memcmp(f->path, path, len)) return x->slots[slot] - 1u;
+  }
+  f = &x->files[x->nfiles];
+  memset(f, 0, sizeof *f);
+  f->path = path;
+  f->len = (uint32_t)len;
+  f->best = hit;
+  x->slots[slot] = (uint8_t)(x->nfiles + 1);
+  return x->nfiles++;
+}
+
+/* Reads the names of the hits' documents, and puts hits of one file together. */
+static int gpuir__look_files(gpuir__look *x) {
+  const gpuir_index *ix = x->q->ix;
+  size_t size = 0;
+  unsigned i;
+  char *to;
+  gpuir_doc doc;
+  int status = GPUIR_OK;
+  for (i = 0; i < x->nhits && !status; i++) {
+    status = gpuir_doc_get(ix, x->hits[i].docid, &doc);
+    size += status ? 0 : doc.name_len + 1;
+  }
+  if (status) return status;
+  to = (char *)gpuir__buf_room(&x->q->a, &x->names, size);
+  if (!to) return GPUIR_E_NOMEM;
+  for (i = 0; i < x->nhits; i++) {
+    unsigned file;
+    (void)gpuir_doc_get(ix, x->hits[i].docid, &doc);
+    (void)gpuir_doc_name(&doc, to, doc.name_len + 1);
+    file = gpuir__look_file_of(x, to, gpuir__path_of(to, doc.name_len), i);
+    to += doc.name_len + 1;
+    x->file_of[i] = (uint8_t)file;
+    x->files[file].sum += x->hits[i].score;
+    x->most = gpuir__max64(x->most, x->files[file].sum);
+  }
+  return GPUIR_OK;
+}
+
+/* Sorts numbers, the greatest first. */
+static void gpuir__look_sort(uint64_t *x, unsigned n) {
+  unsigned i, j;
+  for (i = 1; i < n; i++) {
+    const uint64_t v = x[i];
+    for (j = i; j && x[j - 1] < v; j--) x[j] = x[j - 1];
+    x[j] = v;
+  }
+}
+
+/* ---- definitions */
+
+/* Marks the files of hits in a leaf that hold a term. x->order has the hits by docID, the last first. */
+static int gpuir__look_mark(gpuir__look *x, const gpuir__leaf *leaf, const gpuir__defined *term) {
+  const gpuir_allocator *a = &x->q->a;
+  gpuir__cursor *c;
+  uint64_t id;
+  unsigned i;
+  int status;
+  if (gpuir__term_find(leaf->seg, term->term, term->len, &id)) return GPUIR_OK;
+  c = (gpuir__cursor *)gpuir__alloc(a, sizeof *c);
+  if (!c) return GPUIR_E_NOMEM;
+  gpuir__cursor_reset(c);
+  status = gpuir__list_open(leaf->seg, a, id, &c->list);
+  for (i = x->nhits; i-- && !status;) {
+    const uint32_t docid = (uint32_t)(x->order[i] >> 8);
+    if (docid < leaf->base || docid - leaf->base >= leaf->seg->stat.documents) continue;
+    if (gpuir__cursor_seek(c, docid - leaf->base) == docid - leaf->base)
+      x->files[x->file_of[x->order[i] & 255]].defines = 1;
+  }
+  if (!status) gpuir__list_close(a, &c->list);
+  gpuir__free(a, c, sizeof *c);
+  return status;
+}
+
+/* Finds the files that define a symbol of the query. */
+static int gpuir__look_defines(gpuir__look *x, gpuir_error *err) {
+  const gpuir_index *ix = x->q->ix;
+  unsigned i;
+  size_t leaf;
+  int status = GPUIR_OK;
+  if (!gpuir__spec_is_text(ix->leaves[0].seg->meta.analyzer)) return GPUIR_OK;
+  for (i = 0; i < x->nhits; i++) x->order[i] = (uint64_t)x->hits[i].docid << 8 | i;
+  gpuir__look_sort(x->order, x->nhits);
+  for (i = 0; i < x->nsymbols && !status; i++) {
+    gpuir__defined term;
+    gpuir__defined_begin(&term);
+    status = gpuir_analyze_places(ix, x->symbols[i].text, x->symbols[i].len, 0, gpuir__defined_take, &term, err);
+    for (leaf = 0; leaf < ix->nleaves && !status && term.len > 2; leaf++)
+      status = gpuir__look_mark(x, &ix->leaves[leaf], &term);
+  }
+  return status;
+}
+
+/* ---- rules: what they give is in hundredths of 2^-16 of the best hit's score */
+
+/* The share of the file's hits in the greatest sum of scores. */
+static uint64_t gpuir__look_together(const gpuir__look *x, const gpuir__look_file *f) {
+  return x->most ? GPUIR__LOOK_TOGETHER * ((f->sum << 16) / x->most) : 0;
+}
+
+/* The share of the query's words that the name or its folder's has. */
+static uint64_t gpuir__look_asked(const gpuir__look *x, const gpuir__look_words *name,
+    const gpuir__look_words *folder) {
+  unsigned i, n = 0;
+  for (i = 0; i < x->asked.n; i++)
+    n += gpuir__look_has(name, &x->asked.word[i]) || gpuir__look_has(folder, &x->asked.word[i]);
+  return x->asked.n ? ((uint64_t)(GPUIR__LOOK_ASKED * n) << 16) / x->asked.n : 0;
+}
+
+/* The share of the name's words that the query has. */
+static uint64_t gpuir__look_named(const gpuir__look *x, const gpuir__look_words *name) {
+  unsigned i, n = 0;
+  for (i = 0; i < name->n; i++) n += gpuir__look_has(&x->asked, &name->word[i]);
+  return name->n ? ((uint64_t)(GPUIR__LOOK_NAMED * n) << 16) / name->n : 0;
+}
+
+/* Says whether text[0..n) is, or with `end` ends with, one of `words`, which blanks part. */
+static int gpuir__look_among(const char *text, size_t n, const char *words, int end) {
+  while (*words) {
+    const size_t len = strcspn(words, " ");
+    if ((n == len || (end && n > len)) && !memcmp(text + n - len, words, len)) return 1;
+    words += len + (words[len] == ' ');
+  }
+  return 0;
+}
+
+/* Says whether one of the folders of a path, which end before `base`, is one of a list's n. */
+static int gpuir__look_folder_in(const char (*list)[GPUIR__LISTED], size_t n, const char *path, size_t base) {
+  size_t i, start = 0;
+  for (i = 0; i < base; i++) {
+    if (path[i] != '/') continue;
+    if (gpuir__listed(list, n, path + start, i - start)) return 1;
+    start = i + 1;
+  }
+  return 0;
+}
+
+/* What the name of a file says. */
+typedef struct gpuir__look_name {
+  const char *path, *base, *ending; /* base: its last component */
+  size_t folders, rest, ending_len; /* bytes: of the folders; of the base without its ending */
+  int pointed, capital; /* a point parts the base; it begins with a capital */
+  gpuir__look_words stem,
+      folder; /* up to the first point; of the folder that the file lies in; both in small letters */
+  gpuir__look_word first, last; /* of the words of the base without its ending, in small letters; of 0 bytes: none */
+} gpuir__look_name;
+
+/* Reads a name and makes its letters small. */
+static void gpuir__look_read(const gpuir__look_file *f, gpuir__look_name *name) {
+  char *small = (char *)(uintptr_t)f->path; /* this part's own copy */
+  const size_t folders = gpuir__base_of(f->path, f->len), len = f->len - folders;
+  size_t stem = 0, above = folders ? gpuir__base_of(f->path, folders - 1) : 0;
+  gpuir__look_words all;
+  memset(name, 0, offsetof(gpuir__look_name, stem));
+  name->path = f->path;
+  name->base = f->path + folders;
+  name->folders = folders;
+  name->ending_len = gpuir__ending_of(name->base, len, &name->ending);
+  name->pointed = name->ending_len || (len > 1 && name->base[len - 1] == '.');
+  name->capital = len && gpuir__look_is_large(name->base[0]);
+  name->rest = name->pointed ? len - name->ending_len - 1 : len;
+  while (stem < len && name->base[stem] != '.') stem++;
+  name->stem.n = name->folder.n = all.n = 0;
+  gpuir__look_cut(name->base, stem, &name->stem);
+  if (folders) gpuir__look_cut(f->path + above, folders - 1 - above, &name->folder);
+  gpuir__look_cut(name->base, name->rest, &all);
+  name->first.len = name->last.len = 0;
+  if (all.n) name->first = all.word[0], name->last = all.word[all.n - 1];
+  for (above = 0; above < f->len; above++) small[above] = gpuir__small(small[above]);
+}
+
+/* It is a test, by its folders or its name: tests/x.c, test_x.py, x_test.go, x.spec.js, XTest.java, x.bats. */
+static int gpuir__look_is_test(const gpuir__look_name *name) {
+  return gpuir__look_folder_in(gpuir__look_tests, sizeof gpuir__look_tests / GPUIR__LISTED, name->path,
+             name->folders) ||
+      gpuir__look_among(name->ending, name->ending_len, "bats t", 0) ||
+      (name->first.len && gpuir__look_among(name->first.text, name->first.len, "test tests conftest", 0)) ||
+      (name->last.len && gpuir__look_among(name->last.text, name->last.len, "test tests spec specs", 0));
+}
+
+/* It is an example, documentation, or what others or programs wrote: docs/x.c, vendor/x.go, x.min.js, x_pb2.py. */
+static int gpuir__look_is_aside(const gpuir__look_name *name) {
+  return gpuir__look_folder_in(gpuir__look_asides, sizeof gpuir__look_asides / GPUIR__LISTED, name->path,
+             name->folders) ||
+      gpuir__look_among(name->base, name->rest, ".min .pb .d .generated _generated _pb2 _pb2_grpc", 1);
+}
+
+/* It is no program code: its ending is none of sources, or it has none and begins with a capital, as README does. */
+static int gpuir__look_is_other(const gpuir__look_name *name) {
+  return name->pointed ? !gpuir__is_source_ending(name->ending, name->ending_len) : name->capital;
+}
+
+/* Returns a file's score. */
+static uint32_t gpuir__look_score(const gpuir__look *x, const gpuir__look_file *f) {
+  gpuir__look_name name;
+  uint64_t value, score;
+  gpuir__look_read(f, &name);
+  value = gpuir__look_together(x, f) + gpuir__look_asked(x, &name.stem, &name.folder) +
+      gpuir__look_named(x, &name.stem) + (f->defines ? (uint64_t)GPUIR__LOOK_DEFINES << 16 : 0);
+  score = x->hits[f->best].score + (x->hits[0].score * value) / (UINT64_C(100) << 16);
+  if (!x->for_tests && gpuir__look_is_test(&name)) score = score * GPUIR__LOOK_LOWERED / 100;
+  if (!x->for_asides && gpuir__look_is_aside(&name)) score = score * GPUIR__LOOK_LOWERED / 100;
+  if (gpuir__look_is_other(&name)) score = score * GPUIR__LOOK_LOWERED / 100;
+  return score < UINT32_MAX ? (uint32_t)score : UINT32_MAX;
+}
+
+/* ---- the answer */
+
+static void gpuir__look_put(gpuir_looked *to, const gpuir_hit *hit, uint64_t score) {
+  to->docid = hit->docid;
+  to->plain = hit->score;
+  to->score = (uint32_t)score;
+}
+
+/* Writes the files' best hits by score, behind them their other hits, and then those that were not looked at. */
+static void gpuir__look_write(gpuir__look *x, size_t n, gpuir_looked *looked) {
+  uint8_t rank[GPUIR_LOOK_HITS];
+  uint64_t least;
+  unsigned i, more = 0;
+  size_t at;
+  for (i = 0; i < x->nfiles; i++) x->order[i] = (uint64_t)x->files[i].score << 8 | (255 - i);
+  gpuir__look_sort(x->order, x->nfiles);
+  for (i = 0; i < x->nfiles; i++) {
+    const unsigned file = 255 - (unsigned)(x->order[i] & 255);
+    rank[file] = (uint8_t)i;
+    gpuir__look_put(&looked[i], &x->hits[x->files[file].best], x->files[file].score);
+  }
+  least = looked[x->nfiles - 1].score;
+  for (i = 0; i < x->nhits; i++) {
+    const gpuir__look_file *f = &x->files[x->file_of[i]];
+    const uint32_t best = x->hits[f->best].score;
+    if (f->best == i) continue;
+    x->order[more++] = gpuir__min64(least, (uint64_t)f->score * x->hits[i].score / (best ? best : 1)) << 16 |
+        (uint64_t)(255 - rank[x->file_of[i]]) << 8 | (255 - i);
+  }
+  gpuir__look_sort(x->order, more);
+  for (i = 0; i < more; i++)
+    gpuir__look_put(&looked[x->nfiles + i], &x->hits[255 - (x->order[i] & 255)], x->order[i] >> 16);
+  least = looked[x->nhits - 1].score;
+  for (at = x->nhits; at < n; at++) {
+    least = gpuir__min64(least, x->hits[at].score);
+    gpuir__look_put(&looked[at], &x->hits[at], least);
+  }
+}
+
+/* Ranks the hits anew. */
+static int gpuir__look_run(gpuir__look *x, const char *text, size_t len, size_t n, gpuir_looked *looked,
+    gpuir_error *err) {
+  unsigned i;
+  int status = gpuir__look_query(x, text, len);
+  if (!status) status = gpuir__look_files(x);
+  if (!status && x->nsymbols) status = gpuir__look_defines(x, err);
+  if (status) return status;
+  for (i = 0; i < x->nfiles; i++) x->files[i].score = gpuir__look_score(x, &x->files[i]);
+  gpuir__look_write(x, n, looked);
+  return GPUIR_OK;
+}
+
+GPUIR__COLD GPUIR_API int gpuir_look(const gpuir_query *query, const char *text, size_t len, const gpuir_hit *hits,
+    size_t n, gpuir_looked *looked, gpuir_error *err) {
+  gpuir__look *x;
+  gpuir_error local = {0, 0, ""};
+  size_t i;
+  int status;
+  if (!query || (!text && len) || (n && (!hits || !looked))) return gpuir__refuse(err, "gpuir_look: NULL argument");
+  if (!n || !hits[0].score) {
+    for (i = 0; i < n; i++) gpuir__look_put(&looked[i], &hits[i], hits[i].score);
+    return GPUIR_OK;
+  }
+  x = (gpuir__look *)gpuir__alloc_zero(&query->a, sizeof *x);
+  if (!x) return gpuir__fail_nomem(err);
+  x->q = query;
+  x->hits = hits;
+  x->nhits = (unsigned)gpuir__min64(n, GPUIR_LOOK_HITS);
+  status = gpuir__look_run(x, text, len, n, looked, &local);
+  gpuir__buf_free(&query->a, &x->names);
+  gpuir__buf_free(&query->a, &x->text);
+  gpuir__free(&query->a, x, sizeof *x);
+  if (!status) return GPUIR_OK;
+  if (!local.code) (void)gpuir__fail(&local, status, 0, "the hits cannot be ranked anew: %s", gpuir_strerror(status));
+  if (err) *err = local;
+  return status;
+}
+#else /* GPUIR_NO_RANK */
+GPUIR__COLD GPUIR_API int gpuir_look(const gpuir_query *query, const char *text, size_t len, const gpuir_hit *hits,
+    size_t n, gpuir_looked *looked, gpuir_error *err) {
+  (void)query, (void)text, (void)len, (void)hits, (void)n, (void)looked;
+  return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "the second look was left out by GPUIR_NO_RANK");
+}
+#endif /* GPUIR_NO_RANK */
+
+/* ---- whether documents are program code */
+
+/* Returns how many of a leaf's live documents have the name of a source file, as the segment was told. */
+static uint64_t gpuir__leaf_sources(const gpuir__leaf *leaf) {
+  const gpuir__segment *seg = leaf->seg;
+  uint64_t n = strtoull(seg->meta.sources, NULL, 10), word;
+  uint32_t docid;
+  if (n > seg->stat.documents) n = seg->stat.documents;
+  for (word = 0; leaf->deleted && n && word < leaf->deleted->words; word++) {
+    uint64_t bits = leaf->deleted->bits[word];
+    for (; bits && n; bits &= bits - 1) {
+      char name[GPUIR__JOINED_MAX + 1];
+      gpuir_doc doc;
+      docid = (uint32_t)(word * 64) + (uint32_t)__builtin_ctzll(bits);
+      if (gpuir__segment_doc(seg, docid, &doc)) continue;
+      if (doc.name_piece_len[1]) n -= (uint64_t)gpuir__is_source(name, gpuir_doc_name(&doc, name, sizeof name));
+      else n -= (uint64_t)gpuir__is_source(doc.name_piece[0], doc.name_len);
+    }
+  }
+  return n;
+}
+
+GPUIR__COLD GPUIR_API int gpuir_index_is_code(const gpuir_index *ix, uint64_t *sources) {
+  uint64_t n = 0;
+  size_t i;
+  for (i = 0; ix && i < ix->nleaves; i++) n += gpuir__leaf_sources(&ix->leaves[i]);
+  if (sources) *sources = n;
+  return n && 2 * n >= ix->documents;
 }
 
 /* ========

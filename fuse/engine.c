@@ -37,6 +37,7 @@ struct generation {
   uint32_t documents;
   uint64_t bytes;
   int live;
+  int code; /* documents are program code, whose hits get a second look */
   health *files;
   engine *engine;
   backend *gpu; /* opened by the thread that drives it */
@@ -254,6 +255,7 @@ static int load(generation *g, const generation_desc *desc, const generation *be
   /* An analyzer that this build lacks would only show when a query is parsed. */
   if (rc == GPUIR_OK) rc = gpuir_analyze(g->index, "", 0, no_token, NULL, err);
   if (rc == GPUIR_OK && desc->verify) rc = verify(g, before, err);
+  if (rc == GPUIR_OK) g->code = gpuir_index_is_code(g->index, NULL);
   guard_leave();
   if (!generation_is_broken(g)) return rc;
   snprintf(err->msg, sizeof err->msg, "the file was cut short while it was loaded");
@@ -480,12 +482,33 @@ static void note_spelled(void *arg, const char *line, size_t len) {
   if (!reply->spelled[0]) snprintf(reply->spelled, sizeof reply->spelled, "%.*s", (int)len, line);
 }
 
+/* Gives the hits a second look, and keeps the first k. Returns a GPUIR_ status. */
+static int look_again(const gpuir_query *query, const search_request *request, size_t k, search_reply *reply,
+    gpuir_error *err) {
+  const size_t room = reply->n ? reply->n : 1;
+  gpuir_looked *looked = malloc(room * sizeof *looked);
+  size_t i;
+  int rc;
+  reply->plain = malloc(room * sizeof *reply->plain);
+  rc = looked && reply->plain ? gpuir_look(query, request->text, request->len, reply->hits, reply->n, looked, err)
+                              : GPUIR_E_NOMEM;
+  for (i = 0; rc == GPUIR_OK && i < reply->n; i++) {
+    reply->hits[i].docid = looked[i].docid;
+    reply->hits[i].score = looked[i].score;
+    reply->plain[i] = looked[i].plain;
+  }
+  if (reply->n > k) reply->n = k;
+  free(looked);
+  return rc;
+}
+
 /* Parses and ranks. Returns a GPUIR_ status. */
 static int parse_and_rank(ticket *t, const search_request *request, search_reply *reply, gpuir_error *err) {
   generation *g = t->gen;
   /* Cutting k to the number of documents saves memory and changes nothing, not even for AND+OR: where AND
    * matches them all, OR gives the same documents and scores. */
-  size_t k = request->k < g->documents ? request->k : g->documents;
+  size_t k = request->k < g->documents ? request->k : g->documents, depth = k;
+  const int look = k && (request->rank == RANK_CODE || (request->rank == RANK_AUTO && g->code));
   gpuir_query_desc desc;
   gpuir_query *query = NULL;
   int rc;
@@ -497,8 +520,10 @@ static int parse_and_rank(ticket *t, const search_request *request, search_reply
   if (rc != GPUIR_OK) return rc;
   reply->left_out = count_left_out(query);
   (void)advice_spelled(query, note_spelled, reply);
-  reply->hits = malloc((k ? k : 1) * sizeof *reply->hits);
-  rc = reply->hits ? rank(t, query, request->backend, k, reply, err) : GPUIR_E_NOMEM;
+  if (look && depth < GPUIR_LOOK_HITS) depth = g->documents < GPUIR_LOOK_HITS ? g->documents : GPUIR_LOOK_HITS;
+  reply->hits = malloc((depth ? depth : 1) * sizeof *reply->hits);
+  rc = reply->hits ? rank(t, query, request->backend, depth, reply, err) : GPUIR_E_NOMEM;
+  if (rc == GPUIR_OK && look) rc = look_again(query, request, k, reply, err);
   if (rc == GPUIR_OK && request->keep) reply->query = query;
   else gpuir_query_destroy(query);
   return rc;
@@ -513,7 +538,9 @@ int generation_search(ticket *t, const search_request *request, search_reply *re
   if (rc == GPUIR_OK) return 0;
   snprintf(reply->error, sizeof reply->error, "%s", err.msg[0] ? err.msg : gpuir_strerror(rc));
   free(reply->hits);
+  free(reply->plain);
   reply->hits = NULL;
+  reply->plain = NULL;
   reply->n = 0;
   return errno_of_status(rc);
 }

@@ -92,12 +92,14 @@ typedef struct search_request {
   int mode;
   uint32_t k;
   int backend; /* BACKEND_ */
+  int rank; /* RANK_ */
   int keep; /* the parsed query is wanted, too */
   int spell; /* near terms are searched in place of words that no document has */
 } search_request;
 
 typedef struct search_reply {
   gpuir_hit *hits; /* [n], malloc'ed */
+  uint32_t *plain; /* [n], malloc'ed: the scores of the search, where a second look gave others; NULL otherwise */
   size_t n;
   gpuir_query *query; /* if it is to be kept: to be destroyed, before the generation is let go of */
   size_t left_out; /* words of the query, which had too many */

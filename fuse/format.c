@@ -22,7 +22,7 @@ static int take_name(const gpuir_index *index, uint32_t docid, buf *name) {
   return gpuir_doc_get(index, docid, &doc) == GPUIR_OK ? copy_name(&doc, name) : EIO;
 }
 
-int format_hits(buf *b, const gpuir_index *index, const gpuir_hit *hits, size_t n, int format) {
+int format_hits(buf *b, const gpuir_index *index, const gpuir_hit *hits, const uint32_t *plain, size_t n, int format) {
   buf name = {.max = SIZE_MAX};
   size_t i;
   int rc = 0;
@@ -47,7 +47,9 @@ int format_hits(buf *b, const gpuir_index *index, const gpuir_hit *hits, size_t 
       buf_number(b, i + 1);
       buf_puts(b, ", \"docid\": ");
       buf_number(b, hits[i].docid);
-      buf_printf(b, ", \"score\": %.7f, \"name\": \"", gpuir_score(hits[i]));
+      buf_printf(b, ", \"score\": %.7f, ", gpuir_score(hits[i]));
+      if (plain) buf_printf(b, "\"bm25\": %.7f, ", plain[i] / GPUIR_SCORE_ONE);
+      buf_puts(b, "\"name\": \"");
       format_json_name(b, name.data, name.len);
       buf_puts(b, i + 1 < n ? "\"},\n" : "\"}\n]\n");
     }

@@ -10,7 +10,7 @@ void format_json_name(buf *b, const char *name, size_t len);
 
 /* FORMAT_PLAIN: a docID a line; FORMAT_TSV: rank, docID, score and name parted by tabs;
  * FORMAT_JSON: an array of objects with the same four. */
-int format_hits(buf *b, const gpuir_index *index, const gpuir_hit *hits, size_t n, int format);
+int format_hits(buf *b, const gpuir_index *index, const gpuir_hit *hits, const uint32_t *plain, size_t n, int format);
 
 /* One entry of hits/<q>/ or files/<q>/; `name` is an offset in the bytes that format_links made. */
 typedef struct hit_link {

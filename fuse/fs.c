@@ -469,7 +469,8 @@ char *fs_agents(const fs_config *config) {
   buf_printf(&b,
       "- An answer is cut after %d tokens of four bytes. Options are folders: `pass/@tokens=3000/...`,\n"
       "  `pass/@context=5/...` (lines around), `pass/@and/...` (all words), `grep/@k=30/...` (so many documents: "
-      "%lu else).\n",
+      "%lu else),\n"
+      "  `pass/@rank=plain/...` (program code, too, by its words alone).\n",
       PASSAGES_TOKENS, (unsigned long)config->k);
   buf_puts(&b,
       "- Start with pass/, with four to eight words that the text itself would use; then read the file "
@@ -504,7 +505,7 @@ char *fs_readme(const fs_config *config) {
       "query/<q>         one docID a line; an empty file when nothing matches\n"
       "query/<q>.paths   the path of each file once; of a document without one, that of doc/<docID>\n"
       "query/<q>.tsv     rank, docID, score, name; \\t \\n \\r \\\\ \\xhh stand for special characters\n"
-      "query/<q>.json    an array of objects with the same four\n"
+      "query/<q>.json    an array of objects with the same four; BM25's score as bm25 where @rank=code holds\n"
       "files/<q>/        files 000001-<name> with the text of the documents\n"
       "hits/<q>/         links 000001-<name> to doc/<docID>, or to doc/<generation>.<docID>\n"
       "doc/<docID>       the stored text, a link to the source file, or its part of it\n"
@@ -523,6 +524,8 @@ char *fs_readme(const fs_config *config) {
       "Options are folders in these, in any order, each at most once:\n"
       "  @and @or @andor   all words; any word; all, or any where too few documents have all\n"
       "  @k=N              at most N documents, best first\n"
+      "  @rank=code @rank=plain   by names and definitions, as one searches program code, or by BM25 alone; by\n"
+      "                    itself the first where half of the documents are source files\n"
       "  @cpu @gpu         who computes; the answer is the same\n"
       "  @tokens=N @bytes=N   pass/ and grep/: at most so much text, a token being 4 bytes; 0: no bound\n"
       "  @context=N        pass/ and grep/: N lines before and behind those with words of the query\n");

@@ -50,9 +50,10 @@ static int notice(lookup *l, const question *q) {
 }
 
 static void make_key(lookup *l, const name_options *o, question *q) {
-  q->key_len = (size_t)snprintf(q->key, sizeof q->key, "%llu %d %lu %d %d.%d %llu %llu %lu ",
+  q->key_len = (size_t)snprintf(q->key, sizeof q->key, "%llu %d %lu %d %d %d.%d %llu %llu %lu ",
       (unsigned long long)generation_id(l->g), q->request.mode, (unsigned long)q->request.k, q->request.backend,
-      q->tree, q->format, (unsigned long long)o->tokens, (unsigned long long)o->bytes, (unsigned long)o->context);
+      q->request.rank, q->tree, q->format, (unsigned long long)o->tokens, (unsigned long long)o->bytes,
+      (unsigned long)o->context);
   memcpy(q->key + q->key_len, q->text, q->request.len);
   q->key_len += q->request.len;
 }
@@ -70,6 +71,7 @@ static int ask(lookup *l, const node_body *body, question *q) {
   q->request.mode = o->given & OPTION_MODE ? o->mode : is_for_sentences(q) ? l->f->config.sentences : o->mode;
   q->request.k = o->k;
   q->request.backend = o->backend;
+  q->request.rank = o->rank;
   q->request.keep = has_passages(q);
   q->request.spell = is_for_sentences(q);
   make_key(l, o, q);
@@ -81,7 +83,7 @@ static int write_answer(lookup *l, const question *q, const search_reply *reply,
   const gpuir_index *index = generation_index(l->g);
   int rc;
   if (q->format == FORMAT_PATHS) return texts_paths(l, reply->hits, reply->n, b);
-  if (!is_folder(q)) return format_hits(b, index, reply->hits, reply->n, q->format);
+  if (!is_folder(q)) return format_hits(b, index, reply->hits, reply->plain, reply->n, q->format);
   *links = malloc((reply->n ? reply->n : 1) * sizeof **links);
   rc = *links ? format_links(b, index, reply->hits, reply->n, *links) : ENOMEM;
   return rc || q->tree == NODE_HITS_ROOT ? rc : texts_sizes(l, *links, reply->n);
@@ -109,6 +111,7 @@ static result *answer(lookup *l, const question *q, const name_options *options,
   if (rc == 0 && has_passages(q)) rc = texts_passages(l, options, q->tree == NODE_GREP_ROOT, &reply, &b, &made);
   else if (rc == 0) rc = write_answer(l, q, &reply, &b, &links);
   free(reply.hits);
+  free(reply.plain);
   gpuir_query_destroy(reply.query);
   if (rc == EFBIG) (void)lookup_fails(l, rc, "the answer is longer than max_result");
   if (generation_is_broken(l->g)) rc = EIO;

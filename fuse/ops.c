@@ -521,7 +521,7 @@ typedef struct listing {
  * anything: what stands in it lists empty. */
 static int list_option(listing *d, uint64_t at) {
   static const char *const names[] = {"@and", "@andor", "@bytes=4000", "@context=0", "@context=3", "@cpu", "@gpu",
-      "@k=10", "@k=100", "@or", "@tokens=0", "@tokens=2000"};
+      "@k=10", "@k=100", "@or", "@rank=code", "@rank=plain", "@tokens=0", "@tokens=2000"};
   const uint32_t max_k = fs_of(d->req)->config.max_k;
   uint64_t wanted = at - 2;
   size_t i;

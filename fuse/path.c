@@ -115,6 +115,10 @@ static unsigned read_option(const char *name, size_t len, uint32_t max_k, name_o
     with->backend = name[0] == 'g' ? BACKEND_GPU : BACKEND_CPU;
     return OPTION_BACKEND;
   }
+  if (is_text(name, len, "rank=code") || is_text(name, len, "rank=plain")) {
+    with->rank = name[5] == 'c' ? RANK_CODE : RANK_PLAIN;
+    return OPTION_RANK;
+  }
   if (option_number(name, len, "k=", max_k, &n) == 0) {
     with->k = (uint32_t)n;
     return OPTION_K;

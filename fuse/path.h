@@ -14,6 +14,7 @@
 
 enum { FORMAT_PLAIN = 0, FORMAT_TSV = 1, FORMAT_JSON = 2, FORMAT_PATHS = 3 };
 enum { BACKEND_AUTO = 0, BACKEND_CPU = 1, BACKEND_GPU = 2 };
+enum { RANK_AUTO = 0, RANK_PLAIN = 1, RANK_CODE = 2 }; /* AUTO: CODE where the index is of program code */
 
 /* What option folders have said so far. Each may be said once. */
 enum {
@@ -23,14 +24,16 @@ enum {
   OPTION_TOKENS = 8,
   OPTION_BYTES = 16,
   OPTION_CONTEXT = 32,
-  OPTIONS_SEARCH = OPTION_MODE | OPTION_K | OPTION_BACKEND, /* in every folder of queries */
-  OPTIONS_ALL = 63 /* where passages are shown */
+  OPTION_RANK = 64,
+  OPTIONS_SEARCH = OPTION_MODE | OPTION_K | OPTION_BACKEND | OPTION_RANK, /* in every folder of queries */
+  OPTIONS_ALL = 127 /* where passages are shown */
 };
 typedef struct name_options {
   unsigned given; /* OPTION_ bits */
   int mode; /* GPUIR_AND, GPUIR_OR or GPUIR_ANDOR */
   uint32_t k;
   int backend; /* BACKEND_ */
+  int rank; /* RANK_ */
   uint64_t tokens, bytes; /* of passages together; 0: no bound */
   uint32_t context; /* as in gpuir_passages_desc */
 } name_options;

@@ -75,7 +75,9 @@ is_long() { [ -n "${GPUIR_LONG:-}" ] || skip "in the long form"; }
 @test "gcc, without SIMD" { parse gcc -std=c99 -DGPUIR_NO_SIMD; }
 @test "clang, without SIMD" { parse clang -std=c99 -DGPUIR_NO_SIMD; }
 @test "gcc, without the laboratory" { parse gcc -std=c99 -DGPUIR_NO_LAB; }
-@test "gcc, without near terms and the analyzer text" { parse gcc -std=c99 -DGPUIR_NO_NEAR -DGPUIR_NO_TEXT; }
+@test "gcc, without near terms, the analyzer text and the second look" {
+  parse gcc -std=c99 -DGPUIR_NO_NEAR -DGPUIR_NO_TEXT -DGPUIR_NO_RANK
+}
 @test "clang, without near terms, the analyzer text and the laboratory" {
   parse clang -std=c99 -DGPUIR_NO_NEAR -DGPUIR_NO_TEXT -DGPUIR_NO_LAB
 }

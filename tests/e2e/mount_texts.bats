@@ -283,10 +283,10 @@ $T/notes/tea.txt" ]
 
 @test "options are listed one level deep, valid, and list nothing themselves" {
   mount_notes -o max_k=50
-  [ "$(ls "$T/m/query" | tr '\n' ' ')" = "@and @andor @cpu @gpu @k=10 @or " ]
+  [ "$(ls "$T/m/query" | tr '\n' ' ')" = "@and @andor @cpu @gpu @k=10 @or @rank=code @rank=plain " ]
   [ "$(ls "$T/m/hits")" = "$(ls "$T/m/files")" ]
   for tree in pass grep; do
-    [ "$(ls "$T/m/$tree" | tr '\n' ' ')" = "@and @andor @bytes=4000 @context=0 @context=3 @cpu @gpu @k=10 @or @tokens=0 @tokens=2000 " ]
+    [ "$(ls "$T/m/$tree" | tr '\n' ' ')" = "@and @andor @bytes=4000 @context=0 @context=3 @cpu @gpu @k=10 @or @rank=code @rank=plain @tokens=0 @tokens=2000 " ]
     for option in "$T/m/$tree"/@*; do
       [ -d "$option" ]
       [ -z "$(ls -A "$option")" ]

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# A program built with GPUIR_NO_LAB, GPUIR_NO_NEAR and GPUIR_NO_TEXT says which codec, method, analyzer or near term an
-# index, a name or a query needs, and that the macro left it out.
+# A program built with GPUIR_NO_LAB, GPUIR_NO_NEAR, GPUIR_NO_TEXT and GPUIR_NO_RANK says which codec, method, analyzer,
+# near term or ranking an index, a name or a query needs, and that the macro left it out.
 # One built from gpuir.h alone has all codecs, and says where the methods are.
 
 root=${BATS_TEST_DIRNAME}/../..

@@ -1,5 +1,5 @@
-/* no_lab.c - a program of an embedder, built with GPUIR_NO_LAB, GPUIR_NO_NEAR and GPUIR_NO_TEXT: what it says about
- * indexes, names and queries that need what was left out, and that it builds and searches by itself.
+/* no_lab.c - a program of an embedder, built with GPUIR_NO_LAB, GPUIR_NO_NEAR, GPUIR_NO_TEXT and GPUIR_NO_RANK: what it
+ * says about indexes, names and queries that need what was left out, and that it builds and searches by itself.
  *
  * usage: no_lab DIR, where no_lab.bats has made the indexes ef, optpfd, auto, bp128 and, if the command can, text.
  * Prints "ok".
@@ -7,6 +7,7 @@
 #define GPUIR_NO_LAB
 #define GPUIR_NO_NEAR
 #define GPUIR_NO_TEXT
+#define GPUIR_NO_RANK
 #define GPUIR_STATIC
 #define GPUIR_IMPLEMENTATION
 #include "gpuir.h"
@@ -178,6 +179,20 @@ static void near_terms(void) {
   gpuir_close(ix);
 }
 
+/* A second look is refused. */
+static void second_look(void) {
+  const gpuir_hit hit = {0, 1};
+  gpuir_looked looked;
+  gpuir_query *q;
+  gpuir_index *ix;
+  CHECK(!open_index("bp128", &ix));
+  CHECK(!gpuir_query_parse(ix, NULL, "dog", 3, &q, &err));
+  CHECK(gpuir_look(q, "dog", 3, &hit, 1, &looked, &err) == GPUIR_E_UNSUPPORTED);
+  CHECK(strstr(err.msg, "GPUIR_NO_RANK") && strstr(gpuir_strerror(GPUIR_E_UNSUPPORTED), "GPUIR_NO_RANK"));
+  gpuir_query_destroy(q);
+  gpuir_close(ix);
+}
+
 /* The analyzer `text`: no index is built with it, and no query made for such an index, if the command could make one. */
 static void text_analyzer(void) {
   gpuir_builder_desc d;
@@ -207,6 +222,7 @@ int main(int argc, char **argv) {
   builds();
   methods();
   near_terms();
+  second_look();
   text_analyzer();
   puts("ok");
   return 0;

@@ -88,7 +88,12 @@ static void check_dfs(gpuir_index *ix) {
   assert_int_equal(df_of(ix,
                        "\xff\x64"
                        "two"),
-      0); /* a word of two segments has no term */
+      0); /* a name of two segments is one term */
+  assert_int_equal(df_of(ix,
+                       "\xff\x64"
+                       "two\xff"
+                       "words"),
+      N);
   assert_int_equal(gpuir_doc_get(ix, 4, &doc), 0);
   assert_int_equal(doc.length, 4 + 1 + 4);
 }

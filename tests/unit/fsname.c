@@ -174,7 +174,11 @@ static void options_once(void **state) {
   assert_int_equal(o.bytes, 0);
   assert_int_equal(o.context, GPUIR_NO_CONTEXT);
   assert_int_equal(name_options_depth(&o), 6);
+  assert_int_equal(option("@rank=code", &o), 0);
+  assert_int_equal(o.rank, RANK_CODE);
+  assert_int_equal(name_options_depth(&o), 7);
   before = o;
+  assert_int_equal(option("@rank=plain", &o), EINVAL);
   assert_int_equal(option("@tokens=800", &o), EINVAL);
   assert_int_equal(option("@bytes=1", &o), EINVAL);
   assert_int_equal(option("@context=3", &o), EINVAL);
@@ -188,7 +192,8 @@ static void options_once(void **state) {
 static void options_bad(void **state) {
   static const char *const bad[] = {"@", "@@", "@xor", "@OR", "@or ", "@k", "@k=", "@k=x", "@k=1x", "@k=-1", "@k=+1",
       "@k=1001", "@k= 1", "or", "@k=99999999999999999999", "@k=1.5", "@gpu0", "%40or", "@tokens",
-      "@tokens=", "@tokens=-1", "@tokens=1000000000001", "@bytes=x", "@context=1000001"};
+      "@tokens=", "@tokens=-1", "@tokens=1000000000001", "@bytes=x", "@context=1000001", "@rank",
+      "@rank=", "@rank=best", "@rank=codes"};
   name_options o;
   size_t i;
   (void)state;

@@ -348,6 +348,7 @@ typedef struct cli_input {
   int onum;
   char *cwd, *home;
   int paths; /* those of files are searched, behind their texts */
+  int defines; /* what source files define is found and kept */
   const char *operand; /* that is being read */
   int code; /* that ended the walk */
   record_reader *records; /* NULL: none was read */
@@ -398,7 +399,7 @@ int cli_input_members(const cli_args *args, int role, cli_input *in);
 /* Says which members of JSON were read, and that others were not kept. */
 void cli_input_tell_members(const cli_input *in);
 /* Says by which analyzer, given by its name or specification, terms are made: with `text` paths below the operands are
- * searched, unless that is not wanted. */
+ * searched, unless that is not wanted, and what source files define is kept. */
 void cli_input_names(cli_input *in, const char *analyzer);
 /* Likewise cuts long files of folders into chunks with `text`, if nothing is said of how documents are made of files.
  */
@@ -572,8 +573,10 @@ void cli_trec_string(const char *s, size_t n);
 /* How hits are printed. */
 enum { FORM_HUMAN, FORM_TREC, FORM_TSV, FORM_JSON };
 /* Prints a hit in one of the first three forms: of query `id`, or, for FORM_TSV, of the only one (NULL); name: the
- * document's, n bytes of it; tag: of the run, for FORM_TREC. */
-void cli_print_hit(int form, const char *id, size_t rank, gpuir_hit hit, const char *name, size_t n, const char *tag);
+ * document's, n bytes of it; tag: of the run, for FORM_TREC. plain: the score of the search, which is printed beside the
+ * hit's own but for FORM_TREC; NULL: it is not. */
+void cli_print_hit(int form, const char *id, size_t rank, gpuir_hit hit, const uint32_t *plain, const char *name,
+    size_t n, const char *tag);
 /* Prints, for people, which of many queries the hits behind it answer. */
 void cli_print_question(const char *id, const char *text, size_t len);
 

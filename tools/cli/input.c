@@ -5,6 +5,7 @@
  */
 #include "cli.h"
 
+#include "../common/defines.h"
 #include "../common/source.h"
 
 #include <dirent.h>
@@ -85,6 +86,8 @@ static void check_name(cli_input *in, const char *what, uint64_t line, const cha
 
 /* ---- documents -------------------------------------------------------------------------------------- */
 
+#define DEFINES_MOST ((size_t)1 << 24) /* bytes of names that a document defines: the library takes no more */
+
 /* One open file: what it is called, and where it stands (NULL: nowhere). */
 typedef struct file {
   cli_input *in;
@@ -121,7 +124,18 @@ static int on_document(void *user, const decode_document *doc) {
     d.also_len = strlen(f->below);
   }
   f->in->documents++;
-  return f->in->add(f->in->user, &d, doc->text, doc->len);
+  if (!f->in->defines || doc->is_record || f->filter || !gpuir_is_source_name(doc->name, doc->name_len))
+    return f->in->add(f->in->user, &d, doc->text, doc->len);
+  byte_buf defined = {NULL, 0, 0, 0};
+  (void)defines_find(f->name, doc->text, doc->len, &defined);
+  if (defined.failed) (void)cli_resize(NULL, SIZE_MAX, 2); /* which ends the command */
+  if (defined.n && defined.n <= DEFINES_MOST) {
+    d.defines = defined.p;
+    d.defines_len = defined.n;
+  }
+  const int r = f->in->add(f->in->user, &d, doc->text, doc->len);
+  bytes_free(&defined);
+  return r;
 }
 
 /* Says whether what cannot be read, as the last of in->failed, is named. */
@@ -233,7 +247,10 @@ static int is_text_analyzer(const char *analyzer) {
   return !strncmp(analyzer, "text", 4) && (!analyzer[4] || analyzer[4] == ' ');
 }
 
-void cli_input_names(cli_input *in, const char *analyzer) { in->paths = !in->no_names && is_text_analyzer(analyzer); }
+void cli_input_names(cli_input *in, const char *analyzer) {
+  in->defines = is_text_analyzer(analyzer);
+  in->paths = !in->no_names && in->defines;
+}
 
 void cli_input_chunks(cli_input *in, const char *analyzer) {
   if (in->whole_files || in->format != DECODE_FILES || !is_text_analyzer(analyzer)) return;

@@ -265,13 +265,15 @@ typedef struct search {
   gpuir_index *index;
   gpuir_searcher *searcher;
   gpuir_query_desc qd;
-  size_t k; /* at most the number of documents */
+  size_t k, depth; /* at most the number of documents: what is answered, and searched */
   uint64_t asked; /* the k that was asked for */
   int form, many; /* many: the answer of each query says whose it is */
   unsigned threads;
   const char *tag;
   cli_buf name; /* of the document that is being printed */
   cli_passages passages;
+  int look, scores; /* hits get a second look; the search's scores are printed beside its own */
+  gpuir_looked *looked; /* [depth] */
   gpuir_hit *hits;
   uint32_t *counts;
   gpuir_query **parsed;
@@ -298,7 +300,9 @@ void cli_trec_string(const char *s, size_t n) {
   }
 }
 
-void cli_print_hit(int form, const char *id, size_t rank, gpuir_hit hit, const char *name, size_t n, const char *tag) {
+void cli_print_hit(int form, const char *id, size_t rank, gpuir_hit hit, const uint32_t *plain, const char *name,
+    size_t n, const char *tag) {
+  const gpuir_hit searched = {hit.docid, plain ? *plain : 0};
   switch (form) {
   case FORM_TREC:
     cli_trec_string(id, strlen(id));
@@ -313,8 +317,12 @@ void cli_print_hit(int form, const char *id, size_t rank, gpuir_hit hit, const c
       putchar('\t');
     }
     printf("%zu\t%u\t%.7f\t", rank, hit.docid, gpuir_score(hit));
+    if (plain) printf("%.7f\t", gpuir_score(searched));
     break;
-  default: printf("%5zu %12.7f %10u  ", rank, gpuir_score(hit), hit.docid);
+  default:
+    printf("%5zu %12.7f ", rank, gpuir_score(hit));
+    if (plain) printf("%12.7f ", gpuir_score(searched));
+    printf("%10u  ", hit.docid);
   }
   cli_tsv_string(stdout, name, n);
   putchar('\n');
@@ -332,14 +340,16 @@ void cli_print_question(const char *id, const char *text, size_t len) {
 static void print_hit(search *s, const char *id, const gpuir_query *query, const gpuir_hit *hits, size_t i, size_t n) {
   cli_buf *name = &s->name;
   const gpuir_hit hit = hits[i];
+  const gpuir_hit searched = {hit.docid, s->look ? s->looked[i].plain : hit.score};
   const size_t rank = i + 1;
   gpuir_doc doc;
   if (gpuir_doc_get(s->index, hit.docid, &doc)) memset(&doc, 0, sizeof doc);
   (void)cli_doc_name(name, &doc);
   switch (s->form) {
   case FORM_JSON:
-    printf("%s{\"rank\":%zu,\"docid\":%u,\"score\":%.7f,\"name\":", rank > 1 ? "," : "", rank, hit.docid,
-        gpuir_score(hit));
+    printf("%s{\"rank\":%zu,\"docid\":%u,\"score\":%.7f", rank > 1 ? "," : "", rank, hit.docid, gpuir_score(hit));
+    if (s->look || s->scores) printf(",\"bm25\":%.7f", gpuir_score(searched));
+    printf(",\"name\":");
     cli_json_string(stdout, name->p, name->n);
     if (s->passages.on && cli_passages_hit(&s->passages, s->index, query, hit.docid, n - i)) s->failed = 1;
     putchar('}');
@@ -349,7 +359,9 @@ static void print_hit(search *s, const char *id, const gpuir_query *query, const
       if (cli_passages_hit(&s->passages, s->index, query, hit.docid, n - i)) s->failed = 1;
       break;
     } /* fall through */
-  default: cli_print_hit(s->form, s->form == FORM_TSV && !s->many ? NULL : id, rank, hit, name->p, name->n, s->tag);
+  default:
+    cli_print_hit(s->form, s->form == FORM_TSV && !s->many ? NULL : id, rank, hit, s->scores ? &searched.score : NULL,
+        name->p, name->n, s->tag);
   }
 }
 
@@ -438,6 +450,23 @@ static void print_answer(search *s, const char *id, const gpuir_query *query, co
   if (s->passages.on && passages_are_cut(&s->passages.how)) tell_cut(s, id);
 }
 
+/* Answers a query with its hits, which get a second look before, if they are to. */
+static void answer(search *s, const char *id, const gpuir_query *query, const char *text, size_t len, gpuir_hit *hits,
+    size_t n) {
+  gpuir_error err;
+  memset(&err, 0, sizeof err);
+  const int r = s->look ? gpuir_look(query, text, len, hits, n, s->looked, &err) : GPUIR_OK;
+  if (r) {
+    query_failed(s, id, r, &err);
+    return;
+  }
+  for (size_t i = 0; s->look && i < n; i++) {
+    hits[i].docid = s->looked[i].docid;
+    hits[i].score = s->looked[i].score;
+  }
+  print_answer(s, id, query, text, len, hits, n < s->k ? n : s->k);
+}
+
 /* Answers queries [from, to), each on its own failure or success. */
 static void run_batch(search *s, const cli_queries *qs, size_t from, size_t to) {
   size_t n = 0;
@@ -452,20 +481,20 @@ static void run_batch(search *s, const cli_queries *qs, size_t from, size_t to) 
   int together = s->threads > 1 && n > 1;
   if (together) {
     /* If one of the batch fails they are asked one by one below, to answer the others and to say which. */
-    together = !gpuir_search_batch(s->searcher, (const gpuir_query *const *)s->parsed, n, s->k, s->hits, s->counts);
+    together = !gpuir_search_batch(s->searcher, (const gpuir_query *const *)s->parsed, n, s->depth, s->hits, s->counts);
   }
   for (size_t j = 0; j < n; j++) {
     size_t i = s->which[j], found = 0;
-    gpuir_hit *hits = together ? s->hits + j * s->k : s->hits;
+    gpuir_hit *hits = together ? s->hits + j * s->depth : s->hits;
     int r = 0;
     if (together) found = s->counts[j];
-    else r = gpuir_search(s->searcher, s->parsed[j], hits, s->k, &found);
+    else r = gpuir_search(s->searcher, s->parsed[j], hits, s->depth, &found);
     if (r) {
       memset(&err, 0, sizeof err);
       gpuir_searcher_error(s->searcher, &err);
       query_failed(s, qs->ids[i], r, &err);
     } else {
-      print_answer(s, qs->ids[i], s->parsed[j], qs->texts[i], qs->lens[i], hits, found);
+      answer(s, qs->ids[i], s->parsed[j], qs->texts[i], qs->lens[i], hits, found);
     }
     gpuir_query_destroy(s->parsed[j]);
   }
@@ -528,6 +557,8 @@ enum {
   O_PREFIX_POSTINGS,
   O_EVALUATOR,
   O_INTERSECTION,
+  O_RANK,
+  O_SCORES,
   O_PASSAGES,
   O_GREP,
   O_CONTEXT,
@@ -543,16 +574,16 @@ static const cli_option query_options[] = {{O_MODE, "mode", 'm', 1}, {O_K, "k", 
     {O_INTERSECTION, "intersection", 0, 1}, {O_TREC, "trec", 0, 0}, {O_TSV, "tsv", 0, 0}, {O_JSON, "json", 0, 0},
     {O_TAG, "tag", 0, 1}, {O_TOPICS, "topics", 0, 1}, {O_IDS, "ids", 0, 0}, {O_NO_IDS, "no-ids", 0, 0},
     {O_NO_OPERATORS, "no-operators", 0, 0}, {O_SPELL, "spell", 0, 0}, {O_EXACT, "exact", 0, 0},
-    {O_PREFIX_POSTINGS, "prefix-postings", 0, 1}, {O_PASSAGES, "passages", 0, 0}, {O_GREP, "grep", 0, 0},
-    {O_CONTEXT, "context", 0, 1}, {O_BYTES, "bytes", 0, 1}, {O_TOKENS, "tokens", 0, 1}, {O_BASE, "base", 0, 1},
-    {O_FILTER, "filter", 0, 1}, {0, NULL, 0, 0}};
+    {O_PREFIX_POSTINGS, "prefix-postings", 0, 1}, {O_RANK, "rank", 0, 1}, {O_SCORES, "scores", 0, 0},
+    {O_PASSAGES, "passages", 0, 0}, {O_GREP, "grep", 0, 0}, {O_CONTEXT, "context", 0, 1}, {O_BYTES, "bytes", 0, 1},
+    {O_TOKENS, "tokens", 0, 1}, {O_BASE, "base", 0, 1}, {O_FILTER, "filter", 0, 1}, {0, NULL, 0, 0}};
 
 typedef struct query_flags {
   gpuir_query_desc qd;
   gpuir_searcher_desc sd;
   uint64_t k, threads, timeout;
   float k1, b;
-  int has_k, has_k1, has_b, has_mode, has_budget, backend, form, ids;
+  int has_k, has_k1, has_b, has_mode, has_budget, backend, form, ids, rank, scores;
   cli_devices devices;
   const char *tag, *topics, *base;
   cli_passages passages;
@@ -650,6 +681,8 @@ static int query_flags_read(cli_args *a, query_flags *f) {
     case O_NO_OPERATORS: f->qd.no_operators = 1; break;
     case O_SPELL: bad = spell_flag(a, f, GPUIR_SPELL); break;
     case O_EXACT: bad = spell_flag(a, f, GPUIR_EXACT); break;
+    case O_RANK: bad = cli_choice(a, "auto|plain|code", &f->rank); break;
+    case O_SCORES: f->scores = 1; break;
     case O_PREFIX_POSTINGS: bad = cli_unsigned(a, 1, UINT64_MAX, &f->qd.prefix_postings); break;
     default: bad = opt == CLI_BAD || passages_flag(a, opt, f); break;
     }
@@ -676,6 +709,15 @@ static void join_words(const cli_args *a, int skip, cli_buf *out) {
   }
 }
 
+enum { RANK_AUTO, RANK_PLAIN, RANK_CODE };
+
+/* Whether hits get a second look: where it is asked for, and where people ask an index of program code. What is
+ * measured against judgements is to be the engine's order. */
+static int is_looked_at(const query_flags *f, const gpuir_index *index) {
+  if (f->rank != RANK_AUTO) return f->rank == RANK_CODE;
+  return f->k && f->form != FORM_TREC && !f->topics && gpuir_index_is_code(index, NULL);
+}
+
 /* Opens the index and makes a searcher, with room for the hits of the *batch queries that are run together. */
 static int open_search(search *s, query_flags *f, cli_gpu *gpu, size_t *batch) {
   gpuir_index_info info;
@@ -700,9 +742,13 @@ static int open_search(search *s, query_flags *f, cli_gpu *gpu, size_t *batch) {
     return CLI_FAIL;
   /* More hits than documents cannot be: no memory for them. */
   s->k = (size_t)(f->k < info.documents ? f->k : info.documents);
-  if (s->threads > 1 && s->many) *batch = s->k > BATCH_HITS / BATCH_QUERIES ? BATCH_HITS / s->k : BATCH_QUERIES;
+  s->look = is_looked_at(f, s->index);
+  s->depth = (size_t)(s->look && s->k < GPUIR_LOOK_HITS ? GPUIR_LOOK_HITS : s->k);
+  if (s->depth > info.documents) s->depth = (size_t)info.documents;
+  if (s->threads > 1 && s->many) *batch = s->depth > BATCH_HITS / BATCH_QUERIES ? BATCH_HITS / s->depth : BATCH_QUERIES;
   if (!*batch) *batch = 1;
-  s->hits = (gpuir_hit *)cli_resize(NULL, *batch * s->k, sizeof *s->hits);
+  s->hits = (gpuir_hit *)cli_resize(NULL, *batch * s->depth, sizeof *s->hits);
+  if (s->look) s->looked = (gpuir_looked *)cli_resize(NULL, s->depth, sizeof *s->looked);
   s->counts = (uint32_t *)cli_resize(NULL, *batch, sizeof *s->counts);
   s->parsed = (gpuir_query **)cli_resize(NULL, *batch, sizeof *s->parsed);
   s->which = (size_t *)cli_resize(NULL, *batch, sizeof *s->which);
@@ -768,6 +814,7 @@ int cli_query(int argc, char **argv) {
   s.qd = f.qd;
   s.passages = f.passages;
   s.form = f.form;
+  s.scores = f.scores;
   s.tag = f.tag;
   s.asked = f.k;
   s.many = a.noperands == 1;
@@ -806,6 +853,7 @@ done:
   cli_buf_free(&words);
   cli_buf_free(&s.name);
   cli_passages_free(&s.passages);
+  free(s.looked);
   free(s.hits);
   free(s.counts);
   free(s.parsed);

@@ -157,7 +157,9 @@ int cli_stats(int argc, char **argv) {
   }
   gpuir_index *index = cli_open_to_read_all(a.operands[0]);
   if (index) {
+    uint64_t sources;
     int r = gpuir_index_get_info(index, &i);
+    (void)gpuir_index_is_code(index, &sources);
     if (!r && cli_gpu_open(&gpu, backend, &first, index)) {
       code = CLI_FAIL;
     } else if (r) {
@@ -165,8 +167,8 @@ int cli_stats(int argc, char **argv) {
     } else {
       const statistic t[] = {{"description", 's', 0, 0, i.description}, {"filters", 's', 0, 0, i.filters},
           {"order", 's', 0, 0, i.order}, {"documents", 'u', i.documents, 0, NULL},
-          {"deleted", 'u', i.docids - i.documents, 0, NULL}, {"terms", 'u', i.terms, 0, NULL},
-          {"postings", 'u', i.postings, 0, NULL}, {"tokens", 'u', i.tokens, 0, NULL},
+          {"source_files", 'u', sources, 0, NULL}, {"deleted", 'u', i.docids - i.documents, 0, NULL},
+          {"terms", 'u', i.terms, 0, NULL}, {"postings", 'u', i.postings, 0, NULL}, {"tokens", 'u', i.tokens, 0, NULL},
           {"average_length", 'f', 0, i.average_length, NULL}, {"analyzer", 's', 0, 0, i.analyzer},
           {"language", 's', 0, 0, *i.language ? i.language : "none"}, {"k1", 'k', 0, (double)i.k1, NULL},
           {"b", 'k', 0, (double)i.b, NULL}, {"codec", 's', 0, 0, i.codec}, {"freq_codec", 's', 0, 0, i.freq_codec},

@@ -22,7 +22,8 @@
  *     [api-open]       opening an index          [api-live]       an index that changes
  *     [api-documents]  documents, terms,         [api-search]     queries and searching
  *                      statistics                [api-passages]   where texts answer a query
- *     [api-columns]    values, filters           [api-folder]     files and folders
+ *     [api-look]       program code by names     [api-columns]    values, filters
+ *     [api-folder]     files and folders
  *     [api-cursor]     the postings of a term  [api-cuda]       the GPU
  *     [api-pool]       many queries at once
  *     [api-experimental]  what may change in any version, behind GPUIR_EXPERIMENTAL: [api-shards] parts of a
@@ -51,6 +52,7 @@
  *     [11c-analyzers]  analyzers made and kept                      gpuir__analyze gpuir__analyzers_take
  *     [11d-fields]     fields: how they are declared; values from text gpuir_field_parse gpuir__value_compare
  *     [11e-keys]       the values of keys and paths, in pages        gpuir__key_put gpuir__key_below
+ *     [11f-names]      what the names of documents say               gpuir__path_of gpuir__is_source
  *     [12-layout]      index file: layout; segments and indexes      gpuir__section_rows gpuir__segment
  *     [12a-notes]      columns: values noted, sorted, packed         gpuir__notes_put gpuir__notes_finish
  *     [12b-writer]     index file: writer                            gpuir__writer_finish
@@ -82,6 +84,7 @@
  *     [26-live]        live indexes: adding, deleting, committing   gpuir_live_refresh gpuir_live_commit
  *     [27-live-merge]  live indexes: merging                        gpuir_live_merge gpuir__live_choose
  *     [28-passages]    the places of a text that answer a query     gpuir_passages gpuir__windows_from
+ *     [28b-look]       a second look at hits: program code by names  gpuir_look gpuir__look_score
  *     [29b-queues]     costs of queries, lanes, eventcounts, inboxes gpuir__lane_pop gpuir__eventcount_notify
  *     [30-tasks]       a pool and its tasks                          gpuir_pool_complete
  *     [30b-crew]       threads that answer: inter and auto           gpuir__crew_choose gpuir__crew_thread
@@ -103,6 +106,7 @@
  *                            codecs: the engine's own, vbyte, bp128 and simd, stay
  *     GPUIR_NO_NEAR          [I] leave out near terms: what is written nearly as a word
  *     GPUIR_NO_TEXT          [I] leave out the analyzer `text`, but not `unicode`
+ *     GPUIR_NO_RANK          [I] leave out the second look: ranking program code by names
  *     GPUIR_NO_FOLDER        [A] leave out the reading of files and folders
  *     GPUIR_NO_COLUMNS       [I] leave out fields: an index that has some is opened and searched without
  *                            them, but not written; what asks for them is UNSUPPORTED

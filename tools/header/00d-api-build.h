@@ -90,8 +90,8 @@ typedef struct gpuir_doc_desc {
   uint32_t form;
   /* With the analyzer "text", of a document that gpuir_builder_add_text or gpuir_live_add takes: what is searched
    * behind its text, such as words of its path, of which the last 32 count, and no phrase goes over the gap before
-   * them; and names that it defines, parted by white space, each of which becomes a term FF d NAME if it is a word of
-   * one segment. Both are not stored, and have at most 2^24 bytes. */
+   * them; and names that it defines, parted by white space, for gpuir_look: each becomes a term of the byte FF, d, and
+   * its segments, parted by FF. Both are not stored, and have at most 2^24 bytes. */
   const char *also, *defines;
   size_t also_len, defines_len;
   /* What it has in the index's fields, [nvalues], in any order: of a key or a path at most GPUIR_MAX_VALUES, of which

@@ -41,8 +41,14 @@ GPUIR_API const char *gpuir_version(void) { return GPUIR__VERSION; }
 #else
 #define GPUIR__SMALLER_TEXT ""
 #endif
-#if defined(GPUIR_NO_LAB) || defined(GPUIR_NO_NEAR) || defined(GPUIR_NO_TEXT)
-#define GPUIR__SMALLER ", made smaller by" GPUIR__SMALLER_LAB GPUIR__SMALLER_NEAR GPUIR__SMALLER_TEXT
+#ifdef GPUIR_NO_RANK
+#define GPUIR__SMALLER_RANK " GPUIR_NO_RANK"
+#else
+#define GPUIR__SMALLER_RANK ""
+#endif
+#if defined(GPUIR_NO_LAB) || defined(GPUIR_NO_NEAR) || defined(GPUIR_NO_TEXT) || defined(GPUIR_NO_RANK)
+#define GPUIR__SMALLER \
+  ", made smaller by" GPUIR__SMALLER_LAB GPUIR__SMALLER_NEAR GPUIR__SMALLER_TEXT GPUIR__SMALLER_RANK
 #else
 #define GPUIR__SMALLER ""
 #endif

@@ -292,7 +292,8 @@ typedef struct gpuir__index_columns {
 
 /* The keys of the meta section, in its order, each a member of gpuir__index_meta: KEY(name, named, alike); named: it is
  * written also if it is empty; alike: all segments of an index have the same. That of dense lists (D, if the builder
- * was told one) may differ, since a version that does not know it leaves it out of the segments that it adds. */
+ * was told one) may differ, since a version that does not know it leaves it out of the segments that it adds; so may
+ * the number of documents with names of source files, which is told with the analyzer "text". */
 #define GPUIR__META(KEY) \
   KEY(analyzer, 1, 1) \
   KEY(analyzer_revision, 1, 1) \
@@ -308,7 +309,8 @@ typedef struct gpuir__index_columns {
   KEY(store, 0, 1) \
   KEY(positions, 0, 1) \
   KEY(dense, 0, 0) \
-  KEY(columns, 0, 1)
+  KEY(columns, 0, 1) \
+  KEY(sources, 0, 0)
 #define GPUIR__META_MEMBER(name, named, alike) const char *name;
 #define GPUIR__META_KEY(name, named, alike) {#name, offsetof(gpuir__index_meta, name), named, alike},
 

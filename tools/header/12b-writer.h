@@ -5,7 +5,8 @@
  * Writes each section to a temporary file of its own, as documents and lists come, and in the end puts them together as
  * PATH.tmp, which then takes the name PATH. An index of that name stays until the new one is whole.
  *
- * Uses      [04-bp128], [09-postings], [10-encoder], [11b-dictionary], [11d-fields], [12-layout], [12a-notes].
+ * Uses      [04-bp128], [09-postings], [10-encoder], [11b-dictionary], [11c-analyzers], [11d-fields],
+ *           [11f-names], [12-layout], [12a-notes].
  * Start at  gpuir__writer_create, gpuir__writer_put_batch, gpuir__writer_finish.
  * Tests     tests/unit/12b_writer.c
  * ======*/
@@ -58,7 +59,7 @@ typedef struct gpuir__writer {
   gpuir__spool spool[GPUIR__W_COUNT];
   gpuir__stat stat;
   gpuir__writer_terms terms;
-  uint64_t nlengths, nsources;
+  uint64_t nlengths, nsources, ncode; /* ncode: documents with the name of a source file of a program */
   int has[GPUIR__P_COUNT]; /* whether sections of this presence are written */
   gpuir__recent recent;
   gpuir__origin origins; /* of each column, all ones of its numbers */
@@ -454,6 +455,7 @@ static int gpuir__writer_put_doc(gpuir__writer *w, const gpuir_doc_desc *doc, co
   if (w->stat.documents >= GPUIR__MAX_DOCUMENTS)
     return gpuir__fail(err, GPUIR_E_LIMIT, 0, "%s: more than 2^32-2 documents", gpuir__tail(w->path));
   w->stat.documents++;
+  w->ncode += (uint64_t)gpuir__is_source(doc->name, doc->name_len);
   status = gpuir__writer_put_name(w, doc, stem, err);
   if (!status) status = gpuir__writer_put_origin(w, doc, stem, err);
   if (!status) status = gpuir__writer_put_hash(w, doc, text, text ? text_len : 0, err);
@@ -852,17 +854,24 @@ GPUIR__COLD static int gpuir__writer_head(gpuir__writer *w, const gpuir__section
 }
 
 /* Lays the sections out, writes them, and puts the file in its place. */
-static int gpuir__writer_finish(gpuir__writer *w, const gpuir__index_meta *meta, uint64_t *file_bytes,
+static int gpuir__writer_finish(gpuir__writer *w, const gpuir__index_meta *given, uint64_t *file_bytes,
     gpuir_error *err) {
   enum { CAP = 1 << 18 };
+  gpuir__index_meta meta = *given;
+  char sources[24];
   gpuir__section table[GPUIR__S_COUNT];
   unsigned rows[GPUIR__S_COUNT], n = 0, i;
   gpuir__buf text = {NULL, 0, 0};
   uint8_t *buf = (uint8_t *)gpuir__alloc(&w->a, CAP);
   uint64_t at = 0;
   int status;
+  meta.sources = "";
+  if (w->ncode && gpuir__spec_is_text(meta.analyzer)) {
+    (void)snprintf(sources, sizeof sources, "%llu", (unsigned long long)w->ncode);
+    meta.sources = sources;
+  }
   w->ahead.buf = (uint8_t *)gpuir__alloc(&w->a, GPUIR__AHEAD);
-  status = buf && w->ahead.buf && !gpuir__meta_text(&w->a, meta, &text) ? GPUIR_OK : gpuir__fail_nomem(err);
+  status = buf && w->ahead.buf && !gpuir__meta_text(&w->a, &meta, &text) ? GPUIR_OK : gpuir__fail_nomem(err);
   if (!status) status = gpuir__writer_close_lists(w, &text, err);
   if (!status) n = gpuir__writer_plan(w, table, rows, &at);
   if (!status && gpuir__allocate(w->fd, at)) status = gpuir__fail_errno(err, w->tmp, "cannot allocate the index file");

@@ -776,36 +776,44 @@ static int gpuir__worker_also(gpuir__worker *w, const char *text, size_t len) {
   return status ? status : gpuir__analyze(w->analyzer, text, len, gpuir__also_emit, &a, NULL);
 }
 
-/* A name that is defined: its term, if it has one segment. */
+/* The term of a name that is defined: FF d and the name's segments, parted by FF. */
 typedef struct gpuir__defined {
-  unsigned words;
-  size_t len;
-  char term[GPUIR_MAX_TERM + 2];
+  size_t len; /* 0: it would be too long */
+  char term[GPUIR_MAX_TERM];
 } gpuir__defined;
 
+static void gpuir__defined_begin(gpuir__defined *d) {
+  memcpy(d->term, "\xff\x64", 2);
+  d->len = 2;
+}
+
+/* Takes a segment of the name: a gpuir_place_fn. */
 static int gpuir__defined_take(void *sink, const char *token, size_t len, unsigned advance) {
   gpuir__defined *d = (gpuir__defined *)sink;
-  if (!advance) return GPUIR_OK;
-  d->words++;
-  d->len = len + 2;
-  memcpy(d->term + 2, token, len);
+  if (!advance || !d->len) return GPUIR_OK;
+  if (d->len + len + 1 > sizeof d->term) {
+    d->len = 0;
+    return GPUIR_OK;
+  }
+  if (d->len > 2) d->term[d->len++] = (char)0xff;
+  memcpy(d->term + d->len, token, len);
+  d->len += len;
   return GPUIR_OK;
 }
 
-/* Takes the names that a document defines, parted by white space: FF d and the term of each, at the last position, or
- * at the next one where that is full. */
+/* Takes the names that a document defines, parted by white space: the term of each, at the last position, or at the next
+ * one where that is full. */
 static int gpuir__worker_defines(gpuir__worker *w, const char *text, size_t len) {
   gpuir__defined d;
   size_t i = 0, start;
   int status = w->length ? GPUIR_OK : gpuir__worker_gap(w);
-  memcpy(d.term, "\xff\x64", 2);
   while (!status) {
     while (i < len && gpuir__is_space(text[i])) i++;
     if (i == len) break;
     for (start = i; i < len && !gpuir__is_space(text[i]); i++) {}
-    d.words = 0;
+    gpuir__defined_begin(&d);
     status = gpuir__analyze(w->analyzer, text + start, i - start, gpuir__defined_take, &d, NULL);
-    if (status || d.words != 1) continue;
+    if (status || d.len <= 2) continue;
     status =
         w->shared == GPUIR_MAX_PLACE ? gpuir__worker_token(w, d.term, d.len, 1) : gpuir__worker_share(w, d.term, d.len);
   }
