@@ -126,7 +126,7 @@ SHARED  = $(patsubst -g,-g1,$(patsubst -O3,-O2,$(CFLAGS)))
 
 .PHONY: header join split dev help all commands demo check test test-long test-programs unit-tests fuzzers \
         compile-cuda bench install install-strip uninstall format commit-check hooks lint \
-        sanitize fuzz coverage clean synth figures \
+        sanitize fuzz coverage clean synth figures wheel sdist \
         report gpu test-gpu sanitize-gpu bench-gpu mpi FORCE
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := all
@@ -144,6 +144,7 @@ help:
 	@echo 'make figures    draw charts, judge claims and copy the figures of the READMEs from the logs again'
 	@echo 'make report     write build/report.html: the papers and what was measured'
 	@echo 'make install    to $$(DESTDIR)$$(PREFIX); install-strip without symbols; uninstall removes the same files'
+	@echo 'make wheel      build/wheels: the Python package, for pip (tools/python); sdist: its sources, with all it needs'
 	@echo 'make header     gpuir.h from tools/header, gpuir_cuda.cu from tools/cuda, as each make does first;'
 	@echo '                join: whatever they hold; split: what was edited in them goes to the rooms'
 	@echo 'make format     lay out the sources with clang-format'
@@ -508,6 +509,17 @@ uninstall:
 	  $(foreach f,libgpuir.a $(SO) libgpuir.so.$(SO_MAJOR) libgpuir.so pkgconfig/gpuir.pc,"$$DESTDIR$$LIBDIR/$(f)") \
 	  $(foreach page,$(notdir $(MAN_PAGES)),"$$DESTDIR$$MANDIR/man1/$(page)") \
 	  $(foreach f,$(COMPLETIONS),"$$DESTDIR$$SHAREDIR/$(f)")
+
+# ---- the Python package ------------------------------------------------------------------------------------------
+
+wheel:
+	$(Q)CC='$(CC)' CFLAGS='$(filter-out -g,$(CFLAGS))' python3 tools/python/backend.py wheel $(B)/wheels
+
+sdist: tools/python/third
+	$(Q)python3 tools/python/backend.py sdist $(B)/wheels
+
+tools/python/third:
+	$(Q)tools/python/third.sh
 
 # ---- measuring ---------------------------------------------------------------------------------------------------
 

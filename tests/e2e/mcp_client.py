@@ -7,6 +7,7 @@ mcp_client.py cancel INDEX              a request that waits is cancelled
 mcp_client.py hostile N SEED INDEX...   N random and hostile lines: each answer is JSON-RPC, and each request has one
 mcp_client.py peer INDEX                the `mcp` client of PyPI
 """
+
 import asyncio, fcntl, json, os, random, re, struct, subprocess, sys, termios, time
 
 
@@ -15,7 +16,9 @@ class Client:
         self.p = subprocess.Popen(["gpuir", "mcp", *indexes], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.n = 0
         self.told = []  # notifications
-        self.hello = self.ask("initialize", protocolVersion=version, capabilities={}, clientInfo={"name": "test", "version": "1"})
+        self.hello = self.ask(
+            "initialize", protocolVersion=version, capabilities={}, clientInfo={"name": "test", "version": "1"}
+        )
         self.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
 
     def send(self, message):
@@ -46,13 +49,28 @@ class Client:
 
 
 def query(index, text, *options):
-    return subprocess.run(["gpuir", "query", "--mode", "andor", *options, index, text], capture_output=True, text=True).stdout
+    return subprocess.run(
+        ["gpuir", "query", "--mode", "andor", *options, index, text], capture_output=True, text=True
+    ).stdout
 
 
 def tasks(index, places):
     client = Client(index, places)
-    words = ["wolf", "computer memory", "green plant", "musical instrument", "dog -wolf", "river in europe", "old city",
-             "large bird", "hunt animals", "software", "stringed instrument", "small fish", "king of england"]
+    words = [
+        "wolf",
+        "computer memory",
+        "green plant",
+        "musical instrument",
+        "dog -wolf",
+        "river in europe",
+        "old city",
+        "large bird",
+        "hunt animals",
+        "software",
+        "stringed instrument",
+        "small fish",
+        "king of england",
+    ]
     done = 0
     for text in words:
         failed, data, _ = client.call("search", query=text, index="wordnet", k=5, tokens=2000)
@@ -86,8 +104,17 @@ def cancel(index):
     """While the answers of the first requests fill the pipe, the last one waits, and is cancelled."""
     client = Client(index)
     for i in range(40):
-        client.send({"jsonrpc": "2.0", "id": f"r{i}", "method": "tools/call", "params": {
-            "name": "passages", "arguments": {"query": "the of a in wolf", "mode": "or", "k": 100, "tokens": 5000}}})
+        client.send(
+            {
+                "jsonrpc": "2.0",
+                "id": f"r{i}",
+                "method": "tools/call",
+                "params": {
+                    "name": "passages",
+                    "arguments": {"query": "the of a in wolf", "mode": "or", "k": 100, "tokens": 5000},
+                },
+            }
+        )
     client.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "r39"}})
     while struct.unpack("i", fcntl.ioctl(client.p.stdin, termios.FIONREAD, b"\0" * 4))[0]:
         time.sleep(0.01)
@@ -101,8 +128,26 @@ def cancel(index):
 def value(r, deep=0):
     kind = r.randrange(12 if deep < 3 else 8)
     if kind < 2:
-        return r.choice(["wolf", "dog", "or", "and", "long", "places/long.txt:3-9", "../../etc/passwd", "\0", "\ud800x",
-                         "\x1b[31m", "\"", "data-0", "a" * r.choice([10, 300, 70000]), "wolf " * 80, "w*", "\u202e"])
+        return r.choice(
+            [
+                "wolf",
+                "dog",
+                "or",
+                "and",
+                "long",
+                "places/long.txt:3-9",
+                "../../etc/passwd",
+                "\0",
+                "\ud800x",
+                "\x1b[31m",
+                '"',
+                "data-0",
+                "a" * r.choice([10, 300, 70000]),
+                "wolf " * 80,
+                "w*",
+                "\u202e",
+            ]
+        )
     if kind < 6:
         return r.choice([0, 1, -1, 3, 2**32 - 1, 2**32, 2**64, 1e308, 0.5, None, True, False])
     if kind < 8:
@@ -114,13 +159,29 @@ def value(r, deep=0):
 
 def message(r):
     names = ["query", "index", "mode", "k", "offset", "tokens", "document", "path", "other", ""]
-    good = {"query": "wolf dog", "index": "wordnet", "mode": "or", "k": 2, "offset": 1, "tokens": 50, "document": 3,
-            "path": "places/long.txt:3"}
+    good = {
+        "query": "wolf dog",
+        "index": "wordnet",
+        "mode": "or",
+        "k": 2,
+        "offset": 1,
+        "tokens": 50,
+        "document": 3,
+        "path": "places/long.txt:3",
+    }
     arguments = {n: good.get(n, 1) if r.random() < 0.7 else value(r) for n in r.sample(names, r.randrange(5))}
-    m = {"jsonrpc": "2.0", "id": r.choice([1, "x", 2.5, 1e99, "é"]),
-         "method": r.choice(["tools/call"] * 6 + ["tools/list", "ping", "initialize", "x", "notifications/cancelled"]),
-         "params": {"name": r.choice(["search", "passages", "read", "read", "grep"]), "arguments": arguments,
-                    "protocolVersion": "2025-03-26", "requestId": 1, "_meta": {"progressToken": r.choice([1, "p"])}}}
+    m = {
+        "jsonrpc": "2.0",
+        "id": r.choice([1, "x", 2.5, 1e99, "é"]),
+        "method": r.choice(["tools/call"] * 6 + ["tools/list", "ping", "initialize", "x", "notifications/cancelled"]),
+        "params": {
+            "name": r.choice(["search", "passages", "read", "read", "grep"]),
+            "arguments": arguments,
+            "protocolVersion": "2025-03-26",
+            "requestId": 1,
+            "_meta": {"progressToken": r.choice([1, "p"])},
+        },
+    }
     for _ in range(r.choice([0, 0, 0, 1, 2])):
         m[r.choice(list(m))] = value(r)
     for _ in range(r.choice([0, 0, 0, 1])):
@@ -132,18 +193,28 @@ def line(r):
     """A line, and whether it surely has an answer."""
     kind = r.randrange(20)
     if kind == 0:
-        return bytes(r.randrange(256) for _ in range(r.randrange(1, 60))).replace(b"\n", b"").replace(b"\r", b"") + b"x", True
+        return (
+            bytes(r.randrange(256) for _ in range(r.randrange(1, 60))).replace(b"\n", b"").replace(b"\r", b"") + b"x",
+            True,
+        )
     if kind == 1:
         return b"[" * r.randrange(1, 600) + b"]" * r.randrange(600), True
     text = json.dumps([message(r) for _ in range(r.randrange(1, 4))] if kind == 2 else message(r)).encode()
     if kind == 3:  # cut, or with a byte that is another one
         at = r.randrange(len(text))
-        return (text[:at] or b"{") if r.random() < 0.5 else text[:at] + bytes([r.randrange(32, 256)]) + text[at + 1 :], False
+        return (
+            (text[:at] or b"{") if r.random() < 0.5 else text[:at] + bytes([r.randrange(32, 256)]) + text[at + 1 :]
+        ), False
     if kind == 4 and r.random() < 0.02:
         return b'{"a":"' + b"y" * 1100000, True
     m = json.loads(text)
-    sure = isinstance(m, dict) and isinstance(m.get("id"), (int, float, str)) and not isinstance(m["id"], bool) \
-        and "method" in m and not isinstance(m["id"], bool)
+    sure = (
+        isinstance(m, dict)
+        and isinstance(m.get("id"), (int, float, str))
+        and not isinstance(m["id"], bool)
+        and "method" in m
+        and not isinstance(m["id"], bool)
+    )
     return text, sure
 
 
@@ -179,6 +250,7 @@ def hostile(count, seed, *indexes):
 async def peer(index):
     from mcp import ClientSession, StdioServerParameters
     from mcp.client.stdio import stdio_client
+
     server = StdioServerParameters(command="gpuir", args=["mcp", index], env=dict(os.environ))
     async with stdio_client(server) as (read, write), ClientSession(read, write) as session:
         hello = await session.initialize()

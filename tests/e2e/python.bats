@@ -1,0 +1,82 @@
+#!/usr/bin/env bats
+# The Python package: the wheel is built with a C compiler and no network, installed where nothing else is, and tested
+# there (python_api.py); its README's program runs. In short runs the library is compiled without optimisation, and the
+# command is the one that is built already; with GPUIR_LONG=1 all is as for users, also from the source distribution,
+# and numpy and mypy are there.
+
+bats_require_minimum_version 1.5.0
+
+setup_file() {
+  root=${GPUIR_ROOT:-$(cd "$BATS_TEST_DIRNAME/../.." && pwd)}
+  build=${GPUIR_BUILD:-$root/build}
+  export root build PYTHONDONTWRITEBYTECODE=1
+  cd "$BATS_FILE_TMPDIR" || return
+  if ! python3 -c 'import sys, venv, ensurepip; assert sys.version_info >= (3, 8)' 2>/dev/null; then
+    echo "no Python 3.8 with venv and pip" >missing
+    return
+  fi
+  if [ -z "${GPUIR_LONG:-}" ]; then export CFLAGS=-O0 GPUIR_PROGRAM=$build/gpuir; fi
+  python3 -m venv --system-site-packages env
+  if [ -n "${GPUIR_LONG:-}" ]; then env/bin/pip install -q numpy mypy || echo "no network: without numpy and mypy"; fi
+  env/bin/pip wheel -q --no-deps --no-index -w wheels "$root/tools/python"
+  env/bin/pip install -q --no-deps --no-index --force-reinstall wheels/*.whl
+}
+
+setup() {
+  cd "$BATS_FILE_TMPDIR" || exit
+  [ ! -e missing ] || skip "$(cat missing)"
+}
+
+@test "the wheel is for all Pythons, needs nothing, and has the command and the licences" {
+  python3 -m zipfile -l wheels/gpuir-*-py3-none-*.whl >list
+  for name in gpuir/libgpuir.so gpuir/bin/gpuir gpuir/py.typed licenses/LICENSE; do grep -q "$name" list; done
+  [ -z "$(grep '^Requires-Dist' env/lib/python3*/site-packages/gpuir-*.dist-info/METADATA | grep -v extra)" ]
+  [ "$(ldd env/lib/python3*/site-packages/gpuir/libgpuir.so | grep -cE 'stemmer|utf8proc')" -eq 0 ]
+  env/bin/gpuir --version | grep -q '^gpuir '
+  [ "$(env/bin/python -m gpuir --version)" = "$(env/bin/gpuir --version)" ]
+  run env/bin/gpuir mount
+  [ "$status" -eq 1 ]
+  [[ $output == *gpuirfs* ]]
+}
+
+@test "the library exports the interface and nothing else" {
+  nm -D --defined-only env/lib/python3*/site-packages/gpuir/libgpuir.so | awk '{ print $3 }' >names
+  [ "$(grep -c '^gpuir_' names)" -gt 100 ]
+  [ "$(grep -vc '^gpuir_' names)" -eq 0 ]
+}
+
+@test "the package does what it says" {
+  env/bin/python "$BATS_TEST_DIRNAME/python_api.py" "$build/gpuir"
+}
+
+@test "the README's program prints what it shows" {
+  awk '/^```python/ { inside = 1; next } /^```/ { inside = 0 } inside' "$root/tools/python/README.md" >readme.py
+  awk '/^```text/ { inside = 1; next } /^```/ { inside = 0 } inside' "$root/tools/python/README.md" >want
+  [ -s readme.py ]
+  mkdir -p place
+  (cd place && ../env/bin/python ../readme.py) | diff - want
+}
+
+@test "the same input gives the same wheel" {
+  [ -z "${GPUIR_LONG:-}" ] && skip "in the long form"
+  env/bin/pip wheel -q --no-deps --no-index -w again "$root/tools/python"
+  cmp wheels/*.whl again/*.whl
+}
+
+@test "types are strict" {
+  env/bin/python -c 'import mypy' 2>/dev/null || skip "no mypy"
+  env/bin/python -m mypy --strict --cache-dir=/dev/null "$root/tools/python/gpuir"
+}
+
+@test "a source distribution has all that a wheel is built from" {
+  [ -n "${GPUIR_LONG:-}" ] || skip "in the long form"
+  [ -d "$root/tools/python/third" ] || "$root/tools/python/third.sh" || skip "no sources of Debian's packages"
+  python3 "$root/tools/python/backend.py" sdist sdists
+  python3 -m venv alone
+  alone/bin/pip install -q --no-deps --no-index sdists/gpuir-*.tar.gz
+  alone/bin/gpuir --version | grep -q '^analyzers: ascii, unicode, text$'
+  alone/bin/python -c 'import gpuir; assert len(gpuir.index(["running dogs"], stem="english").search("run dog"))'
+  for name in LICENSE LICENCE.xxhash LICENCE.utf8proc LICENCE.stemmer; do
+    [ -n "$(find alone/lib -path "*/licenses/$name" -size +0)" ]
+  done
+}

@@ -1,0 +1,694 @@
+"""Indexes, what they answer, and live indexes."""
+
+import ctypes
+import os
+import shutil
+import tempfile
+import threading
+from ctypes import byref, c_char_p, c_int, c_size_t, c_uint32, c_uint64, c_void_p
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Callable,
+    Dict,
+    Iterable,
+    Iterator,
+    List,
+    NamedTuple,
+    Optional,
+    Tuple,
+    Type,
+    Union,
+)
+
+from . import _library
+from ._library import DocumentDetail, Error, ErrorDetail, PassageDetail, Settings, check, failure, lib, text_at
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    import numpy
+    import numpy.typing
+
+Text = Union[str, bytes]
+_MODES = {"and": 0, "or": 1, "andor": 2}
+_ONE = 1048576.0  # what a score of 1.0 is
+_AT_ONCE = 20_000_000  # nanoseconds for which the main thread waits before it lets Ctrl-C in
+_PASSAGES, _MARKS = 64, 4096
+
+
+def _bytes(text: Text) -> bytes:
+    return text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
+
+
+def _mode(mode: str) -> int:
+    try:
+        return _MODES[mode]
+    except KeyError:
+        raise ValueError(f"mode is and, or, or andor, not {mode!r}") from None
+
+
+def _apart(call: Callable[[], int], cancel: c_int) -> int:
+    """Makes a call in a thread of its own, so that the main thread runs signal handlers meanwhile: Python runs them
+    between two instructions of that thread, and a call in C is one. An exception of a handler cancels the call."""
+    result: List[int] = []
+    thread = threading.Thread(target=lambda: result.append(call()), daemon=True)
+    thread.start()
+    try:
+        thread.join()
+    except BaseException:
+        cancel.value = 1
+        thread.join()
+        cancel.value = 0
+        raise
+    return result[0]
+
+
+class _Process:
+    """This process: its number, and its main thread. A fork changes them, and nothing is asked of the system before."""
+
+    pid = os.getpid()
+    main = threading.main_thread().ident
+
+
+def _forked() -> None:
+    _Process.pid = os.getpid()
+    _Process.main = threading.get_ident()
+
+
+os.register_at_fork(after_in_child=_forked)
+_ident = threading.get_ident
+_new = object.__new__
+_search = lib.gpuir_python_search
+
+
+def _is_main() -> bool:
+    return _ident() == _Process.main
+
+
+class _Native:
+    """An open index of the library. It is closed when neither Python objects nor searchers need it any more: in what
+    order the collector of garbage finds them is not known."""
+
+    def __init__(self, pointer: c_void_p, again: Optional[Callable[[], "_Native"]], owned: Tuple[int, ...] = ()):
+        self.pointer: Optional[c_void_p] = pointer
+        self.again = again  # opens it in a process that was forked; None: nobody can
+        self.owned = owned  # descriptors that are closed with it
+        self.pid = _Process.pid
+        self.users = 1
+        self.lock = threading.Lock()
+        self.forked: Optional[_Native] = None
+
+    def here(self) -> "_Native":
+        """The index in this process. After a fork it is opened anew: another thread may have held a lock of the old
+        one, which no thread of this process will release."""
+        if self.pid == _Process.pid:
+            return self
+        if self.forked is None or self.forked.pid != _Process.pid:
+            if self.again is None:
+                raise Error("this index belongs to the process that made it, from which this one was forked")
+            self.forked = self.again()
+        return self.forked
+
+    def retain(self) -> None:
+        with self.lock:
+            self.users += 1
+
+    def release(self, _close: Any = lib.gpuir_close, _process: Any = _Process, _os_close: Any = os.close) -> None:
+        if self.pid != _process.pid:
+            return  # what belongs to another process is left alone
+        with self.lock:
+            self.users -= 1
+            gone = self.users == 0 and self.pointer is not None
+        if gone:
+            _close(self.pointer)
+            self.pointer = None
+            for fd in self.owned:
+                _os_close(fd)
+
+    def __del__(self) -> None:
+        self.release()
+
+
+class _Searcher:
+    """A searcher of one thread."""
+
+    def __init__(self, native: _Native, threads: int):
+        self.pointer: Optional[int] = None
+        self.cancel = c_int(0)
+        self.native = native
+        native.retain()
+        self.room: Dict[int, Any] = {}  # for hits, by k
+        pointer, detail = c_void_p(), ErrorDetail()
+        status = lib.gpuir_python_searcher_create(
+            native.pointer, threads, byref(self.cancel), byref(pointer), byref(detail)
+        )
+        if status:
+            native.release()
+            raise failure(status, detail)
+        self.pointer = pointer.value
+
+    def failure(self, status: int, what: str = "") -> Error:
+        """What the last call failed with."""
+        detail = ErrorDetail()
+        lib.gpuir_python_searcher_error(self.pointer, byref(detail))
+        return failure(status, detail, what)
+
+    def call(self, function: Any, *arguments: Any) -> int:
+        """Makes a call that is usually short, and returns its number. In the main thread, where Ctrl-C is to stop it,
+        one that takes long is begun again apart."""
+        first = _AT_ONCE if _is_main() else 0
+        n = int(function(self.pointer, *arguments, first))
+        if n == _library.DEADLINE and first:
+            n = _apart(lambda: int(function(self.pointer, *arguments, 0)), self.cancel)
+        if n < 0:
+            raise self.failure(n)
+        return n
+
+    def __del__(self, _destroy: Any = lib.gpuir_python_searcher_destroy, _process: Any = _Process) -> None:
+        if self.pointer is not None and self.native.pid == _process.pid:
+            _destroy(self.pointer)
+            self.native.release()
+
+
+class Document:
+    """A document of an index. Its name, text and place are read when they are asked for."""
+
+    __slots__ = ("_native", "docid")
+
+    def __init__(self, native: _Native, docid: int):
+        self._native = native
+        self.docid = docid
+
+    def _detail(self) -> Tuple[_Native, DocumentDetail]:
+        native, detail = self._native.here(), DocumentDetail()
+        check(lib.gpuir_python_document_get(native.pointer, self.docid, byref(detail)), None, f"document {self.docid}")
+        return native, detail
+
+    @property
+    def id(self) -> Union[str, int]:
+        """The name that the document was added with; without one its number."""
+        native, detail = self._detail()
+        if not detail.name_len:
+            return self.docid
+        name = ctypes.create_string_buffer(detail.name_len + 1)
+        check(lib.gpuir_python_name(native.pointer, self.docid, name, len(name)))
+        return name.raw[:-1].decode("utf-8", "replace")
+
+    @property
+    def text(self) -> Optional[str]:
+        """The text; None where the index does not store it."""
+        detail = self._detail()[1]
+        return text_at(detail.text, detail.text_len) if detail.text else None
+
+    @property
+    def source(self) -> Optional[str]:
+        """The path of the file that it came from, as the index has it."""
+        detail = self._detail()[1]
+        return text_at(detail.source, detail.source_len) if detail.source_len else None
+
+    @property
+    def lines(self) -> Optional[Tuple[int, int]]:
+        """The first and last line in the source; None: all of it."""
+        detail = self._detail()[1]
+        return (detail.first_line, detail.last_line) if detail.first_line else None
+
+    @property
+    def length(self) -> int:
+        """How many tokens it has."""
+        return int(self._detail()[1].length)
+
+    def __repr__(self) -> str:
+        return f"Document(docid={self.docid})"
+
+
+class Hit(Document):
+    """A document that a query has found."""
+
+    __slots__ = ("score",)
+
+    def __init__(self, native: _Native, docid: int, score: float):
+        self._native = native
+        self.docid = docid
+        self.score = score
+
+    def __repr__(self) -> str:
+        return f"Hit(docid={self.docid}, score={self.score:.7f})"
+
+
+class Batch(NamedTuple):
+    """The answers to n queries: row i is that of query i, of which the first counts[i] entries mean something."""
+
+    docids: "numpy.typing.NDArray[numpy.uint32]"  # [n, k]
+    scores: "numpy.typing.NDArray[numpy.float64]"  # [n, k]; 0 behind the last hit
+    counts: "numpy.typing.NDArray[numpy.uint32]"  # [n]
+
+
+class Mark(NamedTuple):
+    """A word of the query in a passage: text[start:end]."""
+
+    start: int
+    end: int
+
+
+class Passage(NamedTuple):
+    """A part of a document's text that answers a query."""
+
+    hit: Hit
+    text: str
+    first_line: int
+    last_line: int
+    score: float
+    marks: List[Mark]
+
+
+class Index:
+    """An open index. `len` counts its documents, iteration and index[docid] give them."""
+
+    def __init__(self, native: _Native):
+        self._native: Optional[_Native] = native
+        self._local = threading.local()
+
+    def _searcher(self, native: _Native) -> _Searcher:
+        """This thread's searcher."""
+        found: Optional[_Searcher] = getattr(self._local, "searcher", None)
+        if found is None or found.native is not native:
+            found = self._local.searcher = _Searcher(native, 1)
+        return found
+
+    def _here(self) -> _Native:
+        if self._native is None:
+            raise Error("the index is closed")
+        return self._native.here()
+
+    def search(self, query: Text, k: int = 10, mode: str = "or") -> List[Hit]:
+        """The k best documents for a query, best first. mode: "or" (any word), "and" (all), "andor" (all; any where
+        fewer than k documents have all). -word excludes, word* is a prefix, "a phrase" needs an index with positions.
+        """
+        if k > 4096:  # no memory for more hits than there are documents
+            k = min(k, len(self))
+        native = self._here()
+        try:
+            searcher: _Searcher = self._local.searcher
+            if searcher.native is not native:
+                searcher = self._searcher(native)
+        except AttributeError:
+            searcher = self._searcher(native)
+        text = query if isinstance(query, bytes) else query.encode("utf-8", "surrogatepass")
+        # A signal handler may search meanwhile: it finds no room, and makes its own.
+        hits = searcher.room.pop(k, None) or (c_uint32 * (2 * k))()
+        how = _MODES.get(mode)
+        n = _search(
+            searcher.pointer,
+            _mode(mode) if how is None else how,
+            text,
+            len(text),
+            hits,
+            k,
+            _AT_ONCE if _ident() == _Process.main else 0,
+        )
+        if n < 0:
+            n = self._again(searcher, n, _mode(mode), text, hits, k)
+        found = hits[: 2 * n]
+        searcher.room = {k: hits}
+        answer = []
+        for docid, score in zip(found[::2], found[1::2]):
+            hit = _new(Hit)  # without a call of __init__, which would cost more than all else here
+            hit._native = native
+            hit.docid = docid
+            hit.score = score / _ONE
+            answer.append(hit)
+        return answer
+
+    @staticmethod
+    def _again(searcher: _Searcher, status: int, mode: int, text: bytes, hits: Any, k: int) -> int:
+        """Searches apart what takes long in the main thread."""
+        if status != _library.DEADLINE:
+            raise searcher.failure(status)
+        return searcher.call(_search, mode, text, len(text), hits, k)
+
+    def count(self, query: Text, mode: str = "or") -> int:
+        """How many documents match; of "andor" those that have all words."""
+        text = _bytes(query)
+        return self._searcher(self._here()).call(lib.gpuir_python_count, _mode(mode), text, len(text))
+
+    def batch(self, queries: Iterable[Text], k: int = 10, mode: str = "or", threads: int = 1) -> Batch:
+        """Ranks many queries at once, on so many threads, into arrays of numpy, which must be there."""
+        import numpy
+
+        native = self._here()
+        lines = [q if isinstance(q, bytes) else q.encode("utf-8", "surrogatepass") for q in queries]
+        text = b"\n".join(lines)
+        if text.count(b"\n") != max(len(lines) - 1, 0):  # within a query it is a blank
+            text = b"\n".join([line.replace(b"\n", b" ") for line in lines])
+        hits = numpy.zeros((len(lines), k, 2), numpy.uint32)
+        counts = numpy.zeros(len(lines), numpy.uint32)
+        searcher = self._searcher(native) if threads == 1 else _Searcher(native, threads)
+        bad, how = c_size_t(), _mode(mode)
+
+        def call() -> int:
+            return int(
+                lib.gpuir_python_batch(
+                    searcher.pointer,
+                    how,
+                    text,
+                    len(text),
+                    len(lines),
+                    k,
+                    hits.ctypes.data,
+                    counts.ctypes.data,
+                    byref(bad),
+                )
+            )
+
+        status = _apart(call, searcher.cancel) if _is_main() else call()
+        if status:
+            raise searcher.failure(status, f"query {bad.value}" if bad.value < len(lines) else "")
+        return Batch(hits[:, :, 0], hits[:, :, 1] / _ONE, counts)
+
+    def passages(self, query: Text, k: int = 5, mode: str = "or", tokens: int = 800) -> List[Passage]:
+        """The passages of the k best documents that answer the query, within a budget of tokens, four bytes each, for
+        all of them; 0: none. The index must store its texts."""
+        found: List[Passage] = []
+        hits = self.search(query, k, mode)
+        left = tokens
+        for i, hit in enumerate(hits):
+            share = max(left // (len(hits) - i), 1) if tokens else 0
+            mine = self._passages_of(hit, _bytes(query), _mode(mode), share)
+            left -= sum(len(p.text.encode()) + 3 for p in mine) // 4
+            found += mine
+            if tokens and left <= 0:
+                break
+        return found
+
+    def _passages_of(self, hit: Hit, query: bytes, mode: int, tokens: int) -> List[Passage]:
+        native, detail, n = self._here(), ErrorDetail(), c_size_t()
+        passages, marks = (PassageDetail * _PASSAGES)(), (c_uint64 * (2 * _MARKS))()
+        document = DocumentDetail()
+        check(lib.gpuir_python_document_get(native.pointer, hit.docid, byref(document)))
+        if not document.text:
+            raise Error(f"document {hit.docid}: its text is not in the index", _library.NOT_FOUND)
+        check(
+            lib.gpuir_python_passages(
+                native.pointer,
+                mode,
+                query,
+                len(query),
+                hit.docid,
+                tokens,
+                None,
+                passages,
+                _PASSAGES,
+                byref(n),
+                marks,
+                _MARKS,
+                byref(detail),
+            ),
+            detail,
+        )
+        found = []
+        for p in passages[: n.value]:
+            raw = ctypes.string_at(document.text + p.offset, p.bytes)
+            at = [
+                (marks[2 * m] - p.offset, marks[2 * m] + marks[2 * m + 1] - p.offset)
+                for m in range(p.first_mark, p.first_mark + p.marks)
+            ]
+            places = [
+                Mark(len(raw[:a].decode("utf-8", "replace")), len(raw[:b].decode("utf-8", "replace"))) for a, b in at
+            ]
+            found.append(
+                Passage(hit, raw.decode("utf-8", "replace"), p.first_line, p.last_line, p.score / 65536.0, places)
+            )
+        return found
+
+    def _info(self) -> Tuple[int, int, str]:
+        documents, docids, analyzer = c_uint64(), c_uint64(), c_char_p()
+        check(lib.gpuir_python_info(self._here().pointer, byref(documents), byref(docids), byref(analyzer)))
+        return documents.value, docids.value, (analyzer.value or b"").decode()
+
+    @property
+    def analyzer(self) -> str:
+        """How words are made of texts."""
+        return self._info()[2]
+
+    def __len__(self) -> int:
+        return self._info()[0]
+
+    def __getitem__(self, docid: int) -> Document:
+        document = Document(self._here(), docid)
+        try:
+            if not 0 <= docid <= 0xFFFFFFFF:
+                raise Error("")
+            document._detail()
+        except Error:
+            raise IndexError(f"there is no document {docid}") from None
+        return document
+
+    def __iter__(self) -> Iterator[Document]:
+        native, end = self._here(), self._info()[1]
+        detail = DocumentDetail()
+        for docid in range(end):  # deleted ones are left out
+            if not lib.gpuir_python_document_get(native.pointer, docid, byref(detail)):
+                yield Document(native, docid)
+
+    def close(self) -> None:
+        """Lets go of the index. Hits that there are can still be read."""
+        self._native = None
+        self._local = threading.local()
+
+    def __enter__(self) -> "Index":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _open_native(path: bytes, again: Optional[Callable[[], _Native]], owned: Tuple[int, ...] = ()) -> _Native:
+    pointer, detail = c_void_p(), ErrorDetail()
+    check(lib.gpuir_open(path, None, byref(pointer), byref(detail)), detail, os.fsdecode(path))
+    return _Native(pointer, again, owned)
+
+
+def open(path: Union[str, bytes, "os.PathLike[str]"]) -> Index:
+    """Opens an index file, or the folder of a live index as it is now."""
+    whole = os.path.abspath(os.fsencode(path))
+
+    def again() -> _Native:
+        return _open_native(whole, again)
+
+    return Index(_open_native(os.fsencode(path), again))
+
+
+def _open_unlinked(path: str) -> Index:
+    """Opens a file that has no name from now on. Its descriptor lets a process that was forked open it."""
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+
+    def again() -> _Native:
+        return _open_native(b"/proc/self/fd/%d" % fd, again)
+
+    try:
+        return Index(_open_native(os.fsencode(path), again, (fd,)))
+    except BaseException:
+        os.close(fd)
+        raise
+
+
+def _settings(
+    path: str,
+    analyzer: str,
+    stem: Optional[str],
+    stop: Optional[str],
+    codec: Optional[str],
+    k1: Optional[float],
+    b: Optional[float],
+    store: bool,
+    positions: bool,
+    memory: int,
+    threads: int,
+) -> Settings:
+    def encoded(text: Optional[str]) -> Optional[bytes]:
+        return None if text is None else text.encode()
+
+    custom = k1 is not None or b is not None
+    return Settings(
+        os.fsencode(path),
+        encoded(analyzer),
+        encoded(stem),
+        encoded(stop),
+        encoded(codec),
+        None,
+        (0.9 if k1 is None else k1) if custom else -1.0,
+        0.4 if b is None else b,
+        memory,
+        threads,
+        int(store),
+        int(positions),
+        None,
+    )
+
+
+def _room() -> Optional[str]:
+    """Where an index in memory is built: in memory, if there is room, or where temporary files are."""
+    try:
+        space = os.statvfs("/dev/shm")
+        return (
+            "/dev/shm"
+            if space.f_bavail * space.f_frsize >= 1 << 30 and os.access("/dev/shm", os.W_OK | os.X_OK)
+            else None
+        )
+    except OSError:
+        return None
+
+
+def _build(settings: Settings, texts: Iterable[Text], ids: Optional[Iterable[Text]]) -> None:
+    builder, detail, cancel = c_void_p(), ErrorDetail(), c_int(0)
+    settings.cancel = ctypes.pointer(cancel)
+    check(lib.gpuir_python_build(byref(settings), byref(builder), byref(detail)), detail)
+    add, error = lib.gpuir_python_add, byref(detail)
+    names = None if ids is None else iter(ids)
+    try:
+        for text in texts:
+            raw = _bytes(text)
+            if names is None:
+                status = add(builder, None, None, 0, raw, len(raw), error)
+            else:
+                try:
+                    name = _bytes(next(names))
+                except StopIteration:
+                    raise ValueError("there are fewer ids than texts") from None
+                status = add(builder, None, name, len(name), raw, len(raw), error)
+            if status:
+                raise failure(status, detail)
+        if names is not None and next(names, None) is not None:
+            raise ValueError("there are more ids than texts")
+
+        def write() -> int:
+            return int(lib.gpuir_builder_write(builder, None, byref(detail)))
+
+        check(_apart(write, cancel) if _is_main() else write(), detail)
+    finally:
+        lib.gpuir_builder_destroy(builder)
+
+
+def index(
+    texts: Iterable[Text],
+    path: Union[str, "os.PathLike[str]", None] = None,
+    *,
+    ids: Optional[Iterable[Text]] = None,
+    analyzer: str = "unicode",
+    stem: Optional[str] = None,
+    stop: Optional[str] = None,
+    codec: Optional[str] = None,
+    k1: Optional[float] = None,
+    b: Optional[float] = None,
+    store: bool = True,
+    positions: bool = False,
+    memory: int = 0,
+    threads: int = 0,
+) -> Index:
+    """Indexes texts, in the file `path` or, without one, in memory.
+
+    ids: what documents are called. analyzer: "ascii", "unicode" or "text"; stem: such as "english" or "porter"; stop:
+    "english"; k1 and b: of BM25 (0.9 and 0.4). store keeps the texts; positions lets queries have phrases. memory:
+    bytes that building may take; threads: 0, all processors.
+    """
+    if path is not None:
+        _build(
+            _settings(os.fspath(path), analyzer, stem, stop, codec, k1, b, store, positions, memory, threads),
+            texts,
+            ids,
+        )
+        return open(path)
+    folder = tempfile.mkdtemp(prefix="gpuir-", dir=_room())
+    try:
+        file = os.path.join(folder, "index")
+        _build(_settings(file, analyzer, stem, stop, codec, k1, b, store, positions, memory, threads), texts, ids)
+        return _open_unlinked(file)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+class Live:
+    """An index that changes, in a folder, which one writer at a time has open. As a context manager it commits at the
+    end, or where an exception ends it, leaves the last commit."""
+
+    def __init__(self, pointer: c_void_p, path: str):
+        self._pointer: Optional[c_void_p] = pointer
+        self._pid = _Process.pid
+        self.path = path
+
+    def _here(self) -> c_void_p:
+        if self._pid != _Process.pid:
+            raise Error(f"{self.path}: the writer belongs to the process from which this one was forked")
+        if self._pointer is None:
+            raise Error(f"{self.path}: the live index is closed")
+        return self._pointer
+
+    def add(self, text: Text, id: Optional[Text] = None) -> None:
+        """Adds a document, which the next snapshot or commit shows."""
+        raw, name, detail = _bytes(text), None if id is None else _bytes(id), ErrorDetail()
+        check(lib.gpuir_python_add(None, self._here(), name, len(name or b""), raw, len(raw), byref(detail)), detail)
+
+    def delete(self, id: Text) -> int:
+        """Deletes all documents of this name. Returns how many they are."""
+        name, n, detail = _bytes(id), c_uint64(), ErrorDetail()
+        check(lib.gpuir_live_delete(self._here(), 0, name, len(name), byref(n), byref(detail)), detail)
+        return n.value
+
+    def commit(self) -> None:
+        """Makes all that was added and deleted durable."""
+        detail = ErrorDetail()
+        check(lib.gpuir_live_commit(self._here(), byref(detail)), detail)
+
+    def merge(self, all: bool = False) -> bool:
+        """Merges some files, if that is worth while, or all of them. Returns whether another step is worth while."""
+        more, detail = c_int(), ErrorDetail()
+        check(lib.gpuir_live_merge(self._here(), int(all), byref(more), byref(detail)), detail)
+        return bool(more.value)
+
+    def snapshot(self) -> Index:
+        """The index with all that was added and deleted so far."""
+        pointer, detail = c_void_p(), ErrorDetail()
+        check(lib.gpuir_live_refresh(self._here(), byref(pointer), byref(detail)), detail)
+        return Index(_Native(pointer, None))
+
+    def close(self, _close: Any = lib.gpuir_live_close, _process: Any = _Process) -> None:
+        """Lets go of the folder; what was not committed is lost."""
+        if self._pointer is not None and self._pid == _process.pid:
+            _close(self._pointer)
+        self._pointer = None
+
+    def __enter__(self) -> "Live":
+        return self
+
+    def __exit__(self, kind: Optional[Type[BaseException]], *_: object) -> None:
+        try:
+            if kind is None:
+                self.commit()
+        finally:
+            self.close()
+
+    def __del__(self) -> None:
+        self.close()
+
+
+def live(
+    path: Union[str, "os.PathLike[str]"],
+    *,
+    create: bool = True,
+    analyzer: str = "unicode",
+    stem: Optional[str] = None,
+    stop: Optional[str] = None,
+    codec: Optional[str] = None,
+    k1: Optional[float] = None,
+    b: Optional[float] = None,
+    store: bool = True,
+    positions: bool = False,
+    memory: int = 0,
+    threads: int = 0,
+) -> Live:
+    """Opens the live index in the folder `path` for writing, and makes it, as `index` does, if there is none."""
+    settings = _settings(os.fspath(path), analyzer, stem, stop, codec, k1, b, store, positions, memory, threads)
+    pointer, detail = c_void_p(), ErrorDetail()
+    check(lib.gpuir_python_live(byref(settings), int(create), byref(pointer), byref(detail)), detail)
+    return Live(pointer, os.fspath(path))

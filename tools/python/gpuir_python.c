@@ -1,0 +1,256 @@
+/* gpuir_python.c - the library of the Python package: gpuir.h, and the calls that Python makes of it.
+ *
+ * Python knows no struct of gpuir.h: what has members is filled in and read here, so that a struct that grows changes
+ * nothing there. Each function is one call where Python would need several, of which each costs it a microsecond.
+ */
+#define GPUIR_IMPLEMENTATION
+#include "gpuir.h"
+
+#define EXPORT GPUIR_API
+
+/* What the functions that build are told. NULL and 0: the default. */
+typedef struct gpuir_python_settings {
+  const char *path, *analyzer, *stem, *stop, *codec, *description;
+  double k1, b; /* below 0: the default of both */
+  uint64_t memory;
+  unsigned threads;
+  int store, positions;
+  const int *cancel; /* not 0 stops the building */
+} gpuir_python_settings;
+
+typedef struct gpuir_python_document {
+  const char *text, *source;
+  size_t text_len, source_len, name_len;
+  uint32_t first_line, last_line, length;
+} gpuir_python_document;
+
+typedef struct gpuir_python_passage {
+  uint64_t offset, bytes, first_mark, marks;
+  uint32_t first_line, last_line, score;
+} gpuir_python_passage;
+
+static int is_cancelled(void *cancel, const gpuir_progress *progress) {
+  (void)progress;
+  return __atomic_load_n((const int *)cancel, __ATOMIC_RELAXED);
+}
+
+static void describe(const gpuir_python_settings *s, gpuir_builder_desc *d) {
+  memset(d, 0, sizeof *d);
+  d->path = s->path;
+  d->analyzer.analyzer = s->analyzer;
+  d->analyzer.stem = s->stem;
+  d->analyzer.stop = s->stop;
+  d->codec = s->codec;
+  d->description = s->description;
+  d->custom_bm25 = s->k1 >= 0;
+  d->k1 = (float)s->k1;
+  d->b = (float)s->b;
+  d->memory = s->memory;
+  d->threads = s->threads;
+  d->store_text = s->store;
+  d->positions = s->positions;
+  if (s->cancel) {
+    d->progress = is_cancelled;
+    d->progress_user = (void *)(uintptr_t)s->cancel;
+  }
+}
+
+EXPORT int gpuir_python_build(const gpuir_python_settings *s, gpuir_builder **builder, gpuir_error *err) {
+  gpuir_builder_desc d;
+  describe(s, &d);
+  return gpuir_builder_create(&d, builder, err);
+}
+
+EXPORT int gpuir_python_add(gpuir_builder *builder, gpuir_live *live, const char *name, size_t name_len,
+    const char *text, size_t len, gpuir_error *err) {
+  gpuir_doc_desc d;
+  memset(&d, 0, sizeof d);
+  d.name = name;
+  d.name_len = name_len;
+  return builder ? gpuir_builder_add_text(builder, &d, text, len, err) : gpuir_live_add(live, &d, text, len, err);
+}
+
+EXPORT int gpuir_python_live(const gpuir_python_settings *s, int create, gpuir_live **live, gpuir_error *err) {
+  gpuir_live_desc d;
+  memset(&d, 0, sizeof d);
+  describe(s, &d.settings);
+  d.create = create;
+  return gpuir_live_open(&d, live, err);
+}
+
+/* A searcher, with what each of its calls needs. */
+typedef struct gpuir_python_searcher {
+  const gpuir_index *index;
+  gpuir_searcher *searcher;
+  gpuir_error error; /* of the last call that failed */
+} gpuir_python_searcher;
+
+EXPORT int gpuir_python_searcher_create(const gpuir_index *index, unsigned threads, const int *cancel,
+    gpuir_python_searcher **out, gpuir_error *err) {
+  gpuir_python_searcher *s = (gpuir_python_searcher *)calloc(1, sizeof *s);
+  gpuir_searcher_desc d;
+  int status = s ? GPUIR_OK : GPUIR_E_NOMEM;
+  memset(&d, 0, sizeof d);
+  d.threads = threads;
+  d.cancel = cancel;
+  if (!status) s->index = index;
+  if (!status) status = gpuir_searcher_create(index, &d, &s->searcher, err);
+  if (status) free(s);
+  *out = status ? NULL : s;
+  return status;
+}
+
+EXPORT void gpuir_python_searcher_destroy(gpuir_python_searcher *s) {
+  gpuir_searcher_destroy(s->searcher);
+  free(s);
+}
+
+EXPORT void gpuir_python_searcher_error(const gpuir_python_searcher *s, gpuir_error *err) { *err = s->error; }
+
+/* Notes why a call has failed. Returns its status. */
+static int note_failure(gpuir_python_searcher *s, int status, int searched) {
+  if (status && searched) gpuir_searcher_error(s->searcher, &s->error);
+  if (s->error.code != status) memset(&s->error, 0, sizeof s->error);
+  return status;
+}
+
+static int parse(const gpuir_index *index, int mode, const char *text, size_t len, gpuir_query **query,
+    gpuir_error *err) {
+  gpuir_query_desc d;
+  memset(&d, 0, sizeof d);
+  d.mode = mode;
+  d.keep_rarest = mode != GPUIR_AND;
+  return gpuir_query_parse(index, &d, text, len, query, err);
+}
+
+/* Ranks one query, within timeout_ns if that is not 0. Returns the number of hits, or a status below 0. */
+EXPORT int64_t gpuir_python_search(gpuir_python_searcher *s, int mode, const char *text, size_t len, gpuir_hit *hits,
+    size_t k, uint64_t timeout_ns) {
+  gpuir_query *query = NULL;
+  size_t n = 0;
+  int status = parse(s->index, mode, text, len, &query, &s->error);
+  if (status) return note_failure(s, status, 0);
+  gpuir_searcher_set_timeout(s->searcher, timeout_ns);
+  status = gpuir_search(s->searcher, query, hits, k, &n);
+  gpuir_query_destroy(query);
+  return status ? note_failure(s, status, 1) : (int64_t)n;
+}
+
+/* Counts the documents that match. Returns their number, or a status below 0. */
+EXPORT int64_t gpuir_python_count(gpuir_python_searcher *s, int mode, const char *text, size_t len,
+    uint64_t timeout_ns) {
+  gpuir_query *query = NULL;
+  uint64_t n = 0;
+  int status = parse(s->index, mode, text, len, &query, &s->error);
+  if (status) return note_failure(s, status, 0);
+  gpuir_searcher_set_timeout(s->searcher, timeout_ns);
+  status = gpuir_count(s->searcher, query, &n);
+  gpuir_query_destroy(query);
+  return status ? note_failure(s, status, 1) : (int64_t)n;
+}
+
+/* Parses nq queries, each of which but the last one ends with a newline. *bad gets the number of one that cannot be
+ * parsed. */
+static int parse_all(const gpuir_index *index, int mode, const char *text, size_t len, gpuir_query **queries, size_t nq,
+    size_t *bad, gpuir_error *err) {
+  size_t i, at = 0;
+  for (i = 0; i < nq; i++) {
+    const char *nl = (const char *)memchr(text + at, '\n', len - at);
+    const size_t end = nl ? (size_t)(nl - text) : len;
+    const int status = parse(index, mode, text + at, end - at, &queries[i], err);
+    *bad = i;
+    if (status) return status;
+    at = nl ? end + 1 : len;
+  }
+  *bad = nq;
+  return GPUIR_OK;
+}
+
+/* Ranks nq queries, one a line; hits[nq * k] and counts[nq] get the answers. *bad: the number of a query that cannot be
+ * parsed, otherwise nq. */
+EXPORT int gpuir_python_batch(gpuir_python_searcher *s, int mode, const char *text, size_t len, size_t nq, size_t k,
+    gpuir_hit *hits, uint32_t *counts, size_t *bad) {
+  gpuir_query **queries = (gpuir_query **)calloc(nq ? nq : 1, sizeof *queries);
+  size_t i;
+  int status;
+  if (!queries) return note_failure(s, GPUIR_E_NOMEM, 0);
+  status = note_failure(s, parse_all(s->index, mode, text, len, queries, nq, bad, &s->error), 0);
+  if (!status) {
+    gpuir_searcher_set_timeout(s->searcher, 0);
+    status = gpuir_search_batch(s->searcher, (const gpuir_query *const *)queries, nq, k, hits, counts);
+    (void)note_failure(s, status, 1);
+  }
+  for (i = 0; i < nq; i++) gpuir_query_destroy(queries[i]);
+  free(queries);
+  return status;
+}
+
+EXPORT int gpuir_python_document_get(const gpuir_index *index, uint32_t docid, gpuir_python_document *out) {
+  gpuir_doc d;
+  const int status = gpuir_doc_get(index, docid, &d);
+  if (status) return status;
+  out->text = d.text;
+  out->text_len = d.text_len;
+  out->source = d.source;
+  out->source_len = d.source_len;
+  out->name_len = d.name_len;
+  out->first_line = d.first_line;
+  out->last_line = d.last_line;
+  out->length = d.length;
+  return GPUIR_OK;
+}
+
+/* Copies the name, of which cap - 1 bytes fit. */
+EXPORT int gpuir_python_name(const gpuir_index *index, uint32_t docid, char *name, size_t cap) {
+  gpuir_doc d;
+  const int status = gpuir_doc_get(index, docid, &d);
+  if (!status) (void)gpuir_doc_name(&d, name, cap);
+  return status;
+}
+
+/* Counts documents, and docIDs below which they lie. */
+EXPORT int gpuir_python_info(const gpuir_index *index, uint64_t *documents, uint64_t *docids, const char **analyzer) {
+  gpuir_index_info info;
+  const int status = gpuir_index_get_info(index, &info);
+  if (status) return status;
+  *documents = info.documents;
+  *docids = info.docids;
+  *analyzer = info.analyzer;
+  return GPUIR_OK;
+}
+
+/* Finds the passages of a stored text: *n <= cap of them, and *nmarks <= marks_cap marks (offset and bytes). */
+EXPORT int gpuir_python_passages(const gpuir_index *index, int mode, const char *query_text, size_t len, uint32_t docid,
+    size_t tokens, const int *cancel, gpuir_python_passage *passages, size_t cap, size_t *n, uint64_t *marks,
+    size_t marks_cap, gpuir_error *err) {
+  gpuir_passages_desc d;
+  gpuir_passage_room room;
+  gpuir_query *query = NULL;
+  size_t i;
+  int status = parse(index, mode, query_text, len, &query, err);
+  memset(&d, 0, sizeof d);
+  memset(&room, 0, sizeof room);
+  if (status) return status;
+  d.tokens = tokens;
+  d.cancel = cancel;
+  room.passages = (gpuir_passage *)malloc(cap * sizeof *room.passages);
+  room.marks = (gpuir_mark *)malloc(marks_cap * sizeof *room.marks);
+  room.cap = cap;
+  room.marks_cap = marks_cap;
+  status = room.passages && room.marks ? gpuir_doc_passages(query, &d, docid, &room, err) : GPUIR_E_NOMEM;
+  *n = status ? 0 : room.n;
+  for (i = 0; i < *n; i++) {
+    const gpuir_passage *x = &room.passages[i];
+    const gpuir_python_passage p = {x->offset, x->bytes, x->first_mark, x->marks, x->first_line, x->last_line,
+        x->score};
+    passages[i] = p;
+  }
+  for (i = 0; !status && i < room.nmarks; i++) {
+    marks[2 * i] = room.marks[i].offset;
+    marks[2 * i + 1] = room.marks[i].bytes;
+  }
+  free(room.passages);
+  free(room.marks);
+  gpuir_query_destroy(query);
+  return status;
+}
