@@ -24,7 +24,7 @@ disturbed() { # disturbed MODE [LIMIT [COMMAND...]]: LIMIT and COMMANDs hold in 
 
 @test "any allocation of a build may fail, once or for good" {
   [ -z "${GPUIR_LONG-}" ] || skip "the test before has tried them"
-  disturbed faults 0 index:malloc index-packed:malloc
+  disturbed faults 0 index:malloc index-packed:malloc index-converted:malloc
 }
 
 @test "a command that is killed leaves the old file or the new one" { disturbed kills 40; }

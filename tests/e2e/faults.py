@@ -36,6 +36,8 @@ COMMANDS = {
     'index-spilled': (['index', '-q', '--threads', '2', '--memory', '1', '--store', '--lines', 'big.txt', '-o', 't/out'],
                       'old.gpuir'),
     'index-packed': (['index', '-q', '--threads', '1', *PACKED, '-o', 't/out'], 'old.gpuir'),
+    'index-converted': (['index', '-q', '--threads', '1', 'new.mbox', 'new.html', 'new.1', 'new.ipynb', '-o', 't/out'],
+                        'old.gpuir'),
     'reorder': (['reorder', '-q', '--threads', '1', '--order', 'name', 'new.gpuir', 't/out'], 'old.gpuir'),
     'import': (['import', '-q', '--threads', '1', 'new.ciff', '-o', 't/out'], 'old.gpuir'),
     'export': (['export', '--format', 'ciff', 'new.gpuir', 't/out'], 'old.ciff'),
@@ -55,6 +57,24 @@ def text(path, lines, seed):
             print(*('w%d' % int(numbers.paretovariate(0.5) % 3000) for _ in range(12)), file=out)
 
 
+def marked():
+    """Files of each kind of markup, and mail of parts and charsets."""
+    with open('new.html', 'w') as out:
+        print('<html><title>w1</title><p>w2 <b>w</b>3 &eacute;<script>w4</script></html>', file=out)
+    with open('new.1', 'w') as out:
+        print('.TH W 1\n.SH NAME\nw5 \\- \\fBw6\\fR\n.TP\n.B w7\nw8', file=out)
+    with open('new.ipynb', 'w') as out:
+        print('{"cells": [{"cell_type": "code", "source": ["w9\\n", "w10"]}]}', file=out)
+    with open('new.mbox', 'w') as out:
+        for n in range(3):
+            print('From a 1:00\nFrom: =?koi8-r?q?=C9=CF?= w1%d\nSubject: =?utf-8?b?dzEx?=\nMIME-Version: 1.0\n'
+                  'Content-Type: multipart/mixed; boundary=b\n\n--b\nContent-Type: text/plain; charset=koi8-r\n'
+                  'Content-Transfer-Encoding: quoted-printable\n\nw=C9=\nx\n--b\n'
+                  'Content-Type: text/html\n\n<p>w12\n--b\n'
+                  "Content-Disposition: attachment; filename*=gbk''%%C4%%E3\nContent-Type: a/b\n\nx\n--b--\n" % n,
+                  file=out)
+
+
 def digest(path):
     try:
         with open(path, 'rb') as file:
@@ -70,6 +90,7 @@ def prepare():
     for name in PACKED:
         with open(name, 'wb') as out:
             subprocess.run([name.partition('.')[2], '-c', 'new.txt'], stdout=out, check=True)
+    marked()
     run(['index', '-q', '--threads', '1', '--lines', 'old.txt', '-o', 'old.gpuir'])
     run(['index', '-q', '--threads', '1', '--lines', 'new.txt', '-o', 'new.gpuir'])
     run(['export', '--format', 'ciff', 'new.gpuir', 'new.ciff'])

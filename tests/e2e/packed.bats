@@ -181,3 +181,27 @@ END
   gpuir index -q a -o i.gpuir
   run ! grep -E 'calling init.*lib(bz2|lzma|zstd)' <(LD_DEBUG=files gpuir query i.gpuir wolf 2>&1)
 }
+
+@test "watch sees packed files and mail that come, change and go" {
+  [ "$(uname)" = Linux ] || skip "no inotify"
+  mkdir d
+  printf 'a wolf\n' | gzip >d/a.gz
+  gpuir index -q --live --no-names d -o live
+  gpuir watch -q d -o live 2>err 3>&- &
+  local pid=$! found=
+  sleep 0.3
+  printf 'a walrus\n' | gzip >d/new && mv d/new d/b.gz
+  printf 'From: a\nSubject: =?utf-8?q?oct=6Fpus?=\n\nx\n' >d/mail
+  printf 'a seal\n' | gzip >d/new && mv d/new d/a.gz
+  for _ in $(seq 200); do
+    if [ "$(for word in walrus octopus seal wolf; do gpuir count live $word; done | paste -sd ' ')" = '1 1 1 0' ]; then
+      found=yes
+      break
+    fi
+    sleep 0.1
+  done 2>/dev/null
+  kill $pid
+  wait $pid
+  [ "$found" = yes ]
+  [ ! -s err ]
+}

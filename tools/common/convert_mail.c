@@ -158,11 +158,13 @@ static void mail_put_base64(byte_buf *out, span s) {
 
 /* Appends raw[0..n) as UTF-8: of the charset that is named, or of the encoding that the bytes look like. 0; -1: it is
  * no text. */
-static int mail_put_charset(byte_buf *to, span charset, const char *raw, size_t n) {
+static int mail_put_charset(mail *m, byte_buf *to, span charset, const char *raw, size_t n) {
   const int named = encoding_find(charset.p, span_size(charset));
+  const int converted = named < 0 ? ENCODING_OTHER : encoding_convert(named, raw, n, to);
   size_t mark = 0;
   int form;
-  if (named >= 0 && !encoding_convert(named, raw, n, to)) return 0;
+  if (!converted || to->failed) return 0;
+  if (converted == ENCODING_LACKING) m->cut = "the C library does not convert a charset of it: its words are a guess";
   form = encoding_guess(raw, n, &mark);
   if (form < 0) return -1;
   (void)encoding_decode((text_encoding)form, raw + mark, n - mark, 1, to);
@@ -184,7 +186,7 @@ static void mail_put_line(byte_buf *out, const char *p, size_t n) {
 /* Appends m->bytes, and empties them. */
 static void mail_put_bytes(mail *m) {
   m->text.n = 0;
-  if (m->bytes.n && !mail_put_charset(&m->text, m->charset, m->bytes.p, m->bytes.n))
+  if (m->bytes.n && !mail_put_charset(m, &m->text, m->charset, m->bytes.p, m->bytes.n))
     mail_put_line(m->out, m->text.p, m->text.n);
   m->bytes.n = 0;
 }
@@ -445,7 +447,7 @@ static void mail_put_text(mail *m, const mail_entity *e, int is_html) {
     named.p = charset.p;
     named.end = charset.p + charset.n;
   }
-  if (mail_put_charset(&text, named, raw.p, span_size(raw))) text.n = 0; /* it is no text, whatever is said of it */
+  if (mail_put_charset(m, &text, named, raw.p, span_size(raw))) text.n = 0; /* it is no text, whatever is said of it */
   if (is_html && text.n) why = convert_html(text.p, text.n, m->out);
   else bytes_add(m->out, text.p, text.n);
   if (text.n && !why) bytes_char(m->out, '\n');

@@ -407,28 +407,22 @@ static int cut_trec(decode_run *d) {
 
 /* ---- mail -------------------------------------------------------------------------------------- */
 
-/* Hands out the message at piece[0, n), which ends before line `behind` of the file. */
+/* Hands out the message at piece[0, n), which ends before line `behind` of the file; 0: it is the whole file. Its name
+ * is that of the file, by which it can be opened. */
 static int put_mail(decode_run *d, const piece *p, size_t n, uint64_t behind) {
   decode_document to;
   byte_buf text;
   const char *cut;
-  char lines[64];
   int status = DECODE_LOST;
   memset(&text, 0, sizeof text);
   cut = convert_text(CONVERT_MAIL, p->text, n, &text);
-  d->chunk.n = 0;
-  bytes_add(&d->chunk, d->name, strlen(d->name));
-  if (behind) {
-    snprintf(lines, sizeof lines, ":%llu-%llu", (unsigned long long)p->line, (unsigned long long)(behind - 1));
-    bytes_add(&d->chunk, lines, strlen(lines));
-  }
-  if (text.failed || d->chunk.failed) {
+  if (text.failed) {
     errno = ENOMEM;
   } else {
     if (cut) d->cut(d->user, p->line, cut);
     set_place(d, p, 0, n, DECODE_AS_TEXT, &to);
-    to.name = d->chunk.p ? d->chunk.p : "";
-    to.name_len = d->chunk.n;
+    to.name = d->name;
+    to.name_len = strlen(d->name);
     to.text = text.p;
     to.len = text.n;
     to.first = behind ? p->line : 0;

@@ -37,8 +37,9 @@ int encoding_own(int found); /* the text_encoding that it is; -1: it is another 
 /* Returns whether s[0..n), the begin of a file without a byte order mark, may be a text in that encoding. */
 int encoding_fits(int found, const char *s, size_t n);
 int encoding_is_there(int found); /* whether the C library converts it */
-/* Appends all of raw[0..n) as UTF-8. What is no character becomes U+FFFD. 0; -1: it cannot be said to have the
- * encoding: the C library lacks that, or the bytes are no UTF-8. */
+/* Appends all of raw[0..n) as UTF-8. What is no character becomes U+FFFD. 0; ENCODING_LACKING: the C library does not
+ * convert it; ENCODING_OTHER: it is said to be UTF-8, and is not. */
+enum { ENCODING_LACKING = -1, ENCODING_OTHER = -2 };
 int encoding_convert(int found, const char *raw, size_t n, byte_buf *out);
 
 #endif

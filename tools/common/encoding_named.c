@@ -15,7 +15,7 @@
 
 #define NAMED_OUT 4096 /* bytes that are converted at a time */
 
-/* Names that iconv and people know, and others that files have. The order is stored in indexes: new ones come behind. */
+/* Names that iconv and people know, and others that files have. The order is stored in indexes: new ones go last. */
 static const struct {
   const char *name, *others;
   int own; /* a text_encoding that needs no iconv; -1: none */
@@ -63,8 +63,12 @@ int encoding_fits(int found, const char *s, size_t n) {
 
 int encoding_own(int found) { return names_of[found].own; }
 
-/* Opens the conversion. (iconv_t)-1: the C library lacks it. */
-static iconv_t open_named(int found) { return iconv_open("UTF-8", names_of[found].name); }
+/* Opens the conversion. (iconv_t)-1: errno, ENOMEM, or the C library lacks it. */
+static iconv_t open_named(int found) {
+  const iconv_t from = iconv_open("UTF-8", names_of[found].name);
+  if (from != (iconv_t)-1 || errno == ENOMEM) return from;
+  return iconv_open("UTF-8", names_of[found].name); /* it calls a part missing for which there was no memory */
+}
 
 int encoding_is_there(int found) {
   iconv_t from;
@@ -102,7 +106,7 @@ int encoding_convert(int found, const char *raw, size_t n, byte_buf *out) {
   size_t mark = 0;
   iconv_t from;
   int form = names_of[found].own;
-  if (form == ENCODING_UTF8 && !text_is_utf8(raw, n)) return -1;
+  if (form == ENCODING_UTF8 && !text_is_utf8(raw, n)) return ENCODING_OTHER;
   if (form >= 0) {
     if (form == ENCODING_UTF16_LE || form == ENCODING_UTF16_BE) {
       const int marked = encoding_guess(raw, n, &mark); /* a byte order mark says more than the name */
@@ -113,7 +117,10 @@ int encoding_convert(int found, const char *raw, size_t n, byte_buf *out) {
     return 0;
   }
   from = open_named(found);
-  if (from == (iconv_t)-1) return -1;
+  if (from == (iconv_t)-1) {
+    if (errno == ENOMEM) out->failed = 1;
+    return ENCODING_LACKING;
+  }
   convert_named(from, raw, n, out);
   (void)iconv_close(from);
   return 0;
