@@ -613,7 +613,7 @@ typedef struct gpuir_builder_desc {
   int simd; /* GPUIR_SIMD_ level */
   /* Lists of at least one document in so many, 1 to 128, get bits beside their blocks, in an index of 65,536 documents
    * or more: counts of frequent words take a fraction of the time, searches less than otherwise, and the file grows.
-   * The hits are the same. 0: the default (none); GPUIR_DENSE_NONE: no list. */
+   * The hits are the same. 0: the default, 16; GPUIR_DENSE_NONE: no list. */
   int dense;
   /* An open index whose analyzer is taken in place of `analyzer`, and from which come the codecs, k1, b, the
    * description, the filters, the reading, the order and the fields that are not given here. Needed only while the
@@ -7116,9 +7116,10 @@ static void gpuir__positions_find(gpuir__positions *p, const uint32_t *freqs, ui
 #define GPUIR__DENSE_LEAST 65536u
 #endif
 
-/* D of an index whose builder was told none; 0: no list is dense. */
+/* D of an index whose builder was told none: of 12, 16, 20 and 32 the one with which queries and counts take the least
+ * time while an index without texts grows by no more than 14 %. 0: no list is dense. */
 #ifndef GPUIR__DENSE_DEFAULT
-#define GPUIR__DENSE_DEFAULT 0u
+#define GPUIR__DENSE_DEFAULT 16u
 #endif
 
 #define GPUIR__DENSE_MOST 128u /* the greatest D */

@@ -58,7 +58,7 @@ typedef struct gpuir_builder_desc {
   int simd; /* GPUIR_SIMD_ level */
   /* Lists of at least one document in so many, 1 to 128, get bits beside their blocks, in an index of 65,536 documents
    * or more: counts of frequent words take a fraction of the time, searches less than otherwise, and the file grows.
-   * The hits are the same. 0: the default (none); GPUIR_DENSE_NONE: no list. */
+   * The hits are the same. 0: the default, 16; GPUIR_DENSE_NONE: no list. */
   int dense;
   /* An open index whose analyzer is taken in place of `analyzer`, and from which come the codecs, k1, b, the
    * description, the filters, the reading, the order and the fields that are not given here. Needed only while the

@@ -21,9 +21,10 @@
 #define GPUIR__DENSE_LEAST 65536u
 #endif
 
-/* D of an index whose builder was told none; 0: no list is dense. */
+/* D of an index whose builder was told none: of 12, 16, 20 and 32 the one with which queries and counts take the least
+ * time while an index without texts grows by no more than 14 %. 0: no list is dense. */
 #ifndef GPUIR__DENSE_DEFAULT
-#define GPUIR__DENSE_DEFAULT 0u
+#define GPUIR__DENSE_DEFAULT 16u
 #endif
 
 #define GPUIR__DENSE_MOST 128u /* the greatest D */

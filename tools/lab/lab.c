@@ -568,7 +568,7 @@ typedef struct collection {
 /* Makes DIR/collection.gpuir. */
 static int import_collection(collection *c, const char *dir) {
   static char format[] = "--format", ciff[] = "ciff", quiet[] = "--quiet", output[] = "-o";
-  static char analyzer[] = "--analyzer", stem[] = "--stem", stop[] = "--stop";
+  static char analyzer[] = "--analyzer", stem[] = "--stem", stop[] = "--stop", dense[] = "--dense", none[] = "0";
   char *argv[16];
   int argc = 0;
   const char *const given[] = {c->analyzer, c->stem, c->stop};
@@ -581,6 +581,8 @@ static int import_collection(collection *c, const char *dir) {
   argv[argc++] = format;
   argv[argc++] = ciff;
   argv[argc++] = quiet;
+  argv[argc++] = dense; /* what is measured of lists is of their blocks */
+  argv[argc++] = none;
   for (size_t i = 0; i < 3; i++)
     if (given[i]) {
       argv[argc++] = names[i];

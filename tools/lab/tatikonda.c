@@ -827,6 +827,7 @@ static int make_part(const marks *m, uint64_t terms, uint32_t lo, uint32_t hi, c
   memset(&desc, 0, sizeof desc);
   desc.path = path;
   desc.like = m->index;
+  desc.dense = GPUIR_DENSE_NONE;
   desc.threads = 1;
   int status = gpuir_builder_create(&desc, &b, err);
   for (uint32_t d = lo; d < hi && !status; d++) {

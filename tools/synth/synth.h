@@ -610,6 +610,7 @@ static int synth_write(synth *s, const char *path, gpuir_error *err) {
   desc.codec = s->d.codec;
   desc.freq_codec = s->d.freq_codec;
   desc.threads = s->d.threads;
+  desc.dense = GPUIR_DENSE_NONE; /* what is measured of lists is of their blocks */
   desc.description = description;
   if (!s->topic) s->topic = (uint16_t *)malloc((size_t)s->d.documents * sizeof *s->topic);
   if (!s->members) s->members = (uint32_t *)malloc((size_t)s->d.documents * sizeof *s->members);
