@@ -125,7 +125,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   gpuir_query *q;
   gpuir_hit hits[2][50];
   size_t n[2], k;
-  uint64_t count;
+  uint64_t count, together;
   int i, e;
   for (i = 0; i < ANALYZERS && !started; i++) start(i);
   if (!started) start_live();
@@ -138,6 +138,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   desc.k1 = (float)data[1] * 4;
   desc.b = (float)data[1] / 255;
   k = data[0] >> 3 & 1 ? 50 : data[1] % 8;
+  if (desc.mode == GPUIR_OR && data[0] & 64) desc.required = 1 + data[1] % 3u;
   for (i = 0; i < ANALYZERS; i++) {
     if (!ix[i]) continue;
     if (gpuir_query_parse(ix[i], &desc, (const char *)data + 2, size - 2, &q, NULL)) {
@@ -149,6 +150,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (n[0] != n[1] || n[0] > k || (n[0] && memcmp(hits[0], hits[1], n[0] * sizeof hits[0][0]))) abort();
     if (gpuir_count(searcher[i][0], q, &count)) abort();
     if (desc.mode != GPUIR_ANDOR && n[0] != (count < k ? count : k)) abort();
+    if (gpuir_search_count(searcher[i][0], q, hits[0], k, &n[0], &together) || together != count) abort();
+    if (n[0] != n[1] || (n[0] && memcmp(hits[0], hits[1], n[0] * sizeof hits[0][0]))) abort();
     if (gpuir_explain(searcher[i][0], q, data[1], &x)) abort();
     if (!i) check_live(&desc, (const char *)data + 2, size - 2, hits[0], n[0], k);
     gpuir_query_destroy(q);

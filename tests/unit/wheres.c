@@ -219,6 +219,9 @@ static int ask(const searchers *s, const gpuir_index *ix, rng *r) {
   same_hits(text, w.text, want, nwant, k, got, n);
   assert_int_equal(gpuir_count(s->engine, q, &count), 0);
   assert_int_equal(count, mode == GPUIR_OR ? nor : nand);
+  assert_int_equal(gpuir_search_count(s->engine, q, got, k, &n, &count), 0);
+  same_hits(text, w.text, want, nwant, k, got, n);
+  assert_int_equal(count, mode == GPUIR_OR ? nor : nand);
   two[0] = two[1] = q;
   assert_int_equal(gpuir_search_batch(s->engine, two, 2, k, both, counts), 0);
   same_hits(text, w.text, want, nwant, k, both, counts[0]);
