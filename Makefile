@@ -93,6 +93,7 @@ ROOM_OBJECTS  = $(patsubst tools/header/%.h,$(B)/rooms/%.o,$(filter-out tools/he
 # What programs link: the library, or with DEV=1 the one of rooms.
 LIBRARY       = $(if $(DEV),$(B)/libgpuir_rooms.so,$(B)/libgpuir.a)
 comma         = ,
+space         = $(subst ,, )
 LINK_LIBRARY  = $(if $(DEV),-Wl$(comma)-rpath$(comma)$(abspath $(B))) $(if $(DEV),-L$(B) -lgpuir_rooms,$(LIBRARY))
 # Prerequisites: a shared library only has to be there.
 NEEDS_LIBRARY = $(if $(DEV),,$(LIBRARY)) | $(LIBRARY)
@@ -126,7 +127,7 @@ SHARED  = $(patsubst -g,-g1,$(patsubst -O3,-O2,$(CFLAGS)))
 
 .PHONY: header join split dev help all commands demo check test test-long test-programs unit-tests fuzzers \
         compile-cuda bench install install-strip uninstall format commit-check hooks lint \
-        sanitize fuzz coverage clean synth figures wheel sdist \
+        sanitize fuzz coverage clean synth figures wheel sdist dist \
         report gpu test-gpu sanitize-gpu bench-gpu mpi FORCE
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := all
@@ -145,6 +146,7 @@ help:
 	@echo 'make report     write build/report.html: the papers and what was measured'
 	@echo 'make install    to $$(DESTDIR)$$(PREFIX); install-strip without symbols; uninstall removes the same files'
 	@echo 'make wheel      build/wheels: the Python package, for pip (tools/python); sdist: its sources, with all it needs'
+	@echo 'make dist       build/dist: the tracked files as a tarball, and gpuir.h in one file with xxHash'"'"'s header'
 	@echo 'make header     gpuir.h from tools/header, gpuir_cuda.cu from tools/cuda, as each make does first;'
 	@echo '                join: whatever they hold; split: what was edited in them goes to the rooms'
 	@echo 'make format     lay out the sources with clang-format'
@@ -245,9 +247,10 @@ $(B)/libgpuir.a: $(B)/libgpuir.o
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && $(AR) rcs $@ $<
 
-$(B)/$(SO): $(B)/libgpuir.o
+$(B)/$(SO): $(B)/libgpuir.o tools/scripts/gpuir.map
 	$(call say,LD,$@)
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libgpuir.so.$(SO_MAJOR) -Wl,-z,defs -o $@ $< $(LIBS)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libgpuir.so.$(SO_MAJOR) -Wl,-z,defs \
+	  -Wl,--version-script=tools/scripts/gpuir.map -o $@ $< $(LIBS)
 	$(Q)ln -sf $(SO) $(B)/libgpuir.so.$(SO_MAJOR) && ln -sf $(SO) $(B)/libgpuir.so
 
 # The interface, and the implementation, each line with its room. Both files are left alone where they stay the same.
@@ -274,6 +277,14 @@ $(B)/gpuir.pc: tools/scripts/gpuir.pc.in tools/scripts/gpuir.pc.awk FORCE
 	@mkdir -p $(@D)
 	@VERSION='$(VERSION)' LIBS='$(strip $(LIBS))' awk -f tools/scripts/gpuir.pc.awk $< >$@.new
 	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
+
+# What find_package(gpuir) of CMake reads, in the folder cmake/gpuir of the libraries'.
+CMAKE_FILES = $(B)/cmake/gpuir-config.cmake $(B)/cmake/gpuir-config-version.cmake
+$(B)/cmake/%: tools/cmake/%.in tools/scripts/gpuir.pc.awk FORCE
+	@mkdir -p $(@D)
+	@INCLUDEDIR="$$(realpath -ms --relative-to="$$LIBDIR/cmake/gpuir" "$$INCLUDEDIR")" VERSION='$(VERSION)' \
+	  SOMAJOR='$(SO_MAJOR)' LIBS='$(subst $(space),;,$(strip $(filter-out -pthread,$(LIBS))))' \
+	  awk -f tools/scripts/gpuir.pc.awk $< >$@
 
 # ---- GPU ---------------------------------------------------------------------------------------------------------
 
@@ -474,20 +485,20 @@ COMPLETIONS = bash-completion/completions/gpuir zsh/site-functions/_gpuir fish/v
 
 # The shell gets these as variables of its environment, whatever characters they have; that of tests, which install
 # elsewhere, does not.
-install uninstall $(B)/gpuir.pc: export DESTDIR := $(DESTDIR)
-install uninstall $(B)/gpuir.pc: export PREFIX := $(PREFIX)
-install uninstall $(B)/gpuir.pc: export BINDIR := $(BINDIR)
-install uninstall $(B)/gpuir.pc: export INCLUDEDIR := $(INCLUDEDIR)
-install uninstall $(B)/gpuir.pc: export LIBDIR := $(LIBDIR)
-install uninstall $(B)/gpuir.pc: export MANDIR := $(MANDIR)
-install uninstall $(B)/gpuir.pc: export SHAREDIR := $(SHAREDIR)
+install uninstall $(B)/gpuir.pc $(CMAKE_FILES): export DESTDIR := $(DESTDIR)
+install uninstall $(B)/gpuir.pc $(CMAKE_FILES): export PREFIX := $(PREFIX)
+install uninstall $(B)/gpuir.pc $(CMAKE_FILES): export BINDIR := $(BINDIR)
+install uninstall $(B)/gpuir.pc $(CMAKE_FILES): export INCLUDEDIR := $(INCLUDEDIR)
+install uninstall $(B)/gpuir.pc $(CMAKE_FILES): export LIBDIR := $(LIBDIR)
+install uninstall $(B)/gpuir.pc $(CMAKE_FILES): export MANDIR := $(MANDIR)
+install uninstall $(B)/gpuir.pc $(CMAKE_FILES): export SHAREDIR := $(SHAREDIR)
 
 # DESTDIR goes before all of them; STRIP=1 leaves the symbols of the programs and the library out.
 STRIP ?=
 
-install: all
+install: all $(CMAKE_FILES)
 	$(Q)install -d "$$DESTDIR$$BINDIR" "$$DESTDIR$$INCLUDEDIR" "$$DESTDIR$$LIBDIR/pkgconfig" \
-	  "$$DESTDIR$$MANDIR/man1" $(foreach f,$(COMPLETIONS),"$$DESTDIR$$SHAREDIR/$(dir $(f))")
+	  "$$DESTDIR$$LIBDIR/cmake/gpuir" "$$DESTDIR$$MANDIR/man1" $(foreach f,$(COMPLETIONS),"$$DESTDIR$$SHAREDIR/$(dir $(f))")
 	$(Q)install -m 755 $(if $(STRIP),-s) $(COMMANDS) "$$DESTDIR$$BINDIR"
 	$(Q)install -m 644 gpuir.h "$$DESTDIR$$INCLUDEDIR"
 	$(Q)install -m 644 $(B)/libgpuir.a "$$DESTDIR$$LIBDIR"
@@ -496,6 +507,7 @@ install: all
 	$(Q)ln -sf $(SO) "$$DESTDIR$$LIBDIR/libgpuir.so.$(SO_MAJOR)"
 	$(Q)ln -sf $(SO) "$$DESTDIR$$LIBDIR/libgpuir.so"
 	$(Q)install -m 644 $(B)/gpuir.pc "$$DESTDIR$$LIBDIR/pkgconfig"
+	$(Q)install -m 644 $(CMAKE_FILES) "$$DESTDIR$$LIBDIR/cmake/gpuir"
 	$(Q)install -m 644 $(MAN_PAGES) "$$DESTDIR$$MANDIR/man1"
 	$(Q)$(foreach f,$(COMPLETIONS),$(B)/gpuir completion $(firstword $(subst /, ,$(subst -completion,,$(f)))) \
 	  >"$$DESTDIR$$SHAREDIR/$(f)" &&) :
@@ -506,7 +518,8 @@ install-strip:
 
 uninstall:
 	$(Q)rm -f "$$DESTDIR$$BINDIR/gpuir" "$$DESTDIR$$BINDIR/gpuirfs" "$$DESTDIR$$INCLUDEDIR/gpuir.h" \
-	  $(foreach f,libgpuir.a $(SO) libgpuir.so.$(SO_MAJOR) libgpuir.so pkgconfig/gpuir.pc,"$$DESTDIR$$LIBDIR/$(f)") \
+	  $(foreach f,libgpuir.a $(SO) libgpuir.so.$(SO_MAJOR) libgpuir.so pkgconfig/gpuir.pc \
+	  $(addprefix cmake/gpuir/,$(notdir $(CMAKE_FILES))),"$$DESTDIR$$LIBDIR/$(f)") \
 	  $(foreach page,$(notdir $(MAN_PAGES)),"$$DESTDIR$$MANDIR/man1/$(page)") \
 	  $(foreach f,$(COMPLETIONS),"$$DESTDIR$$SHAREDIR/$(f)")
 
@@ -520,6 +533,21 @@ sdist: tools/python/third
 
 tools/python/third:
 	$(Q)tools/python/third.sh
+
+# ---- distributions -----------------------------------------------------------------------------------------------
+
+# The header of xxHash that is put into the one file.
+XXHASH ?= $(firstword $(wildcard $(addsuffix /xxhash.h,$(INCLUDEDIR) /usr/include /usr/local/include)))
+
+dist: $(B)/dist/gpuir-$(VERSION)-single/gpuir.h
+	$(Q)git rev-parse -q --verify HEAD >/dev/null || { echo 'make dist: this is no clone, and holds no history' >&2; exit 1; }
+	$(Q)git archive --format=tar --prefix=gpuir-$(VERSION)/ HEAD | gzip -n >$(B)/dist/gpuir-$(VERSION).tar.gz
+	@printf '%s\n' $(B)/dist/gpuir-$(VERSION).tar.gz $<
+
+$(B)/dist/gpuir-$(VERSION)-single/gpuir.h: gpuir.h $(XXHASH) tools/scripts/single.awk
+	@mkdir -p $(@D)
+	$(Q)test -n '$(XXHASH)' || { echo 'make dist: no xxhash.h was found; XXHASH=FILE names one' >&2; exit 1; }
+	$(Q)LC_ALL=C awk -f tools/scripts/single.awk $(XXHASH) gpuir.h >$@
 
 # ---- measuring ---------------------------------------------------------------------------------------------------
 
