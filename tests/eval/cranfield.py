@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""cranfield.py DATA OUT: the Cranfield collection as OUT/docs.tsv, OUT/topics and OUT/qrels.
+"""cranfield.py DATA OUT [all]: the Cranfield collection as OUT/docs.tsv, OUT/topics and OUT/qrels.
 
 DATA holds cran.all.1400, cran.qry and cranqrel in the SMART layout. A document is its .W part, which
-begins with its title. Queries are numbered from 1 in their order, as the judgements count them, not
+begins with its title; with `all` its title, authors and source stand before it, which repeats the title
+and is worth 0.012 MAP. Queries are numbered from 1 in their order, as the judgements count them, not
 by their .I. Every grade of relevance from 1 to 4 counts as 1; -1 (no interest) counts as 0.
 """
 import os
@@ -31,11 +32,12 @@ def one_line(text):
     return " ".join(text.split())
 
 
-data, out = sys.argv[1:]
+data, out = sys.argv[1:3]
+parts = "TABW" if sys.argv[3:] == ["all"] else "W"
 os.makedirs(out, exist_ok=True)
 with open(os.path.join(out, "docs.tsv"), "w", encoding="utf-8") as f:
     for record in smart(os.path.join(data, "cran.all.1400")):
-        f.write(f"{record['I']}\t{one_line(record.get('W', ''))}\n")
+        f.write(f"{record['I']}\t{one_line(' '.join(record.get(part, '') for part in parts))}\n")
 with open(os.path.join(out, "topics"), "w", encoding="utf-8") as f:
     for number, record in enumerate(smart(os.path.join(data, "cran.qry")), 1):
         f.write(f"{number}:{one_line(record['W'])}\n")
