@@ -2,7 +2,8 @@
 # cpu_logs.sh [-c CORPORA] [-o LOGS] [-p PYTHON] [-q TOPICS] [-a CACM] STEP...: the logs of tools/results that need no
 # GPU. Run it on a machine that does nothing else, after `make`. Each log names commit, machine and command.
 #
-#   index    the indexes that the other steps measure: linux-chunks, dict (corpora: tools/scripts/fetch-corpora.sh)
+#   index    the indexes that the other steps measure: linux-chunks; linux-blocks, the same without dense lists, for
+#            the laboratory; dict (corpora: tools/scripts/fetch-corpora.sh)
 #   bench    bench_cpu-chunks.tsv, bench_cpu-dict.tsv          3 minutes on 2 cores
 #   lookups  lookups.tsv: terms looked up in linux-chunks and dict
 #   prefixes prefixes.txt: prefixes of many terms, in both
@@ -32,7 +33,7 @@ shift $((OPTIND - 1))
 [[ $# -gt 0 ]] || { sed -n '2,/^set -e/{/^set -e/d;s/^# \{0,1\}//;p}' "${BASH_SOURCE[0]}" >&2; exit 2; }
 mkdir -p "$logs/lab"
 export PATH=$PWD/build:$PATH
-chunks=$corpora/linux-chunks.gpuir
+chunks=$corpora/linux-chunks.gpuir blocks=$corpora/linux-blocks.gpuir
 commit=$(git describe --always --dirty --exclude='*' 2>/dev/null || echo unknown)
 machine="$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $(nproc) processors"
 
@@ -47,9 +48,9 @@ headed() {
 }
 
 index() {
-  gpuir index -q --chunk-lines 25 --analyzer ascii \
-    --description 'the sources of Linux 6.1 in chunks of 25 lines' "$corpora/linux" \
-    -o "$chunks"
+  local description='the sources of Linux 6.1 in chunks of 25 lines'
+  gpuir index -q --chunk-lines 25 --analyzer ascii --description "$description" "$corpora/linux" -o "$chunks"
+  gpuir index -q --chunk-lines 25 --analyzer ascii --dense 0 --description "$description" "$corpora/linux" -o "$blocks"
   gpuir index -q --tsv --analyzer unicode --memory 2048 --description '1.74 million dictionary entries' \
     "$corpora/dict.tsv" -o "$corpora/dict.gpuir"
 }
@@ -112,15 +113,15 @@ sampled() {
 
 lab() {
   sampled
-  gpuir lab linearity --backend cpu -o "$logs/lab" "$chunks"
-  gpuir lab codecs --backend cpu -o "$logs/lab" "$chunks" "$corpora/sampled.txt"
-  gpuir lab intersect --backend cpu --repeat 5 -o "$logs/lab" "$chunks" "$corpora/sampled.txt"
+  gpuir lab linearity --backend cpu -o "$logs/lab" "$blocks"
+  gpuir lab codecs --backend cpu -o "$logs/lab" "$blocks" "$corpora/sampled.txt"
+  gpuir lab intersect --backend cpu --repeat 5 -o "$logs/lab" "$blocks" "$corpora/sampled.txt"
 }
 
 # The table of codecs in gpuir.h has the constants: {"name", ..., cost}.
 costs() {
   sampled
-  gpuir lab codecs --backend cpu --repeat 9 --sample 64 --figures cycles -o "$logs/costs" "$chunks" \
+  gpuir lab codecs --backend cpu --repeat 9 --sample 64 --figures cycles -o "$logs/costs" "$blocks" \
     "$corpora/sampled.txt"
   {
     grep '^# ' "$logs/costs/codecs.tsv" | grep -v '^# plot'
