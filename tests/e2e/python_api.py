@@ -129,6 +129,8 @@ class Errors(Folder):
             gpuir.open("bad.gpuir")
         with self.assertRaisesRegex(gpuir.Error, "stem"):
             gpuir.index(TEXTS, stem="klingon")
+        for wrong in ({"k1": -1}, {"b": 2}, {"k1": float("nan")}):
+            self.assertRaises(gpuir.Error, lambda wrong=wrong: gpuir.index(TEXTS, **wrong))
         with self.assertRaises(ValueError):
             index.search("dog", mode="xor")
         self.assertEqual(len(index.search("dog", 2**62)), 3)
@@ -294,6 +296,20 @@ class Threads(Folder):
         finally:
             sender.join()
         return time.monotonic() - at[0]
+
+    def test_a_signal_handler_may_search_while_a_search_runs(self):
+        index = large(20000)
+        query = "v* w* " + " ".join(f"-x{i}" for i in range(20))
+        want, seen = [h.docid for h in index.search("v1 w1", 20)], []
+        before = signal.signal(signal.SIGALRM, lambda *_: seen.append([h.docid for h in index.search("v1 w1", 20)]))
+        self.addCleanup(signal.signal, signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_REAL, 0.005, 0.005)
+        try:
+            answers = {tuple(h.docid for h in index.search(query, 50)) for _ in range(20)}
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        self.assertEqual(len(answers), 1)
+        self.assertTrue(seen and all(s == want for s in seen))
 
     def test_ctrl_c_stops_what_takes_long(self):
         index = large()

@@ -246,6 +246,16 @@ static size_t list_hits(call *c, mcp_index *x, const gpuir_hit *hits, size_t n) 
   return i;
 }
 
+/* Passages are paid for by the bytes of their texts: where escapes make more of them than is left, takes lines off the
+ * end of what was written from `before` on. Returns whether it had to. */
+static int cut_escapes(call *c, size_t before) {
+  if (c->data.n - before <= c->left) return 0;
+  c->data.n = before + (size_t)c->left;
+  while (c->data.n > before && c->data.p[c->data.n - 1] != '\n') c->data.n--;
+  note(c, "the budget has no room for all that is escaped");
+  return 1;
+}
+
 /* Writes the passages of hits, which have the whole of what is left. Returns how many were looked at. */
 static size_t show_hits(call *c, mcp_index *x, const gpuir_query *query, const gpuir_hit *hits, size_t n) {
   passages *p = &x->passages.how;
@@ -262,7 +272,7 @@ static size_t show_hits(call *c, mcp_index *x, const gpuir_query *query, const g
   for (i = 0; i < n && !is_cancelled(c); i++) {
     const int status = passages_hit(p, x->index, query, hits[i].docid, n - i, &err);
     if (status) note_failure(c, x, status, &err);
-    if (status) break;
+    if (status || cut_escapes(c, before)) break;
   }
   if (passages_are_cut(p)) note(c, "%s: no passage fits into the budget; ask for more tokens", x->name);
   else if (p->cut) note(c, "%s: the budget has no room for all passages", x->name);

@@ -11,10 +11,10 @@
 /* What the functions that build are told. NULL and 0: the default. */
 typedef struct gpuir_python_settings {
   const char *path, *analyzer, *stem, *stop, *codec, *description;
-  double k1, b; /* below 0: the default of both */
+  double k1, b; /* they count if `custom` is not 0 */
   uint64_t memory;
   unsigned threads;
-  int store, positions;
+  int custom, store, positions;
   const int *cancel; /* not 0 stops the building */
 } gpuir_python_settings;
 
@@ -42,7 +42,7 @@ static void describe(const gpuir_python_settings *s, gpuir_builder_desc *d) {
   d->analyzer.stop = s->stop;
   d->codec = s->codec;
   d->description = s->description;
-  d->custom_bm25 = s->k1 >= 0;
+  d->custom_bm25 = s->custom;
   d->k1 = (float)s->k1;
   d->b = (float)s->b;
   d->memory = s->memory;

@@ -53,12 +53,16 @@ def _apart(call: Callable[[], int], cancel: c_int) -> int:
     between two instructions of that thread, and a call in C is one. An exception of a handler cancels the call."""
     result: List[int] = []
     thread = threading.Thread(target=lambda: result.append(call()), daemon=True)
-    thread.start()
     try:
+        thread.start()
         thread.join()
     except BaseException:
         cancel.value = 1
-        thread.join()
+        while thread.is_alive():  # it ends within a millisecond; what it uses must not be used before
+            try:
+                thread.join()
+            except KeyboardInterrupt:
+                pass
         cancel.value = 0
         raise
     return result[0]
@@ -95,8 +99,10 @@ class _Native:
         self.again = again  # opens it in a process that was forked; None: nobody can
         self.owned = owned  # descriptors that are closed with it
         self.pid = _Process.pid
-        self.users = 1
-        self.lock = threading.Lock()
+        # Who uses it, and who may close it. The collector may run anywhere, so there is no lock: to append to a list
+        # and to pop are one step each.
+        self.users: List[None] = [None]
+        self.closer = [pointer]
         self.forked: Optional[_Native] = None
 
     def here(self) -> "_Native":
@@ -111,20 +117,22 @@ class _Native:
         return self.forked
 
     def retain(self) -> None:
-        with self.lock:
-            self.users += 1
+        self.users.append(None)
 
     def release(self, _close: Any = lib.gpuir_close, _process: Any = _Process, _os_close: Any = os.close) -> None:
         if self.pid != _process.pid:
             return  # what belongs to another process is left alone
-        with self.lock:
-            self.users -= 1
-            gone = self.users == 0 and self.pointer is not None
-        if gone:
-            _close(self.pointer)
-            self.pointer = None
-            for fd in self.owned:
-                _os_close(fd)
+        self.users.pop()
+        if self.users:
+            return
+        try:
+            pointer = self.closer.pop()
+        except IndexError:
+            return  # another thread closes it
+        self.pointer = None
+        _close(pointer)
+        for fd in self.owned:
+            _os_close(fd)
 
     def __del__(self) -> None:
         self.release()
@@ -153,17 +161,6 @@ class _Searcher:
         detail = ErrorDetail()
         lib.gpuir_python_searcher_error(self.pointer, byref(detail))
         return failure(status, detail, what)
-
-    def call(self, function: Any, *arguments: Any) -> int:
-        """Makes a call that is usually short, and returns its number. In the main thread, where Ctrl-C is to stop it,
-        one that takes long is begun again apart."""
-        first = _AT_ONCE if _is_main() else 0
-        n = int(function(self.pointer, *arguments, first))
-        if n == _library.DEADLINE and first:
-            n = _apart(lambda: int(function(self.pointer, *arguments, 0)), self.cancel)
-        if n < 0:
-            raise self.failure(n)
-        return n
 
     def __del__(self, _destroy: Any = lib.gpuir_python_searcher_destroy, _process: Any = _Process) -> None:
         if self.pointer is not None and self.native.pid == _process.pid:
@@ -276,6 +273,15 @@ class Index:
             found = self._local.searcher = _Searcher(native, 1)
         return found
 
+    def _apart(self, searcher: _Searcher, call: Callable[[], int]) -> int:
+        """Makes a call of this thread's searcher apart. What a signal handler asks meanwhile gets another one."""
+        mine = getattr(self._local, "searcher", None)
+        self._local.searcher = None
+        try:
+            return _apart(call, searcher.cancel)
+        finally:
+            self._local.searcher = mine
+
     def _here(self) -> _Native:
         if self._native is None:
             raise Error("the index is closed")
@@ -308,7 +314,7 @@ class Index:
             _AT_ONCE if _ident() == _Process.main else 0,
         )
         if n < 0:
-            n = self._again(searcher, n, _mode(mode), text, hits, k)
+            n = self._again(searcher, _search, n, _mode(mode), text, len(text), hits, k)
         found = hits[: 2 * n]
         searcher.room = {k: hits}
         answer = []
@@ -320,17 +326,20 @@ class Index:
             answer.append(hit)
         return answer
 
-    @staticmethod
-    def _again(searcher: _Searcher, status: int, mode: int, text: bytes, hits: Any, k: int) -> int:
-        """Searches apart what takes long in the main thread."""
-        if status != _library.DEADLINE:
+    def _again(self, searcher: _Searcher, function: Any, status: int, *arguments: Any) -> int:
+        """Makes a call again that took too long for the main thread: apart, so that Ctrl-C can stop it."""
+        if status == _library.DEADLINE:
+            status = self._apart(searcher, lambda: int(function(searcher.pointer, *arguments, 0)))
+        if status < 0:
             raise searcher.failure(status)
-        return searcher.call(_search, mode, text, len(text), hits, k)
+        return status
 
     def count(self, query: Text, mode: str = "or") -> int:
         """How many documents match; of "andor" those that have all words."""
         text = _bytes(query)
-        return self._searcher(self._here()).call(lib.gpuir_python_count, _mode(mode), text, len(text))
+        searcher, function = self._searcher(self._here()), lib.gpuir_python_count
+        n = int(function(searcher.pointer, _mode(mode), text, len(text), _AT_ONCE if _is_main() else 0))
+        return n if n >= 0 else self._again(searcher, function, n, _mode(mode), text, len(text))
 
     def batch(self, queries: Iterable[Text], k: int = 10, mode: str = "or", threads: int = 1) -> Batch:
         """Ranks many queries at once, on so many threads, into arrays of numpy, which must be there."""
@@ -361,7 +370,7 @@ class Index:
                 )
             )
 
-        status = _apart(call, searcher.cancel) if _is_main() else call()
+        status = self._apart(searcher, call) if _is_main() else call()
         if status:
             raise searcher.failure(status, f"query {bad.value}" if bad.value < len(lines) else "")
         return Batch(hits[:, :, 0], hits[:, :, 1] / _ONE, counts)
@@ -517,10 +526,11 @@ def _settings(
         encoded(stop),
         encoded(codec),
         None,
-        (0.9 if k1 is None else k1) if custom else -1.0,
+        0.9 if k1 is None else k1,
         0.4 if b is None else b,
         memory,
         threads,
+        int(custom),
         int(store),
         int(positions),
         None,

@@ -24,6 +24,7 @@ class Settings(Structure):
         ("b", c_double),
         ("memory", c_uint64),
         ("threads", c_uint),
+        ("custom", c_int),
         ("store", c_int),
         ("positions", c_int),
         ("cancel", POINTER(c_int)),
