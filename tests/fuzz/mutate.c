@@ -12,6 +12,7 @@
 #include "oracle.h"
 #include "corpus.h"
 #include "exercise.h"
+#include "values.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -170,7 +171,7 @@ static void edit_table(image *im, rng *r) {
     uint8_t *e = im->bytes + HEADER + rng_below(r, n) * ENTRY, other[ENTRY];
     uint8_t *f = im->bytes + HEADER + rng_below(r, n) * ENTRY;
     switch (rng_below(r, 8)) {
-    case 0: put32(e, rng_below(r, 40)); break;
+    case 0: put32(e, rng_below(r, 48)); break;
     case 1: put32(e + 4, rng_below(r, 4)); break;
     case 2: put64(e + 8, nasty(r, get64(e + 8))); break;
     case 3: put64(e + 8, rng_below(r, (uint32_t)im->len) & ~63u); break;
@@ -270,6 +271,8 @@ static void build_text(const char *path, unsigned docs, const char *codec) {
   desc.threads = 1;
   desc.description = "damaged by mutate.c";
   desc.analyzer.stop_words = "and or the";
+  desc.fields = seed_fields;
+  desc.nfields = SEED_FIELDS;
   status = gpuir_builder_create(&desc, &b, &err);
   for (d = 0; d < docs && !status; d++) {
     char text[512], name[32], source[32];
@@ -284,6 +287,7 @@ static void build_text(const char *path, unsigned docs, const char *codec) {
     doc.source_len = (size_t)snprintf(source, sizeof source, "folder/file%u", d / 10);
     doc.first_line = d % 10 + 1;
     doc.last_line = d % 10 + 1;
+    seed_values(d, &doc);
     status = gpuir_builder_add_text(b, &doc, text, n, &err);
   }
   if (!status) status = gpuir_builder_write(b, NULL, &err);

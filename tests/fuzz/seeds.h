@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "structure.h"
+#include "values.h"
 
 enum { SEED_DOCUMENTS = 420, SEED_WORDS = 24 };
 
@@ -43,8 +44,8 @@ static gpuir_doc_desc seed_document(unsigned d) {
 }
 
 /* Builds index `number` < SEEDS at `path`: 24 words are frequent (w0 the most), with bursts, and rare0, rare60 ...
- * stand in one document each. In every other index the documents have names, sources and their text, two in three have
- * positions. */
+ * stand in one document each. In every other index the documents have names, sources and their text, in half of these
+ * values, too; two in three have positions. */
 static void seed_build(const char *path, unsigned number) {
   gpuir_builder_desc desc;
   gpuir_builder *b;
@@ -61,10 +62,12 @@ static void seed_build(const char *path, unsigned number) {
   desc.freq_codec = seed_freq_codecs[number % 4];
   desc.store_text = number % 2;
   desc.positions = number % 3 > 0;
+  if (number % 4 == 1) desc.fields = seed_fields, desc.nfields = SEED_FIELDS;
   if (gpuir_builder_create(&desc, &b, &err)) seed_stop(err.msg);
   for (d = 0; d < SEED_DOCUMENTS; d++) {
-    const gpuir_doc_desc doc = seed_document(d);
+    gpuir_doc_desc doc = seed_document(d);
     size_t n = 0;
+    if (desc.fields) seed_values(d, &doc);
     for (i = 0; i < 6; i++) {
       const double u = (double)structure_below(&r, 1 << 20) / (1 << 20);
       for (j = structure_below(&r, 97) ? 1 : 40; j; j--)

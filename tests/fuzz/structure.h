@@ -145,10 +145,13 @@ static void structure_table(structure *s, uint8_t *entry) {
   memcpy(entry + 8 * field, &v, 8);
 }
 
-/* Damages one section. Half of the time it is the dictionary, the extents or the streams, which decoders need. */
+/* Damages one section. Half of the time it is the dictionary, the extents or the streams, which decoders need, or of
+ * columns, where there are some. */
 static void structure_section(structure *s, uint32_t sections) {
   static const uint32_t deep[] = {GPUIR__S_TERMS, GPUIR__S_TERM_PAGES, GPUIR__S_TERM_STARTS, GPUIR__S_TERM_KEYS,
-      GPUIR__S_LONGS, GPUIR__S_DOCIDS, GPUIR__S_FREQS, GPUIR__S_POSITIONS, GPUIR__S_POS_OFF};
+      GPUIR__S_LONGS, GPUIR__S_DOCIDS, GPUIR__S_FREQS, GPUIR__S_POSITIONS, GPUIR__S_POS_OFF, GPUIR__S_COLUMNS,
+      GPUIR__S_COL_LEAST, GPUIR__S_COL_MOST, GPUIR__S_COL_OFF, GPUIR__S_COL_FORM, GPUIR__S_COL_DATA, GPUIR__S_KEY_TEXT,
+      GPUIR__S_KEY_PAGES};
   const uint32_t want = structure_below(s, 2) ? deep[structure_below(s, sizeof deep / sizeof *deep)] : 0;
   uint8_t *entry = structure_entry(s, (uint32_t)structure_below(s, sections)), *p;
   size_t n, at, window;

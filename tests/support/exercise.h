@@ -48,6 +48,55 @@ static void exercise_documents(const gpuir_index *ix, const gpuir_index_info *in
   if (info->docids < UINT32_MAX) EXERCISE_CHECK(gpuir_doc_get(ix, (uint32_t)info->docids, &doc) == GPUIR_E_NOT_FOUND);
 }
 
+/* Reads the first values of every document. */
+static void exercise_values(const gpuir_index *ix, const gpuir_index_info *info) {
+  static char room[GPUIR_MAX_VALUE + 1];
+  gpuir_value v;
+  gpuir_field f;
+  uint64_t d;
+  unsigned field;
+  size_t i;
+  for (field = 0; !gpuir_field_get(ix, field, &f); field++) {
+    exercise_bytes(f.name, strlen(f.name));
+    exercise_bytes(f.member, strlen(f.member));
+    for (d = exercise_part; d < info->docids; d += exercise_parts)
+      for (i = 0; i < 5 && !gpuir_doc_value(ix, (uint32_t)d, field, i, &v, room); i++) {
+        EXERCISE_CHECK(v.field == field && v.len <= GPUIR_MAX_VALUE && (v.text == room || !v.text));
+        exercise_bytes(v.text ? v.text : "", v.len);
+      }
+  }
+}
+
+/* Counts by a where on each field: those who pass and those who do not are all. */
+static void exercise_wheres(gpuir_index *ix, const gpuir_index_info *info) {
+  static const char *const items[] = {"..", "m..", "..m", "1..", "..2000", "2001..", "src"};
+  gpuir_query_desc qd;
+  gpuir_field f;
+  gpuir_searcher *s;
+  gpuir_error err;
+  unsigned field;
+  size_t i;
+  if (gpuir_searcher_create(ix, NULL, &s, &err)) return;
+  memset(&qd, 0, sizeof qd);
+  qd.all = 1;
+  for (field = 0; !gpuir_field_get(ix, field, &f); field++)
+    for (i = 0; i < sizeof items / sizeof *items; i++) {
+      uint64_t n[2] = {0, 0};
+      unsigned j, asked = 0;
+      for (j = 0; j < 2; j++) {
+        char where[GPUIR_FIELD_ROOM];
+        gpuir_query *q;
+        (void)snprintf(where, sizeof where, "%s%s=%s", j ? "-" : "", f.name, items[i]);
+        qd.where = where;
+        if (gpuir_query_parse(ix, &qd, "", 0, &q, &err)) continue;
+        asked += !gpuir_count(s, q, &n[j]);
+        gpuir_query_destroy(q);
+      }
+      EXERCISE_CHECK(asked < 2 || n[0] + n[1] == info->documents);
+    }
+  gpuir_searcher_destroy(s);
+}
+
 static void exercise_positions(gpuir_cursor *c) {
   uint32_t positions[6], n, i;
   if (gpuir_cursor_positions(c, positions, 6, &n)) return;
@@ -259,6 +308,8 @@ static int exercise_index(gpuir_index *ix, const char *name) {
   exercise_bytes(info.tool, strlen(info.tool));
   exercise_bytes(info.order, strlen(info.order));
   exercise_documents(ix, &info);
+  exercise_values(ix, &info);
+  exercise_wheres(ix, &info);
   for (i = 0; (seg = gpuir_index_segment(ix, (size_t)i, &base)) != NULL; i++) {
     gpuir_index_info of;
     EXERCISE_CHECK(base == docids && gpuir_index_get_info(seg, &of) == GPUIR_OK);

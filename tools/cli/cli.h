@@ -7,6 +7,7 @@
  * gpu.c     the CUDA backend                  serve.c   serve; stream.c: one client of it
  * live.c    add, delete, merge                update.c  update; files.c: its table of files; watch.c: watch
  * notice.c  what is an operator elsewhere      passages.c  where passages of hits go
+ * values.c  fields and their values
  * filter.c  files of other formats as text     skipped.c  what is left out; complete.c  completion
  * mcp.c     mcp: tools of language models      mcp_*.c   its messages, tools and configurations
  * ../common: what the mount uses, too: how files become documents, texts of sources, passages, advice about queries
@@ -100,17 +101,20 @@ void cli_buf_free(cli_buf *b);
 /* Replaces what *b holds by the document's name and a NUL; returns the name, doc->name_len bytes. */
 const char *cli_doc_name(cli_buf *b, const gpuir_doc *doc);
 
-/* Takes documents over from the index at one path to that at another: their names, texts and places, and their sources
- * as the new index stores them, see source_stored. */
+/* Takes documents over from the index at one path to that at another, which has the same fields: their names, texts,
+ * places and values, and their sources as the new index stores them, see source_stored. */
 typedef struct cli_copier {
   char *from, *to; /* where relative sources begin */
   cli_buf path, name;
+  cli_buf values, value_text; /* as those of cli_input */
 } cli_copier;
 
 void cli_copier_open(cli_copier *c, const char *from, const char *to);
 void cli_copier_close(cli_copier *c);
-/* Adds the document to a builder that is given lists; returns what gpuir_builder_add_doc does. */
-int cli_copier_add(cli_copier *c, const gpuir_doc *doc, gpuir_builder *builder, gpuir_error *err);
+/* Adds a document of the index, which doc describes, to a builder that is given lists; returns what
+ * gpuir_builder_add_doc does. */
+int cli_copier_add(cli_copier *c, const gpuir_index *index, uint32_t docid, const gpuir_doc *doc,
+    gpuir_builder *builder, gpuir_error *err);
 /* A NUL-terminated copy. */
 char *cli_copy(const char *s, size_t n);
 
@@ -352,6 +356,10 @@ typedef struct cli_input {
   const char *operand; /* that is being read */
   int code; /* that ended the walk */
   record_reader *records; /* NULL: none was read */
+  gpuir_field *fields; /* [nfields] of the index; their names and members are the input's */
+  size_t nfields;
+  cli_buf values, value_text; /* gpuir_value, of one document; their text */
+  uint64_t misfits; /* values that their columns cannot hold, and that were left out */
 } cli_input;
 
 /* Ids of the options that say how documents are made of files, and their rows in a table of options. */
@@ -398,6 +406,28 @@ void cli_input_take_reading(cli_input *in, const char *reading);
 int cli_input_members(const cli_args *args, int role, cli_input *in);
 /* Says which members of JSON were read, and that others were not kept. */
 void cli_input_tell_members(const cli_input *in);
+/* values.c: Takes the current option, which declares a field. Not 0 after a message. */
+int cli_field_option(const cli_args *args, cli_input *in);
+/* Takes the current option, a list of what files have: ext, dir, size, mtime, or none. Not 0 after a message. */
+int cli_fields_option(const cli_args *args, cli_input *in);
+/* Returns whether this, or with NULL any, of them is a field. */
+int cli_fields_of_files(const cli_input *in, const char *name);
+/* Gives a document the values of a file, whose path is the document's source. */
+void cli_fields_file(cli_input *in, const char *path, const struct stat *st, gpuir_doc_desc *doc);
+/* Takes the fields that an index has. */
+void cli_fields_take(cli_input *in, const gpuir_index *index);
+void cli_fields_free(cli_input *in);
+/* Lets a reader of records look for what the fields are of. */
+void cli_fields_read(const cli_input *in, record_reader *r);
+/* Gives a document the values of the record that was read last. */
+void cli_fields_values(cli_input *in, gpuir_doc_desc *doc);
+/* Says how many values were left out. */
+void cli_fields_tell(const cli_input *in);
+/* Gives a document's description all values that it has in an index; they are in the buffers. */
+void cli_values_copy(const gpuir_index *index, uint32_t docid, cli_buf *values, cli_buf *text, gpuir_doc_desc *doc);
+/* Prints the members of an object of JSON that has what a document carries: arrays of strings, numbers, and dates as
+ * strings; fields without a value have none. */
+void cli_values_json(const gpuir_index *index, uint32_t docid);
 /* Says by which analyzer, given by its name or specification, terms are made: with `text` paths below the operands are
  * searched, unless that is not wanted, and what source files define is kept. */
 void cli_input_names(cli_input *in, const char *analyzer);
@@ -515,6 +545,7 @@ typedef struct cli_update {
   int emptied; /* a folder of which the index has documents was empty, and nothing was changed */
   int partly; /* not all could be read */
   uint64_t fresh, changed, vanished, unchanged; /* files that were found so */
+  uint64_t touched; /* of the changed ones those of which nothing but the time is another */
   uint64_t documents; /* of the index then */
 } cli_update;
 

@@ -17,6 +17,8 @@ void cli_copier_close(cli_copier *c) {
   free(c->to);
   cli_buf_free(&c->path);
   cli_buf_free(&c->name);
+  cli_buf_free(&c->values);
+  cli_buf_free(&c->value_text);
 }
 
 /* Finds what the new index stores of a document's source: a path from its own folder on, or an absolute one. */
@@ -34,7 +36,8 @@ static void move_source(cli_copier *c, gpuir_doc_desc *d) {
   d->source_len = strlen(d->source);
 }
 
-int cli_copier_add(cli_copier *c, const gpuir_doc *doc, gpuir_builder *builder, gpuir_error *err) {
+int cli_copier_add(cli_copier *c, const gpuir_index *index, uint32_t docid, const gpuir_doc *doc,
+    gpuir_builder *builder, gpuir_error *err) {
   gpuir_doc_desc d;
   memset(&d, 0, sizeof d);
   d.name = cli_doc_name(&c->name, doc);
@@ -48,5 +51,6 @@ int cli_copier_add(cli_copier *c, const gpuir_doc *doc, gpuir_builder *builder, 
   d.hash = doc->hash;
   d.form = doc->form;
   move_source(c, &d);
+  cli_values_copy(index, docid, &c->values, &c->value_text, &d);
   return gpuir_builder_add_doc(builder, &d, doc->length, doc->text, doc->text_len, err);
 }

@@ -136,6 +136,7 @@ static void print_json(const build *b, const gpuir_build_report *r, double bits,
   NUMBER("unreadable", in->failed);
   NUMBER("malformed", in->malformed);
   NUMBER("duplicate_names", in->duplicates);
+  NUMBER("misfits", in->misfits);
 #undef NUMBER
   printf("}\n");
 }
@@ -199,6 +200,7 @@ static int run_build(build *b, const cli_args *a, const gpuir_builder_desc *bd, 
   if (!quiet) cli_input_tell_skipped(&b->in);
   if (!quiet) cli_input_tell_decoded(&b->in);
   if (!quiet) cli_input_tell_members(&b->in);
+  cli_fields_tell(&b->in);
   if (!quiet && !json) print_summary(b, &report, bits, seconds);
   if (json) print_json(b, &report, bits, seconds);
   return cli_finish(cli_input_end(&b->in));
@@ -260,11 +262,11 @@ int cli_build_check(const char *command, cli_build *b) {
 
 void cli_build_free(cli_build *b) { free(b->stop_words); }
 
-enum { O_STORE = 2, O_POSITIONS, O_JSON, O_LIVE, O_ID, O_TITLE, O_TEXT };
+enum { O_STORE = 2, O_POSITIONS, O_JSON, O_LIVE, O_ID, O_TITLE, O_TEXT, O_FIELD, O_FIELDS };
 
 static const cli_option options[] = {{O_STORE, "store", 0, 0}, {O_JSON, "json", 0, 0}, {O_POSITIONS, "positions", 0, 0},
-    {O_LIVE, "live", 0, 0}, {O_ID, "id", 0, 1}, {O_TITLE, "title", 0, 1}, {O_TEXT, "text", 0, 1}, CLI_INPUT_OPTIONS,
-    CLI_BUILD_OPTIONS, {0, NULL, 0, 0}};
+    {O_LIVE, "live", 0, 0}, {O_ID, "id", 0, 1}, {O_TITLE, "title", 0, 1}, {O_TEXT, "text", 0, 1},
+    {O_FIELD, "field", 0, 1}, {O_FIELDS, "fields", 0, 1}, CLI_INPUT_OPTIONS, CLI_BUILD_OPTIONS, {0, NULL, 0, 0}};
 
 /* Builds an index file of what the operands name. */
 static int index_file(build *b, cli_build *common, const cli_args *a, int json) {
@@ -290,6 +292,16 @@ static int index_file(build *b, cli_build *common, const cli_args *a, int json) 
   return run_build(b, a, &common->desc, common->quiet, json);
 }
 
+/* Checks that fields are of what is read. 0, or as index_options. */
+static int fields_fit(const cli_input *in) {
+  const int files = cli_fields_of_files(in, NULL), records = in->format == DECODE_JSON;
+  if (in->nfields && !files && !records)
+    return 1 + cli_misuse("index", "--field names members of JSON: --jsonl is missing");
+  if (files && (records || in->format == DECODE_TREC || in->format == DECODE_TSV))
+    return 1 + cli_misuse("index", "--fields are of files, and each record is a document");
+  return 0;
+}
+
 /* Reads the options. 0; otherwise the command ends with that code - 1. */
 static int index_options(cli_args *a, build *b, cli_build *common, int *live, int *json) {
   int opt, bad = 0;
@@ -303,6 +315,8 @@ static int index_options(cli_args *a, build *b, cli_build *common, int *live, in
     case O_ID: bad = cli_input_members(a, RECORDS_ID, &b->in); break;
     case O_TITLE: bad = cli_input_members(a, RECORDS_TITLE, &b->in); break;
     case O_TEXT: bad = cli_input_members(a, RECORDS_TEXT, &b->in); break;
+    case O_FIELDS: bad = cli_fields_option(a, &b->in); break;
+    case O_FIELD: bad = cli_field_option(a, &b->in); break;
     default: bad = cli_build_option(a, opt, common) && cli_input_format(a, opt, &b->in); break;
     }
   }
@@ -310,6 +324,7 @@ static int index_options(cli_args *a, build *b, cli_build *common, int *live, in
   if (*live && *json) return 1 + cli_misuse("index", "--live and --json exclude each other");
   if (b->in.reading.n && b->in.format != DECODE_JSON)
     return 1 + cli_misuse("index", "--id, --title and --text name members of JSON: --jsonl is missing");
+  if (fields_fit(&b->in)) return 1 + CLI_USAGE;
   if (!a->noperands && !*live) return 1 + cli_misuse("index", "an INPUT is missing ('-' is standard input)");
   return 0;
 }
@@ -333,6 +348,8 @@ int cli_index(int argc, char **argv) {
   if (!code) code = cli_filters_install(&b.filters, common.quiet);
   common.desc.filters = cli_filters_text(&b.filters);
   common.desc.reading = cli_input_reading(&b.in);
+  common.desc.fields = b.in.fields;
+  common.desc.nfields = b.in.nfields;
   if (!code) {
     b.output = common.output;
     code = cli_input_check("index", a.operands, a.noperands);

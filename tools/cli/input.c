@@ -97,6 +97,7 @@ typedef struct file {
   char *below; /* the words of its path below the operand; NULL: they are not searched, as of records */
   int checked; /* its name was compared with others */
   int named; /* by the command line; a folder has the others */
+  const struct stat *st; /* NULL: of standard input */
   text_reader r;
 } file;
 
@@ -123,6 +124,8 @@ static int on_document(void *user, const decode_document *doc) {
     d.also = f->below;
     d.also_len = strlen(f->below);
   }
+  if (doc->is_record && f->in->format == DECODE_JSON) cli_fields_values(f->in, &d);
+  else if (f->in->nfields && f->st) cli_fields_file(f->in, f->source, f->st, &d);
   f->in->documents++;
   if (!f->in->defines || doc->is_record || f->filter || !gpuir_is_source_name(doc->name, doc->name_len))
     return f->in->add(f->in->user, &d, doc->text, doc->len);
@@ -185,7 +188,9 @@ static void on_cut(void *user, uint64_t line, const char *why) {
 static int open_records(cli_input *in) {
   if (in->records || (in->format != DECODE_JSON && in->format != DECODE_TREC)) return CLI_OK;
   in->records = (record_reader *)cli_resize(NULL, 1, sizeof *in->records);
-  return cli_records_open(in->records, in->reading.n ? in->reading.p : "", 0);
+  if (cli_records_open(in->records, in->reading.n ? in->reading.p : "", 0)) return CLI_FAIL;
+  if (in->format == DECODE_JSON) cli_fields_read(in, in->records);
+  return CLI_OK;
 }
 
 /* Makes documents of a file. */
@@ -387,6 +392,7 @@ static int read_open_file(cli_input *in, int fd, const char *name, const char *p
   f.in = in;
   f.name = name;
   f.named = named;
+  f.st = path ? st : NULL;
   f.source = path ? cli_input_source(in, path) : NULL;
   f.below = path && in->paths && in->format <= DECODE_CHUNKS ? path_words(in, path, named) : NULL;
   f.filter = path ? cli_filters_find(in->filters, name, strlen(name), 0) : NULL;
@@ -565,6 +571,10 @@ void cli_input_tell_members(const cli_input *in) {
     cli_buf_text(&b, at ? ", " : "; other members are not kept: ");
     cli_buf_text(&b, r->dropped.p + at);
   }
+  for (size_t i = 0; i < in->nfields; i++) {
+    cli_buf_text(&b, i ? ", " : "; fields ");
+    cli_buf_text(&b, in->fields[i].name);
+  }
   if (b.n) cli_error("members: %.*s", (int)b.n, b.p + (b.p[0] == ';' ? 2 : 0));
   cli_buf_free(&b);
 }
@@ -637,6 +647,7 @@ void cli_input_free(cli_input *in) {
   cli_buf_free(&in->reading);
   if (in->records) records_close(in->records);
   free(in->records);
+  cli_fields_free(in);
   in->records = NULL;
   in->names = NULL;
   in->cwd = in->home = NULL;

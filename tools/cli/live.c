@@ -247,6 +247,7 @@ static int take_settings(adding *a, const cli_args *args) {
   if (r) code = cli_fail(a->live.path, r, NULL);
   else if (files) code = cli_filters_agree(&a->filters, a->live.path, info.filters);
   if (!r) cli_input_take_reading(&a->in, info.reading);
+  if (!r) cli_fields_take(&a->in, index);
   if (!r) cli_input_chunks(&a->in, info.analyzer);
   if (!r && !code && files && !a->name) code = take_names(a, info.analyzer);
   gpuir_close(index);
@@ -276,6 +277,7 @@ static int run_add(adding *a, const cli_args *args) {
     code = CLI_FAIL;
   }
   const int partly = cli_input_end(&a->in);
+  cli_fields_tell(&a->in);
   if (!code && !a->live.added) {
     cli_error("no document was found; %s is as it was", a->live.path);
     code = CLI_FAIL;

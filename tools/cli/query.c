@@ -336,6 +336,15 @@ void cli_print_question(const char *id, const char *text, size_t len) {
   putchar('\n');
 }
 
+/* Prints what a document has in the index's fields, if it has any. */
+static void print_values(const gpuir_index *index, uint32_t docid) {
+  gpuir_field field;
+  if (gpuir_field_get(index, 0, &field)) return;
+  printf(",\"values\":{");
+  cli_values_json(index, docid);
+  putchar('}');
+}
+
 /* Prints number `i` of n hits. */
 static void print_hit(search *s, const char *id, const gpuir_query *query, const gpuir_hit *hits, size_t i, size_t n) {
   cli_buf *name = &s->name;
@@ -351,6 +360,7 @@ static void print_hit(search *s, const char *id, const gpuir_query *query, const
     if (s->look || s->scores) printf(",\"bm25\":%.7f", gpuir_score(searched));
     printf(",\"name\":");
     cli_json_string(stdout, name->p, name->n);
+    print_values(s->index, hit.docid);
     if (s->passages.on && cli_passages_hit(&s->passages, s->index, query, hit.docid, n - i)) s->failed = 1;
     putchar('}');
     break;
@@ -565,7 +575,8 @@ enum {
   O_BYTES,
   O_TOKENS,
   O_BASE,
-  O_FILTER
+  O_FILTER,
+  O_WHERE
 };
 
 static const cli_option query_options[] = {{O_MODE, "mode", 'm', 1}, {O_K, "k", 'k', 1}, {O_K1, "k1", 0, 1},
@@ -576,7 +587,8 @@ static const cli_option query_options[] = {{O_MODE, "mode", 'm', 1}, {O_K, "k", 
     {O_NO_OPERATORS, "no-operators", 0, 0}, {O_SPELL, "spell", 0, 0}, {O_EXACT, "exact", 0, 0},
     {O_PREFIX_POSTINGS, "prefix-postings", 0, 1}, {O_RANK, "rank", 0, 1}, {O_SCORES, "scores", 0, 0},
     {O_PASSAGES, "passages", 0, 0}, {O_GREP, "grep", 0, 0}, {O_CONTEXT, "context", 0, 1}, {O_BYTES, "bytes", 0, 1},
-    {O_TOKENS, "tokens", 0, 1}, {O_BASE, "base", 0, 1}, {O_FILTER, "filter", 0, 1}, {0, NULL, 0, 0}};
+    {O_TOKENS, "tokens", 0, 1}, {O_BASE, "base", 0, 1}, {O_FILTER, "filter", 0, 1},
+    {O_WHERE, "where", 'w', 1}, {0, NULL, 0, 0}};
 
 typedef struct query_flags {
   gpuir_query_desc qd;
@@ -683,12 +695,14 @@ static int query_flags_read(cli_args *a, query_flags *f) {
     case O_EXACT: bad = spell_flag(a, f, GPUIR_EXACT); break;
     case O_RANK: bad = cli_choice(a, "auto|plain|code", &f->rank); break;
     case O_SCORES: f->scores = 1; break;
+    case O_WHERE: f->qd.where = a->value; break;
     case O_PREFIX_POSTINGS: bad = cli_unsigned(a, 1, UINT64_MAX, &f->qd.prefix_postings); break;
     default: bad = opt == CLI_BAD || passages_flag(a, opt, f); break;
     }
   }
   if (bad) return 1 + CLI_USAGE;
   if (!a->noperands) return 1 + cli_misuse(a->command, "INDEX is missing");
+  f->qd.all = f->qd.where && a->noperands == 1 && !f->topics;
   return 0;
 }
 
@@ -817,7 +831,7 @@ int cli_query(int argc, char **argv) {
   s.scores = f.scores;
   s.tag = f.tag;
   s.asked = f.k;
-  s.many = a.noperands == 1;
+  s.many = a.noperands == 1 && !f.qd.all;
   if (f.topics || f.form == FORM_TREC) s.qd.no_operators = 1;
   else if (!s.qd.spell) s.qd.spell = GPUIR_SPELL; /* people mistype; runs are to be what their topics say */
   s.qd.keep_rarest = 1;
@@ -869,7 +883,7 @@ done:
 
 static const cli_option count_options[] = {{O_MODE, "mode", 'm', 1}, {O_TIMEOUT, "timeout", 0, 1},
     {O_EVALUATOR, "evaluator", 0, 1}, {O_INTERSECTION, "intersection", 0, 1}, {O_NO_OPERATORS, "no-operators", 0, 0},
-    {O_JSON, "json", 0, 0}, {0, NULL, 0, 0}};
+    {O_JSON, "json", 0, 0}, {O_WHERE, "where", 'w', 1}, {0, NULL, 0, 0}};
 
 static void print_count(const query_flags *f, const cli_buf *words, uint64_t n) {
   if (f->form != FORM_JSON) {
@@ -896,7 +910,7 @@ int cli_count(int argc, char **argv) {
   a.leading = 1;
   int code = query_flags_read(&a, &f);
   if (code) code--;
-  else if (a.noperands < 2) code = cli_misuse("count", "QUERY is missing");
+  else if (a.noperands < 2 && !f.qd.all) code = cli_misuse("count", "QUERY is missing");
   else code = -1;
   if (code >= 0) {
     cli_args_free(&a);

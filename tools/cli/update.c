@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #define RACY 2000000000u /* nanoseconds */
+#define SECOND 1000000000u
 
 /* Paths that are looked up by what lies below them. */
 typedef struct paths {
@@ -125,6 +126,10 @@ static int is_unchanged(scan *s, cli_file *f, const struct stat *st, int fd) {
   if (f->stale || f->gone) return 0;
   if (same && !f->racy) return 1;
   if (f->size != (uint64_t)st->st_size || !f->hash || cli_hash_file(fd) != f->hash) return 0;
+  if (f->mtime / SECOND != nanoseconds(&st->st_mtim) / SECOND && cli_fields_of_files(&s->in, "mtime")) {
+    s->u->touched++; /* the index has its time, which is another */
+    return 0;
+  }
   if (!same || !is_racy(s, st)) take_state(s, f, st);
   return 1;
 }
@@ -276,6 +281,7 @@ static int take_table(scan *s) {
   if (!code && (s->files.content == CLI_NO_CONTENT || s->files.content != info.content))
     code = take_sources(s, index, info.docids);
   cli_input_take_reading(&s->in, info.reading);
+  cli_fields_take(&s->in, index);
   s->in.no_names = s->files.no_names;
   cli_input_names(&s->in, info.analyzer);
   gpuir_close(index);
@@ -378,8 +384,11 @@ static int run_scan(scan *s) {
 /* Says what was found. */
 static void report(const cli_update *u) {
   char fresh[27], changed[27], vanished[27], same[CLI_COUNTED], added[CLI_COUNTED], deleted[27], all[27];
-  cli_error("%s: %s new, %s changed, %s vanished, %s; %s added, %s deleted, %s in all", u->live.path,
-      cli_grouped(u->fresh, fresh), cli_grouped(u->changed, changed), cli_grouped(u->vanished, vanished),
+  char touched[27], only[64];
+  only[0] = 0;
+  if (u->touched) (void)snprintf(only, sizeof only, " (%s in its time alone)", cli_grouped(u->touched, touched));
+  cli_error("%s: %s new, %s changed%s, %s vanished, %s; %s added, %s deleted, %s in all", u->live.path,
+      cli_grouped(u->fresh, fresh), cli_grouped(u->changed, changed), only, cli_grouped(u->vanished, vanished),
       cli_counted(u->unchanged, "unchanged file", "unchanged files", same),
       cli_counted(u->live.added, "document", "documents", added), cli_grouped(u->live.deleted, deleted),
       cli_grouped(u->documents, all));
@@ -399,7 +408,7 @@ int cli_update_run(cli_update *u) {
   s.live = &u->live;
   s.told = u->emptied;
   u->emptied = 0;
-  u->fresh = u->changed = u->vanished = u->unchanged = u->live.added = u->live.deleted = 0;
+  u->fresh = u->changed = u->touched = u->vanished = u->unchanged = u->live.added = u->live.deleted = 0;
   int code = u->live.live ? CLI_OK : cli_live_open(&u->live, NULL);
   if (!code) code = run_scan(&s);
   if (!code && !u->keep) code = cli_live_merge(&u->live, 0);
@@ -412,6 +421,7 @@ int cli_update_run(cli_update *u) {
   free_paths(&s.kept);
   free_paths(&s.had);
   tell_skipped(u, &s.in);
+  if (!u->live.quiet) cli_fields_tell(&s.in);
   cli_input_free(&s.in);
   const int any = u->fresh || u->changed || u->vanished;
   if (!code && !u->live.quiet && (any || !u->live.patient)) report(u);

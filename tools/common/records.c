@@ -62,7 +62,7 @@ int records_open(record_reader *r, const char *reading, int topics) {
   int failed;
   memset(r, 0, sizeof *r);
   r->names = (char *)malloc(strlen(reading) + 1);
-  r->members = (records_member *)calloc(RECORDS_NAMES, sizeof *r->members);
+  r->members = (records_member *)calloc(RECORDS_NAMES + RECORDS_FIELDS, sizeof *r->members);
   if (!r->names || !r->members) return -1;
   memcpy(r->names, reading, strlen(reading) + 1);
   r->j.take = take_event;
@@ -75,6 +75,13 @@ int records_open(record_reader *r, const char *reading, int topics) {
     if (!failed) failed = add_members(r, RECORDS_TEXT, topics ? records_topic_texts : records_texts, ' ');
   }
   return failed;
+}
+
+void records_field(record_reader *r, unsigned field, const char *member) {
+  records_member *m = &r->members[r->nmembers++];
+  m->name = member;
+  m->name_len = strlen(member);
+  m->role = RECORDS_ROLES + (int)field;
 }
 
 void records_close(record_reader *r) {
@@ -121,6 +128,11 @@ static void begin_member(record_reader *r, const json_event *e) {
   if (e->depth == 1) note_dropped(r, e->path, e->path_len);
 }
 
+/* Returns whether a value is a number, true or false. */
+static int is_scalar(const json_event *e) {
+  return e->kind == JSON_NUMBER || (e->kind == JSON_LITERAL && e->raw[0] != 'n');
+}
+
 static int take_event(void *records_of, const json_event *e) {
   record_reader *r = (record_reader *)records_of;
   size_t i;
@@ -135,7 +147,8 @@ static int take_event(void *records_of, const json_event *e) {
       continue;
     }
     if (!is_called(m, e->path, e->path_len)) continue;
-    if (e->kind == JSON_STRING || e->kind == JSON_ARRAY || (e->kind == JSON_NUMBER && m->role == RECORDS_ID)) {
+    if (e->kind == JSON_STRING || e->kind == JSON_ARRAY || (e->kind == JSON_NUMBER && m->role == RECORDS_ID) ||
+        (m->role >= RECORDS_ROLES && is_scalar(e))) {
       const records_value value = {e->raw, (unsigned)e->len, e->kind};
       bytes_add(&m->values, &value, sizeof value);
     }
@@ -212,6 +225,22 @@ size_t records_json(record_reader *r, const char *text, size_t len) {
   }
   put_roles(r);
   return n;
+}
+
+int records_field_value(const record_reader *r, unsigned field, size_t i, made_text *out) {
+  const records_member *m = r->members, *end = m + r->nmembers;
+  const records_value *v;
+  size_t n;
+  while (m < end && m->role != RECORDS_ROLES + (int)field) m++;
+  if (m == end) return 0;
+  v = (const records_value *)(const void *)m->values.p;
+  for (n = m->values.n / sizeof *v; n; n--, v++) {
+    if (v->kind == JSON_ARRAY || i--) continue;
+    if (v->kind == JSON_STRING) json_unescape(out, v->raw, v->len);
+    else made_add(out, v->raw, v->len, v->raw);
+    return 1;
+  }
+  return 0;
 }
 
 const char *records_used(const record_reader *r, int role, size_t i, size_t *n) {

@@ -15,6 +15,7 @@ extern const char records_ids[], records_texts[], records_topic_ids[], records_t
 
 enum { RECORDS_ID, RECORDS_TITLE, RECORDS_TEXT, RECORDS_ROLES };
 #define RECORDS_NAMES 24u
+#define RECORDS_FIELDS 64u
 
 /* A value that was found: a string, a number, or the begin of an array. */
 typedef struct records_value {
@@ -58,6 +59,12 @@ void records_close(record_reader *r);
 /* Reads the object that text[0..len) begins with. Returns its bytes, also where it is no record: `why` says so then; 0:
  * it is no object: `why`, `where`, `short_of`. */
 size_t records_json(record_reader *r, const char *text, size_t len);
+/* Lets what a member has be kept for field number `field`, below RECORDS_FIELDS; the name is the caller's and must
+ * outlive the reader. Each field once. */
+void records_field(record_reader *r, unsigned field, const char *member);
+/* Appends value i of a field in the record that was read last: a string, a number, true or false, also of an array.
+ * 0: it has no more. Where there is no memory, `out` has failed. */
+int records_field_value(const record_reader *r, unsigned field, size_t i, made_text *out);
 /* Returns the i-th member of the role of which something was taken, n bytes; NULL: there is none. */
 const char *records_used(const record_reader *r, int role, size_t i, size_t *n);
 /* Reads an element, what stands between <DOC> and </DOC>; tag[0..tag_len) is what stands between "<DOC" and ">". NULL:

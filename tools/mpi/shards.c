@@ -171,7 +171,7 @@ int mpi_copy_documents(const gpuir_index *index, const char *input, uint32_t fro
   for (uint32_t i = from; i < to && !status && !cli_signal; i++) {
     gpuir_doc doc;
     status = gpuir_doc_get(index, i, &doc);
-    if (!status) status = cli_copier_add(&copier, &doc, builder, &err);
+    if (!status) status = cli_copier_add(&copier, index, i, &doc, builder, &err);
   }
   cli_copier_close(&copier);
   return status ? cli_fail(output, status, &err) : cli_signal ? CLI_FAIL : CLI_OK;

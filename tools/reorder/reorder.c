@@ -1011,7 +1011,7 @@ static int write_documents(reorder *r, gpuir_builder *builder) {
   memset(&err, 0, sizeof err);
   for (uint32_t i = 0; i < r->documents && !code && !status; i++) {
     code = cli_signal || get_doc(r, r->order[i], &doc) ? CLI_FAIL : CLI_OK;
-    if (!code) status = cli_copier_add(&copier, &doc, builder, &err);
+    if (!code) status = cli_copier_add(&copier, r->index, r->order[i], &doc, builder, &err);
   }
   cli_copier_close(&copier);
   return status ? build_failed(r, status, &err) : code;

@@ -1,0 +1,167 @@
+#!/usr/bin/env bats
+# Fields: members of JSON that stay with documents, searches by them, and what becomes of them in live indexes.
+
+bats_require_minimum_version 1.5.0
+
+setup() {
+  build=${GPUIR_BUILD:-$(cd "$BATS_TEST_DIRNAME/../.." && pwd)/build}
+  gpuir=$build/gpuir
+  cd "$BATS_TEST_TMPDIR" || exit
+  cat >a.jsonl <<'JSON'
+{"id":"1","text":"green tea","meta":{"author":["Smith, John","Jones"]},"price":12.5,"day":"2024-01-31","draft":true}
+{"id":"2","text":"black tea","meta":{"author":"Jones"},"price":-3,"day":"2024-02-01T10:00:00+02:00","at":"src/a/x"}
+{"id":"3","text":"green coffee","meta":{"author":"Doe"},"price":"7.25","day":1700000000,"at":"src-b"}
+{"id":"4","text":"tea and coffee","meta":{"author":null},"price":1.005,"day":"soon","at":["src","lib/\u00e4"]}
+JSON
+  fields=(--field author=key@meta.author --field price=number:2 --field day=date --field at=path --field draft=key)
+}
+
+# names WHERE WORD...: the names of the hits, in order
+names() {
+  local where=$1
+  shift
+  "$gpuir" query --tsv -w "$where" ix "$@" | cut -f 4 | sort | tr '\n' ' ' || true
+}
+
+@test "a where chooses among the hits, or among all documents" {
+  "$gpuir" index --jsonl "${fields[@]}" a.jsonl -q -o ix
+  [ "$(names 'author=Jones' tea)" = '1 2 ' ]
+  [ "$(names 'author="Smith, John",Doe')" = '1 3 ' ]
+  [ "$(names '-author=..')" = '4 ' ]
+  [ "$(names 'price=7.25..12.5')" = '1 3 ' ]
+  [ "$(names 'price=..0 | author=Doe')" = '2 3 ' ]
+  [ "$(names 'day=2024-01..2024-02')" = '1 2 ' ]
+  [ "$(names 'day=..2023')" = '3 ' ]
+  [ "$(names 'at=src')" = '2 4 ' ]
+  [ "$(names 'at=lib/ä')" = '4 ' ]
+  [ "$(names 'draft=true')" = '1 ' ]
+  [ "$(names 'author=jones')" = '' ]
+  [ "$("$gpuir" count -w author=Jones ix tea)" = 2 ]
+  [ "$("$gpuir" count -w author=.. ix)" = 3 ]
+}
+
+@test "scores are those without a where" {
+  "$gpuir" index --jsonl "${fields[@]}" a.jsonl -q -o ix
+  "$gpuir" query --tsv ix green | cut -f 3,4 | sort >all
+  "$gpuir" query --tsv -w author=Doe ix green | cut -f 3,4 >some
+  [ "$(wc -l <some)" -eq 1 ]
+  grep -qxF "$(cat some)" all
+}
+
+@test "values come back with --json" {
+  "$gpuir" index --jsonl "${fields[@]}" a.jsonl -q -o ix
+  run -0 "$gpuir" query --json -w author=Jones ix green
+  [[ $output == *'"values":{"author":["Smith, John","Jones"],"price":12.50,"day":"2024-01-31T00:00:00Z","draft":["true"]}}'* ]]
+  run -0 "$gpuir" query --json -w price=..0 ix
+  [[ $output == *'"score":0.0000000'* ]]
+  [[ $output == *'"values":{"author":["Jones"],"price":-3.00,"day":"2024-02-01T08:00:00Z","at":["src/a/x"]}}'* ]]
+  "$gpuir" index --jsonl a.jsonl -q -o plain
+  run -0 "$gpuir" query --json plain green
+  [[ $output != *values* ]]
+}
+
+@test "what does not fit its field is left out and counted" {
+  run -0 "$gpuir" index --jsonl "${fields[@]}" a.jsonl -q -o ix
+  [[ $output == *'2 values were left out: not what the field holds'* ]]
+  run -0 "$gpuir" index --jsonl "${fields[@]}" a.jsonl -q -o ix --json
+  [[ $output == *'"misfits":2'* ]]
+  run -0 "$gpuir" query --json -w 'at=lib' ix
+  [[ $output == *'"values":{"at":["src","lib/ä"]}}'* ]]
+}
+
+@test "an index without fields takes no where" {
+  "$gpuir" index --jsonl a.jsonl -q -o plain
+  run "$gpuir" query -w price=1 plain tea
+  [ "$status" -ne 0 ]
+  [[ $output == *'the index has no fields'* ]]
+}
+
+@test "a live index keeps fields: add, replace, update, merge" {
+  "$gpuir" index --live --jsonl "${fields[@]}" -q -o ix
+  "$gpuir" add --jsonl -q -o ix a.jsonl
+  [ "$(names 'author=Jones' tea)" = '1 2 ' ]
+  echo '{"id":"2","text":"black tea","meta":{"author":"Roe"}}' >c.jsonl
+  "$gpuir" add --jsonl --replace -q -o ix c.jsonl
+  [ "$(names 'author=Jones' tea)" = '1 ' ]
+  [ "$(names 'author=Roe' tea)" = '2 ' ]
+  [ "$(names 'price=..0')" = '' ]
+  "$gpuir" merge --all -q ix
+  "$gpuir" verify ix
+  [ "$(names 'author=Roe' tea)" = '2 ' ]
+}
+
+@test "reorder keeps values" {
+  "$gpuir" index --jsonl "${fields[@]}" a.jsonl -q -o one
+  "$gpuir" reorder -q --order random one ix
+  "$gpuir" verify ix
+  [ "$(names 'author=Jones' tea)" = '1 2 ' ]
+  [ "$(names 'at=src')" = '2 4 ' ]
+}
+
+@test "a where that cannot be understood says so, and where" {
+  "$gpuir" index --jsonl "${fields[@]}" a.jsonl -q -o ix
+  run "$gpuir" query -w 'autor=x' ix tea
+  [ "$status" -ne 0 ]
+  [[ $output == *"no field 'autor'; there are author, price, day, at, draft"* ]]
+  run "$gpuir" count -w 'author=a|b' ix tea
+  [ "$status" -ne 0 ]
+  [[ $output == *'write name=a,b'* ]]
+}
+
+@test "misuse of --field" {
+  for bad in author x=key author=keys 'author=key@' and=key author=number:10; do
+    run "$gpuir" index --jsonl --field "$bad" a.jsonl -o ix
+    [ "$status" -eq 2 ]
+  done
+  run "$gpuir" index --field author=key a.jsonl -o ix
+  [ "$status" -eq 2 ]
+  [[ $output == *'--jsonl is missing'* ]]
+  run "$gpuir" index --jsonl --field author=key --field author=path a.jsonl -o ix
+  [ "$status" -eq 2 ]
+  [[ $output == *'was declared before'* ]]
+}
+
+@test "--fields: what files have, in update, too" {
+  mkdir -p notes/src/a notes/src-b
+  echo 'green tea' >notes/src/a/x.c
+  echo 'green coffee' >notes/src/y.h
+  echo 'green milk' >notes/src-b/z.tar.gz.txt
+  echo 'green water' >notes/.hidden
+  echo 'green juice' >notes/Makefile
+  touch -d 2024-01-15T12:00:00Z notes/src/a/x.c
+  touch -d 2023-06-15T12:00:00Z notes/src/y.h notes/src-b/* notes/Makefile
+  "$gpuir" index --live --fields ext,dir,size,mtime notes -q -o ix
+  [ "$(names ext=c,h green)" = 'notes/src/a/x.c notes/src/y.h ' ]
+  [ "$(names ext=txt green)" = 'notes/src-b/z.tar.gz.txt ' ]
+  [ "$(names -ext=.. green)" = 'notes/Makefile ' ]
+  [ "$(names dir=notes/src green)" = 'notes/src/a/x.c notes/src/y.h ' ]
+  [ "$(names dir=notes/src/a green)" = 'notes/src/a/x.c ' ]
+  [ "$(names size=..11 green)" = 'notes/src-b/z.tar.gz.txt notes/src/a/x.c ' ]
+  [ "$(names mtime=2024-01 green)" = 'notes/src/a/x.c ' ]
+  run -0 "$gpuir" update -o ix notes
+  [[ $output == *'0 changed,'*'4 unchanged files'* ]]
+  touch -d 2022-06-15T12:00:00Z notes/src/y.h
+  run -0 "$gpuir" update -o ix notes
+  [[ $output == *'1 changed (1 in its time alone),'*'3 unchanged files'* ]]
+  [ "$(names mtime=2022 green)" = 'notes/src/y.h ' ]
+  [ "$(names mtime=2023 green | wc -w)" -eq 2 ]
+  "$gpuir" verify ix
+}
+
+@test "--fields: the same files with the same times give the same bytes; without mtime a touched file stays" {
+  mkdir notes
+  echo 'green tea' >notes/x.c
+  "$gpuir" index --fields ext,dir,size,mtime notes -q -o one
+  "$gpuir" index --fields ext,dir,size,mtime --threads 1 notes -q -o two
+  cmp one two
+  "$gpuir" index --fields none notes -q -o three
+  "$gpuir" index notes -q -o four
+  cmp three four
+  "$gpuir" index --live --fields ext notes -q -o ix
+  touch -d 2022-06-15T12:00:00Z notes/x.c
+  run -0 "$gpuir" update -o ix notes
+  [[ $output == *'0 changed,'*'1 unchanged file;'* ]]
+  run "$gpuir" index --fields ext,color notes -o no
+  [ "$status" -eq 2 ]
+  [[ $output == *"'color' is none of ext, dir, size and mtime"* ]]
+}
