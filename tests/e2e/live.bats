@@ -479,6 +479,55 @@ PY
   gpuir verify live
 }
 
+@test "what add --replace has replaced comes back when its file changes, unless update --replace makes names keys" {
+  mkdir src
+  printf '{"id":"k1","contents":"old tea"}\n{"id":"k2","contents":"green tea"}\n' >src/a.jsonl
+  printf '{"id":"k3","contents":"black tea"}\n' >src/b.jsonl
+  touch -d '1 hour ago' src/*
+  gpuir index --live -q --jsonl --store src -o live
+  echo '{"id":"k1","contents":"new tea"}' | gpuir add -q --replace --jsonl - -o live
+  finds live k1,k2,k3
+  # neither file has changed, so neither is read
+  says '0 new, 0 changed, 0 vanished, 2 unchanged files' gpuir update src -o live
+  finds live k1,k2,k3
+  [ "$(gpuir count live new)" = 1 ]
+  # of a file that was added by name all documents are replaced
+  gpuir add -q --jsonl src/b.jsonl -o live
+  finds live k1,k2,k3,k3
+  says '1 changed, 0 vanished, 1 unchanged file' gpuir update src -o live
+  finds live k1,k2,k3
+  # names are no keys unless that is asked for
+  cp -r live other
+  printf '{"id":"k1","contents":"newest tea"}\n' >src/a.jsonl
+  gpuir update -q src -o live
+  finds live k1,k1,k3
+  says '1 document added, 2 deleted, 2 in all' gpuir update --replace src -o other
+  finds other k1,k3
+  [ "$(gpuir count other newest)" = 1 ]
+  # documents that were deleted come back, also where some were added later
+  gpuir delete -q other k3
+  echo tea | gpuir add -q --name k4 - -o other
+  gpuir update -q src -o other
+  finds other k1,k3,k4
+  gpuir verify other
+}
+
+@test "a folder that others may write says nothing of files that documents were added beside" {
+  gpuir index --live -q notes -o live
+  chmod 777 live
+  touch -d '1 hour ago' notes/* notes/sub/*
+  gpuir update -q notes -o live
+  echo tea | gpuir add -q - -o live
+  says '0 unchanged' gpuir update notes -o live
+  chmod 755 live
+  echo tea | gpuir add -q - -o live
+  says '0 new, 0 changed' gpuir update notes -o live
+  # a damaged table stops no addition
+  echo damage >>live/update
+  echo tea | gpuir add -q - -o live
+  fails 1 'its checksum is wrong' gpuir update notes -o live
+}
+
 @test "add: misuse and failures leave the index as it was" {
   gpuir index --live -q notes -o live
   facts live >before

@@ -476,6 +476,7 @@ typedef struct cli_live {
   uint64_t added, deleted; /* documents */
   int committed; /* a commit was begun: what it changes may stand */
   uint64_t lost; /* that cannot be found, and were told of */
+  cli_buf names; /* of documents of a file, which are to replace others: a mark, a length (8 bytes each), the bytes */
 } cli_live;
 
 /* Returns whether a path is the folder of a live index. */
@@ -496,6 +497,10 @@ int cli_live_delete(cli_live *l, int by, const char *bytes, size_t len, uint64_t
 /* Deletes what was added before a gpuir_live_mark, and all that was added since. */
 int cli_live_delete_before(cli_live *l, uint64_t mark, int by, const char *bytes, size_t len);
 int cli_live_take_back(cli_live *l, uint64_t mark);
+/* --replace: notes the name of a document that is added next, and deletes, when the file of all those noted was read
+ * to its end, what they replace. */
+void cli_live_note_name(cli_live *l, const char *name, size_t len);
+int cli_live_replace_noted(cli_live *l);
 /* Takes the current option. Not 0 after a message, and for an id that is none of these. */
 int cli_live_option(const cli_args *args, int id, cli_live *l);
 
@@ -527,6 +532,10 @@ int cli_files_is_table(int folder, const char *name, int begun);
 int cli_files_read(cli_files *f, const char *folder);
 /* Writes it in place of the old one; rows that are gone are left out. CLI_OK, or CLI_FAIL after a message. */
 int cli_files_write(cli_files *f, const char *folder);
+/* Lets the table go with the commit `now`, if it goes with `before`, after documents were added beside it: the sources
+ * of these, n bytes of paths that end with NUL, are read again by the next update, and no others. In a folder that
+ * others may write it is left alone. CLI_OK, or CLI_FAIL after a message. */
+int cli_files_carry(const char *folder, uint64_t before, uint64_t now, const char *sources, size_t n);
 /* NULL: there is no such row. A row lives until the next is added. */
 cli_file *cli_files_find(const cli_files *f, const char *source);
 cli_file *cli_files_add(cli_files *f, const char *source, size_t len);
@@ -542,6 +551,7 @@ typedef struct cli_update {
   int keep; /* the index stays open, unmerged: the caller merges it and closes it */
   int hidden, follow, no_ignore, trust; /* settings that the command line gives; those of the table count */
   int yes_all_gone; /* an empty folder means that all of its files are gone */
+  int replace; /* documents with the name of one that is added go */
   int emptied; /* a folder of which the index has documents was empty, and nothing was changed */
   int partly; /* not all could be read */
   uint64_t fresh, changed, vanished, unchanged; /* files that were found so */

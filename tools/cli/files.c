@@ -140,32 +140,33 @@ static char *inside(const char *folder, const char *name) {
   return b.p;
 }
 
-int cli_files_read(cli_files *f, const char *folder) {
-  char *path = inside(folder, "update"), *text = NULL;
+/* Takes the table at `path`, if there is one. NULL, or what is wrong with it, and it is empty. */
+static const char *read_table(cli_files *f, const char *path) {
   const char *wrong = NULL;
+  char *text = NULL;
   text_reader r;
   uint64_t lines;
   size_t n = 0;
-  int code = CLI_OK;
   memset(f, 0, sizeof *f);
   f->content = CLI_NO_CONTENT;
   const int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  if (fd < 0) return errno == ENOENT ? NULL : strerror(errno);
   cli_reader_open(&r, fd, TABLE_MAX);
-  if (fd < 0 && errno == ENOENT) {
-    free(path);
-    return CLI_OK;
-  }
-  if (fd < 0 || reader_lines(&r, UINT64_MAX, &text, &n, &lines) < 0) wrong = strerror(errno);
+  if (reader_lines(&r, UINT64_MAX, &text, &n, &lines) < 0) wrong = strerror(errno);
   else wrong = parse(f, text, n);
-  if (wrong) {
-    if (!cli_signal) cli_error("%s: %s; without this file, files are read whole, and all of them again", path, wrong);
-    cli_files_free(f);
-    code = CLI_FAIL;
-  }
+  if (wrong) cli_files_free(f);
   reader_close(&r);
-  if (fd >= 0) (void)close(fd);
+  (void)close(fd);
+  return wrong;
+}
+
+int cli_files_read(cli_files *f, const char *folder) {
+  char *path = inside(folder, "update");
+  const char *wrong = read_table(f, path);
+  if (wrong && !cli_signal)
+    cli_error("%s: %s; without this file, files are read whole, and all of them again", path, wrong);
   free(path);
-  return code;
+  return wrong ? CLI_FAIL : CLI_OK;
 }
 
 /* ---- writing ---- */
@@ -254,5 +255,25 @@ int cli_files_write(cli_files *f, const char *folder) {
   cli_buf_free(&out);
   free(path);
   free(fresh);
+  return code;
+}
+
+int cli_files_carry(const char *folder, uint64_t before, uint64_t now, const char *sources, size_t n) {
+  char *path = inside(folder, "update");
+  cli_files f;
+  int code = CLI_OK;
+  const char *wrong = cli_trusted(folder) ? read_table(&f, path) : "";
+  free(path);
+  if (wrong) return CLI_OK; /* the next update says it */
+  if (before != CLI_NO_CONTENT && f.content == before) {
+    f.content = now;
+    for (size_t at = 0; at < n; at += strlen(sources + at) + 1) {
+      cli_file *file = cli_files_find(&f, sources + at);
+      if (!file) file = cli_files_add(&f, sources + at, strlen(sources + at));
+      file->stale = 1;
+    }
+    code = cli_files_write(&f, folder);
+  }
+  cli_files_free(&f);
   return code;
 }

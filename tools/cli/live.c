@@ -120,6 +120,24 @@ int cli_live_take_back(cli_live *l, uint64_t mark) {
   return CLI_OK;
 }
 
+void cli_live_note_name(cli_live *l, const char *name, size_t len) {
+  const uint64_t head[2] = {gpuir_live_mark(l->live), len};
+  if (!len) return;
+  cli_buf_add(&l->names, head, sizeof head);
+  cli_buf_add(&l->names, name, len);
+}
+
+int cli_live_replace_noted(cli_live *l) {
+  uint64_t head[2];
+  for (size_t at = 0; at < l->names.n; at += (size_t)head[1]) {
+    memcpy(head, l->names.p + at, sizeof head);
+    at += sizeof head;
+    if (cli_live_delete_before(l, head[0], GPUIR_BY_NAME, l->names.p + at, (size_t)head[1])) return CLI_FAIL;
+  }
+  l->names.n = 0;
+  return CLI_OK;
+}
+
 int cli_live_option(const cli_args *a, int id, cli_live *l) {
   switch (id) {
   case CLI_MEMORY: return cli_unsigned(a, 1, (uint64_t)1 << 32, &l->megabytes);
@@ -164,25 +182,16 @@ typedef struct adding {
   int replace;
   int in_file, failed; /* a file is being read; an addition or deletion behind one has failed */
   uint64_t mark; /* where its documents begin */
-  cli_buf names; /* of them, which are to replace others: a mark, a length (8 bytes each), the bytes */
+  uint64_t content; /* of the index before */
+  cli_buf sources; /* paths of files that were read, each with a NUL behind it */
 } adding;
-
-/* Deletes what the documents of the file replace, now that it was read to its end. */
-static int replace_names(adding *a) {
-  uint64_t head[2];
-  for (size_t at = 0; at < a->names.n; at += (size_t)head[1]) {
-    memcpy(head, a->names.p + at, sizeof head);
-    at += sizeof head;
-    if (cli_live_delete_before(&a->live, head[0], GPUIR_BY_NAME, a->names.p + at, (size_t)head[1])) return CLI_FAIL;
-  }
-  return CLI_OK;
-}
 
 static int add_file(void *user, const char *source, const struct stat *st, int fd) {
   adding *a = (adding *)user;
-  (void)source, (void)st, (void)fd;
+  (void)st, (void)fd;
   a->in_file = 1;
-  a->names.n = 0;
+  a->live.names.n = 0;
+  cli_buf_add(&a->sources, source, strlen(source) + 1);
   a->mark = gpuir_live_mark(a->live.live);
   return 1;
 }
@@ -191,7 +200,7 @@ static void add_read(void *user, const char *source, uint64_t hash) {
   adding *a = (adding *)user;
   (void)source, (void)hash;
   a->in_file = 0;
-  if (!a->failed && a->replace) a->failed = replace_names(a);
+  if (!a->failed && a->replace) a->failed = cli_live_replace_noted(&a->live);
 }
 
 /* Half a file is not added, and what its documents were to replace stays. */
@@ -213,11 +222,8 @@ static int add_document(void *user, const gpuir_doc_desc *doc, const char *text,
     named.name = a->name;
     named.name_len = strlen(a->name);
   }
-  if (a->replace && named.name_len && a->in_file) {
-    const uint64_t head[2] = {gpuir_live_mark(a->live.live), named.name_len};
-    cli_buf_add(&a->names, head, sizeof head);
-    cli_buf_add(&a->names, named.name, named.name_len);
-  } else if (a->replace && named.name_len && cli_live_delete(&a->live, GPUIR_BY_NAME, named.name, named.name_len, &n))
+  if (a->replace && a->in_file) cli_live_note_name(&a->live, named.name, named.name_len);
+  else if (a->replace && named.name_len && cli_live_delete(&a->live, GPUIR_BY_NAME, named.name, named.name_len, &n))
     return CLI_FAIL;
   return cli_live_add(&a->live, &named, text, len);
 }
@@ -246,12 +252,21 @@ static int take_settings(adding *a, const cli_args *args) {
   r = gpuir_index_get_info(index, &info);
   if (r) code = cli_fail(a->live.path, r, NULL);
   else if (files) code = cli_filters_agree(&a->filters, a->live.path, info.filters);
+  a->content = info.content;
   if (!r) cli_input_take_reading(&a->in, info.reading);
   if (!r) cli_fields_take(&a->in, index);
   if (!r) cli_input_chunks(&a->in, info.analyzer);
   if (!r && !code && files && !a->name) code = take_names(a, info.analyzer);
   gpuir_close(index);
   return code;
+}
+
+/* Lets the table of files go with the commit: without it the next update would read all files, and bring back what
+ * --replace has deleted of those that are as they were. */
+static int keep_table(const adding *a) {
+  gpuir_index_info info;
+  const int code = cli_live_info(&a->live, &info);
+  return code ? code : cli_files_carry(a->live.path, a->content, info.content, a->sources.p, a->sources.n);
 }
 
 /* Adds what the operands hold. */
@@ -283,6 +298,7 @@ static int run_add(adding *a, const cli_args *args) {
     code = CLI_FAIL;
   }
   if (!code) code = finish_live(&a->live);
+  if (!code) code = keep_table(a);
   code = end_live(&a->live, code);
   return code ? code : partly;
 }
@@ -322,7 +338,8 @@ int cli_add(int argc, char **argv) {
     cli_catch_signals();
     code = run_add(&add, &a);
   }
-  cli_buf_free(&add.names);
+  cli_buf_free(&add.live.names);
+  cli_buf_free(&add.sources);
   cli_input_free(&add.in);
   cli_filters_free(&add.filters);
   cli_args_free(&a);

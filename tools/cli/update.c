@@ -154,6 +154,7 @@ static int on_file(void *user, const char *source, const struct stat *st, int fd
   if (!f) f = cli_files_add(&s->files, source, strlen(source));
   s->reading = f;
   s->mark = gpuir_live_mark(s->live->live);
+  s->live->names.n = 0;
   take_state(s, f, st);
   f->hash = 0;
   f->stale = f->gone = 0;
@@ -168,6 +169,7 @@ static void on_read(void *user, const char *source, uint64_t hash) {
   if (f) f->hash = hash;
   if (s->before.source && !s->failed)
     s->failed = cli_live_delete_before(s->live, s->mark, GPUIR_BY_SOURCE, source, strlen(source));
+  if (!s->failed) s->failed = cli_live_replace_noted(s->live);
   if (s->before.source) s->u->changed++;
   else s->u->fresh++;
   s->reading = NULL;
@@ -192,7 +194,9 @@ static void on_unread(void *user, const char *source) {
 static const cli_follower follower = {on_file, on_read, on_unread};
 
 static int on_document(void *user, const gpuir_doc_desc *doc, const char *text, size_t len) {
-  return cli_live_add(((scan *)user)->live, doc, text, len);
+  const scan *s = (const scan *)user;
+  if (s->u->replace) cli_live_note_name(s->live, doc->name, doc->name_len);
+  return cli_live_add(s->live, doc, text, len);
 }
 
 /* ---- what has gone ---- */
@@ -416,6 +420,7 @@ int cli_update_run(cli_update *u) {
     gpuir_live_close(u->live.live);
     u->live.live = NULL;
   }
+  cli_buf_free(&u->live.names);
   cli_files_free(&s.files);
   free_paths(&s.tops);
   free_paths(&s.kept);
@@ -431,12 +436,13 @@ int cli_update_run(cli_update *u) {
 /* ---- the commands ---- */
 
 int cli_update_options(const char *command, int argc, char **argv, cli_args *a, cli_update *u) {
-  enum { O_TRUST = 2, O_GONE };
+  enum { O_TRUST = 2, O_GONE, O_REPLACE };
   static const cli_option options[] = {{O_GONE, "yes-all-gone", 0, 0}, {CLI_WAIT, "wait", 0, 0},
       {CLI_OUTPUT, "output", 'o', 1}, {CLI_MEMORY, "memory", 0, 1}, {CLI_THREADS, "threads", 0, 1},
       {CLI_QUIET, "quiet", 'q', 0}, {CLI_IN_SKIP, "skip-errors", 0, 0}, {CLI_IN_FILTER, "filter", 0, 1},
       {CLI_IN_VERBOSE, "verbose", 'v', 0}, {CLI_IN_HIDDEN, "hidden", 0, 0}, {CLI_IN_FOLLOW, "follow", 0, 0},
-      {CLI_IN_NO_IGNORE, "no-ignore", 0, 0}, {O_TRUST, "trust-settings", 0, 0}, {0, NULL, 0, 0}};
+      {CLI_IN_NO_IGNORE, "no-ignore", 0, 0}, {O_TRUST, "trust-settings", 0, 0}, {O_REPLACE, "replace", 0, 0},
+      {0, NULL, 0, 0}};
   int opt, bad = 0;
   memset(u, 0, sizeof *u);
   cli_args_start(a, command, strcmp(command, "watch") ? options : options + 2 /* it waits */, argc, argv);
@@ -451,6 +457,7 @@ int cli_update_options(const char *command, int argc, char **argv, cli_args *a, 
     case CLI_IN_NO_IGNORE: u->no_ignore = 1; break;
     case O_TRUST: u->trust = 1; break;
     case O_GONE: u->yes_all_gone = 1; break;
+    case O_REPLACE: u->replace = 1; break;
     default: bad = cli_live_option(a, opt, &u->live); break;
     }
   }
