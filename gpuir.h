@@ -1117,7 +1117,7 @@ typedef struct gpuir_passages_desc {
 
 typedef struct gpuir_passage {
   size_t offset, bytes; /* in the text; line ends behind the last line are left out */
-  uint32_t first_line, last_line;
+  uint32_t first_line, last_line; /* UINT32_MAX also for what is larger */
   uint64_t terms; /* that it shows: bit i is term number i, counted as in gpuir_explanation.terms */
   /* What the words weigh that no passage before it shows, less for those far apart: sums of idf; 65536 is 1.0. Scores
    * of one query can be compared between texts. */
@@ -1143,7 +1143,7 @@ typedef struct gpuir_passage_room {
 /* Finds the best passages of text[0..len), best first; they do not overlap. The text is any bytes, analysed once, and
  * is usually that of a hit. Where a caller's tokenizer emits tokens that do not lie in the text, each is looked for in
  * it, ASCII letters alike in both cases, near the one before; one that is not found stands where that one stands.
- * Memory for the time of the call: some 12 bytes an occurrence and 24 bytes a line with one. Thread-safe.
+ * Memory for the time of the call: some 12 bytes an occurrence and 32 bytes a line with one. Thread-safe.
  * Errors: ARGUMENT, NOMEM, DEADLINE, CANCELLED; LIMIT for a text of 4 GiB; what the caller's tokenizer returned. Then
  * no passage is written. */
 GPUIR_API int gpuir_passages(const gpuir_query *query, const gpuir_passages_desc *desc, const char *text, size_t len,
@@ -29819,7 +29819,7 @@ static int gpuir__finder_run(gpuir__finder *f, const char *text, size_t len) {
 typedef struct gpuir__fragment {
   uint32_t at, end; /* the line's end belongs to it */
   uint32_t line; /* number of the line in which it begins, from 0 */
-  uint32_t mention; /* number of its first mention */
+  size_t mention; /* number of its first mention */
   uint64_t terms; /* of its mentions, a bit each; 0: a passage has it */
 } gpuir__fragment;
 
@@ -29897,7 +29897,7 @@ static int gpuir__fragments_make(gpuir__finder *f, const char *text, size_t len,
       p->at = (uint32_t)c.at;
       p->end = (uint32_t)c.end;
       p->line = c.line;
-      p->mention = (uint32_t)i;
+      p->mention = i;
       p->terms = 0;
     }
     if (mentions[i].end > p->end && !(p->terms >> mentions[i].term & 1)) {
@@ -30061,6 +30061,15 @@ static uint32_t gpuir__count_lines(const char *text, size_t at, size_t end) {
   return n;
 }
 
+/* Numbers the passage's lines, of which `first` is the first one in the text, from 0; what a number cannot hold is told
+ * as the largest one. */
+static void gpuir__passage_number(const gpuir__chooser *c, gpuir_passage *p, uint64_t first) {
+  const uint64_t line = c->desc->first_line + first;
+  const uint64_t last = line + gpuir__count_lines(c->text, p->offset, p->offset + p->bytes);
+  p->first_line = (uint32_t)gpuir__min64(line, UINT32_MAX);
+  p->last_line = (uint32_t)gpuir__min64(last, UINT32_MAX);
+}
+
 /* Marks the mentions of a passage, and takes their terms as shown. */
 static void gpuir__passage_mark(gpuir__chooser *c, const gpuir__window *w, gpuir_passage *p) {
   gpuir_passage_room *room = c->room;
@@ -30087,10 +30096,9 @@ static void gpuir__passage_put(gpuir__chooser *c, const gpuir__window *w) {
   memset(p, 0, sizeof *p);
   p->offset = w->at;
   p->bytes = end - w->at;
-  p->first_line = c->desc->first_line + from->line;
-  if (w->at < from->at) p->first_line -= gpuir__count_lines(c->text, w->at, from->at);
-  else p->first_line += gpuir__count_lines(c->text, from->at, w->at);
-  p->last_line = p->first_line + gpuir__count_lines(c->text, w->at, end);
+  if (w->at < from->at)
+    gpuir__passage_number(c, p, (uint64_t)from->line - gpuir__count_lines(c->text, w->at, from->at));
+  else gpuir__passage_number(c, p, (uint64_t)from->line + gpuir__count_lines(c->text, from->at, w->at));
   p->score = (uint32_t)gpuir__min64(w->value / 4, UINT32_MAX);
   gpuir__passage_mark(c, w, p);
   c->shown |= p->terms;

@@ -1,6 +1,8 @@
 /* 28_passages.c - passages against an oracle that tries every window; places of tokens of all analyzers; budgets,
  * hostile texts, memory, deadlines */
-#define _POSIX_C_SOURCE 200809L
+#ifndef _DEFAULT_SOURCE
+#define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
+#endif
 #include "gpuir.h"
 
 #include <setjmp.h>
@@ -8,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -706,6 +709,50 @@ static void test_hostile(void **state) {
   gpuir_close(ix);
 }
 
+/* ---- near 2^32 lines and bytes ---- */
+
+static void test_large_numbers(void **state) {
+  static const char *const text[] = {"dog\nwolf\na\n\nb\nc\n\nfox\n", "cat"};
+  gpuir_index *ix = index_of(NULL, NULL, 1, text, NULL, 2);
+  gpuir_passages_desc d;
+  (void)state;
+  memset(&d, 0, sizeof d);
+  d.first_line = UINT32_MAX - 3;
+  assert_string_equal(shown(ix, "wolf", &d, text[0]), "4294967292-4294967294:dog\n[wolf]\na");
+  assert_string_equal(shown(ix, "fox", &d, text[0]), "4294967295-4294967295:[fox]");
+  d.first_line = UINT32_MAX;
+  assert_string_equal(shown(ix, "wolf", &d, text[0]), "4294967295-4294967295:dog\n[wolf]\na");
+  gpuir_close(ix);
+}
+
+/* A text of 4 GiB less two bytes, whose pages are mapped and never written but for the first and the last. */
+static void test_large_text(void **state) {
+  static const char *const text[] = {"wolf dog", "cat"};
+  const size_t len = UINT32_MAX - (size_t)1;
+  gpuir_index *ix;
+  gpuir_query *q;
+  gpuir_error err;
+  char *big;
+  static room r;
+  (void)state;
+  if (!getenv("GPUIR_LONG")) skip();
+  big = (char *)mmap(NULL, (size_t)1 << 32, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  assert_true(big != MAP_FAILED);
+  ix = index_of(NULL, NULL, 1, text, NULL, 2);
+  q = query_of(ix, "wolf dog");
+  memcpy(big, "dog\n", 4);
+  memcpy(big + len - 6, "\n wolf", 6);
+  if (gpuir_passages(q, NULL, big, len, emptied(&r), &err)) fail_msg("%s", err.msg);
+  assert_int_equal(r.r.n, 2);
+  assert_int_equal(r.passages[0].offset + r.passages[1].offset, len - 5);
+  assert_int_equal(r.passages[0].bytes + r.passages[1].bytes, 8);
+  assert_int_equal(r.passages[0].first_line + r.passages[1].first_line, 4);
+  assert_int_equal(gpuir_passages(q, NULL, big, len + 1, emptied(&r), &err), GPUIR_E_LIMIT);
+  gpuir_query_destroy(q);
+  gpuir_close(ix);
+  (void)munmap(big, (size_t)1 << 32);
+}
+
 /* ---- memory, deadlines, errors ---- */
 
 static void test_memory(void **state) {
@@ -895,6 +942,8 @@ int main(void) {
 #endif
       cmocka_unit_test(test_tokenizer),
       cmocka_unit_test(test_hostile),
+      cmocka_unit_test(test_large_numbers),
+      cmocka_unit_test(test_large_text),
       cmocka_unit_test(test_memory),
       cmocka_unit_test(test_limits),
       cmocka_unit_test(test_errors),

@@ -773,7 +773,8 @@ uint32_t decoded_line(decoded *d, size_t at) {
     d->seen = 0;
     d->line = d->first_line;
   }
-  d->line += (uint32_t)count_lines(record + d->seen, record + to);
+  const uint64_t line = d->line + count_lines(record + d->seen, record + to);
+  d->line = line < UINT32_MAX ? (uint32_t)line : UINT32_MAX;
   d->seen = to;
   return d->line;
 }

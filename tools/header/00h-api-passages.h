@@ -29,7 +29,7 @@ typedef struct gpuir_passages_desc {
 
 typedef struct gpuir_passage {
   size_t offset, bytes; /* in the text; line ends behind the last line are left out */
-  uint32_t first_line, last_line;
+  uint32_t first_line, last_line; /* UINT32_MAX also for what is larger */
   uint64_t terms; /* that it shows: bit i is term number i, counted as in gpuir_explanation.terms */
   /* What the words weigh that no passage before it shows, less for those far apart: sums of idf; 65536 is 1.0. Scores
    * of one query can be compared between texts. */
@@ -55,7 +55,7 @@ typedef struct gpuir_passage_room {
 /* Finds the best passages of text[0..len), best first; they do not overlap. The text is any bytes, analysed once, and
  * is usually that of a hit. Where a caller's tokenizer emits tokens that do not lie in the text, each is looked for in
  * it, ASCII letters alike in both cases, near the one before; one that is not found stands where that one stands.
- * Memory for the time of the call: some 12 bytes an occurrence and 24 bytes a line with one. Thread-safe.
+ * Memory for the time of the call: some 12 bytes an occurrence and 32 bytes a line with one. Thread-safe.
  * Errors: ARGUMENT, NOMEM, DEADLINE, CANCELLED; LIMIT for a text of 4 GiB; what the caller's tokenizer returned. Then
  * no passage is written. */
 GPUIR_API int gpuir_passages(const gpuir_query *query, const gpuir_passages_desc *desc, const char *text, size_t len,

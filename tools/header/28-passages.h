@@ -252,7 +252,7 @@ static int gpuir__finder_run(gpuir__finder *f, const char *text, size_t len) {
 typedef struct gpuir__fragment {
   uint32_t at, end; /* the line's end belongs to it */
   uint32_t line; /* number of the line in which it begins, from 0 */
-  uint32_t mention; /* number of its first mention */
+  size_t mention; /* number of its first mention */
   uint64_t terms; /* of its mentions, a bit each; 0: a passage has it */
 } gpuir__fragment;
 
@@ -330,7 +330,7 @@ static int gpuir__fragments_make(gpuir__finder *f, const char *text, size_t len,
       p->at = (uint32_t)c.at;
       p->end = (uint32_t)c.end;
       p->line = c.line;
-      p->mention = (uint32_t)i;
+      p->mention = i;
       p->terms = 0;
     }
     if (mentions[i].end > p->end && !(p->terms >> mentions[i].term & 1)) {
@@ -494,6 +494,15 @@ static uint32_t gpuir__count_lines(const char *text, size_t at, size_t end) {
   return n;
 }
 
+/* Numbers the passage's lines, of which `first` is the first one in the text, from 0; what a number cannot hold is told
+ * as the largest one. */
+static void gpuir__passage_number(const gpuir__chooser *c, gpuir_passage *p, uint64_t first) {
+  const uint64_t line = c->desc->first_line + first;
+  const uint64_t last = line + gpuir__count_lines(c->text, p->offset, p->offset + p->bytes);
+  p->first_line = (uint32_t)gpuir__min64(line, UINT32_MAX);
+  p->last_line = (uint32_t)gpuir__min64(last, UINT32_MAX);
+}
+
 /* Marks the mentions of a passage, and takes their terms as shown. */
 static void gpuir__passage_mark(gpuir__chooser *c, const gpuir__window *w, gpuir_passage *p) {
   gpuir_passage_room *room = c->room;
@@ -520,10 +529,9 @@ static void gpuir__passage_put(gpuir__chooser *c, const gpuir__window *w) {
   memset(p, 0, sizeof *p);
   p->offset = w->at;
   p->bytes = end - w->at;
-  p->first_line = c->desc->first_line + from->line;
-  if (w->at < from->at) p->first_line -= gpuir__count_lines(c->text, w->at, from->at);
-  else p->first_line += gpuir__count_lines(c->text, from->at, w->at);
-  p->last_line = p->first_line + gpuir__count_lines(c->text, w->at, end);
+  if (w->at < from->at)
+    gpuir__passage_number(c, p, (uint64_t)from->line - gpuir__count_lines(c->text, w->at, from->at));
+  else gpuir__passage_number(c, p, (uint64_t)from->line + gpuir__count_lines(c->text, from->at, w->at));
   p->score = (uint32_t)gpuir__min64(w->value / 4, UINT32_MAX);
   gpuir__passage_mark(c, w, p);
   c->shown |= p->terms;
