@@ -61,6 +61,41 @@ needs_unicode() {
   python3 "$here/json_oracle.py" "$build/tests/e2e/json_read" "$PWD/scratch" "$count"
 }
 
+@test "records of one line, however many, take as long as those of many lines" {
+  python3 - <<'P'
+def write(name, text):
+    with open(name, 'w') as out:
+        out.write(text)
+n = 200000
+write('array.json', '[' + ','.join('{"id":"k%d","contents":"tea %d"}' % (i, i % 7) for i in range(n)) + ']')
+write('wide.json', '\ufeff[' + ','.join('{"id":"k%d","contents":"tea"}' % i for i in range(n)) + ']')
+write('docs.trec', ''.join('<DOC><DOCNO>%d</DOCNO>tea</DOC>' % i for i in range(n)))
+write('open.trec', '<doc>' * n)
+write('tags.trec', '<doc ' * n)
+P
+  iconv -f UTF-8 -t UTF-16LE wide.json >wide16.json
+  ulimit -t 20 # the square of their length took minutes
+  for file in array.json wide16.json; do
+    gpuir index -q --jsonl $file -o $file.gpuir
+    [ "$(gpuir stats --json $file.gpuir | grep -o '"documents": *[0-9]*' | head -n 1 | tr -dc 0-9)" -eq 200000 ]
+  done
+  gpuir index -q --trec docs.trec -o docs.gpuir
+  [ "$(gpuir count docs.gpuir tea)" -eq 200000 ]
+  for file in open tags; do
+    run gpuir index -q --skip-errors --trec $file.trec -o none.gpuir
+    [ "$status" -ne 137 ] && [ "$status" -ne 152 ]
+  done
+  # each record is found where it stands
+  cmp <(gpuir query --passages -k 1 --json wide16.json.gpuir tea | grep -o '"text":"[^"]*"') <(echo '"text":"tea"')
+  gpuir verify array.json.gpuir
+}
+
+@test "a member whose name has a NUL is compared with others as it is" {
+  python3 -c 'print("{\"id\":\"1\",\"contents\":\"tea\",\"a\":1,\"a\\u0000" + "b" * 30000000 + "\":2}")' >d.jsonl
+  gpuir index -q --jsonl d.jsonl -o j.gpuir
+  [ "$(gpuir count j.gpuir tea)" -eq 1 ]
+}
+
 @test "passages of records show their text, and the mount has it as files" {
   needs_unicode
   needs_fuse

@@ -22,16 +22,49 @@
 
 /* ---- handing out ------------------------------------------------------------------------------- */
 
-/* Lines and bytes of the piece that the reader has handed out last. */
+/* What is left of the piece that the reader has handed out last. */
 typedef struct piece {
   char *text;
   size_t len;
-  uint64_t line; /* its first */
+  uint64_t line; /* in which it begins */
+  size_t column; /* how many bytes of the text stand before it in that line */
+  uint64_t offset; /* in the file */
 } piece;
 
-/* Returns at which byte of the file piece[at] stands. */
-static uint64_t offset_of(const decode_run *d, const piece *p, size_t at) {
-  return d->r->passed - encoding_size(d->r->form, p->text + at, p->len - at);
+/* Hands out the next n lines. As reader_lines. */
+static int next_piece(const decode_run *d, uint64_t n, piece *p, uint64_t *lines) {
+  const int got = reader_lines(d->r, n, &p->text, &p->len, lines);
+  p->line = d->line;
+  p->column = 0;
+  if (got > 0) p->offset = d->r->passed - encoding_size(d->r->form, p->text, p->len);
+  return got;
+}
+
+static uint64_t count_lines(const char *p, const char *end) {
+  uint64_t n = 0;
+  while (p < end && (p = (const char *)memchr(p, '\n', (size_t)(end - p))) != NULL) n++, p++;
+  return n;
+}
+
+/* Hands out all that is left. As reader_rest. */
+static int take_rest(const decode_run *d, piece *p) {
+  if (reader_rest(d->r, &p->text, &p->len)) return -1;
+  p->line = d->line;
+  p->column = 0;
+  p->offset = d->r->passed - (p->len ? encoding_size(d->r->form, p->text, p->len) : 0);
+  return 0;
+}
+
+/* Goes on behind n bytes of the piece. Whoever takes many records of one line does so behind each: they would be
+ * counted from the line's begin otherwise, which takes the square of its length. */
+static void advance(const decode_run *d, piece *p, size_t n) {
+  size_t begin = n;
+  while (begin && p->text[begin - 1] != '\n') begin--;
+  p->column = begin ? n - begin : p->column + n;
+  p->line += count_lines(p->text, p->text + begin);
+  p->offset += encoding_size(d->r->form, p->text, n);
+  p->text += n;
+  p->len -= n;
 }
 
 /* Sets what a document in piece[at, at + n) has in common with others. */
@@ -40,16 +73,10 @@ static void set_place(const decode_run *d, const piece *p, size_t at, size_t n, 
   to->form = as + DECODE_ENCODING * (uint32_t)(d->r->converted ? d->r->was : d->r->form) +
       DECODE_PACKING * (uint32_t)d->r->packing + DECODE_CONVERSION * (uint32_t)d->r->converted +
       DECODE_NAMED * (uint32_t)d->r->named;
-  to->offset = offset_of(d, p, at);
+  to->offset = p->offset + encoding_size(d->r->form, p->text, at);
   to->bytes = encoding_size(d->r->form, p->text + at, n);
   if (d->r->packing || reader_has_made(d->r)) to->hash = d->file_hash;
   else if (to->form) to->hash = XXH3_64bits(p->text + at, n);
-}
-
-static uint64_t count_lines(const char *p, const char *end) {
-  uint64_t n = 0;
-  while (p < end && (p = (const char *)memchr(p, '\n', (size_t)(end - p))) != NULL) n++, p++;
-  return n;
 }
 
 /* Hands out the record in piece[at, at + n), of which d->records has id and text. */
@@ -70,9 +97,9 @@ static int put_record(const decode_run *d, const piece *p, size_t at, size_t n, 
 /* ---- files and lines --------------------------------------------------------------------------- */
 
 static int cut_whole(decode_run *d) {
-  piece p = {NULL, 0, 0};
+  piece p;
   decode_document to;
-  if (reader_rest(d->r, &p.text, &p.len)) return DECODE_LOST;
+  if (take_rest(d, &p)) return DECODE_LOST;
   set_place(d, &p, 0, p.len, DECODE_AS_TEXT, &to);
   /* half a character at the end is none, but of the file */
   if (d->r->form != ENCODING_UTF8) to.bytes = d->r->taken - to.offset;
@@ -109,11 +136,10 @@ static int put_chunk(decode_run *d, const piece *p, uint64_t lines) {
 static int cut_chunks(decode_run *d) {
   const uint64_t most = d->format == DECODE_LINES ? 1 : d->chunk_lines;
   uint64_t lines;
-  piece p = {NULL, 0, 0};
+  piece p;
   int got, status = 0;
-  while (!status && (got = reader_lines(d->r, most, &p.text, &p.len, &lines)) != 0) {
+  while (!status && (got = next_piece(d, most, &p, &lines)) != 0) {
     if (got < 0) return DECODE_LOST;
-    p.line = d->line;
     status = put_chunk(d, &p, lines);
     d->line += lines;
   }
@@ -164,12 +190,11 @@ static int put_tsv(decode_run *d, const piece *p) {
 }
 
 static int cut_tsv(decode_run *d) {
-  piece p = {NULL, 0, 0};
+  piece p;
   uint64_t lines;
   int got, status = 0;
-  for (; !status && (got = reader_lines(d->r, 1, &p.text, &p.len, &lines)) != 0; d->line++) {
+  for (; !status && (got = next_piece(d, 1, &p, &lines)) != 0; d->line++) {
     if (got < 0) return DECODE_LOST;
-    p.line = d->line;
     status = put_tsv(d, &p);
   }
   return status;
@@ -206,11 +231,11 @@ static int json_malformed(const decode_run *d, const piece *p, size_t from, size
   const uint64_t line = p->line + count_lines(p->text, p->text + from);
   const uint64_t later = count_lines(p->text + from, p->text + at);
   char said[160];
-  size_t begin = at;
+  size_t begin = at, byte;
   while (begin && p->text[begin - 1] != '\n') begin--;
-  if (!later) return d->malformed(d->user, line, why, at - begin + 1);
-  (void)snprintf(said, sizeof said, "%s (byte %zu of line %llu)", why, at - begin + 1,
-      (unsigned long long)(line + later));
+  byte = at - begin + 1 + (begin ? 0 : p->column);
+  if (!later) return d->malformed(d->user, line, why, byte);
+  (void)snprintf(said, sizeof said, "%s (byte %zu of line %llu)", why, byte, (unsigned long long)(line + later));
   return d->malformed(d->user, line, said, 0);
 }
 
@@ -236,7 +261,7 @@ static int json_leave(const decode_run *d, json_cut *c, piece *p, size_t at) {
   const int status = r->short_of ? json_malformed(d, p, at, at, "the object that begins here does not end")
                                  : json_malformed(d, p, at, at + r->where - 1, r->why);
   c->skipping = line < p->len;
-  c->column = at;
+  c->column = p->column + at;
   if (c->state != JSON_OUTSIDE) c->state = JSON_FIRST;
   give_back(d, p, line);
   return status;
@@ -268,8 +293,9 @@ static int json_take(const decode_run *d, json_cut *c, piece *p, size_t *at) {
 
 /* Returns whether the reading goes on at piece[at], which begins a line. */
 static int json_resumes(const json_cut *c, const piece *p, size_t at) {
-  if (p->text[at] == '{') return at <= c->column;
-  return c->state != JSON_OUTSIDE && p->text[at] == ']' && at < c->column;
+  const size_t column = p->column + at;
+  if (p->text[at] == '{') return column <= c->column;
+  return c->state != JSON_OUTSIDE && p->text[at] == ']' && column < c->column;
 }
 
 /* Takes what may not stand at piece[*at]. An object without a comma before it is read all the same. */
@@ -286,11 +312,13 @@ static int json_stray(const decode_run *d, json_cut *c, const piece *p, size_t *
 
 /* Takes what stands in a line; where an object goes on, further ones. */
 static int json_line(const decode_run *d, json_cut *c, piece *p) {
-  size_t at = 0;
+  size_t at = 0, line = end_of_line(p, 0);
   int status = 0;
   while (!status) {
-    const size_t line = end_of_line(p, 0);
     char sign;
+    advance(d, p, at);
+    line = line > at ? line - at : 0;
+    at = 0;
     while (at < line && is_space(p->text[at])) at++;
     if (at >= line) break;
     sign = p->text[at];
@@ -302,20 +330,19 @@ static int json_line(const decode_run *d, json_cut *c, piece *p) {
     else if (sign == '{' && c->state != JSON_BEHIND) status = json_take(d, c, p, &at);
     else status = json_stray(d, c, p, &at);
   }
-  if (at < p->len) give_back(d, p, at > end_of_line(p, 0) ? at : end_of_line(p, 0));
+  if (at < p->len) give_back(d, p, at > line ? at : line);
   return status;
 }
 
 static int cut_json(decode_run *d) {
   json_cut c = {JSON_OUTSIDE, 0, 0, 0};
-  piece p = {NULL, 0, 0};
+  piece p;
   uint64_t lines;
   int got, status = 0;
-  while (!status && (got = reader_lines(d->r, 1, &p.text, &p.len, &lines)) != 0) {
+  while (!status && (got = next_piece(d, 1, &p, &lines)) != 0) {
     if (got < 0) return DECODE_LOST;
-    p.line = d->line;
     status = json_line(d, &c, &p);
-    d->line += count_lines(p.text, p.text + p.len);
+    d->line = p.line + count_lines(p.text, p.text + p.len);
   }
   if (!status && c.state != JSON_OUTSIDE) status = d->malformed(d->user, d->line, "the array does not end", 0);
   return status;
@@ -323,13 +350,14 @@ static int cut_json(decode_run *d) {
 
 /* ---- TREC -------------------------------------------------------------------------------------- */
 
-/* Returns where in piece[at, len) "<doc" or, if `close`, "</doc" stands as the name of a tag; len: nowhere. */
-static size_t find_doc(const piece *p, size_t at, int close) {
-  const char *tag = close ? "</doc" : "<doc", *end = p->text + p->len, *found = p->text + at;
-  const size_t n = strlen(tag);
-  while ((found = markup_find(found, end, tag)) != NULL) {
-    if (found + n == end || found[n] == '>' || is_space(found[n])) return (size_t)(found - p->text);
-    found++;
+/* Returns where in piece[at, len) the first "<doc" or "</doc" stands as the name of a tag; len: nowhere. */
+static size_t find_doc(const piece *p, size_t at, int *close) {
+  const char *end = p->text + p->len, *found = p->text + at, *name;
+  for (; found < end && (found = (const char *)memchr(found, '<', (size_t)(end - found))) != NULL; found++) {
+    *close = end - found > 1 && found[1] == '/';
+    name = found + 1 + *close;
+    if (end - name < 3 || strncasecmp(name, "doc", 3) != 0) continue;
+    if (name + 3 == end || name[3] == '>' || is_space(name[3])) return (size_t)(found - p->text);
   }
   return p->len;
 }
@@ -339,11 +367,12 @@ static size_t find_close(const decode_run *d, piece *p, size_t at, int *failed) 
   size_t from = at;
   *failed = 0;
   for (;;) {
-    const char *close = (const char *)memchr(p->text + from, '>', p->len - from);
+    const size_t most = at + TAG_MOST < p->len ? at + TAG_MOST : p->len;
+    const char *close = (const char *)memchr(p->text + from, '>', most - from);
     int more;
     if (close) return (size_t)(close - p->text);
-    from = p->len;
-    if (from - at > TAG_MOST) return 0;
+    from = most;
+    if (from < p->len || from == at + TAG_MOST) return 0;
     more = reader_more(d->r, 1, &p->text, &p->len);
     if (more < 0) *failed = DECODE_LOST;
     if (more <= 0) return 0;
@@ -355,12 +384,11 @@ static size_t find_close(const decode_run *d, piece *p, size_t at, int *failed) 
 static int find_end(const decode_run *d, piece *p, size_t at, size_t *end, size_t *next) {
   size_t from = at;
   for (;;) {
-    const size_t close = find_doc(p, from, 1), open = find_doc(p, from, 0);
-    int failed, more;
-    *end = *next = close < open ? close : open;
-    if (open < close) return 0;
-    if (close < p->len) {
-      const size_t sign = find_close(d, p, close, &failed);
+    int close, failed, more;
+    *end = *next = find_doc(p, from, &close);
+    if (*end < p->len && !close) return 0;
+    if (*end < p->len) {
+      const size_t sign = find_close(d, p, *end, &failed);
       if (sign) *next = sign + 1;
       return failed;
     }
@@ -388,18 +416,20 @@ static int take_element(const decode_run *d, piece *p, size_t tag, size_t *next)
 }
 
 static int cut_trec(decode_run *d) {
-  piece p = {NULL, 0, 0};
+  piece p;
   uint64_t lines;
   int got, status = 0, any = 0, read = 0;
-  while (!status && (got = reader_lines(d->r, 1, &p.text, &p.len, &lines)) != 0) {
-    size_t tag, next;
+  while (!status && (got = next_piece(d, 1, &p, &lines)) != 0) {
     if (got < 0) return DECODE_LOST;
-    p.line = d->line;
     read = 1;
-    tag = next = find_doc(&p, 0, 0);
-    if (tag < p.len) any = 1, status = take_element(d, &p, tag, &next);
-    give_back(d, &p, next);
-    d->line += count_lines(p.text, p.text + p.len);
+    while (p.len && !status) {
+      int close;
+      const size_t tag = find_doc(&p, 0, &close);
+      size_t next = tag < p.len ? tag + 1 : tag;
+      if (tag < p.len && !close) any = 1, status = take_element(d, &p, tag, &next);
+      advance(d, &p, next);
+    }
+    d->line = p.line;
   }
   if (!status && read && !any) status = d->malformed(d->user, 1, "no <DOC> in this file", 0);
   return status;
@@ -459,13 +489,12 @@ static int read_message(decode_run *d, piece *p, size_t *n) {
 
 /* Hands out the messages of an mbox. */
 static int cut_mbox(decode_run *d) {
-  piece p = {NULL, 0, 0};
+  piece p;
   uint64_t lines;
   int got, more = 1, status = 0;
-  while (!status && more && (got = reader_lines(d->r, 1, &p.text, &p.len, &lines)) != 0) {
+  while (!status && more && (got = next_piece(d, 1, &p, &lines)) != 0) {
     size_t n;
     if (got < 0) return DECODE_LOST;
-    p.line = d->line;
     more = read_message(d, &p, &n);
     if (more < 0) return more;
     if (n) status = put_mail(d, &p, n, d->line);
@@ -476,16 +505,16 @@ static int cut_mbox(decode_run *d) {
 
 /* Hands out what a file of mail has: the messages of an mbox, or the one that it is. */
 static int cut_mail(decode_run *d) {
-  piece p = {NULL, 0, 1};
+  piece p;
   uint64_t lines;
   int got;
   d->r->most = 2 * CONVERT_MOST;
-  got = reader_lines(d->r, 1, &p.text, &p.len, &lines);
+  got = next_piece(d, 1, &p, &lines);
   if (got < 0) return DECODE_LOST;
   reader_back(d->r, p.len);
   if (convert_begins_mail(p.text, p.len)) return cut_mbox(d);
   d->r->most = CONVERT_MOST;
-  if (reader_rest(d->r, &p.text, &p.len)) return DECODE_LOST;
+  if (take_rest(d, &p)) return DECODE_LOST;
   return put_mail(d, &p, p.len, 0);
 }
 

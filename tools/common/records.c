@@ -109,12 +109,14 @@ static int lies_within(const records_member *m, const char *path, size_t n) {
 
 /* Notes the name of a member that is not looked for. */
 static void note_dropped(record_reader *r, const char *name, size_t len) {
-  size_t at = 0, i;
+  size_t at, i, n;
+  if (r->ndropped == DROPPED_MOST || memchr(name, 0, len)) return;
   for (i = 0; i < r->nmembers; i++)
     if (r->members[i].name && lies_within(&r->members[i], name, len)) return;
-  for (at = 0; at < r->dropped.n; at += strlen(r->dropped.p + at) + 1)
-    if (!strncmp(r->dropped.p + at, name, len) && !r->dropped.p[at + len]) return;
-  if (r->ndropped == DROPPED_MOST || memchr(name, 0, len)) return;
+  for (at = 0; at < r->dropped.n; at += n + 1) {
+    n = strlen(r->dropped.p + at);
+    if (n == len && !memcmp(r->dropped.p + at, name, n)) return;
+  }
   r->ndropped++;
   bytes_add(&r->dropped, name, len);
   bytes_char(&r->dropped, 0);
