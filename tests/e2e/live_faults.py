@@ -11,6 +11,7 @@ power   what a machine holds after power loss at any moment: files as they were 
         the folder's changes since its last fsync any first few, or any single one; LIMIT of them a start (0: all)
 update  the commands index --live, update, add, delete and merge of GPUIR: failing calls, kills behind calls, at most
         LIMIT a kind (0: all), and kills at random moments, 6 a command (0: 200)
+killed  of these the kills alone
 calls   the same commands; the n-th system call of each kind fails, once or with all behind it, by strace; LIMIT of them,
         each of another kind (0: all)
 
@@ -294,25 +295,39 @@ def check_update(name, what, done, u):
     return None
 
 
-def try_update(_):
-    """Commands, each from a folder as it stood before: the n-th call fails, or the process is killed behind it."""
+def disturb_update(name, kind, ways, u):
+    """Runs a command from the folder as it stood before, again and again: something happens at its n-th call."""
+    arguments, there = UPDATES[name]
+    begin_update(there)
+    command(arguments, op=kind, count='count')
+    with open('count') as file:
+        total = int(file.read())
+    for number in chosen(total):
+        for more in ways:
+            begin_update(there)
+            what = '%s %d of %d %s' % (kind, number, total, more)
+            check_update(name, what, command(arguments, op=kind, at=number, **more), u)
+
+
+def try_killed(_):
+    """Commands that are killed, behind each call that alters a file and at random moments."""
     for name, (arguments, there) in UPDATES.items():
         u = Undisturbed(name)
-        for kind in KINDS + ['change']:
-            begin_update(there)
-            command(arguments, op=kind, count='count')
-            with open('count') as file:
-                total = int(file.read())
-            for number in chosen(total):
-                for more in ({'kill': 1},) if kind == 'change' else ({}, {'on': 1}):
-                    begin_update(there)
-                    what = '%s %d of %d %s' % (kind, number, total, more)
-                    check_update(name, what, command(arguments, op=kind, at=number, **more), u)
+        disturb_update(name, 'change', [{'kill': 1}], u)
         goal = faults.killed + (6 if LIMIT else 200)
         while faults.killed < goal:
             begin_update(there)
             moment = random.uniform(0, u.seconds)
             check_update(name, 'killed after %.4f s' % moment, command_until(arguments, moment), u)
+
+
+def try_update(_):
+    """Commands: the n-th call of each kind fails, alone or with all behind it; then they are killed."""
+    for name in UPDATES:
+        u = Undisturbed(name)
+        for kind in KINDS:
+            disturb_update(name, kind, [{}, {'on': 1}], u)
+    try_killed(_)
 
 
 def try_calls(_):
@@ -441,7 +456,8 @@ def main():
     with open('more', 'w') as out:
         print('one more\nand another', file=out)
     {'faults': try_faults, 'readers': try_readers, 'kills': try_kills, 'power': try_power,
-     'update': try_update, 'calls': try_calls}[MODE](states() if MODE not in ('update', 'calls') else None)
+     'update': try_update, 'killed': try_killed,
+     'calls': try_calls}[MODE](states() if MODE not in ('update', 'killed', 'calls') else None)
     sys.exit(faults.wrong > 0)
 
 

@@ -224,15 +224,26 @@ static void mend(const files *f) {
   memcpy(f->bytes[0] + f->len[0] - 8, &hash, 8);
 }
 
-/* Damages the manifest: a field of its head, of an entry, or a byte of the logs. */
+/* Damages the manifest: a field of its head, of an entry, or a byte of the logs; or entries change places, or one
+ * stands twice, with its number or with one of its own, as where segments are links to one file. */
 static void damage_manifest(structure *s) {
   const size_t entries = HEAD + 3 * ENTRY;
   if (s->len < entries + 8) {
     structure_scribble(s, s->bytes, s->len);
     return;
   }
-  switch (structure_below(s, 3)) {
+  switch (structure_below(s, 5)) {
   case 0: structure_field(s, s->bytes + 12, HEAD - 12, 4); break;
+  case 3:
+  case 4: {
+    uint8_t *a = s->bytes + HEAD + structure_below(s, 3) * ENTRY, *b = s->bytes + HEAD + structure_below(s, 3) * ENTRY;
+    const size_t from = structure_below(s, 2) ? 0 : 8;
+    uint8_t entry[ENTRY];
+    memcpy(entry, a, ENTRY);
+    memcpy(a + from, b + from, ENTRY - from);
+    if (structure_below(s, 2)) memcpy(b + from, entry + from, ENTRY - from);
+    break;
+  }
   case 1: structure_field(s, s->bytes + HEAD, entries - HEAD, structure_below(s, 2) ? 4 : 8); break;
   default: structure_field(s, s->bytes + entries, s->len - entries - 8, 1);
   }

@@ -6,36 +6,11 @@
  * The first byte chooses the format, whether malformed records are passed over, and whether the bytes are said to have
  * an encoding. Every document that comes out has its place within the file, and the text that is made of this place
  * again is the one that came out, its lines among those of the place. What is refused is refused with a message. */
-#define _GNU_SOURCE /* as the files of the commands below want it */
+#define _GNU_SOURCE /* as tools.h wants it */
 #define UNPACK_BOMB_LEAST ((uint64_t)1 << 20)
 #include "gpuir.h"
 
-#include "tools/cli/filter.c"
-#include "tools/cli/input.c"
-#include "tools/cli/skipped.c"
-#include "tools/cli/util.c"
-#define place source_place /* input.c has its own */
-#include "tools/common/source.c"
-#undef place
-#include "tools/common/convert.c"
-#include "tools/common/convert_html.c"
-#include "tools/common/convert_mail.c"
-#include "tools/common/convert_notebook.c"
-#include "tools/common/convert_roff.c"
-#include "tools/common/decode.c"
-#include "tools/common/encoding.c"
-#include "tools/common/encoding_named.c"
-#include "tools/common/json.c"
-#include "tools/common/made.c"
-#include "tools/common/markup.c"
-#include "tools/common/reader.c"
-#include "tools/common/records.c"
-#include "tools/common/text.c"
-#include "tools/common/unpack.c"
-#include "tools/common/unpack_bzip2.c"
-#include "tools/common/unpack_lzma.c"
-#include "tools/common/unpack_zlib.c"
-#include "tools/common/unpack_zstd.c"
+#include "tools.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

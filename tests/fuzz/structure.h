@@ -169,6 +169,67 @@ static void structure_section(structure *s, uint32_t sections) {
   structure_scribble(s, p + at, window < n - at ? window : n - at);
 }
 
+/* ---- tables whose items are counted ---- */
+
+#define STRUCTURE_KIND(id, name, presence, batch, item, items, group, field) {(id), GPUIR__N_##items},
+
+/* Returns how many items of a kind a file has, and where its statistics say so; 0: it is none that is changed here. */
+static uint64_t structure_count(const uint8_t *stat, uint32_t items, size_t *field) {
+  *field = items == GPUIR__N_BLOCKS ? offsetof(gpuir__stat, blocks)
+      : items == GPUIR__N_LONGS     ? offsetof(gpuir__stat, longs)
+      : items == GPUIR__N_TERMS     ? offsetof(gpuir__stat, terms)
+                                    : offsetof(gpuir__stat, documents);
+  return structure_get64(stat + *field);
+}
+
+/* Takes item `at` of n out of a section, or puts another one in, where there is room. Items at the end are zeroed. */
+static void structure_resize(structure *s, uint8_t *entry, uint64_t n, uint64_t at, int more) {
+  size_t length;
+  uint8_t *p = structure_bytes(s, entry, &length);
+  const size_t size = n ? length / n : 0, from = (size_t)at * size;
+  uint64_t now = more ? length + size : length - size;
+  if (!size || from + size > length || (more && (size_t)(p - s->bytes) + now > s->len)) return;
+  if (more) memmove(p + from + size, p + from, length - from);
+  else {
+    memmove(p + from, p + from + size, length - from - size);
+    memset(p + length - size, 0, size);
+  }
+  memcpy(entry + 16, &now, 8);
+}
+
+/* Lets all tables of one kind, such as those with an item a block, a long list or a document, have one more or one
+ * less: counts and lengths agree then, and what the items say does not. One more lies over what stands behind. Tables
+ * of the dictionary are cut by themselves, with as many terms. */
+static void structure_recount(structure *s, uint32_t sections) {
+  static const uint32_t kinds[][2] = {GPUIR__SECTIONS(STRUCTURE_KIND, , )};
+  static const uint32_t counted[] = {GPUIR__N_BLOCKS, GPUIR__N_LONGS, GPUIR__N_TERM_BLOCKS, GPUIR__N_DOCUMENTS};
+  const uint32_t items = counted[structure_below(s, sizeof counted / sizeof *counted)];
+  const int more = structure_below(s, 3) == 0;
+  const uint64_t step = items == GPUIR__N_TERM_BLOCKS ? GPUIR__DICT_BLOCK : 1;
+  uint8_t *stat = NULL;
+  uint64_t n, at;
+  uint32_t i, k;
+  size_t field, length;
+  for (i = 0; i < sections && !stat; i++)
+    if (structure_get32(structure_entry(s, i)) == GPUIR__S_STAT)
+      stat = structure_bytes(s, structure_entry(s, i), &length);
+  if (!stat || length < sizeof(gpuir__stat)) return;
+  n = structure_count(stat, items == GPUIR__N_TERM_BLOCKS ? (uint32_t)GPUIR__N_TERMS : items, &field);
+  if (!n || n < step) return;
+  at = structure_below(s, n);
+  for (i = 0; i < sections; i++) {
+    uint8_t *entry = structure_entry(s, i);
+    const uint32_t id = structure_get32(entry);
+    for (k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+      if (kinds[k][0] != id) continue;
+      if (kinds[k][1] == items) structure_resize(s, entry, (n + step - 1) / step, at / step, more);
+      if (items == GPUIR__N_DOCUMENTS && kinds[k][1] == GPUIR__N_DOC_ENDS) structure_resize(s, entry, n + 1, at, more);
+    }
+  }
+  n = more ? n + step : n - step;
+  memcpy(stat + field, &n, 8);
+}
+
 /* Damages the file in one to a few places; what it begins with, its length and its checksums are right afterwards. */
 GPUIR__UNUSED static void structure_mutate(structure *s) {
   const uint32_t n = structure_sections(s);
@@ -178,7 +239,9 @@ GPUIR__UNUSED static void structure_mutate(structure *s) {
     return;
   }
   while (times--) {
-    if (structure_below(s, 24) == 0) structure_table(s, structure_entry(s, (uint32_t)structure_below(s, n)));
+    const uint64_t which = structure_below(s, 24);
+    if (!which) structure_table(s, structure_entry(s, (uint32_t)structure_below(s, n)));
+    else if (which < 3) structure_recount(s, n);
     else structure_section(s, n);
   }
   structure_mend(s);
