@@ -387,6 +387,20 @@ static void test_memory(void **state) {
   assert_true(n > 5);
 }
 
+/* Rules of nested folders are held together, and so bounded together: a .gitignore that would make more is not read. */
+static void test_rules_together(void **state) {
+  met m;
+  (void)state;
+  shell(
+      "mkdir -p d/e/f; for f in a b c; do for at in d d/e d/e/f; do echo x >$at/$f; done; done; "
+      "{ echo a; head -c 600000 /dev/zero | tr '\\0' '#'; } >d/.gitignore; "
+      "{ echo b; head -c 600000 /dev/zero | tr '\\0' '#'; } >d/e/.gitignore; echo c >d/e/f/.gitignore");
+  assert_int_equal(walk("d", plain, &m), GPUIR_OK);
+  assert_string_equal(m.opened, "d/b d/c d/e/b d/e/c d/e/f/b");
+  assert_int_equal(walk("d/e", plain, &m), GPUIR_OK);
+  assert_string_equal(m.opened, "d/e/a d/e/c d/e/f/a");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_order, setup, teardown),
@@ -399,6 +413,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_ignored, setup, teardown),
       cmocka_unit_test_setup_teardown(test_documents, setup, teardown),
       cmocka_unit_test_setup_teardown(test_memory, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_rules_together, setup, teardown),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

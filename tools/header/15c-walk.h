@@ -14,7 +14,9 @@
  * ======*/
 
 #define GPUIR__VISIT_HELD 63u /* folders that are open at a time, beside the one that was named */
-#define GPUIR__IGNORE_MOST ((size_t)1 << 20) /* bytes of a .gitignore; longer ones are not read */
+#define GPUIR__IGNORE_MOST \
+  ((size_t)1 << 20) /* bytes of a .gitignore and those of the folders above it; what would
+                                              * make more of them is not read: their rules are held together */
 #define GPUIR__FILE_MOST ((size_t)1 << 30) /* bytes of a file that becomes a document */
 #define GPUIR__BINARY_BYTES 8192u /* a NUL byte among them shows that a file is no text */
 
@@ -207,6 +209,7 @@ typedef struct gpuir__level {
   gpuir__identity is;
   int fd; /* -1: closed, while folders far below are read */
   gpuir__buf text, rules; /* the .gitignore's bytes; gpuir__rule of its lines */
+  size_t ignoring; /* bytes of it and of those above */
 } gpuir__level;
 
 /* An entry of a folder that is to be read. */
@@ -336,9 +339,11 @@ static int gpuir__rules_read(const gpuir__visit *w, gpuir__level *l) {
   struct stat st;
   char *line, *stop, *end;
   int fd, status = GPUIR_OK;
+  l->ignoring = l->up ? l->up->ignoring : 0;
   if (w->desc.no_ignore || gpuir_walk_open(l->fd, ".gitignore", 0, &fd, &st)) return GPUIR_OK;
-  if (S_ISREG(st.st_mode) && (uint64_t)st.st_size <= GPUIR__IGNORE_MOST) {
+  if (S_ISREG(st.st_mode) && (uint64_t)st.st_size <= GPUIR__IGNORE_MOST - l->ignoring) {
     const size_t n = (size_t)st.st_size;
+    l->ignoring += n;
     line = (char *)gpuir__buf_room(&w->a, &l->text, n + 1);
     if (!line) status = GPUIR_E_NOMEM;
     else if (gpuir__pread_all(fd, line, n, 0)) line = NULL; /* it became shorter: none of it is known */
