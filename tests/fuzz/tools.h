@@ -17,6 +17,9 @@
 #include "tools/common/convert_notebook.c"
 #include "tools/common/convert_roff.c"
 #include "tools/common/decode.c"
+#define is_blank defines_blank /* records.c has its own */
+#include "tools/common/defines.c"
+#undef is_blank
 #include "tools/common/encoding.c"
 #include "tools/common/encoding_named.c"
 #include "tools/common/json.c"
