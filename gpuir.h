@@ -46,7 +46,8 @@
  *     [09c-dense]      bits, ranks and peaks of frequent terms       gpuir__dense_fill gpuir__dense_rank
  *     [09d-bounds]     what a block or a list can contribute         gpuir__bound gpuir__saturation_prepare
  *     [10-encoder]     from postings to streams and directory       gpuir__encode_list
- *     [11-analysis]    from text to tokens: ascii, unicode, custom  gpuir__scan gpuir__custom_token
+ *     [10a-fold]       letters without their marks, by a table      gpuir__fold_of
+ *     [11-analysis]    to tokens: ascii, basic, unicode, custom     gpuir__scan gpuir__custom_token
  *     [11a-text]       from text to tokens: the analyzer `text`     gpuir__text_scan gpuir__text_add
  *     [11b-dictionary] terms and records, front-coded in blocks     gpuir__dict_find gpuir__dict_encode
  *     [11c-analyzers]  analyzers made and kept                      gpuir__analyze gpuir__analyzers_take
@@ -107,6 +108,8 @@
  *     GPUIR_NO_NEAR          [I] leave out near terms: what is written nearly as a word
  *     GPUIR_NO_TEXT          [I] leave out the analyzer `text`, but not `unicode`
  *     GPUIR_NO_RANK          [I] leave out the second look: ranking program code by names
+ *     GPUIR_NO_FOLD          [I] leave out the analyzer `basic` with its table of letters of
+ *                            2.7 KB; then NULL means `ascii`, which tells accents apart
  *     GPUIR_NO_FOLDER        [A] leave out the reading of files and folders
  *     GPUIR_NO_COLUMNS       [I] leave out fields: an index that has some is opened and searched without
  *                            them, but not written; what asks for them is UNSUPPORTED
@@ -559,7 +562,9 @@ GPUIR_API int gpuir_doc_value(const gpuir_index *index, uint32_t docid, unsigned
  * ======*/
 
 typedef struct gpuir_analyzer_desc {
-  const char *analyzer; /* "ascii" (NULL: default), "unicode", "text", or the name of `tokenize` */
+  /* "ascii"; "basic" (NULL), the same words with accents folded; "unicode" and "text", where utf8proc is linked; or the
+   * name of `tokenize`. With GPUIR_NO_FOLD NULL is "ascii" */
+  const char *analyzer;
   const char *stem; /* a libstemmer algorithm such as "porter" or "english"; NULL: none */
   const char *stop; /* built-in stop list "english"; NULL: none */
   const char *stop_words; /* or a list of words parted by white space; not with `stop` */
@@ -1740,9 +1745,15 @@ GPUIR_API const char *gpuir_version(void) { return GPUIR__VERSION; }
 #else
 #define GPUIR__SMALLER_RANK ""
 #endif
-#if defined(GPUIR_NO_LAB) || defined(GPUIR_NO_NEAR) || defined(GPUIR_NO_TEXT) || defined(GPUIR_NO_RANK)
+#ifdef GPUIR_NO_FOLD
+#define GPUIR__SMALLER_FOLD " GPUIR_NO_FOLD"
+#else
+#define GPUIR__SMALLER_FOLD ""
+#endif
+#if defined(GPUIR_NO_LAB) || defined(GPUIR_NO_NEAR) || defined(GPUIR_NO_TEXT) || defined(GPUIR_NO_RANK) || \
+    defined(GPUIR_NO_FOLD)
 #define GPUIR__SMALLER \
-  ", made smaller by" GPUIR__SMALLER_LAB GPUIR__SMALLER_NEAR GPUIR__SMALLER_TEXT GPUIR__SMALLER_RANK
+  ", made smaller by" GPUIR__SMALLER_LAB GPUIR__SMALLER_NEAR GPUIR__SMALLER_TEXT GPUIR__SMALLER_RANK GPUIR__SMALLER_FOLD
 #else
 #define GPUIR__SMALLER ""
 #endif
@@ -7670,7 +7681,118 @@ static int gpuir__encode_list(gpuir__encoder *e, gpuir__batch *batch, const void
 }
 
 /* ========
- * [11-analysis]  text analysis: the tokens of ascii, unicode and callers' tokenizers
+ * [10a-fold]  letters without their marks, by a table
+ *
+ * A letter of the Latin, Greek or Cyrillic script becomes the small one without marks, so that a word that is typed
+ * without accents finds all its spellings. It is what [11a-text] makes of the letter with utf8proc, where that is
+ * letters: NFKC_Casefold, then no marks but the breve of Cyrillic short i.
+ *
+ * Uses      [01-base].
+ * Start at  gpuir__fold_of.
+ * Tests     tests/unit/10a_fold.c
+ * ======*/
+
+#ifndef GPUIR_NO_FOLD
+enum {
+  GPUIR__FOLD_TWO = 0xe000, /* + a * 32 + b: the ath and the bth small letter of ASCII, from 0 */
+  GPUIR__FOLD_IOTA = 0xf000 /* + c: U+0370 + c, and iota */
+};
+
+/* What U+00AA to U+024F, U+0370 to U+052F and U+1E00 to U+1FFF become; 0: they stay. */
+static const uint16_t gpuir__fold_table[422 + 448 + 512] = {0x61, 0, 0, 0, 0, 0, 0, 0, 0x32, 0x33, 0, 0x3bc, 0, 0, 0,
+    0x31, 0x6f, 0, 0, 0, 0, 0, 0x61, 0x61, 0x61, 0x61, 0x61, 0x61, 0xe004, 0x63, 0x65, 0x65, 0x65, 0x65, 0x69, 0x69,
+    0x69, 0x69, 0x64, 0x6e, 0x6f, 0x6f, 0x6f, 0x6f, 0x6f, 0, 0x6f, 0x75, 0x75, 0x75, 0x75, 0x79, 0xe267, 0xe252, 0x61,
+    0x61, 0x61, 0x61, 0x61, 0x61, 0xe004, 0x63, 0x65, 0x65, 0x65, 0x65, 0x69, 0x69, 0x69, 0x69, 0x64, 0x6e, 0x6f, 0x6f,
+    0x6f, 0x6f, 0x6f, 0, 0x6f, 0x75, 0x75, 0x75, 0x75, 0x79, 0xe267, 0x79, 0x61, 0x61, 0x61, 0x61, 0x61, 0x61, 0x63,
+    0x63, 0x63, 0x63, 0x63, 0x63, 0x63, 0x63, 0x64, 0x64, 0x64, 0x64, 0x65, 0x65, 0x65, 0x65, 0x65, 0x65, 0x65, 0x65,
+    0x65, 0x65, 0x67, 0x67, 0x67, 0x67, 0x67, 0x67, 0x67, 0x67, 0x68, 0x68, 0x68, 0x68, 0x69, 0x69, 0x69, 0x69, 0x69,
+    0x69, 0x69, 0x69, 0x69, 0x69, 0xe109, 0xe109, 0x6a, 0x6a, 0x6b, 0x6b, 0, 0x6c, 0x6c, 0x6c, 0x6c, 0x6c, 0x6c, 0x6c,
+    0x6c, 0x6c, 0x6c, 0x6e, 0x6e, 0x6e, 0x6e, 0x6e, 0x6e, 0x6e, 0x14b, 0, 0x6f, 0x6f, 0x6f, 0x6f, 0x6f, 0x6f, 0xe1c4,
+    0xe1c4, 0x72, 0x72, 0x72, 0x72, 0x72, 0x72, 0x73, 0x73, 0x73, 0x73, 0x73, 0x73, 0x73, 0x73, 0x74, 0x74, 0x74, 0x74,
+    0x167, 0, 0x75, 0x75, 0x75, 0x75, 0x75, 0x75, 0x75, 0x75, 0x75, 0x75, 0x75, 0x75, 0x77, 0x77, 0x79, 0x79, 0x79,
+    0x7a, 0x7a, 0x7a, 0x7a, 0x7a, 0x7a, 0x73, 0, 0x253, 0x183, 0, 0x185, 0, 0x254, 0x188, 0, 0x256, 0x257, 0x18c, 0, 0,
+    0x1dd, 0x259, 0x25b, 0x192, 0, 0x260, 0x263, 0, 0x269, 0x268, 0x199, 0, 0, 0, 0x26f, 0x272, 0, 0x275, 0x6f, 0x6f,
+    0x1a3, 0, 0x1a5, 0, 0x280, 0x1a8, 0, 0x283, 0, 0, 0x1ad, 0, 0x288, 0x75, 0x75, 0x28a, 0x28b, 0x1b4, 0, 0x1b6, 0,
+    0x292, 0x1b9, 0, 0, 0, 0x1bd, 0, 0, 0, 0, 0, 0, 0, 0xe079, 0xe079, 0xe079, 0xe169, 0xe169, 0xe169, 0xe1a9, 0xe1a9,
+    0xe1a9, 0x61, 0x61, 0x69, 0x69, 0x6f, 0x6f, 0x75, 0x75, 0x75, 0x75, 0x75, 0x75, 0x75, 0x75, 0x75, 0x75, 0, 0x61,
+    0x61, 0x61, 0x61, 0xe004, 0xe004, 0x1e5, 0, 0x67, 0x67, 0x6b, 0x6b, 0x6f, 0x6f, 0x6f, 0x6f, 0x292, 0x292, 0x6a,
+    0xe079, 0xe079, 0xe079, 0x67, 0x67, 0x195, 0x1bf, 0x6e, 0x6e, 0x61, 0x61, 0xe004, 0xe004, 0x6f, 0x6f, 0x61, 0x61,
+    0x61, 0x61, 0x65, 0x65, 0x65, 0x65, 0x69, 0x69, 0x69, 0x69, 0x6f, 0x6f, 0x6f, 0x6f, 0x72, 0x72, 0x72, 0x72, 0x75,
+    0x75, 0x75, 0x75, 0x73, 0x73, 0x74, 0x74, 0x21d, 0, 0x68, 0x68, 0x19e, 0, 0x223, 0, 0x225, 0, 0x61, 0x61, 0x65,
+    0x65, 0x6f, 0x6f, 0x6f, 0x6f, 0x6f, 0x6f, 0x6f, 0x6f, 0x79, 0x79, 0, 0, 0, 0, 0, 0, 0x2c65, 0x23c, 0, 0x19a, 0x2c66,
+    0, 0, 0x242, 0, 0x180, 0x289, 0x28c, 0x247, 0, 0x249, 0, 0x24b, 0, 0x24d, 0, 0x24f, 0, 0x371, 0, 0x373, 0, 0x2b9, 0,
+    0x377, 0, 0, 0, 0x3b9, 0, 0, 0, 0, 0x3f3, 0, 0, 0, 0, 0, 0, 0x3b1, 0, 0x3b5, 0x3b7, 0x3b9, 0, 0x3bf, 0, 0x3c5,
+    0x3c9, 0x3b9, 0x3b1, 0x3b2, 0x3b3, 0x3b4, 0x3b5, 0x3b6, 0x3b7, 0x3b8, 0x3b9, 0x3ba, 0x3bb, 0x3bc, 0x3bd, 0x3be,
+    0x3bf, 0x3c0, 0x3c1, 0, 0x3c3, 0x3c4, 0x3c5, 0x3c6, 0x3c7, 0x3c8, 0x3c9, 0x3b9, 0x3c5, 0x3b1, 0x3b5, 0x3b7, 0x3b9,
+    0x3c5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x3c3, 0, 0, 0, 0, 0, 0, 0, 0x3b9, 0x3c5, 0x3bf, 0x3c5,
+    0x3c9, 0x3d7, 0x3b2, 0x3b8, 0x3c5, 0x3c5, 0x3c5, 0x3c6, 0x3c0, 0, 0x3d9, 0, 0x3db, 0, 0x3dd, 0, 0x3df, 0, 0x3e1, 0,
+    0x3e3, 0, 0x3e5, 0, 0x3e7, 0, 0x3e9, 0, 0x3eb, 0, 0x3ed, 0, 0x3ef, 0, 0x3ba, 0x3c1, 0x3c3, 0, 0x3b8, 0x3b5, 0,
+    0x3f8, 0, 0x3c3, 0x3fb, 0, 0, 0x37b, 0x37c, 0x37d, 0x435, 0x435, 0x452, 0x433, 0x454, 0x455, 0x456, 0x456, 0x458,
+    0x459, 0x45a, 0x45b, 0x43a, 0x438, 0x443, 0x45f, 0x430, 0x431, 0x432, 0x433, 0x434, 0x435, 0x436, 0x437, 0x438,
+    0x439, 0x43a, 0x43b, 0x43c, 0x43d, 0x43e, 0x43f, 0x440, 0x441, 0x442, 0x443, 0x444, 0x445, 0x446, 0x447, 0x448,
+    0x449, 0x44a, 0x44b, 0x44c, 0x44d, 0x44e, 0x44f, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x435, 0x435, 0, 0x433, 0, 0, 0, 0x456, 0, 0, 0, 0, 0x43a, 0x438, 0x443, 0, 0x461, 0,
+    0x463, 0, 0x465, 0, 0x467, 0, 0x469, 0, 0x46b, 0, 0x46d, 0, 0x46f, 0, 0x471, 0, 0x473, 0, 0x475, 0, 0x475, 0x475,
+    0x479, 0, 0x47b, 0, 0x47d, 0, 0x47f, 0, 0x481, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x48b, 0, 0x48d, 0, 0x48f, 0, 0x491, 0,
+    0x493, 0, 0x495, 0, 0x497, 0, 0x499, 0, 0x49b, 0, 0x49d, 0, 0x49f, 0, 0x4a1, 0, 0x4a3, 0, 0x4a5, 0, 0x4a7, 0, 0x4a9,
+    0, 0x4ab, 0, 0x4ad, 0, 0x4af, 0, 0x4b1, 0, 0x4b3, 0, 0x4b5, 0, 0x4b7, 0, 0x4b9, 0, 0x4bb, 0, 0x4bd, 0, 0x4bf, 0,
+    0x4cf, 0x436, 0x436, 0x4c4, 0, 0x4c6, 0, 0x4c8, 0, 0x4ca, 0, 0x4cc, 0, 0x4ce, 0, 0, 0x430, 0x430, 0x430, 0x430,
+    0x4d5, 0, 0x435, 0x435, 0x4d9, 0, 0x4d9, 0x4d9, 0x436, 0x436, 0x437, 0x437, 0x4e1, 0, 0x438, 0x438, 0x438, 0x438,
+    0x43e, 0x43e, 0x4e9, 0, 0x4e9, 0x4e9, 0x44d, 0x44d, 0x443, 0x443, 0x443, 0x443, 0x443, 0x443, 0x447, 0x447, 0x4f7,
+    0, 0x44b, 0x44b, 0x4fb, 0, 0x4fd, 0, 0x4ff, 0, 0x501, 0, 0x503, 0, 0x505, 0, 0x507, 0, 0x509, 0, 0x50b, 0, 0x50d, 0,
+    0x50f, 0, 0x511, 0, 0x513, 0, 0x515, 0, 0x517, 0, 0x519, 0, 0x51b, 0, 0x51d, 0, 0x51f, 0, 0x521, 0, 0x523, 0, 0x525,
+    0, 0x527, 0, 0x529, 0, 0x52b, 0, 0x52d, 0, 0x52f, 0, 0x61, 0x61, 0x62, 0x62, 0x62, 0x62, 0x62, 0x62, 0x63, 0x63,
+    0x64, 0x64, 0x64, 0x64, 0x64, 0x64, 0x64, 0x64, 0x64, 0x64, 0x65, 0x65, 0x65, 0x65, 0x65, 0x65, 0x65, 0x65, 0x65,
+    0x65, 0x66, 0x66, 0x67, 0x67, 0x68, 0x68, 0x68, 0x68, 0x68, 0x68, 0x68, 0x68, 0x68, 0x68, 0x69, 0x69, 0x69, 0x69,
+    0x6b, 0x6b, 0x6b, 0x6b, 0x6b, 0x6b, 0x6c, 0x6c, 0x6c, 0x6c, 0x6c, 0x6c, 0x6c, 0x6c, 0x6d, 0x6d, 0x6d, 0x6d, 0x6d,
+    0x6d, 0x6e, 0x6e, 0x6e, 0x6e, 0x6e, 0x6e, 0x6e, 0x6e, 0x6f, 0x6f, 0x6f, 0x6f, 0x6f, 0x6f, 0x6f, 0x6f, 0x70, 0x70,
+    0x70, 0x70, 0x72, 0x72, 0x72, 0x72, 0x72, 0x72, 0x72, 0x72, 0x73, 0x73, 0x73, 0x73, 0x73, 0x73, 0x73, 0x73, 0x73,
+    0x73, 0x74, 0x74, 0x74, 0x74, 0x74, 0x74, 0x74, 0x74, 0x75, 0x75, 0x75, 0x75, 0x75, 0x75, 0x75, 0x75, 0x75, 0x75,
+    0x76, 0x76, 0x76, 0x76, 0x77, 0x77, 0x77, 0x77, 0x77, 0x77, 0x77, 0x77, 0x77, 0x77, 0x78, 0x78, 0x78, 0x78, 0x79,
+    0x79, 0x7a, 0x7a, 0x7a, 0x7a, 0x7a, 0x7a, 0x68, 0x74, 0x77, 0x79, 0x61, 0x73, 0, 0, 0xe252, 0, 0x61, 0x61, 0x61,
+    0x61, 0x61, 0x61, 0x61, 0x61, 0x61, 0x61, 0x61, 0x61, 0x61, 0x61, 0x61, 0x61, 0x61, 0x61, 0x61, 0x61, 0x61, 0x61,
+    0x61, 0x61, 0x65, 0x65, 0x65, 0x65, 0x65, 0x65, 0x65, 0x65, 0x65, 0x65, 0x65, 0x65, 0x65, 0x65, 0x65, 0x65, 0x69,
+    0x69, 0x69, 0x69, 0x6f, 0x6f, 0x6f, 0x6f, 0x6f, 0x6f, 0x6f, 0x6f, 0x6f, 0x6f, 0x6f, 0x6f, 0x6f, 0x6f, 0x6f, 0x6f,
+    0x6f, 0x6f, 0x6f, 0x6f, 0x6f, 0x6f, 0x6f, 0x6f, 0x75, 0x75, 0x75, 0x75, 0x75, 0x75, 0x75, 0x75, 0x75, 0x75, 0x75,
+    0x75, 0x75, 0x75, 0x79, 0x79, 0x79, 0x79, 0x79, 0x79, 0x79, 0x79, 0x1efb, 0, 0x1efd, 0, 0x1eff, 0, 0x3b1, 0x3b1,
+    0x3b1, 0x3b1, 0x3b1, 0x3b1, 0x3b1, 0x3b1, 0x3b1, 0x3b1, 0x3b1, 0x3b1, 0x3b1, 0x3b1, 0x3b1, 0x3b1, 0x3b5, 0x3b5,
+    0x3b5, 0x3b5, 0x3b5, 0x3b5, 0, 0, 0x3b5, 0x3b5, 0x3b5, 0x3b5, 0x3b5, 0x3b5, 0, 0, 0x3b7, 0x3b7, 0x3b7, 0x3b7, 0x3b7,
+    0x3b7, 0x3b7, 0x3b7, 0x3b7, 0x3b7, 0x3b7, 0x3b7, 0x3b7, 0x3b7, 0x3b7, 0x3b7, 0x3b9, 0x3b9, 0x3b9, 0x3b9, 0x3b9,
+    0x3b9, 0x3b9, 0x3b9, 0x3b9, 0x3b9, 0x3b9, 0x3b9, 0x3b9, 0x3b9, 0x3b9, 0x3b9, 0x3bf, 0x3bf, 0x3bf, 0x3bf, 0x3bf,
+    0x3bf, 0, 0, 0x3bf, 0x3bf, 0x3bf, 0x3bf, 0x3bf, 0x3bf, 0, 0, 0x3c5, 0x3c5, 0x3c5, 0x3c5, 0x3c5, 0x3c5, 0x3c5, 0x3c5,
+    0, 0x3c5, 0, 0x3c5, 0, 0x3c5, 0, 0x3c5, 0x3c9, 0x3c9, 0x3c9, 0x3c9, 0x3c9, 0x3c9, 0x3c9, 0x3c9, 0x3c9, 0x3c9, 0x3c9,
+    0x3c9, 0x3c9, 0x3c9, 0x3c9, 0x3c9, 0x3b1, 0x3b1, 0x3b5, 0x3b5, 0x3b7, 0x3b7, 0x3b9, 0x3b9, 0x3bf, 0x3bf, 0x3c5,
+    0x3c5, 0x3c9, 0x3c9, 0, 0, 0xf041, 0xf041, 0xf041, 0xf041, 0xf041, 0xf041, 0xf041, 0xf041, 0xf041, 0xf041, 0xf041,
+    0xf041, 0xf041, 0xf041, 0xf041, 0xf041, 0xf047, 0xf047, 0xf047, 0xf047, 0xf047, 0xf047, 0xf047, 0xf047, 0xf047,
+    0xf047, 0xf047, 0xf047, 0xf047, 0xf047, 0xf047, 0xf047, 0xf059, 0xf059, 0xf059, 0xf059, 0xf059, 0xf059, 0xf059,
+    0xf059, 0xf059, 0xf059, 0xf059, 0xf059, 0xf059, 0xf059, 0xf059, 0xf059, 0x3b1, 0x3b1, 0xf041, 0xf041, 0xf041, 0,
+    0x3b1, 0xf041, 0x3b1, 0x3b1, 0x3b1, 0x3b1, 0xf041, 0, 0x3b9, 0, 0, 0, 0xf047, 0xf047, 0xf047, 0, 0x3b7, 0xf047,
+    0x3b5, 0x3b5, 0x3b7, 0x3b7, 0xf047, 0, 0, 0, 0x3b9, 0x3b9, 0x3b9, 0x3b9, 0, 0, 0x3b9, 0x3b9, 0x3b9, 0x3b9, 0x3b9,
+    0x3b9, 0, 0, 0, 0, 0x3c5, 0x3c5, 0x3c5, 0x3c5, 0x3c1, 0x3c1, 0x3c5, 0x3c5, 0x3c5, 0x3c5, 0x3c5, 0x3c5, 0x3c1, 0, 0,
+    0, 0, 0, 0xf059, 0xf059, 0xf059, 0, 0x3c9, 0xf059, 0x3bf, 0x3bf, 0x3c9, 0x3c9, 0xf059, 0, 0, 0};
+
+/* Returns how many letters a character becomes, 1 or 2, in to[0..2); 0: it is a mark that is dropped. */
+GPUIR__UNUSED static unsigned gpuir__fold_of(uint32_t c, uint32_t to[2]) {
+  unsigned i, folded;
+  to[0] = c;
+  if (c < 0xaa || c > 0x1fff || (c > 0x52f && c < 0x1e00)) return 1;
+  if (c >= 0x250 && c <= 0x36f) {
+    if (c < 0x300) return 1;
+    to[0] = 0x3b9;
+    return c == 0x345; /* the iota that is written below a letter */
+  }
+  i = c < 0x250 ? c - 0xaa : c < 0x530 ? c - 0x370 + 422 : c - 0x1e00 + 870;
+  folded = gpuir__fold_table[i];
+  if (folded) to[0] = folded;
+  if (folded < GPUIR__FOLD_TWO) return 1;
+  to[0] = folded < GPUIR__FOLD_IOTA ? 'a' + (folded >> 5 & 31) : 0x370 + (folded & 0xfff);
+  to[1] = folded < GPUIR__FOLD_IOTA ? 'a' + (folded & 31) : 0x3b9;
+  return 2;
+}
+#endif
+
+/* ========
+ * [11-analysis]  text analysis: the tokens of ascii, basic, unicode and callers' tokenizers
  *
  * A token is made, folded, held against the stop words, stemmed and emitted, in this order.
  *
@@ -7679,6 +7801,9 @@ static int gpuir__encode_list(gpuir__encoder *e, gpuir__batch *batch, const void
  *          underscore separates, as all other ASCII does, and so does the typography of ordinary
  *          text in UTF-8: spaces (U+00A0, U+3000), dashes, quotes, the ellipsis and the rest of
  *          U+2000 to U+205F but for what joins letters or turns their direction, and U+00AB, U+00BB.
+ * basic    The tokens of ascii, where the letters of Latin, Greek and Cyrillic are folded by a table, [10a-fold], and
+ *          so are the marks behind them: typed without accents, a word finds all its spellings. A word is folded
+ *          before it is stemmed, so that it has one term, however it is typed.
  * unicode  Tokens are maximal runs of letters (L*), numbers (N*) and the marks (M*) and default
  *          ignorable format characters that follow them, brought into NFKC_Casefold form. Where
  *          folding yields something else (U+00BD, one half, holds a fraction slash), the token is split
@@ -7697,7 +7822,7 @@ static int gpuir__encode_list(gpuir__encoder *e, gpuir__batch *batch, const void
  * the same tokenizer and folding; a word that it splits ("don't") stops each of its parts.
  * Tokens over GPUIR_MAX_TERM bytes, measured when they are folded, are dropped and counted.
  *
- * Uses      [01-base], [02-vectors].
+ * Uses      [01-base], [02-vectors], [10a-fold].
  * Start at  gpuir__scan, gpuir__custom_token; gpuir__filter_token for what is done to each token.
  * Tests     tests/unit/11_analysis.c
  * ======*/
@@ -7717,6 +7842,7 @@ enum {
   GPUIR__UNICODE = 1,
   GPUIR__CUSTOM = 2,
   GPUIR__TEXT = 3, /* see [11a-text] */
+  GPUIR__BASIC = 4,
 
   GPUIR__NAME_MAX = 64, /* bytes of a tokenizer's or stemmer's name */
   GPUIR__SPEC_MAX = 192, /* bytes that hold any specification and its NUL */
@@ -7834,6 +7960,36 @@ static inline size_t gpuir__utf8_get(const uint8_t *p, size_t n, uint32_t *c) {
   if (b > 0xf4 || n < 4 || (p[1] & 0xc0) != 0x80 || (p[2] & 0xc0) != 0x80 || (p[3] & 0xc0) != 0x80) return 0;
   *c = (b & 7u) << 18 | (p[1] & 0x3fu) << 12 | (p[2] & 0x3fu) << 6 | (p[3] & 0x3fu);
   return *c < 0x10000 || *c > 0x10ffff ? 0 : 4;
+}
+
+/* A token that is made of UTF-8 characters one by one; len over 255: too long. */
+typedef struct gpuir__utf8_word {
+  size_t len;
+  uint8_t bytes[GPUIR_MAX_TERM + 4];
+} gpuir__utf8_word;
+
+static inline void gpuir__utf8_word_put(gpuir__utf8_word *w, uint32_t c) {
+  uint8_t *to = w->bytes + w->len;
+  if (w->len > GPUIR_MAX_TERM) return;
+  if (c < 0x80) {
+    to[0] = (uint8_t)c;
+    w->len += 1;
+  } else if (c < 0x800) {
+    to[0] = (uint8_t)(0xc0 | c >> 6);
+    to[1] = (uint8_t)(0x80 | (c & 0x3f));
+    w->len += 2;
+  } else if (c < 0x10000) {
+    to[0] = (uint8_t)(0xe0 | c >> 12);
+    to[1] = (uint8_t)(0x80 | (c >> 6 & 0x3f));
+    to[2] = (uint8_t)(0x80 | (c & 0x3f));
+    w->len += 3;
+  } else {
+    to[0] = (uint8_t)(0xf0 | c >> 18);
+    to[1] = (uint8_t)(0x80 | (c >> 12 & 0x3f));
+    to[2] = (uint8_t)(0x80 | (c >> 6 & 0x3f));
+    to[3] = (uint8_t)(0x80 | (c & 0x3f));
+    w->len += 4;
+  }
 }
 
 /* Returns how many bytes the apostrophe has that ends at p[n), or 0. */
@@ -8185,36 +8341,6 @@ static inline int gpuir__run_class(int run, int next, int *begins) {
   return next;
 }
 
-/* A token that is made of UTF-8 characters one by one; len over 255: too long. */
-typedef struct gpuir__utf8_word {
-  size_t len;
-  uint8_t bytes[GPUIR_MAX_TERM + 4];
-} gpuir__utf8_word;
-
-static inline void gpuir__utf8_word_put(gpuir__utf8_word *w, uint32_t c) {
-  uint8_t *to = w->bytes + w->len;
-  if (w->len > GPUIR_MAX_TERM) return;
-  if (c < 0x80) {
-    to[0] = (uint8_t)c;
-    w->len += 1;
-  } else if (c < 0x800) {
-    to[0] = (uint8_t)(0xc0 | c >> 6);
-    to[1] = (uint8_t)(0x80 | (c & 0x3f));
-    w->len += 2;
-  } else if (c < 0x10000) {
-    to[0] = (uint8_t)(0xe0 | c >> 12);
-    to[1] = (uint8_t)(0x80 | (c >> 6 & 0x3f));
-    to[2] = (uint8_t)(0x80 | (c & 0x3f));
-    w->len += 3;
-  } else {
-    to[0] = (uint8_t)(0xf0 | c >> 18);
-    to[1] = (uint8_t)(0x80 | (c >> 12 & 0x3f));
-    to[2] = (uint8_t)(0x80 | (c >> 6 & 0x3f));
-    to[3] = (uint8_t)(0x80 | (c & 0x3f));
-    w->len += 4;
-  }
-}
-
 static int gpuir__utf8_word_end(gpuir__analyzer *an, gpuir__utf8_word *w) {
   size_t len = w->len;
   w->len = 0;
@@ -8295,7 +8421,7 @@ static int gpuir__scan_unicode(gpuir__analyzer *an, const char *text, size_t i, 
 }
 #endif /* GPUIR_WITH_UTF8PROC */
 
-/* ---- ascii, and the ASCII words of unicode --------------------------------------- */
+/* ---- ascii, basic, and the ASCII words of unicode --------------------------------------- */
 
 /* Folds 64 bytes of text; bit i of the result: byte i belongs to a word. Bytes of `folded` that do
  * not are undefined. *high becomes non-zero if a byte is not ASCII. */
@@ -8344,12 +8470,55 @@ static inline size_t gpuir__typography(const char *text, size_t n) {
   return p[1] == 0x80 && (p[2] <= 0x8b || (p[2] >= 0x90 && p[2] <= 0xa9) || p[2] >= 0xaf) ? 3 : 0;
 }
 
+#ifndef GPUIR_NO_FOLD
+/* Folds a word. What is not UTF-8 stays as it is. */
+static void gpuir__basic_fold(const char *text, size_t len, gpuir__utf8_word *w) {
+  const uint8_t *p = (const uint8_t *)text;
+  uint32_t to[2];
+  size_t i = 0, n;
+  w->len = 0;
+  for (; i < len && w->len <= GPUIR_MAX_TERM; i += n ? n : 1) {
+    uint32_t c = 0;
+    unsigned letters = 0, k;
+    if (p[i] < 0x80) {
+      w->bytes[w->len++] = gpuir__fold_ascii[p[i]];
+      n = 1;
+      continue;
+    }
+    n = gpuir__utf8_get(p + i, len - i, &c);
+    if (!n) w->bytes[w->len++] = p[i];
+    else letters = gpuir__fold_of(c, to);
+    for (k = 0; k < letters; k++) gpuir__utf8_word_put(w, to[k]);
+    /* the breve of Cyrillic short i, typed by itself */
+    if (c == 0x306 && w->len > 1 && w->bytes[w->len - 2] == 0xd0 && w->bytes[w->len - 1] == 0xb8)
+      w->bytes[w->len - 1] = 0xb9;
+  }
+}
+
+/* Emits the token [start, end) of a run that is not ASCII, folded. */
+static int gpuir__basic_word(gpuir__analyzer *an, const char *text, size_t start, size_t end) {
+  gpuir__utf8_word w;
+  int status = GPUIR_OK;
+  an->at = start;
+  an->end = end;
+  gpuir__basic_fold(text + start, end - start, &w);
+  if (w.len > GPUIR_MAX_TERM) an->dropped++;
+  else if (w.len && (w.len != 1 || w.bytes[0] != 's' || !gpuir__is_possessive(an, text, start)))
+    status = gpuir__put_token(an, (const char *)w.bytes, w.len);
+  an->word_end = end;
+  return status;
+}
+#endif
+
 /* Emits the token [start, end) of a run that is not ASCII. */
 static int gpuir__ascii_word(gpuir__analyzer *an, const char *text, size_t start, size_t end) {
   char word[GPUIR_MAX_TERM];
   const size_t len = end - start;
   size_t i;
   int status = GPUIR_OK;
+#ifndef GPUIR_NO_FOLD
+  if (an->kind == GPUIR__BASIC) return gpuir__basic_word(an, text, start, end);
+#endif
   an->at = start;
   an->end = end;
   if (len > GPUIR_MAX_TERM) {
@@ -10351,18 +10520,25 @@ static int gpuir__name_ok(const char *name, size_t len) {
   return 1;
 }
 
+/* The analyzer of a desc that names none. */
+#ifdef GPUIR_NO_FOLD
+static const char gpuir__analyzer_default[] = "ascii";
+#else
+static const char gpuir__analyzer_default[] = "basic";
+#endif
+
 static int gpuir__has_words(const char *words) {
   while (gpuir__is_space(*words)) words++;
   return *words != 0;
 }
 
 /* Writes the specification that is stored in the index, GPUIR__SPEC_MAX bytes at most with its NUL:
- *   ("ascii" | "unicode" | "text" | "custom:" NAME) [" stem=" NAME] [" nofold"] [" stop=" ("english" | "custom")]
+ *   ("ascii" | "basic" | "unicode" | "text" | "custom:" NAME) [" stem=" NAME] [" nofold"] [" stop=" ("english" | "custom")]
  * Errors: ARGUMENT. */
 static int gpuir__analyzer_spec(const gpuir_analyzer_desc *desc, char *spec, size_t cap, gpuir_error *err) {
-  const char *name = desc && desc->analyzer ? desc->analyzer : "ascii";
+  const char *name = desc && desc->analyzer ? desc->analyzer : gpuir__analyzer_default;
   const char *stem = desc ? desc->stem : NULL, *stop = desc ? desc->stop : NULL;
-  int builtin = !strcmp(name, "ascii") || !strcmp(name, "unicode") || !strcmp(name, "text");
+  int builtin = !strcmp(name, "ascii") || !strcmp(name, "basic") || !strcmp(name, "unicode") || !strcmp(name, "text");
   int custom = desc && (desc->tokenize || desc->tokenize_places);
   int words = desc && desc->stop_words && gpuir__has_words(desc->stop_words);
   int n;
@@ -10374,7 +10550,7 @@ static int gpuir__analyzer_spec(const gpuir_analyzer_desc *desc, char *spec, siz
     return gpuir__refuse(err, "the analyzer's name must be 1 to %d bytes without white space", (int)GPUIR__NAME_MAX);
   if (custom && builtin) return gpuir__refuse(err, "a tokenizer may not be called \"%s\", as a built-in one is", name);
   if (!custom && !builtin)
-    return gpuir__refuse(err, "unknown analyzer \"%s\" (there are ascii, unicode and text)", name);
+    return gpuir__refuse(err, "unknown analyzer \"%s\" (there are ascii, basic, unicode and text)", name);
   if (desc && desc->no_fold && strcmp(name, "text") != 0)
     return gpuir__refuse(err, "no_fold: only the analyzer \"text\" folds, not \"%s\"", name);
   if (stem && !gpuir__name_ok(stem, strlen(stem)))
@@ -10476,6 +10652,7 @@ static int gpuir__spec_name(const char *p, int has_tokenizer, int *kind, const c
   *end = p + n;
   *kind = -1;
   if (n == 5 && !memcmp(p, "ascii", n)) *kind = GPUIR__ASCII;
+  if (n == 5 && !memcmp(p, "basic", n)) *kind = GPUIR__BASIC;
   if (n == 7 && !memcmp(p, "unicode", n)) *kind = GPUIR__UNICODE;
   if (n == 4 && !memcmp(p, "text", n)) *kind = GPUIR__TEXT;
   if (n >= 7 && !memcmp(p, "custom:", 7)) {
@@ -10492,6 +10669,10 @@ static int gpuir__spec_name(const char *p, int has_tokenizer, int *kind, const c
 #ifdef GPUIR_NO_TEXT
   if (*kind == GPUIR__TEXT)
     return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "the analyzer \"text\" was left out by GPUIR_NO_TEXT");
+#endif
+#ifdef GPUIR_NO_FOLD
+  if (*kind == GPUIR__BASIC)
+    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "the analyzer \"basic\" was left out by GPUIR_NO_FOLD");
 #endif
 #ifndef GPUIR_WITH_UTF8PROC
   if (*kind == GPUIR__UNICODE || *kind == GPUIR__TEXT)

@@ -2,7 +2,7 @@
  *
  *     cc -DGPUIR_WITH_UTF8PROC -DGPUIR_WITH_STEMMER -I. examples/minimal.c -lutf8proc -lstemmer -lm -pthread -o minimal
  *
- * Without the two macros and their libraries it reads indexes of the ascii analyzer without stems. */
+ * Without the two macros and their libraries it reads indexes of the analyzers ascii and basic without stems. */
 #define GPUIR_IMPLEMENTATION
 #include "gpuir.h"
 #include <stdio.h>

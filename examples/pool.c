@@ -3,7 +3,7 @@
  *     cc -DGPUIR_WITH_UTF8PROC -DGPUIR_WITH_STEMMER -I. examples/pool.c -lutf8proc -lstemmer -lm -pthread -o pool
  *
  * A pool's threads answer tasks as they come; a program submits one and goes on. Without the two macros and their
- * libraries it reads indexes of the ascii analyzer without stems. */
+ * libraries it reads indexes of the analyzers ascii and basic without stems. */
 #define GPUIR_IMPLEMENTATION
 #include "gpuir.h"
 #include <stdio.h>

@@ -82,6 +82,7 @@ is_long() { [ -n "${GPUIR_LONG:-}" ] || skip "in the long form"; }
   parse clang -std=c99 -DGPUIR_NO_NEAR -DGPUIR_NO_TEXT -DGPUIR_NO_LAB
 }
 @test "gcc, without the reading of folders" { parse gcc -std=c99 -DGPUIR_NO_FOLDER; }
+@test "gcc, without the table of letters" { parse gcc -std=c99 -DGPUIR_NO_FOLD; }
 @test "clang, without the laboratory" { parse clang -std=c99 -DGPUIR_NO_LAB; }
 @test "g++, without the laboratory and SIMD" { parse g++ -x c++ -std=c++17 -DGPUIR_NO_LAB -DGPUIR_NO_SIMD; }
 @test "gcc, everything static" { parse gcc -std=c99 -DGPUIR_STATIC; }

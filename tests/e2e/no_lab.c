@@ -1,13 +1,14 @@
-/* no_lab.c - a program of an embedder, built with GPUIR_NO_LAB, GPUIR_NO_NEAR, GPUIR_NO_TEXT and GPUIR_NO_RANK: what it
+/* no_lab.c - a program of an embedder, built with GPUIR_NO_LAB and the other macros that leave something out: what it
  * says about indexes, names and queries that need what was left out, and that it builds and searches by itself.
  *
- * usage: no_lab DIR, where no_lab.bats has made the indexes ef, optpfd, auto, bp128 and, if the command can, text.
+ * usage: no_lab DIR, where no_lab.bats has made the indexes ef, optpfd, auto, bp128, basic and, if the command can, text.
  * Prints "ok".
  */
 #define GPUIR_NO_LAB
 #define GPUIR_NO_NEAR
 #define GPUIR_NO_TEXT
 #define GPUIR_NO_RANK
+#define GPUIR_NO_FOLD
 #define GPUIR_STATIC
 #define GPUIR_IMPLEMENTATION
 #include "gpuir.h"
@@ -213,6 +214,27 @@ static void text_analyzer(void) {
   gpuir_close(ix);
 }
 
+/* The analyzer `basic`: without its table a description that names none means `ascii`. */
+static void basic_analyzer(void) {
+  gpuir_index_info info;
+  gpuir_builder_desc d;
+  gpuir_builder *b;
+  gpuir_index *ix;
+  gpuir_query *q;
+  char path[4096];
+  memset(&d, 0, sizeof d);
+  (void)snprintf(path, sizeof path, "%s/no", dir);
+  d.path = path;
+  d.analyzer.analyzer = "basic";
+  CHECK(gpuir_builder_create(&d, &b, &err) == GPUIR_E_UNSUPPORTED && !b && strstr(err.msg, "GPUIR_NO_FOLD"));
+  CHECK(!open_index("own", &ix) && !gpuir_index_get_info(ix, &info) && !strcmp(info.analyzer, "ascii"));
+  gpuir_close(ix);
+  CHECK(!open_index("basic", &ix));
+  CHECK(gpuir_query_parse(ix, NULL, "dog", 3, &q, &err) == GPUIR_E_UNSUPPORTED && !q);
+  CHECK(strstr(err.msg, "GPUIR_NO_FOLD") != NULL);
+  gpuir_close(ix);
+}
+
 int main(int argc, char **argv) {
   if (argc != 2) return 2;
   dir = argv[1];
@@ -224,6 +246,7 @@ int main(int argc, char **argv) {
   near_terms();
   second_look();
   text_analyzer();
+  basic_analyzer();
   puts("ok");
   return 0;
 }

@@ -61,6 +61,7 @@ static void index_lines(const char *tsv, const char *path) {
   if (!in) die(tsv);
   memset(&desc, 0, sizeof desc);
   desc.path = path;
+  desc.analyzer.analyzer = "ascii";
   if (gpuir_builder_create(&desc, &builder, &err)) die(err.msg);
   while (fgets(line, sizeof line, in))
     if (gpuir_builder_add_text(builder, NULL, line, strlen(line), &err)) die(err.msg);

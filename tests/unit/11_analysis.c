@@ -59,6 +59,41 @@ static void expect_words(const char *spec, const char *stop_words, const char *t
 
 static void expect(const char *spec, const char *text, const char *tokens) { expect_words(spec, "", text, tokens); }
 
+/* basic: the words of ascii, folded. */
+static void test_basic(void **state) {
+  char text[700];
+  size_t i;
+  (void)state;
+  expect("basic", "", "");
+  expect("basic", "The quick, BROWN fox!", "the|quick|brown|fox|");
+  expect("basic", "na\xc3\xafve CAF\xc3\x89 cafe\xcc\x81", "naive|cafe|cafe|");
+  expect("basic",
+      "STRA\xc3\x9f"
+      "E, \xc5\x92uvre",
+      "strasse|oeuvre|");
+  expect("basic", "\xd0\x99\xd0\xb8\xcc\x86\xd0\x81 \xd1\x83\xcc\x86", "\xd0\xb9\xd0\xb9\xd0\xb5|\xd1\x83|");
+  expect("basic", "\xff\x80 x\xfe", "\xff\x80|x\xfe|"); /* what is no UTF-8 stays */
+  expect("basic", "a\xcc\x81\xe2\x80\x94\xcc\x81\xe2\x80\x94z", "a|z|"); /* a mark by itself is no word */
+  expect("basic", "\xe5\x8c\x97\xe4\xba\xac \xe0\xb8\x81\xe0\xb9\x88",
+      "\xe5\x8c\x97\xe4\xba\xac|\xe0\xb8\x81\xe0\xb9\x88|");
+  expect_words("basic stop=custom", "\xc3\x89T\xc3\x89", "ete \xc3\xa9t\xc3\xa9 la", "la|");
+  { /* 255 bytes when folded: one of 256, and one that shrinks to 255 */
+    gpuir__analyzer *an = make("basic", "");
+    sink s;
+    for (i = 0; i < 256; i++) memcpy(text + 2 * i, "\xc3\xa9", 2);
+    assert_int_equal(run_on(an, text, 512, &s), 1);
+    assert_int_equal(s.n, 0);
+    assert_int_equal(run_on(an, text, 510, &s), 0);
+    assert_int_equal(s.n, 1);
+    assert_int_equal(s.len, 256);
+    for (i = 0; i < 128; i++) memcpy(text + 3 * i, "\xe1\xbe\xb3", 3); /* two letters of one: 3 bytes become 4 */
+    assert_int_equal(run_on(an, text, 3 * 63, &s), 0);
+    assert_int_equal(s.len, 253);
+    assert_int_equal(run_on(an, text, 3 * 64, &s), 1);
+    gpuir__analyzer_destroy(an);
+  }
+}
+
 static void test_ascii(void **state) {
   (void)state;
   expect("ascii", "", "");
@@ -708,6 +743,7 @@ static void test_emit_fails(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_ascii),
+      cmocka_unit_test(test_basic),
       cmocka_unit_test(test_lengths),
       cmocka_unit_test(test_ascii_model),
       cmocka_unit_test(test_typography),

@@ -77,9 +77,10 @@ static void test_spec(void **state) {
   gpuir_error err;
   (void)state;
   assert_int_equal(gpuir__analyzer_spec(NULL, spec, sizeof spec, &err), 0);
-  assert_string_equal(spec, "ascii");
-  spec_is(NULL, NULL, NULL, NULL, NULL, 0, "ascii");
-  spec_is(NULL, "porter", "english", NULL, NULL, 0, "ascii stem=porter stop=english");
+  assert_string_equal(spec, "basic");
+  spec_is(NULL, NULL, NULL, NULL, NULL, 0, "basic");
+  spec_is("basic", NULL, NULL, NULL, split, GPUIR_E_ARGUMENT, "built-in");
+  spec_is(NULL, "porter", "english", NULL, NULL, 0, "basic stem=porter stop=english");
   spec_is("unicode", NULL, NULL, " a b ", NULL, 0, "unicode stop=custom");
   spec_is("ascii", NULL, NULL, " \n", NULL, 0, "ascii");
   spec_is("mine", "german", NULL, NULL, split, 0, "custom:mine stem=german");
@@ -158,6 +159,7 @@ static void test_revision(void **state) {
   (void)state;
   assert_string_equal(gpuir__analyzer_revision("ascii"), "2");
   assert_string_equal(gpuir__analyzer_revision("ascii stem=porter stop=english"), "2");
+  assert_string_equal(gpuir__analyzer_revision("basic"), "1");
   assert_string_equal(gpuir__analyzer_revision("unicode stem=english"), "1");
   assert_string_equal(gpuir__analyzer_revision("text stem=english"), "1");
   assert_string_equal(gpuir__analyzer_revision("custom:ascii"), "1");

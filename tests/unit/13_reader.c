@@ -94,6 +94,7 @@ static int setup_group(void **state) {
   corpus_zipf(&o, 600, 50, 8, 1);
   memset(&desc, 0, sizeof desc);
   desc.path = valid_path;
+  desc.analyzer.analyzer = "ascii";
   desc.store_text = 1;
   desc.positions = 1;
   if (gpuir_builder_create(&desc, &b, &err)) return 1;

@@ -31,7 +31,7 @@ static void test_counts(void **state) {
   assert_int_equal(info.postings, nposts);
   assert_int_equal(info.tokens, ntokens);
   assert_string_equal(info.description, "generated");
-  assert_string_equal(info.analyzer, "ascii");
+  assert_string_equal(info.analyzer, "basic");
   assert_true(info.k1 == 0.9f && info.b == 0.4f);
   while (at < nposts) {
     gpuir_term_info t;

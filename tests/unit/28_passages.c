@@ -36,6 +36,7 @@ static gpuir_index *index_of(const gpuir_analyzer_desc *analyzer, const gpuir_op
   bd.positions = positions;
   bd.store_text = 1;
   bd.threads = 1;
+  bd.analyzer.analyzer = "ascii"; /* the oracle's */
   if (analyzer) bd.analyzer = *analyzer;
   if (gpuir_builder_create(&bd, &b, &err)) fail_msg("%s", err.msg);
   for (i = 0; i < n; i++) {

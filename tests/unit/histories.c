@@ -722,6 +722,7 @@ static void draw_settings(history *h) {
 #ifndef GPUIR_WITH_STEMMER
   if (h->analyzer == STEMMED || h->analyzer == BOTH) h->analyzer = STOPPED;
 #endif
+  s->analyzer.analyzer = "ascii"; /* terms are random bytes, which it takes as they are */
   if (h->analyzer == STEMMED || h->analyzer == BOTH) s->analyzer.stem = "porter";
   if (h->analyzer == STOPPED || h->analyzer == BOTH) s->analyzer.stop_words = STOP_WORDS;
   if (h->analyzer == TRIGRAMS) {

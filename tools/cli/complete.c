@@ -146,7 +146,7 @@ static void value_words(const option *o, cli_buf *out) {
     const char *name, *words;
   } known[] = {{"mode", "and or andor"}, {"modes", "and or andor count"}, {"backend", "cpu gpu auto"},
       {"devices", "all"}, {"evaluator", "auto exhaustive"}, {"policy", "auto inter"},
-      {"analyzer", "unicode ascii text"},
+      {"analyzer", "unicode ascii basic text"},
       {"codec", "bp128 vbyte pfd newpfd optpfd ef rice qs pfd-list parapfor lrc lrcseg seglrc hslrc auto"},
       {"freq-codec", "bp128 vbyte newpfd optpfd auto"},
       {"lang", "english german french spanish italian dutch portuguese swedish russian none"},

@@ -17,9 +17,9 @@
 void cli_print_build(FILE *f) {
   fprintf(f, "simd: %s\n", gpuir_simd_name(GPUIR_SIMD_AUTO));
 #ifdef GPUIR_WITH_UTF8PROC
-  fprintf(f, "analyzers: ascii, unicode, text\n");
+  fprintf(f, "analyzers: ascii, basic, unicode, text\n");
 #else
-  fprintf(f, "analyzers: ascii\n");
+  fprintf(f, "analyzers: ascii, basic\n");
 #endif
 #ifdef GPUIR_WITH_STEMMER
   {

@@ -46,7 +46,8 @@
  *     [09c-dense]      bits, ranks and peaks of frequent terms       gpuir__dense_fill gpuir__dense_rank
  *     [09d-bounds]     what a block or a list can contribute         gpuir__bound gpuir__saturation_prepare
  *     [10-encoder]     from postings to streams and directory       gpuir__encode_list
- *     [11-analysis]    from text to tokens: ascii, unicode, custom  gpuir__scan gpuir__custom_token
+ *     [10a-fold]       letters without their marks, by a table      gpuir__fold_of
+ *     [11-analysis]    to tokens: ascii, basic, unicode, custom     gpuir__scan gpuir__custom_token
  *     [11a-text]       from text to tokens: the analyzer `text`     gpuir__text_scan gpuir__text_add
  *     [11b-dictionary] terms and records, front-coded in blocks     gpuir__dict_find gpuir__dict_encode
  *     [11c-analyzers]  analyzers made and kept                      gpuir__analyze gpuir__analyzers_take
@@ -107,6 +108,8 @@
  *     GPUIR_NO_NEAR          [I] leave out near terms: what is written nearly as a word
  *     GPUIR_NO_TEXT          [I] leave out the analyzer `text`, but not `unicode`
  *     GPUIR_NO_RANK          [I] leave out the second look: ranking program code by names
+ *     GPUIR_NO_FOLD          [I] leave out the analyzer `basic` with its table of letters of
+ *                            2.7 KB; then NULL means `ascii`, which tells accents apart
  *     GPUIR_NO_FOLDER        [A] leave out the reading of files and folders
  *     GPUIR_NO_COLUMNS       [I] leave out fields: an index that has some is opened and searched without
  *                            them, but not written; what asks for them is UNSUPPORTED

@@ -4,7 +4,9 @@
  * ======*/
 
 typedef struct gpuir_analyzer_desc {
-  const char *analyzer; /* "ascii" (NULL: default), "unicode", "text", or the name of `tokenize` */
+  /* "ascii"; "basic" (NULL), the same words with accents folded; "unicode" and "text", where utf8proc is linked; or the
+   * name of `tokenize`. With GPUIR_NO_FOLD NULL is "ascii" */
+  const char *analyzer;
   const char *stem; /* a libstemmer algorithm such as "porter" or "english"; NULL: none */
   const char *stop; /* built-in stop list "english"; NULL: none */
   const char *stop_words; /* or a list of words parted by white space; not with `stop` */

@@ -46,9 +46,15 @@ GPUIR_API const char *gpuir_version(void) { return GPUIR__VERSION; }
 #else
 #define GPUIR__SMALLER_RANK ""
 #endif
-#if defined(GPUIR_NO_LAB) || defined(GPUIR_NO_NEAR) || defined(GPUIR_NO_TEXT) || defined(GPUIR_NO_RANK)
+#ifdef GPUIR_NO_FOLD
+#define GPUIR__SMALLER_FOLD " GPUIR_NO_FOLD"
+#else
+#define GPUIR__SMALLER_FOLD ""
+#endif
+#if defined(GPUIR_NO_LAB) || defined(GPUIR_NO_NEAR) || defined(GPUIR_NO_TEXT) || defined(GPUIR_NO_RANK) || \
+    defined(GPUIR_NO_FOLD)
 #define GPUIR__SMALLER \
-  ", made smaller by" GPUIR__SMALLER_LAB GPUIR__SMALLER_NEAR GPUIR__SMALLER_TEXT GPUIR__SMALLER_RANK
+  ", made smaller by" GPUIR__SMALLER_LAB GPUIR__SMALLER_NEAR GPUIR__SMALLER_TEXT GPUIR__SMALLER_RANK GPUIR__SMALLER_FOLD
 #else
 #define GPUIR__SMALLER ""
 #endif

@@ -1,6 +1,6 @@
 
 /* ========
- * [11-analysis]  text analysis: the tokens of ascii, unicode and callers' tokenizers
+ * [11-analysis]  text analysis: the tokens of ascii, basic, unicode and callers' tokenizers
  *
  * A token is made, folded, held against the stop words, stemmed and emitted, in this order.
  *
@@ -9,6 +9,9 @@
  *          underscore separates, as all other ASCII does, and so does the typography of ordinary
  *          text in UTF-8: spaces (U+00A0, U+3000), dashes, quotes, the ellipsis and the rest of
  *          U+2000 to U+205F but for what joins letters or turns their direction, and U+00AB, U+00BB.
+ * basic    The tokens of ascii, where the letters of Latin, Greek and Cyrillic are folded by a table, [10a-fold], and
+ *          so are the marks behind them: typed without accents, a word finds all its spellings. A word is folded
+ *          before it is stemmed, so that it has one term, however it is typed.
  * unicode  Tokens are maximal runs of letters (L*), numbers (N*) and the marks (M*) and default
  *          ignorable format characters that follow them, brought into NFKC_Casefold form. Where
  *          folding yields something else (U+00BD, one half, holds a fraction slash), the token is split
@@ -27,7 +30,7 @@
  * the same tokenizer and folding; a word that it splits ("don't") stops each of its parts.
  * Tokens over GPUIR_MAX_TERM bytes, measured when they are folded, are dropped and counted.
  *
- * Uses      [01-base], [02-vectors].
+ * Uses      [01-base], [02-vectors], [10a-fold].
  * Start at  gpuir__scan, gpuir__custom_token; gpuir__filter_token for what is done to each token.
  * Tests     tests/unit/11_analysis.c
  * ======*/
@@ -47,6 +50,7 @@ enum {
   GPUIR__UNICODE = 1,
   GPUIR__CUSTOM = 2,
   GPUIR__TEXT = 3, /* see [11a-text] */
+  GPUIR__BASIC = 4,
 
   GPUIR__NAME_MAX = 64, /* bytes of a tokenizer's or stemmer's name */
   GPUIR__SPEC_MAX = 192, /* bytes that hold any specification and its NUL */
@@ -164,6 +168,36 @@ static inline size_t gpuir__utf8_get(const uint8_t *p, size_t n, uint32_t *c) {
   if (b > 0xf4 || n < 4 || (p[1] & 0xc0) != 0x80 || (p[2] & 0xc0) != 0x80 || (p[3] & 0xc0) != 0x80) return 0;
   *c = (b & 7u) << 18 | (p[1] & 0x3fu) << 12 | (p[2] & 0x3fu) << 6 | (p[3] & 0x3fu);
   return *c < 0x10000 || *c > 0x10ffff ? 0 : 4;
+}
+
+/* A token that is made of UTF-8 characters one by one; len over 255: too long. */
+typedef struct gpuir__utf8_word {
+  size_t len;
+  uint8_t bytes[GPUIR_MAX_TERM + 4];
+} gpuir__utf8_word;
+
+static inline void gpuir__utf8_word_put(gpuir__utf8_word *w, uint32_t c) {
+  uint8_t *to = w->bytes + w->len;
+  if (w->len > GPUIR_MAX_TERM) return;
+  if (c < 0x80) {
+    to[0] = (uint8_t)c;
+    w->len += 1;
+  } else if (c < 0x800) {
+    to[0] = (uint8_t)(0xc0 | c >> 6);
+    to[1] = (uint8_t)(0x80 | (c & 0x3f));
+    w->len += 2;
+  } else if (c < 0x10000) {
+    to[0] = (uint8_t)(0xe0 | c >> 12);
+    to[1] = (uint8_t)(0x80 | (c >> 6 & 0x3f));
+    to[2] = (uint8_t)(0x80 | (c & 0x3f));
+    w->len += 3;
+  } else {
+    to[0] = (uint8_t)(0xf0 | c >> 18);
+    to[1] = (uint8_t)(0x80 | (c >> 12 & 0x3f));
+    to[2] = (uint8_t)(0x80 | (c >> 6 & 0x3f));
+    to[3] = (uint8_t)(0x80 | (c & 0x3f));
+    w->len += 4;
+  }
 }
 
 /* Returns how many bytes the apostrophe has that ends at p[n), or 0. */
@@ -515,36 +549,6 @@ static inline int gpuir__run_class(int run, int next, int *begins) {
   return next;
 }
 
-/* A token that is made of UTF-8 characters one by one; len over 255: too long. */
-typedef struct gpuir__utf8_word {
-  size_t len;
-  uint8_t bytes[GPUIR_MAX_TERM + 4];
-} gpuir__utf8_word;
-
-static inline void gpuir__utf8_word_put(gpuir__utf8_word *w, uint32_t c) {
-  uint8_t *to = w->bytes + w->len;
-  if (w->len > GPUIR_MAX_TERM) return;
-  if (c < 0x80) {
-    to[0] = (uint8_t)c;
-    w->len += 1;
-  } else if (c < 0x800) {
-    to[0] = (uint8_t)(0xc0 | c >> 6);
-    to[1] = (uint8_t)(0x80 | (c & 0x3f));
-    w->len += 2;
-  } else if (c < 0x10000) {
-    to[0] = (uint8_t)(0xe0 | c >> 12);
-    to[1] = (uint8_t)(0x80 | (c >> 6 & 0x3f));
-    to[2] = (uint8_t)(0x80 | (c & 0x3f));
-    w->len += 3;
-  } else {
-    to[0] = (uint8_t)(0xf0 | c >> 18);
-    to[1] = (uint8_t)(0x80 | (c >> 12 & 0x3f));
-    to[2] = (uint8_t)(0x80 | (c >> 6 & 0x3f));
-    to[3] = (uint8_t)(0x80 | (c & 0x3f));
-    w->len += 4;
-  }
-}
-
 static int gpuir__utf8_word_end(gpuir__analyzer *an, gpuir__utf8_word *w) {
   size_t len = w->len;
   w->len = 0;
@@ -625,7 +629,7 @@ static int gpuir__scan_unicode(gpuir__analyzer *an, const char *text, size_t i, 
 }
 #endif /* GPUIR_WITH_UTF8PROC */
 
-/* ---- ascii, and the ASCII words of unicode --------------------------------------- */
+/* ---- ascii, basic, and the ASCII words of unicode --------------------------------------- */
 
 /* Folds 64 bytes of text; bit i of the result: byte i belongs to a word. Bytes of `folded` that do
  * not are undefined. *high becomes non-zero if a byte is not ASCII. */
@@ -674,12 +678,55 @@ static inline size_t gpuir__typography(const char *text, size_t n) {
   return p[1] == 0x80 && (p[2] <= 0x8b || (p[2] >= 0x90 && p[2] <= 0xa9) || p[2] >= 0xaf) ? 3 : 0;
 }
 
+#ifndef GPUIR_NO_FOLD
+/* Folds a word. What is not UTF-8 stays as it is. */
+static void gpuir__basic_fold(const char *text, size_t len, gpuir__utf8_word *w) {
+  const uint8_t *p = (const uint8_t *)text;
+  uint32_t to[2];
+  size_t i = 0, n;
+  w->len = 0;
+  for (; i < len && w->len <= GPUIR_MAX_TERM; i += n ? n : 1) {
+    uint32_t c = 0;
+    unsigned letters = 0, k;
+    if (p[i] < 0x80) {
+      w->bytes[w->len++] = gpuir__fold_ascii[p[i]];
+      n = 1;
+      continue;
+    }
+    n = gpuir__utf8_get(p + i, len - i, &c);
+    if (!n) w->bytes[w->len++] = p[i];
+    else letters = gpuir__fold_of(c, to);
+    for (k = 0; k < letters; k++) gpuir__utf8_word_put(w, to[k]);
+    /* the breve of Cyrillic short i, typed by itself */
+    if (c == 0x306 && w->len > 1 && w->bytes[w->len - 2] == 0xd0 && w->bytes[w->len - 1] == 0xb8)
+      w->bytes[w->len - 1] = 0xb9;
+  }
+}
+
+/* Emits the token [start, end) of a run that is not ASCII, folded. */
+static int gpuir__basic_word(gpuir__analyzer *an, const char *text, size_t start, size_t end) {
+  gpuir__utf8_word w;
+  int status = GPUIR_OK;
+  an->at = start;
+  an->end = end;
+  gpuir__basic_fold(text + start, end - start, &w);
+  if (w.len > GPUIR_MAX_TERM) an->dropped++;
+  else if (w.len && (w.len != 1 || w.bytes[0] != 's' || !gpuir__is_possessive(an, text, start)))
+    status = gpuir__put_token(an, (const char *)w.bytes, w.len);
+  an->word_end = end;
+  return status;
+}
+#endif
+
 /* Emits the token [start, end) of a run that is not ASCII. */
 static int gpuir__ascii_word(gpuir__analyzer *an, const char *text, size_t start, size_t end) {
   char word[GPUIR_MAX_TERM];
   const size_t len = end - start;
   size_t i;
   int status = GPUIR_OK;
+#ifndef GPUIR_NO_FOLD
+  if (an->kind == GPUIR__BASIC) return gpuir__basic_word(an, text, start, end);
+#endif
   an->at = start;
   an->end = end;
   if (len > GPUIR_MAX_TERM) {

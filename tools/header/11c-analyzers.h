@@ -64,18 +64,25 @@ static int gpuir__name_ok(const char *name, size_t len) {
   return 1;
 }
 
+/* The analyzer of a desc that names none. */
+#ifdef GPUIR_NO_FOLD
+static const char gpuir__analyzer_default[] = "ascii";
+#else
+static const char gpuir__analyzer_default[] = "basic";
+#endif
+
 static int gpuir__has_words(const char *words) {
   while (gpuir__is_space(*words)) words++;
   return *words != 0;
 }
 
 /* Writes the specification that is stored in the index, GPUIR__SPEC_MAX bytes at most with its NUL:
- *   ("ascii" | "unicode" | "text" | "custom:" NAME) [" stem=" NAME] [" nofold"] [" stop=" ("english" | "custom")]
+ *   ("ascii" | "basic" | "unicode" | "text" | "custom:" NAME) [" stem=" NAME] [" nofold"] [" stop=" ("english" | "custom")]
  * Errors: ARGUMENT. */
 static int gpuir__analyzer_spec(const gpuir_analyzer_desc *desc, char *spec, size_t cap, gpuir_error *err) {
-  const char *name = desc && desc->analyzer ? desc->analyzer : "ascii";
+  const char *name = desc && desc->analyzer ? desc->analyzer : gpuir__analyzer_default;
   const char *stem = desc ? desc->stem : NULL, *stop = desc ? desc->stop : NULL;
-  int builtin = !strcmp(name, "ascii") || !strcmp(name, "unicode") || !strcmp(name, "text");
+  int builtin = !strcmp(name, "ascii") || !strcmp(name, "basic") || !strcmp(name, "unicode") || !strcmp(name, "text");
   int custom = desc && (desc->tokenize || desc->tokenize_places);
   int words = desc && desc->stop_words && gpuir__has_words(desc->stop_words);
   int n;
@@ -87,7 +94,7 @@ static int gpuir__analyzer_spec(const gpuir_analyzer_desc *desc, char *spec, siz
     return gpuir__refuse(err, "the analyzer's name must be 1 to %d bytes without white space", (int)GPUIR__NAME_MAX);
   if (custom && builtin) return gpuir__refuse(err, "a tokenizer may not be called \"%s\", as a built-in one is", name);
   if (!custom && !builtin)
-    return gpuir__refuse(err, "unknown analyzer \"%s\" (there are ascii, unicode and text)", name);
+    return gpuir__refuse(err, "unknown analyzer \"%s\" (there are ascii, basic, unicode and text)", name);
   if (desc && desc->no_fold && strcmp(name, "text") != 0)
     return gpuir__refuse(err, "no_fold: only the analyzer \"text\" folds, not \"%s\"", name);
   if (stem && !gpuir__name_ok(stem, strlen(stem)))
@@ -189,6 +196,7 @@ static int gpuir__spec_name(const char *p, int has_tokenizer, int *kind, const c
   *end = p + n;
   *kind = -1;
   if (n == 5 && !memcmp(p, "ascii", n)) *kind = GPUIR__ASCII;
+  if (n == 5 && !memcmp(p, "basic", n)) *kind = GPUIR__BASIC;
   if (n == 7 && !memcmp(p, "unicode", n)) *kind = GPUIR__UNICODE;
   if (n == 4 && !memcmp(p, "text", n)) *kind = GPUIR__TEXT;
   if (n >= 7 && !memcmp(p, "custom:", 7)) {
@@ -205,6 +213,10 @@ static int gpuir__spec_name(const char *p, int has_tokenizer, int *kind, const c
 #ifdef GPUIR_NO_TEXT
   if (*kind == GPUIR__TEXT)
     return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "the analyzer \"text\" was left out by GPUIR_NO_TEXT");
+#endif
+#ifdef GPUIR_NO_FOLD
+  if (*kind == GPUIR__BASIC)
+    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "the analyzer \"basic\" was left out by GPUIR_NO_FOLD");
 #endif
 #ifndef GPUIR_WITH_UTF8PROC
   if (*kind == GPUIR__UNICODE || *kind == GPUIR__TEXT)

@@ -85,6 +85,7 @@ int main(int argc, char **argv) {
   most = strtoul(argv[3], NULL, 10);
   memset(&d, 0, sizeof d);
   d.settings.path = argv[1];
+  d.settings.analyzer.analyzer = "ascii";
   d.settings.memory = (uint64_t)512 << 20;
   d.create = 1;
   check(gpuir_live_open(&d, &live, &err));

@@ -246,6 +246,7 @@ int main(int argc, char **argv) {
   base = (size_t)strtoul(argv[4], NULL, 10);
   memset(&desc, 0, sizeof desc);
   desc.settings.path = argv[1];
+  desc.settings.analyzer.analyzer = "ascii";
   desc.create = 1;
   check(argv[1], gpuir_live_open(&desc, &live, &err), &err);
   for (i = 0; i < base; i++) play(lines[i]);

@@ -607,6 +607,7 @@ static int synth_write(synth *s, const char *path, gpuir_error *err) {
   memset(&desc, 0, sizeof desc);
   synth_describe(s, description, sizeof description);
   desc.path = path;
+  desc.analyzer.analyzer = "ascii";
   desc.codec = s->d.codec;
   desc.freq_codec = s->d.freq_codec;
   desc.threads = s->d.threads;
