@@ -18802,8 +18802,14 @@ static int gpuir__near_keep(gpuir__near *x, const uint8_t *term, size_t len, uns
   gpuir_near_term t;
   size_t i;
   int status;
-  for (i = 0; i < x->nfound; i++)
-    if (x->found[i].len == len && !memcmp(x->found[i].term, term, len)) return GPUIR_OK; /* of another segment */
+  for (i = 0; i < x->nfound; i++) {
+    gpuir_near_term *known = &x->found[i];
+    if (known->len != len || memcmp(known->term, term, len) != 0) continue; /* else of another segment or spelling */
+    if (word_len != len || memcmp(word, term, len) != 0 || known->distance != distance) return GPUIR_OK;
+    memcpy(known->word, word, len); /* a stem that is a word by itself is the one that people know */
+    known->word_len = len;
+    return GPUIR_OK;
+  }
   memset(&t, 0, sizeof t);
   memcpy(t.term, term, len);
   t.len = len;
@@ -18997,7 +19003,7 @@ static void gpuir__near_letters(gpuir__near *x) {
 }
 
 /* Looks up the stems of all spellings one letter away: with two neighbours swapped, one more, another one, one less. Of
- * several that have one stem the first is told. */
+ * several that have one stem the one that is the stem is told, or else the first. */
 static int gpuir__near_edits(gpuir__near *x) {
   uint32_t two[2];
   size_t i, j;

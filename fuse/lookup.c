@@ -95,6 +95,14 @@ static void note_left_out(lookup *l, size_t n) {
         n, n == 1 ? "word is" : "words are", GPUIR_MAX_TERMS);
 }
 
+/* Notes that nothing has all words of a query, and what to ask for in its place. */
+static void note_none(lookup *l, const question *q, const search_reply *reply) {
+  if (reply->n || !q->request.k || q->request.mode != GPUIR_AND || l->note[0]) return;
+  snprintf(l->note, sizeof l->note, "%s",
+      memchr(q->text, ' ', q->request.len) ? "no document has all of these words; @andor takes any of them"
+                                           : "no document has this word");
+}
+
 /* Searches, and makes the answer of it; NULL with the reason in *error. */
 static result *answer(lookup *l, const question *q, const name_options *options, int *error) {
   search_reply reply;
@@ -108,6 +116,7 @@ static result *answer(lookup *l, const question *q, const name_options *options,
   b.max = l->f->config.result_bytes;
   if (rc == 0) note_left_out(l, reply.left_out);
   if (rc == 0 && !l->note[0]) snprintf(l->note, sizeof l->note, "%s", reply.spelled);
+  if (rc == 0 && !has_passages(q)) note_none(l, q, &reply);
   if (rc == 0 && has_passages(q)) rc = texts_passages(l, options, q->tree == NODE_GREP_ROOT, &reply, &b, &made);
   else if (rc == 0) rc = write_answer(l, q, &reply, &b, &links);
   free(reply.hits);

@@ -32,7 +32,7 @@ needs_mount() { [ -z "$no_mount" ] || skip "$no_mount"; }
   [ "${#lines[@]}" -eq 10 ]
   [[ ${lines[0]} == *"  computer memory" ]]
   # The same hits as the command's, in the same order.
-  "$build/gpuir" query --tsv "$index" computer memory | cut -f 4 >"$BATS_TEST_TMPDIR/names"
+  "$build/gpuir" query --tsv -m and "$index" computer memory | cut -f 4 >"$BATS_TEST_TMPDIR/names"
   diff <(printf '%s\n' "${lines[@]}" | sed 's/^ *[0-9.]*  //') "$BATS_TEST_TMPDIR/names"
 }
 
@@ -52,7 +52,7 @@ needs_mount() { [ -z "$no_mount" ] || skip "$no_mount"; }
   cut -d : -f 1 "$BATS_TEST_TMPDIR/told" | diff - "$BATS_TEST_TMPDIR/asked"
   for words in "computer memory" "free software"; do
     # shellcheck disable=SC2086 # words are parted
-    "$build/gpuir" query --tsv -k 3 "$index" $words | cut -f 4 | paste -sd ' ' >"$BATS_TEST_TMPDIR/names"
+    "$build/gpuir" query --tsv -m and -k 3 "$index" $words | cut -f 4 | paste -sd ' ' >"$BATS_TEST_TMPDIR/names"
     grep "^$words:" "$BATS_TEST_TMPDIR/told" | sort -u | sed -E "s/^[^:]*: //; s/ [0-9.]+(,|$)//g" |
       diff - "$BATS_TEST_TMPDIR/names"
   done
@@ -68,7 +68,7 @@ needs_mount() { [ -z "$no_mount" ] || skip "$no_mount"; }
   printf 'computer memory\n"open\nfree software\n' | "$build/examples/batch" "$index" >told 2>wrong
   for first in "computer memory" "free software"; do
     # shellcheck disable=SC2086 # words are parted
-    "$build/gpuir" query --tsv -k 3 "$index" $first | cut -f 4 | paste -sd , | sed 's/,/, /g'
+    "$build/gpuir" query --tsv -m and -k 3 "$index" $first | cut -f 4 | paste -sd , | sed 's/,/, /g'
   done | sed 's/^/ /' >names
   cut -d : -f 2- told | diff - names
   [ "$(cat wrong)" = "batch: the quote at byte 0 of the query is not closed" ]
@@ -88,7 +88,7 @@ needs_mount() { [ -z "$no_mount" ] || skip "$no_mount"; }
 @test "cursor.c finds what AND finds, and passages.c shows every word" {
   cd "$BATS_TEST_TMPDIR"
   "$build/examples/cursor" "$index" comput memori | sed 's/: [0-9]* and [0-9]* times$//' | sort >told
-  "$build/gpuir" query --tsv -k 1000 "$index" computer memory | cut -f 4 | sort | diff - told
+  "$build/gpuir" query --tsv -m and -k 1000 "$index" computer memory | cut -f 4 | sort | diff - told
   run "$build/examples/cursor" "$index" comput nowhereatall
   [ "$status" -eq 1 ]
   run "$build/examples/passages" "$index" "computer memory"
@@ -217,7 +217,7 @@ C
   GPUIR_LIBRARY=$build/libgpuir.so python3 "$root/examples/search.py" "$index" "stringed instrument" 7 |
     cut -f 1,3 >"$BATS_TEST_TMPDIR/python"
   [ "$(wc -l <"$BATS_TEST_TMPDIR/python")" -eq 7 ]
-  "$build/gpuir" query --tsv -k 7 "$index" stringed instrument | cut -f 2,4 | diff - "$BATS_TEST_TMPDIR/python"
+  "$build/gpuir" query --tsv -m and -k 7 "$index" stringed instrument | cut -f 2,4 | diff - "$BATS_TEST_TMPDIR/python"
   run env GPUIR_LIBRARY="$build/libgpuir.so" python3 "$root/examples/search.py" /nowhere/x computer
   [ "$status" -eq 1 ]
   [[ $output == "search.py: "*"No such file"* ]]
@@ -319,7 +319,7 @@ $1/b
   [ "$status" -eq 0 ]
   [ "${lines[0]}" = "documents with all words, best first:" ]
   diff <(printf '%s\n' "${lines[@]:1:3}") \
-    <("$build/gpuir" query --tsv -k 3 "$index" computer memory | cut -f 2)
+    <("$build/gpuir" query --tsv -m and -k 3 "$index" computer memory | cut -f 2)
   diff <(printf '%s\n' "${lines[@]:5:3}" | cut -f 2,4) \
     <("$build/gpuir" query --tsv -m or -k 3 "$index" computer memory | cut -f 2,4)
   [ "${lines[9]}" -eq "$("$build/gpuir" count "$index" computer memory)" ]

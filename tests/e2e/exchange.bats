@@ -10,7 +10,7 @@ setup_file() {
   export root PATH="$build:$PATH" shared=$root/../shared/data PYTHONPATH=$BATS_FILE_TMPDIR
   # shared by tests that only read it
   export wordnet=$BATS_FILE_TMPDIR/wordnet.gpuir
-  gpuir index -q --tsv --description WordNet "$root/tests/data/wordnet.tsv" -o "$wordnet"
+  gpuir index -q --tsv --analyzer unicode --description WordNet "$root/tests/data/wordnet.tsv" -o "$wordnet"
   python_module >"$BATS_FILE_TMPDIR/exchange.py"
 }
 

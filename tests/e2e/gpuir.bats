@@ -8,13 +8,13 @@ setup_file() {
   root=${GPUIR_ROOT:-$(cd "$BATS_TEST_DIRNAME/../.." && pwd)}
   build=${GPUIR_BUILD:-$root/build}
   export root build PATH="$build:$PATH" shared=$root/../shared/data
-  analyzer=ascii # what the command takes by itself
+  analyzer=ascii # the largest one that does no more than fold
   if gpuir --version | grep -q '^analyzers:.*unicode'; then analyzer=unicode; fi
   export analyzer
   # shared by tests that only read it: five documents, one a line
   export toy=$BATS_FILE_TMPDIR/toy.gpuir toy_text=$BATS_FILE_TMPDIR/toy
   printf 'the quick brown fox\nthe lazy dog\na quick dog\n\nlast dog dog' >"$toy_text"
-  (cd "$BATS_FILE_TMPDIR" && gpuir index -q --lines toy -o toy.gpuir)
+  (cd "$BATS_FILE_TMPDIR" && gpuir index -q --lines --lang none toy -o toy.gpuir)
   export wordnet=$BATS_FILE_TMPDIR/wordnet.gpuir
   gpuir index -q --tsv --store --description WordNet "$root/tests/data/wordnet.tsv" -o "$wordnet"
 }
@@ -375,29 +375,29 @@ END
 
 @test "--analyzer, --stem and --stop" {
   printf 'Running DOGS \xc3\x84RGER na\xc3\xafve the' >f
-  gpuir index -q f -o x
+  gpuir index -q --analyzer $analyzer f -o x
   prints 1 gpuir count x running
   prints 0 gpuir count x run
   if gpuir --version | grep -q '^stemmers:.*porter'; then
-    gpuir index -q --stem porter f -o x
+    gpuir index -q --analyzer $analyzer --stem porter f -o x
     prints 1 gpuir count x runs dog
     gpuir stats x | grep -q "^analyzer *$analyzer stem=porter$"
   fi
   gpuir index -q --analyzer ascii f -o x
   gpuir stats x | grep -q '^analyzer *ascii$'
   if [ "$analyzer" = unicode ]; then
-    gpuir index -q f -o x
+    gpuir index -q --analyzer unicode f -o x
     prints 1 gpuir count x $'\xc3\xa4rger'
     gpuir stats x | grep -q '^analyzer *unicode$'
     printf '\xe2\x80\x9cHello\xe2\x80\x9d it\xe2\x80\x99s CAF\xc3\x89\xe2\x80\x99s menu\xe2\x80\xa6 word\xe2\x80\x94dash' >g
-    gpuir index -q g -o x
+    gpuir index -q --analyzer unicode g -o x
     prints 1 gpuir count x hello it $'caf\xc3\xa9' menu word dash
   fi
-  gpuir index -q --stop english f -o x
+  gpuir index -q --analyzer $analyzer --stop english f -o x
   fails 1 "" gpuir count x the
   prints 1 gpuir count x running
   printf 'running\n  dogs' >words
-  gpuir index -q --stop words f -o x
+  gpuir index -q --analyzer $analyzer --stop words f -o x
   gpuir terms x >terms
   run ! grep -qE ' (running|dogs)$' terms
   grep -q ' the$' terms
@@ -441,7 +441,7 @@ END
     gpuir explain $index 0 animal >plan
     gpuir stats --json $index >s
     # the mix adds up to what is not inline, and to the codecs of the terms
-    gpuir terms --json $index | python3 -c '
+    gpuir terms --all --json $index | python3 -c '
 import json, sys
 stats = json.load(open("s"))
 want = {}
@@ -623,7 +623,7 @@ assert sum(v[1] for k, v in got.items() if k[0] == "docids") == stats["postings"
 @test "empty documents are documents" {
   mkdir d
   : >d/empty
-  gpuir index -q d -o x
+  gpuir index -q --no-names d -o x
   gpuir stats --json x >s
   [ "$(field documents <s)/$(field terms <s)" = 1/0 ]
   gpuir verify x
@@ -805,7 +805,7 @@ END
 
 @test "modes, negation, repeated and unknown words" {
   ids() { gpuir query -k 10 --tsv "$@" 2>/dev/null | cut -f 2 | paste -sd ,; }
-  [ "$(ids "$toy" quick dog)" = 2 ]
+  [ "$(ids "$toy" quick dog)" = "$(ids --mode andor "$toy" quick dog)" ]
   [ "$(ids --mode and "$toy" quick dog)" = 2 ]
   [ "$(ids --mode or "$toy" quick dog | tr , '\n' | sort | paste -sd ,)" = 0,1,2,4 ]
   [ "$(ids --mode andor "$toy" quick dog)" = "$(ids --mode or "$toy" quick dog)" ]
@@ -813,8 +813,8 @@ END
   [ "$(ids "$toy" dog -quick)" = 4,1 ]
   [ "$(ids "$toy" dog -unknown)" = "$(ids "$toy" dog)" ]
   [ "$(ids "$toy" 'dog -quick')" = 4,1 ]
-  [ "$(ids --no-operators "$toy" dog -quick)" = 2 ]
-  [ "$(ids "$toy" dog unknown)" = "" ]
+  [ "$(ids --no-operators --mode and "$toy" dog -quick)" = 2 ]
+  [ "$(ids --mode and "$toy" dog unknown)" = "" ]
   [ "$(ids --mode or "$toy" dog unknown)" = "$(ids "$toy" dog)" ]
   [ "$(gpuir query --tsv "$toy" fox fox | cut -f 3)" != "$(gpuir query --tsv "$toy" fox | cut -f 3)" ]
   fails 1 "no document has 'unknown'" gpuir query "$toy" unknown
@@ -842,7 +842,7 @@ END
   gpuir query --json "$toy" quick -dog | python3 -c '
 import json, sys
 r = json.load(sys.stdin)
-assert r["query"] == "quick -dog" and r["id"] is None and r["mode"] == "and" and r["k"] == 10, r
+assert r["query"] == "quick -dog" and r["id"] is None and r["mode"] == "andor" and r["k"] == 10, r
 assert [(h["rank"], h["docid"], h["name"]) for h in r["hits"]] == [(1, 0, "toy:1")] and r["hits"][0]["score"] > 0, r'
   gpuir query --trec --mode or --tag run1 "$toy" quick dog >run
   awk 'NF != 6 || $1 != "1" || $2 != "Q0" || $4 != NR || $6 != "run1" || (NR > 1 && $5 > last) { exit 1 } { last = $5 }' run
@@ -863,7 +863,7 @@ print(name.encode("utf-8", "surrogateescape").hex())')" = ffc3a9 ]
 
 @test "queries from standard input" {
   printf 'fox\n\n  7: dog -quick \nquick 9:dog\n12:lazy\n' >in
-  gpuir query --tsv "$toy" <in | cut -f 1,2,3 >out
+  gpuir query --mode and --tsv "$toy" <in | cut -f 1,2,3 >out
   printf '1\t1\t0\n7\t1\t4\n7\t2\t1\n12\t1\t1\n' | diff - out
   gpuir query "$toy" <in | grep '^#' >out
   printf '# 1: fox\n# 7: dog -quick\n# 4: quick 9:dog\n# 12: lazy\n' | diff - out
@@ -871,11 +871,11 @@ print(name.encode("utf-8", "surrogateescape").hex())')" = ffc3a9 ]
 import json, sys
 assert [json.loads(l)["id"] for l in sys.stdin] == ["1", "7", "4", "12"]'
   [ "$(echo 'std::dog' | gpuir query --tsv --ids "$toy" | cut -f 1 | sort -u)" = std ]
-  [ "$(echo '12:lazy' | gpuir query --tsv --no-ids "$toy" | cut -f 1 | sort -u)" = "" ]
+  [ "$(echo '12:lazy' | gpuir query --mode and --tsv --no-ids "$toy" | cut -f 1 | sort -u)" = "" ]
   [ "$(echo '12:lazy' | gpuir query --tsv --no-ids --mode or "$toy" | cut -f 1 | sort -u)" = 1 ]
   # a failure is reported and the others are answered
   (echo fox && seq -f w%g 1 65 | paste -sd ' ' && echo dog) >in
-  run --separate-stderr gpuir query --tsv "$toy" <in
+  run --separate-stderr gpuir query --mode and --tsv "$toy" <in
   [ "$status" -eq 1 ]
   [[ $stderr == *"query 2: "*64* ]]
   [ "$(cut -f 1 <<<"$output" | sort -u | paste -sd ,)" = 1,3 ]
@@ -949,7 +949,7 @@ assert a['mode'] == 'or' and len(a['hits']) == 2
 assert a['left_out'] == ['common'] + ['w%03d' % i for i in range(65, 91)], a
 EOF
   run ! grep -q left_out <(gpuir query --json x w001)
-  fails 1 "the query has more than 64 different words" gpuir query x common "$words"
+  fails 1 "the query has more than 64 different words" gpuir query --mode and x common "$words"
   fails 1 "the query has more than 64 different words" gpuir count --mode or x common "$words"
   # negated words stay, all of them
   printf 'a\t%s\nb\tw001\nc\t%s\n' "$words" "$words common" >topics
@@ -1009,7 +1009,7 @@ END
   seq 1500 | sed 's/$/ all/' >f
   gpuir index -q --lines f -o x
   [ "$(echo 'all 7 unicorn' | gpuir query --trec x | wc -l)" -eq 1000 ] # or, 1,000 hits
-  [ "$(echo 'all 7' | gpuir query --trec -m and x)" = "1 Q0 f:7 1 $(gpuir query --tsv x all 7 | cut -f 3) gpuir" ]
+  [ "$(echo 'all 7' | gpuir query --trec -m and x)" = "1 Q0 f:7 1 $(gpuir query -m and --tsv x all 7 | cut -f 3) gpuir" ]
   [ "$(echo 'all 7' | gpuir query --trec -k 3 x | wc -l)" -eq 3 ]
   printf '1048585\tlazy dog\n-12\tquick\n' >t # of MS MARCO
   [ "$(gpuir query --trec --topics t "$toy" | cut -d ' ' -f 1,3)" = $'1048585 toy:2\n1048585 toy:5\n1048585 toy:3\n-12 toy:3\n-12 toy:1' ]
@@ -1017,7 +1017,7 @@ END
   printf '{"_id":"q1","text":"lazy dog","metadata":{}}\n{"qid":7,"query":"quick"}\n' >j
   [ "$(gpuir query --trec --topics j "$toy" | cut -d ' ' -f 1 | uniq | paste -sd ,)" = q1,7 ]
   [ "$(printf 'a b:lazy\nc\tquick\n' | gpuir query --ids --trec "$toy" | cut -d ' ' -f 1 | paste -sd ,)" = a_b,c,c ]
-  [ "$(printf '7\tlazy\n' | gpuir query --no-ids --tsv "$toy" | wc -l)" -eq 0 ] # 7 is a word
+  [ "$(printf '7\tlazy\n' | gpuir query --no-ids -m and --tsv "$toy" | wc -l)" -eq 0 ] # 7 is a word
   [ "$(printf '{"id":"x","text":"lazy"}\n' | gpuir query --no-ids --mode or --tsv "$toy" | cut -f 1)" = 1 ]
   [ "$(printf '{lazy\n' | gpuir query --tsv "$toy" | cut -f 1)" = 1 ] # no JSON: words
 }
@@ -1029,16 +1029,16 @@ END
     run --separate-stderr "$@"
     [ "$status" -eq 1 ] && [ -z "$output" ] && [ "$stderr" = "$message" ] || { echo "$stderr"; false; }
   }
-  says "gpuir: no document has 'qick'; it has quick" gpuir query "$toy" qick dog
-  says "gpuir: no document has 'xn'"$'\n'"gpuir: no document has 'quikc'; it has quick" gpuir query "$toy" xn quikc
+  says "gpuir: no document has 'qick'; it has quick" gpuir query -m and "$toy" qick dog
+  says "gpuir: no document has 'xn'"$'\n'"gpuir: no document has 'quikc'; it has quick" gpuir query -m and "$toy" xn quikc
   says "gpuir: no document has 'zz*'" gpuir query "$toy" 'zz*'
-  says 'gpuir: no document has all of these words; --mode or takes any' gpuir query "$toy" fox lazy
+  says 'gpuir: no document has all of these words; --mode or takes any' gpuir query -m and "$toy" fox lazy
   says 'gpuir: no document matches' gpuir query "$toy" fox -fox
   run --separate-stderr gpuir query --tsv "$toy" lazy -k1
   [ "$output" = "$(gpuir query --tsv "$toy" lazy)" ]
   [ "$stderr" = "gpuir: note: '-k1' is a word that is not to be there; the option is written '-k 1'" ]
   [ -z "$(gpuir query -k1 "$toy" lazy -key 2>&1 >out)" ]
-  says "gpuir: no document has 'stringd'; it has stringed, strings, string" gpuir query "$wordnet" stringd
+  says "gpuir: no document has 'stringd'; it has stringed, strings, string" gpuir query -m and "$wordnet" stringd
   [ "$(printf 'xx\nyy\n' | gpuir query --tsv "$toy" 2>&1)" = 'gpuir: note: none of the 2 queries has a hit' ]
   [ -z "$(printf 'xx\nlazy\n' | gpuir query --tsv "$toy" 2>&1 >out)" ]
 }

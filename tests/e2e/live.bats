@@ -35,12 +35,14 @@ facts() {
   gpuir terms --tsv "$1" | cut -f 1-4
 }
 
-# like_fresh FOLDER OPTION... INPUT...: the live index answers as one that is built at once
+# like_fresh FOLDER OPTION... INPUT...: the live index answers as one that is built at once, in the language that it was
+# founded with
 like_fresh() {
-  local folder=$1
+  local folder=$1 lang
   shift
   rm -f fresh.gpuir
-  gpuir index -q "$@" -o fresh.gpuir
+  lang=$(gpuir stats --json "$folder" | grep -o '"language":"[a-z]*"' | cut -d '"' -f 4)
+  gpuir index -q --lang "$lang" "$@" -o fresh.gpuir
   facts fresh.gpuir >fresh.facts
   facts "$folder" >live.facts
   diff fresh.facts live.facts

@@ -353,6 +353,10 @@ $T/notes/tea.txt" ]
   cmp "$T/m/grep/fox" "$T/m/grep/foxx"
   stat_of last_note "$T/m" | grep -q "^foxx: no document has 'foxx'; 'fox' is searched in its place"
   [ ! -s "$T/m/query/foxx" ]
+  stat_of last_note "$T/m" | grep -q '^foxx: no document has this word'
+  [ ! -s "$T/m/query/fox+foxx" ]
+  stat_of last_note "$T/m" | grep -q '^fox+foxx: no document has all of these words; @andor takes any of them'
+  [ -s "$T/m/query/@andor/fox+foxx" ]
   [ ! -e "$T/m/pass/%22fox" ]
   stat_of last_error "$T/m" | grep -q 'quote at byte 0'
   [ ! -d "$T/m/query/@tokens=3" ]
@@ -428,7 +432,7 @@ $T/notes/tea.txt" ]
   needs_python
   mkdir "$T/m" "$T/d"
   for i in $(seq 40); do seq -f "wolf %g lorem ipsum dolor sit amet" 1 30000 >"$T/d/$i.txt"; done
-  (cd "$T" && "$gpuir" index -q d -o i.gpuir)
+  (cd "$T" && "$gpuir" index -q --whole-files d -o i.gpuir)
   serve "$T/i.gpuir" "$T/m"
   check interrupt "$T/m/pass/@k=40/@tokens=0/wolf+lorem" "$T/m/pass/@k=40/@tokens=0/wolf+ipsum" \
     "$T/m/pass/@k=40/@tokens=0/wolf+dolor" "$T/m/pass/@k=40/@tokens=0/wolf+amet"

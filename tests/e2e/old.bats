@@ -19,7 +19,7 @@ like_fresh() {
   local folder=$1
   shift
   rm -f fresh
-  gpuir index -q "$@" notes -o fresh
+  gpuir index -q --analyzer unicode "$@" notes -o fresh
   gpuir verify "$folder" >/dev/null
   for query in tea green 'tea -green' 'coffee beer' hidden; do
     gpuir query --mode or -k 100 --tsv fresh "$query" | cut -f 1,3- | LC_ALL=C sort >a || true

@@ -189,7 +189,7 @@ def main():
             model = Model()
             make(kind, model)
             for store in ([], ["--store"]):
-                gpuir("index", "-q", *options, *store, kind, "-o", f"{kind}{len(store)}.gpuir")
+                gpuir("index", "-q", "--analyzer", "unicode", *options, *store, kind, "-o", f"{kind}{len(store)}.gpuir")
             with open(f"{kind}.model", "w", encoding="utf-8") as f:
                 state = {p: {str(n): sorted(w) for n, w in lines.items()} for p, lines in model.lines.items()}
                 json.dump([state, [(p, n, sorted(w)) for p, n, w in model.documents]], f)

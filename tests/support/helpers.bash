@@ -29,7 +29,7 @@ prints() {
 # index_wordnet COLLECTION INDEX QUERIES: indexes the bundled collection, and writes 700 queries of 2 to 4 words of its
 # documents
 index_wordnet() {
-  gpuir index -q --tsv "$1" -o "$2"
+  gpuir index -q --tsv --analyzer unicode "$1" -o "$2"
   awk -F '\t' '{ n = split($2, w, /[^a-z]+/); s = ""; k = 0
     for (i = 1; i <= n && k < 2 + NR % 3; i++) if (length(w[i]) > 1) { s = s (k++ ? " " : "") w[i] }
     if (k > 1) print s }' "$1" | head -n 700 >"$3"

@@ -26,8 +26,8 @@ finish() {
 trap finish EXIT
 
 # Two halves of WordNet, so that every answer and every document differs.
-head -n 1000 tests/data/wordnet.tsv | "$gpuir" index -q --tsv --store - -o "$folder/old.gpuir"
-tail -n 994 tests/data/wordnet.tsv | "$gpuir" index -q --tsv --store - -o "$folder/new.gpuir"
+head -n 1000 tests/data/wordnet.tsv | "$gpuir" index -q --tsv --analyzer unicode --store - -o "$folder/old.gpuir"
+tail -n 994 tests/data/wordnet.tsv | "$gpuir" index -q --tsv --analyzer unicode --store - -o "$folder/new.gpuir"
 
 # Queries of every form, folders of links, documents and terms.
 words=(of the in to a with or by as person water)

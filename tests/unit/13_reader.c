@@ -328,10 +328,10 @@ static void test_checksums(void **state) {
 
 /* A section more, of an id that no version has used yet: refused when required, else skipped. */
 static void test_unknown_sections(void **state) {
-  uint32_t n = get32(12), required, i;
+  uint32_t n = get32(12), must, i;
   size_t end = (valid_len + 64 + 63) & ~(size_t)63, grown = end + 128; /* where the new section goes */
   (void)state;
-  for (required = 0; required < 2; required++) {
+  for (must = 0; must < 2; must++) {
     unsigned char *bytes = (unsigned char *)oracle_grow(NULL, grown, 1);
     uint32_t more = n + 1, id = OPTIONAL_SECTION;
     uint64_t size = grown, at = end, length = 5, hash;
@@ -349,7 +349,7 @@ static void test_unknown_sections(void **state) {
     memcpy(bytes + at, "hello", 5);
     hash = XXH3_64bits(bytes + at, 5);
     memcpy(bytes + entry, &id, 4);
-    memcpy(bytes + entry + 4, &required, 4);
+    memcpy(bytes + entry + 4, &must, 4);
     memcpy(bytes + entry + 8, &at, 8);
     memcpy(bytes + entry + 16, &length, 8);
     memcpy(bytes + entry + 24, &hash, 8);
@@ -357,7 +357,7 @@ static void test_unknown_sections(void **state) {
     memcpy(bytes + 16, &size, 8);
     mend(bytes);
     put_file(bytes, grown);
-    if (required) {
+    if (must) {
       refused(GPUIR_E_VERSION, "200");
     } else {
       status = exercise_file(broken, GPUIR_SIMD_AUTO, &verified);
@@ -374,14 +374,14 @@ static void test_missing_sections(void **state) {
   (void)state;
   for (i = 0; i < n; i++) {
     unsigned char *bytes = copy_valid();
-    uint32_t id = OPTIONAL_SECTION, flags = 0, required = get32(HEADER + i * ENTRY + 4) & 1;
+    uint32_t id = OPTIONAL_SECTION, flags = 0, must = get32(HEADER + i * ENTRY + 4) & 1;
     int verified, status;
     memcpy(bytes + HEADER + i * ENTRY, &id, 4);
     memcpy(bytes + HEADER + i * ENTRY + 4, &flags, 4);
     mend(bytes);
     put_file(bytes, valid_len);
     status = exercise_file(broken, GPUIR_SIMD_AUTO, &verified);
-    if (required) {
+    if (must) {
       assert_int_equal(status, GPUIR_E_FORMAT);
     } else {
       assert_int_equal(status, GPUIR_OK);

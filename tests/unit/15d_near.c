@@ -103,6 +103,7 @@ static gpuir_index *make_index(const char *folder, gpuir_live **live) {
   memset(&d, 0, sizeof d);
   d.settings.path = folder;
   d.settings.threads = 1;
+  d.settings.analyzer.analyzer = "ascii"; /* terms are the words of the model */
   d.create = 1;
   assert_int_equal(gpuir_live_open(&d, live, NULL), 0);
   memset(dfs, 0, sizeof dfs);

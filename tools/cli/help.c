@@ -66,7 +66,7 @@ static const char help_index[] =
     "  --stem LANG        stem with Snowball: porter, english, german, ...\n"
     "  --lang LANG        the texts' language, as de or german, or none; with text English, if it is\n"
     "  --no-fold          of text: tell accents apart\n"
-    "  --no-names         of text: do not search the words of paths below INPUT\n"
+    "  --no-names         of text: do not search words of paths below INPUT\n"
     "  --stop LIST        leave out stop words: english, or a file of words\n"
     "\n"
     "The index\n"
@@ -207,8 +207,8 @@ static const char help_query[] =
     "before a word of QUERY excludes the documents that have it. Options may stand anywhere\n"
     "before '--'.\n"
     "\n"
-    "  -m, --mode MODE    and (default): documents with all words; or: with any; andor: with\n"
-    "                     all, or with any if fewer than k have all\n"
+    "  -m, --mode MODE    andor (default): documents with all words, or with any if fewer than k have\n"
+    "                     all, as a note says; and: with all; or: with any\n"
     "  -k, --k N          hits at most (default 10)\n"
     "  --k1 X, --b X      BM25 parameters (default: those of the index)\n"
     "  -w, --where WHERE  only documents with these values: author=Smith,Jones date=2024-01..2024-06\n"
@@ -253,7 +253,8 @@ static const char help_query[] =
     "                     algorithm1, mergepath or simd (default: the engine's choice)\n"
     "  -h, --help         show this text\n"
     "\n"
-    "Exit status: 0 done; 1 the one QUERY has no hit, or a query failed; 2 misuse.\n";
+    "Exit status: 0 done; 1 the one QUERY has no hit, with andor none with all its words, or a query\n"
+    "failed; 2 misuse.\n";
 
 static const char help_count[] =
     "usage: gpuir count [OPTION...] INDEX [QUERY...]\n"

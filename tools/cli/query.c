@@ -280,8 +280,9 @@ typedef struct search {
   size_t *which;
   int failed;
   uint64_t hits_total;
-  size_t answered, shortened,
-      spelled; /* queries; those that do without some of their words; with others in their place */
+  uint64_t all, found; /* where the mode is andor: documents that have all words of the query; those that were ranked */
+  /* queries; those that do without some of their words; with others in their place; answered by any of their words */
+  size_t answered, shortened, spelled, loose;
 } search;
 
 static void query_failed(search *s, const char *id, int r, const gpuir_error *err) {
@@ -432,16 +433,42 @@ static void tell_many_spelled(size_t n) {
         cli_counted(n, "query has", "queries have", counted));
 }
 
+static void tell_word(void *arg, const char *line, size_t len) {
+  (void)arg;
+  cli_error("%.*s", (int)len, line);
+}
+
+/* Says of an answer that it holds documents with only some of the query's words. */
+static void tell_loose(const search *s, const gpuir_query *query) {
+  char counted[CLI_COUNTED];
+  if (s->all)
+    cli_error("note: %s all of these words; others with any of them are ranked, too; --mode and leaves those out",
+        cli_counted(s->all, "document has", "documents have", counted));
+  else if (!advice_unknown(query, tell_word, NULL))
+    cli_error("note: no document has all of these words; those below have any of them");
+}
+
+/* Says the same of many queries. */
+static void tell_many_loose(size_t n) {
+  char counted[CLI_COUNTED];
+  if (n)
+    cli_error("note: %s few documents with all words; others have any of them; --mode and leaves those out",
+        cli_counted(n, "query has", "queries have", counted));
+}
+
 static void print_answer(search *s, const char *id, const gpuir_query *query, const char *text, size_t len,
     const gpuir_hit *hits, size_t n) {
   const char *word;
   size_t word_len;
   const int shortened = !gpuir_query_left_out(query, 0, &word, &word_len);
+  const int loose = s->qd.mode == GPUIR_ANDOR && !shortened && s->found > s->all;
   s->shortened += (size_t)shortened;
   s->hits_total += n;
   s->answered++;
   if (!s->many) (void)advice_spelled(query, tell_spelled, NULL);
-  else s->spelled += !gpuir_query_spelled(query, 0, &word, &word_len, &word, &word_len);
+  if (!s->many && loose) tell_loose(s, query);
+  s->loose += (size_t)loose;
+  if (s->many) s->spelled += !gpuir_query_spelled(query, 0, &word, &word_len, &word, &word_len);
   passages_begin(&s->passages.how);
   if (s->form == FORM_HUMAN && s->many && !s->passages.how.grep) cli_print_question(id, text, len);
   if (s->form == FORM_JSON) {
@@ -451,6 +478,7 @@ static void print_answer(search *s, const char *id, const gpuir_query *query, co
     printf(",\"query\":");
     cli_json_string(stdout, text, len);
     printf(",\"mode\":\"%s\"", modes[shortened ? GPUIR_OR : s->qd.mode]);
+    if (s->qd.mode == GPUIR_ANDOR) printf(",\"any\":%s", loose || shortened ? "true" : "false");
     (void)print_left_out(query);
     print_spelled(query);
     printf(",\"k\":%llu,\"hits\":[", (unsigned long long)s->asked);
@@ -477,6 +505,12 @@ static void answer(search *s, const char *id, const gpuir_query *query, const ch
   print_answer(s, id, query, text, len, hits, n < s->k ? n : s->k);
 }
 
+/* Ranks for one query and, where any of its words may do, counts the documents that have all of them. */
+static int search_one(search *s, const gpuir_query *query, gpuir_hit *hits, size_t *found) {
+  if (s->qd.mode != GPUIR_ANDOR) return gpuir_search(s->searcher, query, hits, s->depth, found);
+  return gpuir_search_count(s->searcher, query, hits, s->depth, found, &s->all);
+}
+
 /* Answers queries [from, to), each on its own failure or success. */
 static void run_batch(search *s, const cli_queries *qs, size_t from, size_t to) {
   size_t n = 0;
@@ -498,12 +532,14 @@ static void run_batch(search *s, const cli_queries *qs, size_t from, size_t to) 
     gpuir_hit *hits = together ? s->hits + j * s->depth : s->hits;
     int r = 0;
     if (together) found = s->counts[j];
-    else r = gpuir_search(s->searcher, s->parsed[j], hits, s->depth, &found);
+    else r = search_one(s, s->parsed[j], hits, &found);
+    if (together && s->qd.mode == GPUIR_ANDOR) r = gpuir_count(s->searcher, s->parsed[j], &s->all);
     if (r) {
       memset(&err, 0, sizeof err);
       gpuir_searcher_error(s->searcher, &err);
       query_failed(s, qs->ids[i], r, &err);
     } else {
+      s->found = found;
       answer(s, qs->ids[i], s->parsed[j], qs->texts[i], qs->lens[i], hits, found);
     }
     gpuir_query_destroy(s->parsed[j]);
@@ -645,6 +681,7 @@ static int passages_flag(const cli_args *a, int opt, query_flags *f) {
 static int forms_ready(query_flags *f) {
   passages *p = &f->passages.how;
   if (f->form == FORM_TREC && !f->has_mode) f->qd.mode = GPUIR_OR;
+  else if (!f->topics && !f->has_mode) f->qd.mode = GPUIR_ANDOR; /* an answer instead of nothing; runs are exact */
   if (f->form == FORM_TREC && !f->has_k) f->k = 1000;
   if (!f->passages.on) return 0;
   if (f->form == FORM_TREC || f->form == FORM_TSV || (f->form == FORM_JSON && p->grep))
@@ -769,11 +806,6 @@ static int open_search(search *s, query_flags *f, cli_gpu *gpu, size_t *batch) {
   return CLI_OK;
 }
 
-static void tell_word(void *arg, const char *line, size_t len) {
-  (void)arg;
-  cli_error("%.*s", (int)len, line);
-}
-
 /* Returns whether documents that have any of the words match, where those that have all do not. */
 static int any_would_do(const search *s, const cli_buf *words) {
   gpuir_query_desc desc = s->qd;
@@ -854,6 +886,8 @@ int cli_query(int argc, char **argv) {
     if (!s.hits_total && f.k) { /* nothing found, as grep says it */
       code = CLI_FAIL;
       tell_unknown(&s, &words);
+    } else if (s.loose && !s.all) { /* nor is what has only some of the words */
+      code = CLI_FAIL;
     }
   }
   if (s.failed) code = CLI_FAIL;
@@ -861,6 +895,7 @@ int cli_query(int argc, char **argv) {
     cli_error("note: none of the %zu queries has a hit", s.answered);
   cli_tell_shortened(s.shortened);
   tell_many_spelled(s.spelled);
+  if (s.many) tell_many_loose(s.loose);
   code = cli_finish(code);
 done:
   cli_queries_free(&qs);

@@ -87,9 +87,9 @@ fetch_linux() {
   files=$(find "$folder/linux" -type f | wc -l)
   ((files > 70000)) || die "$folder/linux holds only $files files; remove it and start again"
   echo "linux: $files files"
-  echo "  each file a document:            gpuir index $(relative "$folder/linux")" \
+  echo "  each file a document:            gpuir index --analyzer ascii $(relative "$folder/linux")" \
     "-o $(relative "$folder")/linux.gpuir"
-  echo "  each 25 lines of a file:         gpuir index --chunk-lines 25 $(relative "$folder/linux")" \
+  echo "  each 25 lines of a file:         gpuir index --chunk-lines 25 --analyzer ascii $(relative "$folder/linux")" \
     "-o $(relative "$folder")/linux-chunks.gpuir"
 }
 
@@ -147,7 +147,7 @@ fetch_manuals() {
   pages=$(wc -l <"$folder/manuals.tsv")
   ((pages > 50000)) || die "$folder/manuals.tsv holds only $pages pages; remove it and start again"
   echo "manuals: $pages pages"
-  echo "  each page a document:            gpuir index --tsv $(relative "$folder")/manuals.tsv" \
+  echo "  each page a document:            gpuir index --tsv --analyzer unicode $(relative "$folder")/manuals.tsv" \
     "-o $(relative "$folder")/manuals.gpuir"
 }
 

@@ -32,7 +32,7 @@ step() {
 }
 
 index=$work/wordnet.gpuir
-step index "$build/gpuir" index -q --tsv tests/data/wordnet.tsv -o "$index"
+step index "$build/gpuir" index -q --tsv --analyzer unicode tests/data/wordnet.tsv -o "$index"
 awk -F '\t' '{ n = split(tolower($2), w, /[^a-z]+/); if (n > 6) print w[2], w[4], w[5] }' \
   tests/data/wordnet.tsv >"$work/queries"
 rounds=0 tasks=0
