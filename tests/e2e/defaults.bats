@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# What the command does when nothing is said: an answer instead of nothing for what is typed, and for runs, counts and
-# passages what they had.
+# What the command does when nothing is said: the analyzer `text` for what is indexed, an answer instead of nothing for
+# what is typed, and for runs, records and mounts what they had.
 
 bats_require_minimum_version 1.5.0
 root=${BATS_TEST_DIRNAME}/../..
@@ -9,9 +9,35 @@ setup() {
   PATH=${GPUIR_BUILD:-$root/build}:$PATH
   cd "$BATS_TEST_TMPDIR" || return 1
   mkdir -p d
+  run ! grep -q '^stemmers: none' <(gpuir --version) || skip "built without libstemmer"
 }
 
 names() { gpuir query --tsv "$@" 2>/dev/null | cut -f 4 | xargs -r -n 1 basename | sort | paste -sd ' '; }
+
+@test "folders: words as they are typed, names, stems of English, long files in chunks" {
+  printf 'the Café of O'"'"'Reilly is for walking with getUserName\n' >d/note_one.txt
+  { yes 'word of the day' | head -n 249 && echo 'and the last line'; } >d/long
+  gpuir index -q -o x.gpuir d
+  gpuir stats x.gpuir | grep -q '^analyzer *text stem=english$'
+  for query in cafe Reilly walked name note 'user name'; do
+    [ "$(names -m and x.gpuir "$query")" = note_one.txt ]
+  done
+  [ "$(names -m and x.gpuir last)" = long:201-250 ]
+  gpuir index -q --live -o L d
+  [ "$(names -m and L cafe)" = note_one.txt ]
+  [ "$(names -m and L last)" = long:201-250 ]
+}
+
+@test "records: the same words, but no names; imports keep the terms that they are given" {
+  printf "a\tthe café of O'Reilly\n" >r.tsv
+  gpuir index -q --tsv -o x.gpuir r.tsv
+  gpuir stats x.gpuir | grep -q '^analyzer *text stem=english$'
+  [ "$(names x.gpuir cafe)" = a ]
+  gpuir index -q --tsv --analyzer unicode -o u.gpuir r.tsv
+  gpuir export -q u.gpuir u.ciff
+  gpuir import -q u.ciff -o i.gpuir
+  gpuir stats i.gpuir | grep -q '^analyzer *unicode$'
+}
 
 @test "a query that is typed: documents with all words, else with any, which a note, JSON and the exit status say" {
   echo 'green tea' >d/a

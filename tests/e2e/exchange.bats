@@ -650,7 +650,7 @@ answers() {
 
 @test "serve: every command and form of query" {
   printf 'a cat\na dog\na cat and a dog\nan elk\na dog and an elk\n' >toy
-  gpuir index -q --lines toy -o toy.gpuir
+  gpuir index -q --lines --analyzer unicode toy -o toy.gpuir
   index=toy.gpuir tab=$'\t'
   for k in 10 100 1000; do
     answers "TOP_$k${tab}cat dog" 1
@@ -690,7 +690,7 @@ answers() {
   for request in cat "TOP_5${tab}cat" "top_10${tab}cat" "COUNT cat" "${tab}cat" '' "TOP_10_COUNTS${tab}cat"; do
     answers "$request" UNSUPPORTED
   done
-  gpuir index -q --lines --positions toy -o positions.gpuir
+  gpuir index -q --lines --analyzer unicode --positions toy -o positions.gpuir
   index=positions.gpuir
   answers "COUNT${tab}\"a cat\"" 2
   answers "COUNT${tab}\"a dog\" \"an elk\"" 4
@@ -703,7 +703,7 @@ answers() {
   index=toy.gpuir
   [ -z "$(gpuir serve --stdio toy.gpuir </dev/null)" ]
   [ "$(printf 'COUNT\tcat\n\nCOUNT\tdog' | gpuir serve --stdio toy.gpuir | paste -sd ' ')" = "2 UNSUPPORTED 3" ]
-  gpuir index -q --lines --stop english toy -o stop.gpuir
+  gpuir index -q --lines --analyzer unicode --stop english toy -o stop.gpuir
   index=stop.gpuir
   answers "COUNT${tab}a" 0
   answers "TOP_10${tab}a" 1

@@ -337,7 +337,7 @@ phrases() {
 for line in sys.stdin: print(urllib.parse.quote_plus(line.rstrip("\n")))' <"$T/queries" >"$T/names"
   [ "$(wc -l <"$T/names")" -gt $n ]
   while IFS= read -r query <&3 && IFS= read -r name <&4; do
-    echo "$query" | "$gpuir" query --tsv -k 20 "$T/words.gpuir" >"$T/want" 2>"$T/err" || [ $? -eq 1 ]
+    echo "$query" | "$gpuir" query --mode and --tsv -k 20 "$T/words.gpuir" >"$T/want" 2>"$T/err" || [ $? -eq 1 ]
     diff <(cut -f 3,5 "$T/want") <(cut -f 2,4 "$T/m/query/@k=20/$name.tsv") || { echo "$query: $name"; return 1; }
   done 3<"$T/queries" 4<"$T/names"
 }

@@ -113,7 +113,7 @@ built() {
   gpuir query --trec --topics topics --no-ids "$one" >want.trec
   ranks 3 query --trec --topics topics --no-ids shards3 >got.trec
   cmp want.trec got.trec
-  [ "$(ranks 3 query shards3 wolf dog)" = "$(gpuir query "$one" wolf dog)" ]
+  [ "$(ranks 3 query --mode and shards3 wolf dog)" = "$(gpuir query --mode and "$one" wolf dog)" ]
 }
 
 @test "the postings of prefixes are bounded over all shards together" {

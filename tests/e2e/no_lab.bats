@@ -9,9 +9,9 @@ build=${GPUIR_BUILD:-$root/build}
 @test "indexes of the full build, opened by a program without the laboratory, near terms and the analyzer text" {
   dir=$BATS_TEST_TMPDIR
   for codec in ef auto bp128; do
-    "$build/gpuir" index -q --lines "$root/tests/data/wordnet.tsv" --codec "$codec" -o "$dir/$codec"
+    "$build/gpuir" index -q --lines --analyzer unicode "$root/tests/data/wordnet.tsv" --codec "$codec" -o "$dir/$codec"
   done
-  "$build/gpuir" index -q --lines "$root/tests/data/wordnet.tsv" --freq-codec optpfd -o "$dir/optpfd"
+  "$build/gpuir" index -q --lines --analyzer unicode "$root/tests/data/wordnet.tsv" --freq-codec optpfd -o "$dir/optpfd"
   head -n 9 "$root/tests/data/wordnet.tsv" | "$build/gpuir" index -q --lines --analyzer text - -o "$dir/text" || true
   head -n 9 "$root/tests/data/wordnet.tsv" | "$build/gpuir" index -q --lines --analyzer basic - -o "$dir/basic"
   run "$build/tests/e2e/no_lab" "$dir"
@@ -48,7 +48,7 @@ C
 }
 
 @test "a program built from gpuir.h alone has every method, one without the laboratory says that it was left out" {
-  "$build/gpuir" index -q --lines "$root/tests/data/wordnet.tsv" -o "$BATS_TEST_TMPDIR/index"
+  "$build/gpuir" index -q --lines --analyzer unicode "$root/tests/data/wordnet.tsv" -o "$BATS_TEST_TMPDIR/index"
   names
   mapfile -t methods < <("$BATS_TEST_TMPDIR/names" "$BATS_TEST_TMPDIR/index")
   [ "${#methods[@]}" -eq 22 ]

@@ -6,7 +6,8 @@
                wherever these stand; of one segment and many, with deletions
     oracle N PROGRAM
                N random texts and N queries against the model of text.py: hits of AND and OR and their counts, with
-               positions and without, and scores, which are the same in both modes; PROGRAM is text_tokens
+               positions and without, and scores, which are the same in both modes; by threads and from a live index of
+               several segments all is the same; PROGRAM is text_tokens
     scripts N  of N random strings of scripts without spaces each substring is found, and none falsely between quotes
     accents    accented words of each language of libstemmer, typed with and without: translations that are installed
 """
@@ -192,9 +193,22 @@ class Question:
         return self.required <= terms if mode == "and" else bool((self.required | self.optional) & terms)
 
 
-def scored(queries, mode):
+def build_live(texts, parts):
+    """L: a live index of the texts, added in so many parts, which merges make fewer; beside every second one a document
+    was added that is deleted."""
+    must("index", "-q", "--live", "--tsv", "--lang", "english", "-o", "L")
+    step = -(-len(texts) // parts)
+    for s, at in enumerate(range(0, len(texts), step)):
+        rows = [f"{i}\t{t}\n" for i, t in enumerate(texts[at:at + step], at)]
+        rows[1:1] = ["gone\tO'Reilly getUserName caf\u00e9\n"] if s % 2 else []
+        must("add", "-q", "--tsv", "-", "-o", "L", text="".join(rows))
+        if s % 2:
+            must("delete", "-q", "L", "gone")
+
+
+def scored(queries, mode, index="x.gpuir", *options):
     out = [{} for _ in queries]
-    lines = must("query", "--tsv", "-k", "1000000", "--exact", "--no-ids", "-m", mode, "x.gpuir",
+    lines = must("query", "--tsv", "-k", "1000000", "--exact", "--no-ids", *options, "-m", mode, index,
                  text="".join(q + "\n" for q in queries))
     for line in lines.splitlines():
         fields = line.split("\t")
@@ -226,6 +240,12 @@ def oracle(n, program):
         if before and before != found:
             return "positions change hits or scores"
         before = found
+    build_live(texts, 60 if n > 1000 else 7)
+    for mode in ("and", "or"):
+        if scored(queries, mode, "x.gpuir", "--threads", "3") != found[mode]:
+            return f"{mode}: threads change hits or scores"
+        if scored(queries, mode, "L") != found[mode]:
+            return f"{mode}: segments change hits or scores"
     for i, question in enumerate(asked):
         for mode in ("and", "or"):
             want = {d for d, t in enumerate(terms) if question.matches(t, mode)}

@@ -158,10 +158,13 @@ int cli_intersection(const cli_args *args, const char **name);
 /* As cli_unsigned for any text, naming it `what`. */
 int cli_parse_unsigned(const char *text, uint64_t min, uint64_t max, uint64_t *out);
 
+#define CLI_DEFAULT_ANALYZER "text"
+/* Of terms that others have made. They have none of the terms that `text` makes beside words, nor its folding, so that
+ * its queries would miss what is there. */
 #ifdef GPUIR_WITH_UTF8PROC
-#define CLI_DEFAULT_ANALYZER "unicode"
+#define CLI_FOREIGN_ANALYZER "unicode"
 #else
-#define CLI_DEFAULT_ANALYZER "ascii"
+#define CLI_FOREIGN_ANALYZER "ascii"
 #endif
 
 /* What index and import are told alike about the index to write (index.c). */

@@ -117,6 +117,14 @@ static int is_english(const cli_input *in, char **operands, int n) {
 
 int cli_language_choose(cli_build *b, const cli_input *in, char **operands, int n) {
   gpuir_analyzer_desc *analyzer = &b->desc.analyzer;
+#ifndef GPUIR_WITH_UTF8PROC
+  if (!strcmp(analyzer->analyzer, "text")) {
+    cli_error(
+        "this build has no analyzer 'text', since utf8proc (libutf8proc-dev) was not there: --analyzer basic "
+        "does without");
+    return CLI_FAIL;
+  }
+#endif
   if (b->language || analyzer->stem || strcmp(analyzer->analyzer, "text") != 0) return CLI_OK;
 #ifdef GPUIR_WITH_STEMMER
   if (is_english(in, operands, n)) analyzer->stem = "english";

@@ -97,6 +97,7 @@ int cli_import(int argc, char **argv) {
   cli_args a;
   int opt, bad = 0, code, i;
   cli_build_init(&b);
+  b.desc.analyzer.analyzer = CLI_FOREIGN_ANALYZER;
   cli_args_start(&a, "import", options, argc, argv);
   while (!bad && (opt = cli_next(&a)) != CLI_END) {
     switch (opt) {
