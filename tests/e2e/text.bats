@@ -51,6 +51,10 @@ search() {
   search scripts "${GPUIR_LONG:+10}400"
 }
 
+@test "accented words of nine languages are found, typed with accents and without" {
+  search sample
+}
+
 @test "accented words of each language are found, typed with accents and without" {
   [ -n "${GPUIR_LONG-}" ] || skip "a test of the long form"
   [ "$(find /usr/share/locale -name '*.mo' | wc -l)" -gt 500 ] || skip "no translations are installed"

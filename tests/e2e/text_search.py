@@ -10,6 +10,7 @@
                several segments all is the same; PROGRAM is text_tokens
     scripts N  of N random strings of scripts without spaces each substring is found, and none falsely between quotes
     accents    accented words of each language of libstemmer, typed with and without: translations that are installed
+    sample     a few such words of nine languages
 """
 import gettext
 import glob
@@ -310,17 +311,41 @@ def accented(code):
     return words[:1000]
 
 
+SAMPLE = {
+    "french": "\u00e9l\u00e8ves for\u00eats gar\u00e7ons pr\u00e9f\u00e9r\u00e9es na\u00efvet\u00e9 \u0153uvres",
+    "german": "\u00e4rgerlich gr\u00f6\u00dften h\u00e4user \u00fcberm\u00fctig stra\u00dfen fr\u00f6hliche",
+    "spanish": "ni\u00f1os coraz\u00f3n ping\u00fcinos canciones r\u00e1pidamente \u00faltimas",
+    "portuguese": "cora\u00e7\u00f5es informa\u00e7\u00e3o \u00e1guas av\u00f3s l\u00edngua tr\u00eas",
+    "turkish": "\u0131\u015f\u0131klar\u0131 g\u00fczel \u00e7ocuklar a\u011fa\u00e7 \u00f6\u011frenci\u015fi",
+    "russian": "\u0451\u043b\u043a\u0438 \u0432\u0441\u0451 \u0437\u0435\u043b\u0451\u043d\u044b\u0439",
+    "greek": "\u03ba\u03b1\u03bb\u03b7\u03bc\u03ad\u03c1\u03b1 \u03ac\u03bd\u03b8\u03c1\u03c9\u03c0\u03bf\u03b9",
+    "hungarian": "\u00e1rv\u00edzt\u0171r\u0151 t\u00fck\u00f6rf\u00far\u00f3g\u00e9p k\u00f6nyvek sz\u00e9ps\u00e9g",
+    "arabic": "\u0643\u064e\u062a\u064e\u0628\u064e \u0645\u064f\u062f\u0631\u0651\u0650\u0633",
+}
+
+
+def missed(words, language):
+    """Which words, each in a document, are not found, and how they were typed, if that is more than one of fifty."""
+    build(words, "--lang", language)
+    for what, typed in (("with", words), ("without", [Fold.word(w) for w in words])):
+        lost = [w for i, (w, got) in enumerate(zip(words, answers(typed, "-m", "and"))) if i not in got]
+        if len(lost) > len(words) // 50:
+            return f"{language}, typed {what} accents: {lost[:5]} and {len(lost)} in all are not found"
+    return ""
+
+
+def sample():
+    return next(filter(None, (missed(words.split(), language) for language, words in SAMPLE.items())), "")
+
+
 def accents():
     languages = 0
     for code, language in LANGUAGES.items():
         words = accented(code)
         if len(words) < 100:
             continue
-        build(words, "--lang", language)
-        for what, typed in (("with", words), ("without", [Fold.word(w) for w in words])):
-            missed = [w for i, (w, got) in enumerate(zip(words, answers(typed, "-m", "and"))) if i not in got]
-            if len(missed) > len(words) // 50:
-                return f"{language}, typed {what} accents: {missed[:5]} and {len(missed)} in all are not found"
+        if missed(words, language):
+            return missed(words, language)
         languages += 1
     print(f"{languages} languages")
     return ""
@@ -328,8 +353,8 @@ def accents():
 
 if __name__ == "__main__":
     number = int(sys.argv[3]) if len(sys.argv) > 3 else 0
-    checks = {"rows": rows, "excluded": excluded, "accents": accents, "scripts": lambda: scripts(number),
-              "oracle": lambda: oracle(number, sys.argv[4])}
+    checks = {"rows": rows, "excluded": excluded, "accents": accents, "sample": sample,
+              "scripts": lambda: scripts(number), "oracle": lambda: oracle(number, sys.argv[4])}
     wrong = checks[sys.argv[2]]()
     print(wrong or "as they should")
     sys.exit(1 if wrong else 0)
