@@ -8,7 +8,7 @@ setup_file() {
   build=${GPUIR_BUILD:-$root/build}
   export root build PATH="$build:$PATH"
   export wordnet=$BATS_FILE_TMPDIR/wordnet.gpuir
-  gpuir index -q --tsv --description WordNet "$root/tests/data/wordnet.tsv" -o "$wordnet"
+  gpuir index -q --tsv --analyzer unicode --description WordNet "$root/tests/data/wordnet.tsv" -o "$wordnet"
   (cd "$BATS_FILE_TMPDIR" && for name in codecs intersect search linearity; do
     gpuir lab "$name" --sample 2 --pairs 3 --queries 20 --repeat 2 --backend cpu -o all "$wordnet" >"$name.txt" || exit
   done)
@@ -127,7 +127,7 @@ query-time ratio-arrays ratio-lists" ]
     echo "all $([ "$i" -le 4 ] && echo one) $([ "$i" -gt 2 ] && [ "$i" -le 10 ] && echo two)" \
       "$([ "$i" -ge 4 ] && [ "$i" -lt 20 ] && echo three)"
   done >lines
-  gpuir index -q --lines lines -o toy.gpuir
+  gpuir index -q --lines --analyzer unicode lines -o toy.gpuir
   echo 'one two three' >queries
   gpuir lab intersect --backend cpu --figures ao-table4 -o out toy.gpuir queries >/dev/null
   close "$(y out/intersect.tsv ao-table4 R 3/1)" 50
@@ -139,7 +139,7 @@ query-time ratio-arrays ratio-lists" ]
 @test "hash buckets: their sizes in percent of those that are not empty" {
   # 8,192 documents; line is in each second one: 32 buckets of 256 documents hold 128 of its docIDs each
   for i in $(seq 8192); do [ $((i % 2)) -eq 0 ] && echo line || echo other; done >lines
-  gpuir index -q --lines lines -o toy.gpuir
+  gpuir index -q --lines --analyzer unicode lines -o toy.gpuir
   echo line >queries
   gpuir lab linearity --figures ao-fig3 -o out toy.gpuir queries >/dev/null
   close "$(y out/linearity.tsv ao-fig3 index 128)" 100
@@ -193,7 +193,7 @@ query-time ratio-arrays ratio-lists" ]
 @test "sizes of all lists are those of an index in that codec" {
   gpuir lab codecs --sample 1000000 --repeat 1 --codecs bp128,optpfd,qs:2 --figures sizes -o out "$wordnet" >/dev/null
   for codec in bp128 optpfd qs:2; do
-    gpuir index -q --tsv --codec "$codec" "$root/tests/data/wordnet.tsv" -o other.gpuir
+    gpuir index -q --tsv --analyzer unicode --codec "$codec" "$root/tests/data/wordnet.tsv" -o other.gpuir
     close "$(y out/codecs.tsv sizes codec "$codec")" \
       "$(gpuir terms --tsv other.gpuir | awk -F '\t' '$2 > 1 { n += $2; b += $7 } END { printf "%.9g", 8 * b / n }')"
     # last docID, offset and width of each block, in lists of 128 postings and more
@@ -244,7 +244,7 @@ END
   awk -F '\t' '$1 == "griffin-fig10" { print $3, $4 }' out/intersect.tsv | diff - right
   # 300 documents: odd in every second one, all in each, last in one
   for i in $(seq 300); do echo "all $((i % 2 ? 0 : 1))even $([ "$i" -eq 300 ] && echo last)"; done >lines
-  gpuir index -q --lines lines -o toy.gpuir
+  gpuir index -q --lines --analyzer unicode lines -o toy.gpuir
   printf '1:all 0even\n2:all last\nnowhere 1even\n' >queries
   gpuir lab intersect --figures griffin-fig10 -o out toy.gpuir queries >/dev/null
   awk -F '\t' '$1 == "griffin-fig10" { print $3, $4 }' out/intersect.tsv >lengths
@@ -256,7 +256,7 @@ END
   for i in $(seq 1000); do
     echo "all $((i % 2 ? 0 : 1))line $([ "$i" -le 100 ] || [ "$i" -gt 900 ] && echo two)"
   done >lines
-  gpuir index -q --lines lines -o toy.gpuir
+  gpuir index -q --lines --analyzer unicode lines -o toy.gpuir
   for term in 0line two; do
     echo "$term" >queries
     gpuir lab linearity -o "$term" toy.gpuir queries >/dev/null
@@ -431,7 +431,7 @@ gpu_columns() {
   head -c 1000 "$wordnet" >damaged.gpuir
   fails 1 'damaged.gpuir' linearity -o out damaged.gpuir
   printf 'one two\nthree' >lines
-  gpuir index -q --lines lines -o ones.gpuir
+  gpuir index -q --lines --analyzer unicode lines -o ones.gpuir
   fails 1 'no list has two postings' linearity -o out ones.gpuir
   echo unheard >queries
   fails 1 'no term of the queries' linearity -o out "$wordnet" queries
@@ -461,7 +461,7 @@ END
   [ "$(gpuir stats out/collection.gpuir | grep -E '^(documents|postings) ')" = "$(gpuir stats "$wordnet" |
     grep -E '^(documents|postings) ')" ]
   # one experiment, terms that were stemmed
-  gpuir index -q --tsv --stem porter "$root/tests/data/wordnet.tsv" -o stemmed.gpuir
+  gpuir index -q --tsv --analyzer unicode --stem porter "$root/tests/data/wordnet.tsv" -o stemmed.gpuir
   gpuir export -q stemmed.gpuir stemmed.ciff
   printf 'dogs wolves\n' >topics
   gpuir lab search --ciff stemmed.ciff --topics topics --stem porter --sample 1 --repeat 1 --backend cpu -o two >/dev/null

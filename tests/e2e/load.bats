@@ -95,7 +95,7 @@ fails() {
   local policy
   # the words stand in the last fifth of the documents
   awk 'BEGIN { for (i = 0; i < 5000; i++) print i "\t" (i < 4000 ? "other" : "red apple") }' >docs.tsv
-  gpuir index -q --tsv docs.tsv -o skewed.gpuir
+  gpuir index -q --tsv --analyzer unicode docs.tsv -o skewed.gpuir
   yes 'red apple' | head -n 20 >topics
   for policy in docp-ui fgqp:skip=128; do
     gpuir lab load --closed --threads 4 -o . "$policy:survey=3" skewed.gpuir topics >/dev/null

@@ -78,7 +78,7 @@ END
 }
 
 @test "the same file gives the same bytes, and the laboratory's own chart is that of its file" {
-  gpuir index -q --tsv "$root/tests/data/wordnet.tsv" -o wordnet.gpuir
+  gpuir index -q --tsv --analyzer unicode "$root/tests/data/wordnet.tsv" -o wordnet.gpuir
   gpuir lab codecs --backend cpu --sample 2 --repeat 1 --figures sizes,ding-fig4 -o lab wordnet.gpuir >/dev/null
   gpuir lab plot -o once lab
   gpuir lab plot -o twice lab/codecs.tsv

@@ -291,7 +291,7 @@ END
   prints $'a/one.html\tTea & milk two none\nb/two.html\ttwo out in' cat out.tsv
   prints $'a/one.html\tb/two.html\nb/two.html\ta/one.html' cat out.links
   prints $'a/one.html\t1000000000' head -n 1 out.dates
-  gpuir index -q --tsv out.tsv -o out.gpuir
+  gpuir index -q --tsv --analyzer unicode out.tsv -o out.gpuir
   gpuir reorder -q --order score:out.dates out.gpuir dated.gpuir
   gpuir export -q dated.gpuir dated
   prints $'b/two.html\na/one.html' cat dated.documents
@@ -302,7 +302,7 @@ END
   mkdir -p "$tree/tools" work
   cp -r "$root/tools/scripts" "$tree/tools"
   ln -s "$build/gpuir" work/gpuir
-  gpuir index -q --tsv "$root/tests/data/wordnet.tsv" -o wordnet.gpuir
+  gpuir index -q --tsv --analyzer unicode "$root/tests/data/wordnet.tsv" -o wordnet.gpuir
   printf 'a of\nthe of\n' >topics
   INDEX=$PWD/wordnet.gpuir INDEX_QUERIES=$PWD/topics POOL_WORK=$PWD/work CORES='1 2' SURVEY=1 QUERIES_N=20 \
     FIGURES=uneven ORDERS='path random=random:1' "$tree/tools/scripts/tatikonda.sh" out >/dev/null
