@@ -25,7 +25,8 @@ measure() { python3 "$root/tests/eval/effectiveness.py" "$build/gpuir" "$@" | cu
   printf 'dog wolf wolf wolf\n' >repos/two/b.c
   printf '%s\n' '{"repo":"one","query":"wolf cub","relevant":["src/wolf.c"],"secondary":[],"category":"semantic"}' \
     '{"repo":"two","query":"wolf","relevant":["a.c"],"secondary":[],"category":"symbol"}' \
-    '{"repo":"two","query":"wolf","relevant":["gone.c"],"secondary":[],"category":"symbol"}' >data/codesearch/queries.jsonl
+    '{"repo":"two","query":"wolf","relevant":["gone.c"],"secondary":[],"category":"symbol"}' \
+    >data/codesearch/queries.jsonl
   printf 'one\tdebian\t\t\tsrc\tc\ntwo\tdebian\t\t\t.\tc\n' >data/codesearch/sources.tsv
   measure data --repos repos --only code --index '--analyzer unicode' --query '--rank plain' >got
   grep -Fx '# code: 1 queries left out, none of whose files is there' got
@@ -34,7 +35,8 @@ measure() { python3 "$root/tests/eval/effectiveness.py" "$build/gpuir" "$@" | cu
   grep -Fx $'code\tsymbol\tNDCG@10\t1\t0.6309' got
   # the whole tree has the test before it
   grep -Fx $'code\ttrees\tNDCG@10\t2\t0.6309' got
-  measure data --repos repos --only code --index '--analyzer unicode' --query '--rank code' | grep -Fx $'code\ttrees\tNDCG@10\t2\t0.8155'
+  measure data --repos repos --only code --index '--analyzer unicode' --query '--rank code' |
+    grep -Fx $'code\ttrees\tNDCG@10\t2\t0.8155'
 }
 
 @test "Cranfield: what trec_eval computes of the same run" {
@@ -45,7 +47,8 @@ measure() { python3 "$root/tests/eval/effectiveness.py" "$build/gpuir" "$@" | cu
   python3 "$root/tests/eval/trec_eval.py" cran/qrels run >want
   measure "$shared" --only cranfield --index '--analyzer unicode' >got
   [ "$(awk -F '\t' '$1 == "prose" && $3 == "MAP" { print $5 }' got)" = "$(awk '$1 == "map" { print $2 }' want)" ]
-  [ "$(awk -F '\t' '$1 == "prose" && $3 == "NDCG@10" { print $5 }' got)" = "$(awk '$1 == "ndcg_cut_10" { print $2 }' want)" ]
+  [ "$(awk -F '\t' '$1 == "prose" && $3 == "NDCG@10" { print $5 }' got)" = \
+    "$(awk '$1 == "ndcg_cut_10" { print $2 }' want)" ]
 }
 
 @test "a set that is not there is said, and nothing else is measured" {

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""look.py GPUIR [SEED]: the hits of `gpuir query` with and without a second look, over a tree of files with random names,
-held against look_oracle.py: the same documents in the same order, with the same scores. In the current folder."""
+"""look.py GPUIR [SEED]: the hits of `gpuir query` with and without a second look, over a tree of files with random
+names, held against look_oracle.py: the same documents in the same order, with the same scores. In the current folder."""
 import json
 import os
 import random
@@ -13,11 +13,13 @@ import look_oracle
 WORDS = "parse parser parsing token tokens http https request requests route router routing test spec config util mock " \
         "form format storage store handle handler dependency dependencies example docs vendor café ß 2fa v2".split()
 FOLDERS = ["src", "tests", "docs", "examples", "vendor", "src/http", "lib/router", "Test", "a/third_party/b", "deps"]
-ENDINGS = [".py", ".go", ".md", ".test.js", "_test.go", ".pb.go", ".min.js", ".d.ts", ".json", "", ".rb", ".T", ".bats", "."]
+ENDINGS = [".py", ".go", ".md", ".test.js", "_test.go", ".pb.go", ".min.js", ".d.ts", ".json", "", ".rb", ".T", ".bats",
+           "."]
 
 
 def gpuir(*arguments, text=None):
-    run = subprocess.run([sys.argv[1], *arguments], input=text, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False)
+    run = subprocess.run([sys.argv[1], *arguments], input=text, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                         text=True, check=False)
     assert run.returncode in (0, 1) and (run.stdout or arguments[0] != "query"), arguments
     return run.stdout
 
@@ -53,9 +55,9 @@ def make(rng):
 
 
 def queries(rng):
-    yield from ("parseName", "router_name", "a::parse()", "the test of the router", "-vendor routing https", "what is this",
-                '"http request" -"test spec" format', "HTTPRouter.parse requests", "config* rout~", "docs example", "é",
-                "token_a_b and the handlerName")
+    yield from ("parseName", "router_name", "a::parse()", "the test of the router", "-vendor routing https",
+                "what is this", '"http request" -"test spec" format', "HTTPRouter.parse requests", "config* rout~",
+                "docs example", "é", "token_a_b and the handlerName")
     for _ in range(60):
         words = [rng.choice(WORDS) for _ in range(rng.randrange(1, 7))]
         if rng.randrange(3) == 0:
@@ -86,7 +88,8 @@ def check(index, query, defined, flags):
 
     expected = look_oracle.look(query, plain, defines)
     for k in ("1000", "10"):
-        got = [(h["docid"], round(h["score"] * 2**20), round(h["bm25"] * 2**20)) for h in ask("--rank", "code", "-k", k)]
+        hits = ask("--rank", "code", "-k", k)
+        got = [(h["docid"], round(h["score"] * 2**20), round(h["bm25"] * 2**20)) for h in hits]
         want = expected[:int(k)]
         assert got == want, (query, k, [(g, w) for g, w in zip(got, want) if g != w][:3], len(got), len(want))
         assert all(a[1] >= b[1] for a, b in zip(got, got[1:])), query

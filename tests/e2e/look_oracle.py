@@ -37,7 +37,8 @@ thirdparty tutorial tutorials vendor vendored website
 
 def words(text):
     """Words of letters and digits: an inner capital begins one, and so does a change between letters and digits."""
-    found = re.findall(rb"[A-Z]+(?![a-z\x80-\xff])|[A-Z]?[a-z\x80-\xff]+|[0-9]+", text.encode("utf-8", "surrogateescape"))
+    text = text.encode("utf-8", "surrogateescape")
+    found = re.findall(rb"[A-Z]+(?![a-z\x80-\xff])|[A-Z]?[a-z\x80-\xff]+|[0-9]+", text)
     return [w.lower() for w in found]
 
 

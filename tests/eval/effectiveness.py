@@ -109,7 +109,8 @@ def is_unnamed(query, targets):
     asked = words(query)
     for path, _ in targets:
         name = words(os.path.basename(path).split(".")[0])
-        if name and sum(any(a.startswith(n) or (len(a) > 2 and n.startswith(a)) for a in asked) for n in name) * 2 >= len(name):
+        held = sum(any(a.startswith(n) or (len(a) > 2 and n.startswith(a)) for a in asked) for n in name)
+        if name and held * 2 >= len(name):
             return False
     return True
 
@@ -234,15 +235,16 @@ def measure_prose(command, options, name):
     file = os.path.join(command.work, "topics")
     with open(file, "w", encoding="utf-8") as f:
         f.writelines(f"{i}\t{q}\n" for i, q in topics.items())
-    run = subprocess.run([command.gpuir, "query", "--trec", "--topics", file, *command.query_options, index], check=True,
-                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    run = subprocess.run([command.gpuir, "query", "--trec", "--topics", file, *command.query_options, index],
+                         check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     ranked = collections.defaultdict(list)
     for line in run.stdout.splitlines():
         ranked[line.split()[0]].append(line.split()[2])
     report("prose", name, "MAP", len(topics), [precision(judged[i], ranked[i]) for i in topics])
     report("prose", name, "NDCG@10", len(topics), [gain(judged[i], ranked[i]) for i in topics])
     answers = command.ask(index, topics, "--no-operators")
-    report("typed", name, "NDCG@10", len(topics), [gain(judged[i], [h["name"] for h in answers.get(i, [])]) for i in topics])
+    typed = [gain(judged[i], [h["name"] for h in answers.get(i, [])]) for i in topics]
+    report("typed", name, "NDCG@10", len(topics), typed)
     measure_misspelt(command, name, index, topics, judged)
     return None
 
