@@ -142,6 +142,7 @@ help:
 	@echo 'make mpi        build/gpuir-mpi, which builds and searches an index in parts over MPI (mpicc); build/scale'
 	@echo 'make synth      build/synth, which generates indexes of web shape and queries for them (tools/synth)'
 	@echo 'make bench      latency and throughput on an index (BENCH_INDEX=FILE, BENCH_FLAGS=...)'
+	@echo 'make bench-compile  what compiling gpuir.h costs: by compiler, level and macros (RUNS=3)'
 	@echo 'make figures    draw charts, judge claims and copy the figures of the READMEs from the logs again'
 	@echo 'make report     write build/report.html: the papers and what was measured'
 	@echo 'make install    to $$(DESTDIR)$$(PREFIX); install-strip without symbols; uninstall removes the same files'
@@ -558,6 +559,10 @@ bench: commands
 	$(Q)test -e $(BENCH_INDEX) || $(B)/gpuir index -q --tsv --store tests/data/wordnet.tsv -o $(BENCH_INDEX)
 	$(Q)$(B)/gpuir bench --tsv $(B)/bench.tsv $(BENCH_FLAGS) $(BENCH_INDEX)
 
+.PHONY: bench-compile
+bench-compile:
+	$(Q)tools/scripts/bench_compile.sh
+
 # The logs of the laboratory: folders and files that claims.c knows.
 LAB_LOGS = $(addprefix tools/results/,lab-web lab-dict lab lab-pagerank lab-ao lab-ao-large lab-alone lab-cache \
   lab-manuals lab-chunks schedulers schedulers-more tatikonda-large tatikonda-uneven) \
@@ -570,6 +575,7 @@ figures: $(B)/gpuir
 	  $(B)/gpuir lab plot --figures "$$(basename "$$picture" .svg)" "$$(dirname "$$picture")" || exit 1; done
 	$(Q)$(B)/gpuir lab report -o tools/results/verdicts.tsv $(LAB_LOGS)
 	$(Q)tools/scripts/figures.py
+	$(Q)tools/scripts/figures.py --ages
 	$(Q)tools/scripts/quote.py README.md .github/SECURITY.md tools/README.md tools/mpi/SCALE.md \
 	  $(wildcard tools/*/README.md)
 

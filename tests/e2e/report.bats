@@ -207,6 +207,18 @@ verdict() {
   [[ $output == *'only in the logs: griffin-fig7'* && $output == *'only in the logs: ding-fig3'* ]]
 }
 
+@test "figures.py --ages tells how many commits each log is old, and of unknown commits nothing" {
+  git -C "$root" rev-parse HEAD >/dev/null 2>&1 || skip "no history"
+  mkdir results
+  printf '# head\nid\tlog\trows\tcrc32\tcommit\tcommand\na\tnew.tsv\t1\t0\t%s\t-\nb\tlost.tsv\t1\t0\t0000000\t-\nb\tbare.tsv\t1\t0\t-\t-\n' \
+    "$(git -C "$root" rev-parse HEAD)" >results/figures.tsv
+  RESULTS=results run python3 "$root/tools/scripts/figures.py" --ages
+  [ "$status" -eq 0 ]
+  [ "${lines[1]}" = $'-\tbare.tsv\t-' ]
+  [ "${lines[2]}" = $'-\tlost.tsv\t0000000' ]
+  [[ ${lines[3]} == $'0\tnew.tsv\t'* ]]
+}
+
 @test "verdicts come from one rule: scripts and logs have no word of their own" {
   run ! grep -rlE '\b(not )?reproduced\b' "$root"/tools/scripts "$root"/tools/results --include='*.sh' --include='*.txt'
 }

@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
-"""figures.py [--check]: tools/results/figures.tsv, a line for each table and figure of each log of the laboratory.
+"""figures.py [--check|--ages]: tools/results/figures.tsv, a line for each figure of each log of the laboratory.
 
 A line has the figure, its log, the number of its rows and a checksum of them, the commit and the command that the head
 of the log names. With --check it changes nothing, prints what differs and exits with 1: so no digit of a log can change
-unseen. The folder is tools/results, or $RESULTS.
+unseen. With --ages it only prints, of each log, how many commits have touched what it measures since the commit that
+its head names: the header's rooms and tools/lab and, where its name says gpu or cuda, the CUDA unit's rooms. The oldest
+come first; "-" stands for a commit that is not known here. The folder is tools/results, or $RESULTS.
 """
 
 import glob
 import os
+import subprocess
 import sys
 import zlib
 
@@ -31,7 +34,31 @@ def read(path):
     return head, rows
 
 
+def age(commit, path):
+    """How many commits since this one touched what a log measures; None if it is not known here."""
+    measured = ["gpuir.h", "tools/header", "tools/lab"]
+    if "gpu" in path or "cuda" in path:
+        measured += ["gpuir_cuda.cu", "tools/cuda"]
+    git = ["git", "-C", os.path.join(HERE, "..", ".."), "rev-list", "--count", commit + "..HEAD", "--"] + measured
+    done = subprocess.run(git, capture_output=True, text=True, check=False)
+    return int(done.stdout) if done.returncode == 0 else None
+
+
+def ages():
+    """Prints the age of each log of figures.tsv, the oldest first."""
+    with open(os.path.join(RESULTS, "figures.tsv"), encoding="utf-8") as file:
+        rows = [line.rstrip("\n").split("\t") for line in file if not line.startswith("#")][1:]
+    logs = sorted({(row[1], row[4]) for row in rows})
+    known = [(age(commit.split("-")[0], path) if commit != "-" else None, path, commit) for path, commit in logs]
+    print("commits\tlog\tmeasured at")
+    for count, path, commit in sorted(known, key=lambda k: (k[0] is not None, -(k[0] or 0), k[1])):
+        print(f"{'-' if count is None else count}\t{path}\t{commit}")
+    return 0
+
+
 def main():
+    if "--ages" in sys.argv[1:]:
+        return ages()
     table = ["# all tables and figures of the laboratory's logs, by tools/scripts/figures.py",
              "id\tlog\trows\tcrc32\tcommit\tcommand"]
     paths = glob.glob(os.path.join(RESULTS, "*.tsv")) + glob.glob(os.path.join(RESULTS, "*", "*.tsv"))
