@@ -338,9 +338,9 @@ typedef int (*gpuir_tokenize_fn)(void *user, const char *text, size_t len, gpuir
  * length; 0: it stands at the position of the token before it, and does not count. Of a term that is repeated at a
  * position the first counts. Returns 0, or a GPUIR_E_ code that ends the analysis. */
 typedef int (*gpuir_place_fn)(void *sink, const char *token, size_t len, unsigned advance);
-/* A tokenizer of which several tokens may stand at one position: as gpuir_tokenize_fn, with an advance for each token.
- * query 1: the text is a word of a query, and tokens of advance 0 are not asked for. Tokens of advance 0 before a
- * text's first counted token have no position and are left out. An advance over 1 is ARGUMENT, more than
+/* A tokenizer whose tokens may share a position. It works as a gpuir_tokenize_fn does, and gives each token an
+ * advance. With query 1 the text is a word of a query, and tokens of advance 0 are not asked for. Tokens of advance
+ * 0 before a text's first counted token have no position and are left out. An advance over 1 is ARGUMENT, more than
  * GPUIR_MAX_PLACE tokens at a position are LIMIT. */
 typedef int (
     *gpuir_tokenize_places_fn)(void *user, const char *text, size_t len, int query, gpuir_place_fn emit, void *sink);
@@ -355,30 +355,28 @@ typedef struct gpuir_open_desc {
    * they stay where and as they are until gpuir_close. NULL: `path` is opened. */
   const void *data;
   size_t size;
-  /* An open index whose files are taken over where the folder `path` still has them: to open a live index again costs
-   * little then. It may be closed before or after the new one. NULL: none. */
+  /* An open index of the same folder. The new index shares the files that the folder still has, so opening a live
+   * index again costs little. The old one may be closed before or after the new one. NULL: none. */
   const gpuir_index *share;
 } gpuir_open_desc;
 
-/* Maps the index file `path`, or the files of the last commit in the folder of a live index, or takes the index in
- * memory that `desc` names (then `path`, which may be NULL, only stands in messages), and checks its header, section
- * table and ranges (not its checksums: see gpuir_verify). The path is not needed afterwards and may be replaced. *index
- * is released by gpuir_close. `desc` may be NULL.
- * Errors: ARGUMENT (also for bytes that are not aligned), IO, FORMAT, VERSION, NOMEM, LIMIT (a file larger than the
- * address space); BUSY (the writer of a live index committed again and again meanwhile); UNSUPPORTED when GPUIR_NO_LAB
- * leaves out the index's codec. An analyzer that this build lacks is no error here, but in gpuir_query_parse.
- * Thread-safe. */
+/* Opens an index: maps the file `path`, or the files of the last commit in the folder of a live index. With
+ * desc->data it takes that index in memory, and `path`, which may be NULL, only stands in messages. It checks the
+ * header, the section table and ranges, but no checksums: see gpuir_verify. The file at `path` may be replaced
+ * afterwards. *index is released by gpuir_close. `desc` may be NULL. Errors: ARGUMENT (also for bytes that are not
+ * aligned), IO, FORMAT, VERSION, NOMEM, LIMIT (a file larger than the address space); BUSY (the writer of a live
+ * index committed again and again meanwhile); UNSUPPORTED when GPUIR_NO_LAB leaves out the index's codec. An
+ * analyzer that this build lacks is no error here, but in gpuir_query_parse. Thread-safe. */
 GPUIR_API int gpuir_open(const char *path, const gpuir_open_desc *desc, gpuir_index **index, gpuir_error *err);
 /* Unmaps and frees; NULL is allowed. The index's queries, searchers and cursors must be gone. */
 GPUIR_API void gpuir_close(gpuir_index *index);
 /* Reads the whole file: checksums, order of terms, every list decoded and held against its
  * directory, bounds and lengths. Errors: CHECKSUM, FORMAT (with the offset), NOMEM. */
 GPUIR_API int gpuir_verify(const gpuir_index *index, gpuir_error *err);
-/* Holds the directory of the lists against itself, without decoding any: each list begins behind the one of the term
- * before, and their postings add up to what the index states. So reading every list once costs time and space in
- * proportion to the file's size, which a hostile file could otherwise multiply by naming one list in many terms: call
- * it before reading all lists of a file that is not trusted. Thread-safe. Errors: ARGUMENT, FORMAT (with the
- * offset). */
+/* Checks the directory of the lists without decoding a list: each list must begin behind that of the term before,
+ * and the postings must add up to what the index states. Call it before you read all lists of a file that you do
+ * not trust. A hostile file could name one list in many terms; reading them all would then take far more time and
+ * memory than the file's size suggests. Thread-safe. Errors: ARGUMENT, FORMAT (with the offset). */
 GPUIR_API int gpuir_verify_directory(const gpuir_index *index, gpuir_error *err);
 
 /* ========
@@ -472,9 +470,11 @@ GPUIR_API float gpuir_idf(uint64_t documents, uint32_t df);
 /* Finds an indexed term by its bytes (no analysis). Term ids, here and below, are those of one segment: with several,
  * or with deletions, these functions return UNSUPPORTED. Errors: ARGUMENT, NOT_FOUND, UNSUPPORTED. */
 GPUIR_API int gpuir_term_find(const gpuir_index *index, const char *term, size_t len, uint64_t *id);
-/* The least term id whose term is >= the given bytes: the start of a prefix range. 0 where there are no ids. */
+/* Returns the least term id whose term is >= the given bytes: the start of a prefix range. Returns 0 where there
+ * are no ids. */
 GPUIR_API uint64_t gpuir_term_lower_bound(const gpuir_index *index, const char *term, size_t len);
-/* Statistics of term `id`. cf of a short list is summed by decoding it. Errors: NOT_FOUND, FORMAT, UNSUPPORTED. */
+/* Fills *info with the statistics of term `id`. It decodes a short list, to add up its cf. Errors: NOT_FOUND,
+ * FORMAT, UNSUPPORTED. */
 GPUIR_API int gpuir_term_get_info(const gpuir_index *index, uint64_t id, gpuir_term_info *info);
 /* Decodes term `id`'s list to docids[0..df) and tfs[0..df), of which one may be NULL; df: see gpuir_term_get_info.
  * Errors: NOT_FOUND, NOMEM, UNSUPPORTED; FORMAT for docIDs that do not ascend, or name no document. Thread-safe. */
@@ -491,8 +491,9 @@ GPUIR_API const char *gpuir_stop_list(const char *name);
  * NOMEM, or what emit returned. */
 GPUIR_API int gpuir_analyze(const gpuir_index *index, const char *text, size_t len, gpuir_token_fn emit, void *sink,
     gpuir_error *err);
-/* Runs it likewise, over a text or, with `query`, over a word of a query, and hands on all tokens with their places.
- * Errors: the same; ARGUMENT and LIMIT of a tokenizer that breaks the rules of gpuir_tokenize_places_fn. */
+/* Runs the index's analyzer over a text or, with `query` not 0, over a word of a query, and hands on all tokens
+ * with their places. Errors: the same; ARGUMENT and LIMIT of a tokenizer that breaks the rules of
+ * gpuir_tokenize_places_fn. */
 GPUIR_API int gpuir_analyze_places(const gpuir_index *index, const char *text, size_t len, int query,
     gpuir_place_fn emit, void *sink, gpuir_error *err);
 
@@ -606,11 +607,11 @@ typedef struct gpuir_builder_desc {
   int store_text; /* keep each document's text in the index */
   int positions; /* keep where in its documents each term stands: for phrases */
   const char *description; /* of the corpus, one line; NULL: "" */
-  /* Which programs made texts of sources that are none: for each ending of a name the program with its arguments, as
-   * in "pdf=pdftotext - -", separated by tabs; one line, never interpreted. NULL: "" */
+  /* The programs that turned files into texts: for each ending of a file's name the program with its arguments, as
+   * in "pdf=pdftotext - -", separated by tabs. One line, which the library never interprets. NULL: "" */
   const char *filters;
-  /* What else was chosen of how texts were made of sources, such as the members of records that are text: one line,
-   * never interpreted. NULL: "" */
+  /* Other choices that decide which text a source gives, such as the members of its records that are text. One
+   * line, which the library never interprets. NULL: "" */
   const char *reading;
   /* The order in which documents come, named in at most 63 bytes: "original" (the collection's), "bisect" ...; never
    * interpreted. NULL: not known */
@@ -620,8 +621,8 @@ typedef struct gpuir_builder_desc {
    * or more: counts of frequent words take a fraction of the time, searches less than otherwise, and the file grows.
    * The hits are the same. 0: the default, 16; GPUIR_DENSE_NONE: no list. */
   int dense;
-  /* An open index whose analyzer is taken in place of `analyzer`, and from which come the codecs, k1, b, the
-   * description, the filters, the reading, the order and the fields that are not given here. Needed only while the
+  /* An open index that the new one resembles. Its analyzer is taken in place of `analyzer`, and its codecs, k1, b,
+   * description, filters, reading, order and fields where they are not given here. It may be closed once the
    * builder is created. NULL: none. */
   const gpuir_index *like;
   /* Called from the adding thread now and then; not 0 stops with GPUIR_E_CANCELLED. */
@@ -642,16 +643,17 @@ typedef struct gpuir_doc_desc {
   uint32_t first_line; /* from 1; 0: the whole file */
   uint32_t last_line;
   uint64_t source_offset, source_bytes; /* see gpuir_doc; they count only with a source */
-  /* See gpuir_doc. The library itself takes that of a text which is as long as source_bytes, or has no known place in
-   * a source; this one is for all others: a record that is not the text, or a document copied without its text. */
+  /* XXH3-64 of the source's bytes, see gpuir_doc. The library computes it for a text that is as long as
+   * source_bytes, or that has no known place in a source. All others take this one: a record that is not the text,
+   * or a document copied without its text. */
   uint64_t hash;
-  /* How the text was made of the bytes of the source, in numbers of the caller's, never interpreted; 0: they are the
-   * text, or nobody can make it again. It counts only with a source. */
+  /* The caller's number for how the text was made from the source's bytes, which the library never interprets. 0:
+   * the bytes are the text, or nobody can make it again. It counts only with a source. */
   uint32_t form;
-  /* With the analyzer "text", of a document that gpuir_builder_add_text or gpuir_live_add takes: what is searched
-   * behind its text, such as words of its path, of which the last 32 count, and no phrase goes over the gap before
-   * them; and names that it defines, parted by white space, for gpuir_look: each becomes a term of the byte FF, d, and
-   * its segments, parted by FF. Both are not stored, and have at most 2^24 bytes. */
+  /* For gpuir_builder_add_text and gpuir_live_add with the analyzer "text". `also` has words that are searched
+   * behind the text, such as those of its path: the last 32 count, and no phrase goes over the gap before them.
+   * `defines` has names that the document defines, parted by white space, for gpuir_look: each becomes a term of the
+   * byte FF, d, and its segments, parted by FF. Both are not stored, and have at most 2^24 bytes. */
   const char *also, *defines;
   size_t also_len, defines_len;
   /* What it has in the index's fields, [nvalues], in any order: of a key or a path at most GPUIR_MAX_VALUES, of which
@@ -933,14 +935,14 @@ typedef struct gpuir_near_term {
   uint32_t distance; /* characters that are inserted, left out, replaced, or swapped with the next one: 1 or 2 */
 } gpuir_near_term;
 
-/* Finds the terms of live documents that are most like a word, which is taken as it is, in small letters. Where terms
- * are stems these are first the stems of all words of up to 25 characters that are one error away; if there are none,
- * or else, it is as follows, but for the word's own stem in place of the word. A term may be one error away, or two
- * from a word of six characters or more, if both begin with the same character. Of the terms that begin with another
- * one it finds those in which a letter of a to z or a digit stands for the word's first character or before it, or in
- * which that is left out or swapped with the second; no second error may follow then, and of a word of one character
- * there are none. Writes the *n <= cap best: the nearest, of these the most frequent. Takes time by the number of terms
- * that begin with the word's first character. Thread-safe. Errors: ARGUMENT, FORMAT, NOMEM, UNSUPPORTED (see
+/* Finds the terms of live documents that are written most like a word, which is given in small letters. Writes the
+ * *n <= cap best: the nearest first, of these the most frequent. A term that begins with the word's first character
+ * may be one error away, or two from a word of six characters or more. A term that begins with another one may have
+ * one error, at its start: a letter of a to z or a digit stands in place of the word's first character or before
+ * it, or that character is left out or swapped with the second. A word of one character has no near terms. Where
+ * terms are stems, the stems of all spellings one error away are looked up first, of words of up to 24 characters;
+ * if there are none, the word's own stem is compared with the terms. The time grows with the number of terms that
+ * begin with the word's first character. Thread-safe. Errors: ARGUMENT, FORMAT, NOMEM, UNSUPPORTED (see
  * gpuir_term_count; always with GPUIR_NO_NEAR). */
 GPUIR_API int gpuir_terms_near(const gpuir_index *index, const char *term, size_t len, gpuir_near_term *found,
     size_t cap, size_t *n);
@@ -9590,8 +9592,11 @@ static int gpuir__text_scan(gpuir__analyzer *an, const char *text, size_t len) {
  *   head (1)  several (2)  second (2)  widths (4 or 6)  bases  codecs  columns  lengths  firsts  first term  rests
  *
  *   head         bytes before the lengths
- *   several      a bit a term: it has more than one posting
- *   second       a bit a term: of one posting, that its tf is not 1; of several, that the list is long
+ *   several      a bit a term, which says with the next one what list the term has:
+ *   second       several 0, second 0   one posting, its tf is 1
+ *                several 0, second 1   one posting, its tf is 2 or more
+ *                several 1, second 0   a short list
+ *                several 1, second 1   a long list
  *   widths       bits of the columns' numbers, in their order: none of docIDs, 6 of tf, 3 of df, 5 and 5 of a stream's
  *                bytes, 6 of a long list's df; then bytes of the bases: 2 bits of docIDs', 2 of frequencies'; 1 bit:
  *                codecs are mixed; 2 zeros. With positions also 6 and 6 bits of the last two columns, 3 of the base's
@@ -30103,7 +30108,8 @@ static int gpuir__fragments_make(gpuir__finder *f, const char *text, size_t len,
 
 /* ---- windows: which fragments are best */
 
-/* Pieces [first, last], and bytes [at, end) of the text, which hold them once the window has grown. */
+/* Fragments first to last, and the bytes [at, end) of the text that are shown: at first those of the fragments, then
+ * more, as the window grows to its paragraph. */
 typedef struct gpuir__window {
   size_t first, last, at, end;
   uint64_t value;

@@ -90,9 +90,11 @@ GPUIR_API float gpuir_idf(uint64_t documents, uint32_t df);
 /* Finds an indexed term by its bytes (no analysis). Term ids, here and below, are those of one segment: with several,
  * or with deletions, these functions return UNSUPPORTED. Errors: ARGUMENT, NOT_FOUND, UNSUPPORTED. */
 GPUIR_API int gpuir_term_find(const gpuir_index *index, const char *term, size_t len, uint64_t *id);
-/* The least term id whose term is >= the given bytes: the start of a prefix range. 0 where there are no ids. */
+/* Returns the least term id whose term is >= the given bytes: the start of a prefix range. Returns 0 where there
+ * are no ids. */
 GPUIR_API uint64_t gpuir_term_lower_bound(const gpuir_index *index, const char *term, size_t len);
-/* Statistics of term `id`. cf of a short list is summed by decoding it. Errors: NOT_FOUND, FORMAT, UNSUPPORTED. */
+/* Fills *info with the statistics of term `id`. It decodes a short list, to add up its cf. Errors: NOT_FOUND,
+ * FORMAT, UNSUPPORTED. */
 GPUIR_API int gpuir_term_get_info(const gpuir_index *index, uint64_t id, gpuir_term_info *info);
 /* Decodes term `id`'s list to docids[0..df) and tfs[0..df), of which one may be NULL; df: see gpuir_term_get_info.
  * Errors: NOT_FOUND, NOMEM, UNSUPPORTED; FORMAT for docIDs that do not ascend, or name no document. Thread-safe. */
@@ -109,7 +111,8 @@ GPUIR_API const char *gpuir_stop_list(const char *name);
  * NOMEM, or what emit returned. */
 GPUIR_API int gpuir_analyze(const gpuir_index *index, const char *text, size_t len, gpuir_token_fn emit, void *sink,
     gpuir_error *err);
-/* Runs it likewise, over a text or, with `query`, over a word of a query, and hands on all tokens with their places.
- * Errors: the same; ARGUMENT and LIMIT of a tokenizer that breaks the rules of gpuir_tokenize_places_fn. */
+/* Runs the index's analyzer over a text or, with `query` not 0, over a word of a query, and hands on all tokens
+ * with their places. Errors: the same; ARGUMENT and LIMIT of a tokenizer that breaks the rules of
+ * gpuir_tokenize_places_fn. */
 GPUIR_API int gpuir_analyze_places(const gpuir_index *index, const char *text, size_t len, int query,
     gpuir_place_fn emit, void *sink, gpuir_error *err);

@@ -48,11 +48,11 @@ typedef struct gpuir_builder_desc {
   int store_text; /* keep each document's text in the index */
   int positions; /* keep where in its documents each term stands: for phrases */
   const char *description; /* of the corpus, one line; NULL: "" */
-  /* Which programs made texts of sources that are none: for each ending of a name the program with its arguments, as
-   * in "pdf=pdftotext - -", separated by tabs; one line, never interpreted. NULL: "" */
+  /* The programs that turned files into texts: for each ending of a file's name the program with its arguments, as
+   * in "pdf=pdftotext - -", separated by tabs. One line, which the library never interprets. NULL: "" */
   const char *filters;
-  /* What else was chosen of how texts were made of sources, such as the members of records that are text: one line,
-   * never interpreted. NULL: "" */
+  /* Other choices that decide which text a source gives, such as the members of its records that are text. One
+   * line, which the library never interprets. NULL: "" */
   const char *reading;
   /* The order in which documents come, named in at most 63 bytes: "original" (the collection's), "bisect" ...; never
    * interpreted. NULL: not known */
@@ -62,8 +62,8 @@ typedef struct gpuir_builder_desc {
    * or more: counts of frequent words take a fraction of the time, searches less than otherwise, and the file grows.
    * The hits are the same. 0: the default, 16; GPUIR_DENSE_NONE: no list. */
   int dense;
-  /* An open index whose analyzer is taken in place of `analyzer`, and from which come the codecs, k1, b, the
-   * description, the filters, the reading, the order and the fields that are not given here. Needed only while the
+  /* An open index that the new one resembles. Its analyzer is taken in place of `analyzer`, and its codecs, k1, b,
+   * description, filters, reading, order and fields where they are not given here. It may be closed once the
    * builder is created. NULL: none. */
   const gpuir_index *like;
   /* Called from the adding thread now and then; not 0 stops with GPUIR_E_CANCELLED. */
@@ -84,16 +84,17 @@ typedef struct gpuir_doc_desc {
   uint32_t first_line; /* from 1; 0: the whole file */
   uint32_t last_line;
   uint64_t source_offset, source_bytes; /* see gpuir_doc; they count only with a source */
-  /* See gpuir_doc. The library itself takes that of a text which is as long as source_bytes, or has no known place in
-   * a source; this one is for all others: a record that is not the text, or a document copied without its text. */
+  /* XXH3-64 of the source's bytes, see gpuir_doc. The library computes it for a text that is as long as
+   * source_bytes, or that has no known place in a source. All others take this one: a record that is not the text,
+   * or a document copied without its text. */
   uint64_t hash;
-  /* How the text was made of the bytes of the source, in numbers of the caller's, never interpreted; 0: they are the
-   * text, or nobody can make it again. It counts only with a source. */
+  /* The caller's number for how the text was made from the source's bytes, which the library never interprets. 0:
+   * the bytes are the text, or nobody can make it again. It counts only with a source. */
   uint32_t form;
-  /* With the analyzer "text", of a document that gpuir_builder_add_text or gpuir_live_add takes: what is searched
-   * behind its text, such as words of its path, of which the last 32 count, and no phrase goes over the gap before
-   * them; and names that it defines, parted by white space, for gpuir_look: each becomes a term of the byte FF, d, and
-   * its segments, parted by FF. Both are not stored, and have at most 2^24 bytes. */
+  /* For gpuir_builder_add_text and gpuir_live_add with the analyzer "text". `also` has words that are searched
+   * behind the text, such as those of its path: the last 32 count, and no phrase goes over the gap before them.
+   * `defines` has names that the document defines, parted by white space, for gpuir_look: each becomes a term of the
+   * byte FF, d, and its segments, parted by FF. Both are not stored, and have at most 2^24 bytes. */
   const char *also, *defines;
   size_t also_len, defines_len;
   /* What it has in the index's fields, [nvalues], in any order: of a key or a path at most GPUIR_MAX_VALUES, of which

@@ -83,14 +83,14 @@ typedef struct gpuir_near_term {
   uint32_t distance; /* characters that are inserted, left out, replaced, or swapped with the next one: 1 or 2 */
 } gpuir_near_term;
 
-/* Finds the terms of live documents that are most like a word, which is taken as it is, in small letters. Where terms
- * are stems these are first the stems of all words of up to 25 characters that are one error away; if there are none,
- * or else, it is as follows, but for the word's own stem in place of the word. A term may be one error away, or two
- * from a word of six characters or more, if both begin with the same character. Of the terms that begin with another
- * one it finds those in which a letter of a to z or a digit stands for the word's first character or before it, or in
- * which that is left out or swapped with the second; no second error may follow then, and of a word of one character
- * there are none. Writes the *n <= cap best: the nearest, of these the most frequent. Takes time by the number of terms
- * that begin with the word's first character. Thread-safe. Errors: ARGUMENT, FORMAT, NOMEM, UNSUPPORTED (see
+/* Finds the terms of live documents that are written most like a word, which is given in small letters. Writes the
+ * *n <= cap best: the nearest first, of these the most frequent. A term that begins with the word's first character
+ * may be one error away, or two from a word of six characters or more. A term that begins with another one may have
+ * one error, at its start: a letter of a to z or a digit stands in place of the word's first character or before
+ * it, or that character is left out or swapped with the second. A word of one character has no near terms. Where
+ * terms are stems, the stems of all spellings one error away are looked up first, of words of up to 24 characters;
+ * if there are none, the word's own stem is compared with the terms. The time grows with the number of terms that
+ * begin with the word's first character. Thread-safe. Errors: ARGUMENT, FORMAT, NOMEM, UNSUPPORTED (see
  * gpuir_term_count; always with GPUIR_NO_NEAR). */
 GPUIR_API int gpuir_terms_near(const gpuir_index *index, const char *term, size_t len, gpuir_near_term *found,
     size_t cap, size_t *n);

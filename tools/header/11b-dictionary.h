@@ -7,8 +7,11 @@
  *   head (1)  several (2)  second (2)  widths (4 or 6)  bases  codecs  columns  lengths  firsts  first term  rests
  *
  *   head         bytes before the lengths
- *   several      a bit a term: it has more than one posting
- *   second       a bit a term: of one posting, that its tf is not 1; of several, that the list is long
+ *   several      a bit a term, which says with the next one what list the term has:
+ *   second       several 0, second 0   one posting, its tf is 1
+ *                several 0, second 1   one posting, its tf is 2 or more
+ *                several 1, second 0   a short list
+ *                several 1, second 1   a long list
  *   widths       bits of the columns' numbers, in their order: none of docIDs, 6 of tf, 3 of df, 5 and 5 of a stream's
  *                bytes, 6 of a long list's df; then bytes of the bases: 2 bits of docIDs', 2 of frequencies'; 1 bit:
  *                codecs are mixed; 2 zeros. With positions also 6 and 6 bits of the last two columns, 3 of the base's

@@ -344,7 +344,8 @@ static int gpuir__fragments_make(gpuir__finder *f, const char *text, size_t len,
 
 /* ---- windows: which fragments are best */
 
-/* Pieces [first, last], and bytes [at, end) of the text, which hold them once the window has grown. */
+/* Fragments first to last, and the bytes [at, end) of the text that are shown: at first those of the fragments, then
+ * more, as the window grows to its paragraph. */
 typedef struct gpuir__window {
   size_t first, last, at, end;
   uint64_t value;
