@@ -793,9 +793,9 @@ GPUIR_API int gpuir_builder_add_file(gpuir_builder *builder, const char *path, g
  * ======*/
 
 typedef struct gpuir_live_desc {
-  /* `path` is the folder's. Of a new index all but `order`, which must be NULL, count; of one that exists only
-   * `allocator`, `memory`, `threads`, `simd` and the analyzer's `tokenize` do. Here memory 0 stands for 64 MiB, and
-   * threads 0 for 1. */
+  /* `path` is the folder's. A new index takes all members, but `order` must be NULL. One that exists takes only
+   * `allocator`, `memory`, `threads`, `simd` and the analyzer's `tokenize`, and has the others on disk. Here memory
+   * 0 stands for 64 MiB, and threads 0 for 1. */
   gpuir_builder_desc settings;
   int create; /* not 0: make the folder and an empty index in it, if there is none */
   /* Called, if it is not NULL, when the folder of a new index is locked, before its first commit: for files beside the
@@ -808,10 +808,10 @@ enum { GPUIR_BY_NAME = 0, GPUIR_BY_SOURCE = 1 };
 
 typedef struct gpuir_live gpuir_live;
 
-/* Opens a live index for writing and locks its folder. A folder without an index in which something stands under the
- * names of one is refused, and nothing in it is changed, unless a writer that was killed while it made an index left
- * that. Errors: ARGUMENT, NOMEM, IO, UNSUPPORTED, CANCELLED; BUSY: another writer has it; FORMAT: a damaged index, or a
- * folder that is none. */
+/* Opens a live index for writing and locks its folder. A folder that holds no index, but other files under the
+ * names that an index uses, is refused and left as it is. What a writer left that was killed while it made an index
+ * is no such file. Errors: ARGUMENT, NOMEM, IO, UNSUPPORTED, CANCELLED; BUSY: another writer has it; FORMAT: a
+ * damaged index, or a folder that is none. */
 GPUIR_API int gpuir_live_open(const gpuir_live_desc *desc, gpuir_live **live, gpuir_error *err);
 /* Adds a document: the next refresh or commit shows it. Arguments as of gpuir_builder_add_text. Errors: ARGUMENT;
  * NOMEM, IO, LIMIT, CANCELLED, UNSUPPORTED: then the handle can only be closed. */
@@ -822,8 +822,9 @@ GPUIR_API int gpuir_live_add(gpuir_live *live, const gpuir_doc_desc *doc, const 
  * a document, delete and add it. The first call of each kind reads all names or sources, and keeps 8 bytes a document.
  * Errors: ARGUMENT (also for no bytes); NOMEM; FORMAT for a damaged file: then the handle can only be closed. */
 GPUIR_API int gpuir_live_delete(gpuir_live *live, int by, const char *bytes, size_t len, uint64_t *n, gpuir_error *err);
-/* Returns a mark between what was added so far and what is added next. It lasts until the next refresh or commit. With
- * it the new documents of a source come first and the old ones go afterwards, when it is known that all was read. */
+/* Returns a mark between what was added so far and what is added next, which lasts until the next refresh or
+ * commit. With it a source's new documents are added first, and its old ones are deleted once all of the source was
+ * read: an error in between loses nothing. */
 GPUIR_API uint64_t gpuir_live_mark(const gpuir_live *live);
 /* Deletes as gpuir_live_delete does, but only documents that were added before the mark. */
 GPUIR_API int gpuir_live_delete_before(gpuir_live *live, uint64_t mark, int by, const char *bytes, size_t len,
@@ -839,11 +840,11 @@ GPUIR_API int gpuir_live_refresh(gpuir_live *live, gpuir_index **index, gpuir_er
  * BUSY: the lock or the manifest was replaced since this handle has read or written it, so that another writer may have
  * come in. Then nothing is renamed or removed, open snapshots stay usable, and the handle can only be closed. */
 GPUIR_API int gpuir_live_commit(gpuir_live *live, gpuir_error *err);
-/* Merges some files into one, if that is worth while, or with `all` all of them; deleted documents leave them.
- * Refreshed documents take part, and the next refresh or commit shows the result. *more (or NULL): 1 if another step is
- * worth while. May run in one other thread beside all other functions but gpuir_live_close. Errors: BUSY: another merge
- * is running; LIMIT: over 64 MiB, and over 8 times the bytes of the files, as some are links to one; NOMEM, IO, FORMAT,
- * UNSUPPORTED, CANCELLED: then nothing has changed. */
+/* Merges some files into one, if that is worth while, or with `all` all of them. Deleted documents are left out of
+ * the new file. Refreshed documents take part, and the next refresh or commit shows the result. *more (or NULL): 1
+ * if another step is worth while. May run in one other thread beside all other functions but gpuir_live_close.
+ * Errors: BUSY: another merge is running; LIMIT: over 64 MiB, and over 8 times the bytes of the files, as some are
+ * links to one; NOMEM, IO, FORMAT, UNSUPPORTED, CANCELLED: then nothing has changed. */
 GPUIR_API int gpuir_live_merge(gpuir_live *live, int all, int *more, gpuir_error *err);
 /* Returns how many of the documents that this handle has added and refreshed or committed have tokens, but none of at
  * most GPUIR_MAX_TERM bytes: they cannot be found. */
@@ -1106,8 +1107,8 @@ GPUIR_API int gpuir_explain(gpuir_searcher *searcher, const gpuir_query *query, 
  * Negated words are ignored. A phrase is shown where its tokens follow one another, a prefix where a word begins so.
  * ======*/
 
-/* What one token of a budget is: four bytes of text, of which the last may be missing. It is near what programs that
- * read texts count in English and in code, and needs no vocabulary. */
+/* A token of a budget: four bytes of text, or what is left at its end. English text and code have about as many of
+ * them as of a language model's tokens, and counting them needs no vocabulary. */
 #define GPUIR_TOKEN_BYTES 4
 #define GPUIR_PASSAGE_BYTES 640 /* the default of gpuir_passages_desc.most */
 #define GPUIR_NO_CONTEXT UINT32_MAX /* for gpuir_passages_desc.context */
@@ -1138,8 +1139,8 @@ typedef struct gpuir_mark {
   uint32_t term;
 } gpuir_mark;
 
-/* Where passages go: the caller's arrays. Where `passages` is full, there are no more of them; where `marks` is,
- * further words are not marked. */
+/* The caller's arrays, to which passages are written. Once `passages` is full, no further one is written; once
+ * `marks` is full, further words are not marked. */
 typedef struct gpuir_passage_room {
   gpuir_passage *passages;
   size_t cap, n; /* of passages: room, and how many were written */
@@ -1321,8 +1322,8 @@ typedef struct gpuir_pool gpuir_pool;
 typedef struct gpuir_task gpuir_task;
 typedef struct gpuir_policy gpuir_policy; /* see [api-experimental] */
 
-/* A query to be answered. The caller fills the first part; from submission until it is complete the task, its query,
- * its flag and its arrays stay where they are and are the pool's. */
+/* A query to be answered. The caller fills the first part. From its submission until it is complete, the task
+ * belongs to the pool: the caller neither moves, changes nor frees it, its query, its flag and its arrays. */
 struct gpuir_task {
   const gpuir_query *query;
   size_t k;
@@ -1370,24 +1371,25 @@ typedef struct gpuir_pool_desc {
  * policy among them), NOMEM. */
 GPUIR_API int gpuir_pool_create(const gpuir_index *index, const gpuir_pool_desc *desc, gpuir_pool **pool,
     gpuir_error *err);
-/* Submits a task and returns at once. Any thread may, a `done` function too. A task that is complete may be submitted
- * again. Errors, after which the task is the caller's and `done` is not called: ARGUMENT; BUSY when as many tasks wait
- * as may (come again later); IO if no thread could be started. */
+/* Submits a task and returns at once. Any thread may call it, and so may a `done` function. A task that is complete
+ * may be submitted again. Errors: ARGUMENT; BUSY while as many tasks wait as may (come again later); IO if no
+ * thread could be started. After an error the task is the caller's, and `done` is not called. */
 GPUIR_API int gpuir_pool_submit(gpuir_pool *pool, gpuir_task *task);
-/* Does what gpuir_pool_submit does, but if a thread's worth of the pool is free and no task waits, the calling thread
- * answers the task itself before this returns. That saves handing it over, which takes longer than a small query. Other
- * threads help as ever. A policy of one's own always gets the task. */
+/* Works as gpuir_pool_submit, with one difference: if the pool has a free thread and no task waits, the calling
+ * thread answers the task itself before the function returns. This saves handing the task over, which takes longer
+ * than a small query. Other threads help with a large one. A custom policy always gets the task. */
 GPUIR_API int gpuir_pool_run(gpuir_pool *pool, gpuir_task *task);
-/* Completes a task that still waits with CANCELLED at once, in this thread; one that is at work, or of a policy of
- * one's own, ends by its flag. The task must not be gone. */
+/* Cancels a task. One that still waits is completed with CANCELLED at once, by the calling thread. One that is
+ * being answered, or that a custom policy has, goes on until it reads its `cancel` flag. The task must still exist. */
 GPUIR_API void gpuir_pool_cancel(gpuir_pool *pool, gpuir_task *task);
-/* Waits until a task without a `done` function is complete, and returns its status. (With one the task may be gone:
- * ARGUMENT.) Not from a `done` function. */
+/* Waits until a task is complete, and returns its status. A task with a `done` function is refused with ARGUMENT,
+ * since that function may have freed it. Must not be called from a `done` function. */
 GPUIR_API int gpuir_pool_wait(gpuir_pool *pool, gpuir_task *task);
-/* Waits until all tasks that were submitted are complete and their `done` functions have returned. Not from one. */
+/* Waits until all tasks that were submitted are complete and their `done` functions have returned. Must not be
+ * called from a `done` function. */
 GPUIR_API void gpuir_pool_drain(gpuir_pool *pool);
-/* Stops: what waits or runs is completed with CANCELLED; what runs in a pool that has a flag ends by that. Nothing may
- * be submitted meanwhile. NULL is allowed. */
+/* Stops the pool and frees it. Tasks that wait or run are completed with CANCELLED; in a pool that has a `cancel`
+ * flag those that run go on until they read it. Nothing may be submitted meanwhile. NULL is allowed. */
 GPUIR_API void gpuir_pool_destroy(gpuir_pool *pool);
 
 typedef struct gpuir_pool_stats {
@@ -1403,10 +1405,10 @@ typedef struct gpuir_pool_stats {
   gpuir_error device_error;
 } gpuir_pool_stats;
 
-/* Counters since the pool was made. Thread-safe. */
+/* Fills *stats with what was counted since the pool was made. Thread-safe. */
 GPUIR_API void gpuir_pool_get_stats(gpuir_pool *pool, gpuir_pool_stats *stats);
-/* What a query of the pool's index is likely to cost a processor, in ns: `auto` has measured it of queries like it; a
- * guess by its lists until then, and with other policies. Thread-safe. */
+/* Returns what a query of the pool's index is likely to cost a processor, in ns. `auto` has measured queries like
+ * it; before that, and with other policies, it is a guess by the lengths of its lists. Thread-safe. */
 GPUIR_API uint64_t gpuir_pool_estimate(const gpuir_pool *pool, const gpuir_query *query);
 
 #ifdef __cplusplus
@@ -23616,14 +23618,15 @@ struct gpuir__share {
   void *user;
 };
 
-/* Hands over what an engine has found. The lock is held. */
+/* Moves an engine's hits to those of the whole search. The caller holds the lock. */
 static void gpuir__share_give(gpuir__engine *e, gpuir__share *s) {
   size_t i;
   for (i = 0; i < e->top.n; i++) gpuir__topk_push(&s->found, e->top.heap[i]);
   e->top.n = 0;
 }
 
-/* Hands over what was found, so that the threshold is that of all engines' best k, and learns this threshold. */
+/* Moves the engine's hits to those of the whole search, raises the common threshold to that of all engines' best k,
+ * and takes it over. An engine that prunes by its own hits alone would score many documents in vain. */
 static void gpuir__share_threshold(gpuir__engine *e, gpuir__share *s) {
   uint64_t own = e->top.threshold_key, greatest = gpuir__peek(&s->threshold);
   if (e->top.n) {
@@ -23677,7 +23680,8 @@ static inline uint32_t gpuir__engine_part(gpuir__engine *e, uint32_t next, uint3
 #define GPUIR__TAKEN_BLOCKS 64u
 #define GPUIR__TAKEN_TILES 8u
 
-/* Lets other engines help with the search that begins. Without memory for what they find nobody is asked. */
+/* Lets other engines help with the search that begins. If there is no memory for their hits, nobody is asked, and
+ * the owner searches alone. */
 GPUIR__COLD static void gpuir__share_open(gpuir__engine *e, const gpuir_query *q, int mode, size_t k) {
   gpuir__share *s = e->share;
   gpuir__lock(&s->lock);

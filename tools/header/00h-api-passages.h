@@ -11,8 +11,8 @@
  * Negated words are ignored. A phrase is shown where its tokens follow one another, a prefix where a word begins so.
  * ======*/
 
-/* What one token of a budget is: four bytes of text, of which the last may be missing. It is near what programs that
- * read texts count in English and in code, and needs no vocabulary. */
+/* A token of a budget: four bytes of text, or what is left at its end. English text and code have about as many of
+ * them as of a language model's tokens, and counting them needs no vocabulary. */
 #define GPUIR_TOKEN_BYTES 4
 #define GPUIR_PASSAGE_BYTES 640 /* the default of gpuir_passages_desc.most */
 #define GPUIR_NO_CONTEXT UINT32_MAX /* for gpuir_passages_desc.context */
@@ -43,8 +43,8 @@ typedef struct gpuir_mark {
   uint32_t term;
 } gpuir_mark;
 
-/* Where passages go: the caller's arrays. Where `passages` is full, there are no more of them; where `marks` is,
- * further words are not marked. */
+/* The caller's arrays, to which passages are written. Once `passages` is full, no further one is written; once
+ * `marks` is full, further words are not marked. */
 typedef struct gpuir_passage_room {
   gpuir_passage *passages;
   size_t cap, n; /* of passages: room, and how many were written */

@@ -9,8 +9,8 @@ typedef struct gpuir_pool gpuir_pool;
 typedef struct gpuir_task gpuir_task;
 typedef struct gpuir_policy gpuir_policy; /* see [api-experimental] */
 
-/* A query to be answered. The caller fills the first part; from submission until it is complete the task, its query,
- * its flag and its arrays stay where they are and are the pool's. */
+/* A query to be answered. The caller fills the first part. From its submission until it is complete, the task
+ * belongs to the pool: the caller neither moves, changes nor frees it, its query, its flag and its arrays. */
 struct gpuir_task {
   const gpuir_query *query;
   size_t k;
@@ -58,24 +58,25 @@ typedef struct gpuir_pool_desc {
  * policy among them), NOMEM. */
 GPUIR_API int gpuir_pool_create(const gpuir_index *index, const gpuir_pool_desc *desc, gpuir_pool **pool,
     gpuir_error *err);
-/* Submits a task and returns at once. Any thread may, a `done` function too. A task that is complete may be submitted
- * again. Errors, after which the task is the caller's and `done` is not called: ARGUMENT; BUSY when as many tasks wait
- * as may (come again later); IO if no thread could be started. */
+/* Submits a task and returns at once. Any thread may call it, and so may a `done` function. A task that is complete
+ * may be submitted again. Errors: ARGUMENT; BUSY while as many tasks wait as may (come again later); IO if no
+ * thread could be started. After an error the task is the caller's, and `done` is not called. */
 GPUIR_API int gpuir_pool_submit(gpuir_pool *pool, gpuir_task *task);
-/* Does what gpuir_pool_submit does, but if a thread's worth of the pool is free and no task waits, the calling thread
- * answers the task itself before this returns. That saves handing it over, which takes longer than a small query. Other
- * threads help as ever. A policy of one's own always gets the task. */
+/* Works as gpuir_pool_submit, with one difference: if the pool has a free thread and no task waits, the calling
+ * thread answers the task itself before the function returns. This saves handing the task over, which takes longer
+ * than a small query. Other threads help with a large one. A custom policy always gets the task. */
 GPUIR_API int gpuir_pool_run(gpuir_pool *pool, gpuir_task *task);
-/* Completes a task that still waits with CANCELLED at once, in this thread; one that is at work, or of a policy of
- * one's own, ends by its flag. The task must not be gone. */
+/* Cancels a task. One that still waits is completed with CANCELLED at once, by the calling thread. One that is
+ * being answered, or that a custom policy has, goes on until it reads its `cancel` flag. The task must still exist. */
 GPUIR_API void gpuir_pool_cancel(gpuir_pool *pool, gpuir_task *task);
-/* Waits until a task without a `done` function is complete, and returns its status. (With one the task may be gone:
- * ARGUMENT.) Not from a `done` function. */
+/* Waits until a task is complete, and returns its status. A task with a `done` function is refused with ARGUMENT,
+ * since that function may have freed it. Must not be called from a `done` function. */
 GPUIR_API int gpuir_pool_wait(gpuir_pool *pool, gpuir_task *task);
-/* Waits until all tasks that were submitted are complete and their `done` functions have returned. Not from one. */
+/* Waits until all tasks that were submitted are complete and their `done` functions have returned. Must not be
+ * called from a `done` function. */
 GPUIR_API void gpuir_pool_drain(gpuir_pool *pool);
-/* Stops: what waits or runs is completed with CANCELLED; what runs in a pool that has a flag ends by that. Nothing may
- * be submitted meanwhile. NULL is allowed. */
+/* Stops the pool and frees it. Tasks that wait or run are completed with CANCELLED; in a pool that has a `cancel`
+ * flag those that run go on until they read it. Nothing may be submitted meanwhile. NULL is allowed. */
 GPUIR_API void gpuir_pool_destroy(gpuir_pool *pool);
 
 typedef struct gpuir_pool_stats {
@@ -91,8 +92,8 @@ typedef struct gpuir_pool_stats {
   gpuir_error device_error;
 } gpuir_pool_stats;
 
-/* Counters since the pool was made. Thread-safe. */
+/* Fills *stats with what was counted since the pool was made. Thread-safe. */
 GPUIR_API void gpuir_pool_get_stats(gpuir_pool *pool, gpuir_pool_stats *stats);
-/* What a query of the pool's index is likely to cost a processor, in ns: `auto` has measured it of queries like it; a
- * guess by its lists until then, and with other policies. Thread-safe. */
+/* Returns what a query of the pool's index is likely to cost a processor, in ns. `auto` has measured queries like
+ * it; before that, and with other policies, it is a guess by the lengths of its lists. Thread-safe. */
 GPUIR_API uint64_t gpuir_pool_estimate(const gpuir_pool *pool, const gpuir_query *query);

@@ -44,14 +44,15 @@ struct gpuir__share {
   void *user;
 };
 
-/* Hands over what an engine has found. The lock is held. */
+/* Moves an engine's hits to those of the whole search. The caller holds the lock. */
 static void gpuir__share_give(gpuir__engine *e, gpuir__share *s) {
   size_t i;
   for (i = 0; i < e->top.n; i++) gpuir__topk_push(&s->found, e->top.heap[i]);
   e->top.n = 0;
 }
 
-/* Hands over what was found, so that the threshold is that of all engines' best k, and learns this threshold. */
+/* Moves the engine's hits to those of the whole search, raises the common threshold to that of all engines' best k,
+ * and takes it over. An engine that prunes by its own hits alone would score many documents in vain. */
 static void gpuir__share_threshold(gpuir__engine *e, gpuir__share *s) {
   uint64_t own = e->top.threshold_key, greatest = gpuir__peek(&s->threshold);
   if (e->top.n) {
@@ -105,7 +106,8 @@ static inline uint32_t gpuir__engine_part(gpuir__engine *e, uint32_t next, uint3
 #define GPUIR__TAKEN_BLOCKS 64u
 #define GPUIR__TAKEN_TILES 8u
 
-/* Lets other engines help with the search that begins. Without memory for what they find nobody is asked. */
+/* Lets other engines help with the search that begins. If there is no memory for their hits, nobody is asked, and
+ * the owner searches alone. */
 GPUIR__COLD static void gpuir__share_open(gpuir__engine *e, const gpuir_query *q, int mode, size_t k) {
   gpuir__share *s = e->share;
   gpuir__lock(&s->lock);
