@@ -374,7 +374,7 @@ static uint64_t gpuir__look_asked(const gpuir__look *x, const gpuir__look_words 
 /* The share of the name's words that the query has. */
 static uint64_t gpuir__look_named(const gpuir__look *x, const gpuir__look_words *name) {
   unsigned i, n = 0;
-  for (i = 0; i < name->n; i++) n += gpuir__look_has(&x->asked, &name->word[i]);
+  for (i = 0; i < name->n; i++) n += (unsigned)gpuir__look_has(&x->asked, &name->word[i]);
   return name->n ? ((uint64_t)(GPUIR__LOOK_NAMED * n) << 16) / name->n : 0;
 }
 
