@@ -623,8 +623,8 @@ static const cli_option query_options[] = {{O_MODE, "mode", 'm', 1}, {O_K, "k", 
     {O_NO_OPERATORS, "no-operators", 0, 0}, {O_SPELL, "spell", 0, 0}, {O_EXACT, "exact", 0, 0},
     {O_PREFIX_POSTINGS, "prefix-postings", 0, 1}, {O_RANK, "rank", 0, 1}, {O_SCORES, "scores", 0, 0},
     {O_PASSAGES, "passages", 0, 0}, {O_GREP, "grep", 0, 0}, {O_CONTEXT, "context", 0, 1}, {O_BYTES, "bytes", 0, 1},
-    {O_TOKENS, "tokens", 0, 1}, {O_BASE, "base", 0, 1}, {O_FILTER, "filter", 0, 1},
-    {O_WHERE, "where", 'w', 1}, {0, NULL, 0, 0}};
+    {O_TOKENS, "tokens", 0, 1}, {O_BASE, "base", 0, 1}, {O_FILTER, "filter", 0, 1}, {O_WHERE, "where", 'w', 1},
+    {0, NULL, 0, 0}};
 
 typedef struct query_flags {
   gpuir_query_desc qd;
