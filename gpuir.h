@@ -11798,6 +11798,15 @@ typedef struct gpuir__log {
   uint64_t decoded; /* blocks, to count postings; the tests look at it */
 } gpuir__log;
 
+#define GPUIR__KEPT_SIEVES 16u
+
+/* What fails a where in a segment, kept for the next query with the same text. */
+typedef struct gpuir__kept_sieve {
+  char *text; /* NULL: a free place */
+  size_t size; /* of the text, with a NUL */
+  struct gpuir__deleted *fails;
+} gpuir__kept_sieve;
+
 /* One mapped file; docIDs count from 0 in it. */
 typedef struct gpuir__segment {
   gpuir_allocator a;
@@ -11823,13 +11832,15 @@ typedef struct gpuir__segment {
   int strange; /* a meta key or a section of a later version, which a writer would lose */
   uint64_t number; /* in a live index's folder; 0: a file by itself */
   gpuir__log log;
+  gpuir__kept_sieve sieves[GPUIR__KEPT_SIEVES]; /* the log's mutex guards them */
+  unsigned next_sieve; /* the place that is given away next */
 } gpuir__segment;
 
 /* The documents deleted from a segment, as snapshots share them. */
 typedef struct gpuir__deleted {
   gpuir_allocator a;
   uint64_t refs; /* snapshots that have them, counted atomically */
-  uint32_t n; /* the first n of the segment's log, n > 0 */
+  uint32_t n; /* the first n of the segment's log, n > 0; 0: what fails a where */
   uint64_t tokens; /* their lengths */
   uint64_t words;
   uint64_t bits[1]; /* [words] a bit a document */
@@ -13612,6 +13623,11 @@ static void gpuir__segment_close(gpuir__segment *ix) {
   if (ix->mapped) (void)munmap((void *)(uintptr_t)ix->map, (size_t)ix->size);
   gpuir__free(&a, ix->meta.text, ix->meta.text_size);
   gpuir__schema_free(&a, ix->columns.fields);
+  for (i = 0; i < GPUIR__KEPT_SIEVES; i++) {
+    gpuir__kept_sieve *kept = &ix->sieves[i];
+    gpuir__free(&a, kept->text, kept->size);
+    if (kept->fails) gpuir__free(&a, kept->fails, sizeof *kept->fails + (size_t)kept->fails->words * 8);
+  }
   gpuir__free(&a, ix, sizeof *ix);
 }
 
@@ -19382,8 +19398,9 @@ static int gpuir__where_make(const gpuir_allocator *a, const gpuir__schema *sche
  * evaluator, count and phrase leaves it out at the place where it leaves out deleted documents, and nothing else of a
  * search changes.
  *
- * Uses      [03-codecs], [11d-fields], [11e-keys], [12-layout], [12a-notes], [12c-columns], [15e-where].
- * Start at  gpuir__sieve_open, gpuir__sieve_fill, gpuir__sieve_failed.
+ * Uses      [03-codecs], [11d-fields], [11e-keys], [12-layout], [12a-notes], [12c-columns],
+ *           [13b-snapshot], [15e-where].
+ * Start at  gpuir__sieve_open, gpuir__sieve_fill, gpuir__sieve_kept, gpuir__sieve_failed.
  * Tests     tests/unit/15f_sieve.c
  * ======*/
 
@@ -19591,6 +19608,52 @@ static void gpuir__sieve_fill(const gpuir__sieve *s, uint64_t from, uint64_t to,
     set->bits[2 * from] |= ~pass[0];
     if (2 * from + 1 < set->words) set->bits[2 * from + 1] |= ~pass[1];
   }
+}
+
+/* ---- sieves that are kept: 16 a segment, of which the oldest goes */
+
+/* Makes an empty set of documents of a segment. NULL: no memory. */
+static gpuir__deleted *gpuir__sieve_set(const gpuir__segment *seg) {
+  const uint64_t words = seg->stat.documents / 64 + 1;
+  gpuir__deleted *set = (gpuir__deleted *)gpuir__alloc_zero(&seg->a, sizeof *set + (size_t)words * 8);
+  if (!set) return NULL;
+  set->a = seg->a;
+  set->refs = 1;
+  set->words = words;
+  return set;
+}
+
+/* Returns what fails a where in a segment, if that is kept, to be closed. */
+static gpuir__deleted *gpuir__sieve_kept(gpuir__segment *seg, const gpuir__where *w) {
+  gpuir__deleted *found = NULL;
+  unsigned i;
+  gpuir__lock(&seg->log.mutex);
+  for (i = 0; i < GPUIR__KEPT_SIEVES && !found; i++) {
+    const gpuir__kept_sieve *kept = &seg->sieves[i];
+    if (kept->text && kept->size == w->len + 1 && !memcmp(kept->text, w->text, w->len))
+      found = gpuir__deleted_retain(kept->fails);
+  }
+  gpuir__unlock(&seg->log.mutex);
+  return found;
+}
+
+/* Keeps what fails a where in a segment, if all that are kept take no more than an eighth of the file. */
+static void gpuir__sieve_keep(gpuir__segment *seg, const gpuir__where *w, gpuir__deleted *fails) {
+  gpuir__kept_sieve *place, old;
+  size_t size;
+  char *text;
+  if (fails->words * 8 * GPUIR__KEPT_SIEVES > seg->size / 8) return;
+  text = gpuir__concat(&seg->a, w->text, w->len, "", 0, &size);
+  if (!text) return;
+  gpuir__lock(&seg->log.mutex);
+  place = &seg->sieves[seg->next_sieve++ % GPUIR__KEPT_SIEVES];
+  old = *place;
+  place->text = text;
+  place->size = size;
+  place->fails = gpuir__deleted_retain(fails);
+  gpuir__unlock(&seg->log.mutex);
+  gpuir__free(&seg->a, old.text, old.size);
+  gpuir__deleted_close(old.fails);
 }
 
 /* Returns the first predicate that a document does not satisfy, of the first group; NULL if the document passes. */
@@ -22817,8 +22880,8 @@ static void gpuir__prepared_free(const gpuir_allocator *a, gpuir__prepared *made
  *     [23-exhaustive]  docID tiles and cursors: every posting, no bound; the reference that the others must equal
  *     count of OR      windows of bits and cursors, in [23-exhaustive]
  *
- * Uses      [03-codecs], [09-postings], [09d-bounds], [12-layout], [13-reader], [13b-snapshot], [15f-sieve],
- *           [16-query], [17-topk], [18-lookup], [19-methods].
+ * Uses      [03-codecs], [09-postings], [09d-bounds], [12-layout], [13-reader], [13b-snapshot], [15e-where],
+ *           [15f-sieve], [16-query], [17-topk], [18-lookup], [19-methods].
  * Start at  gpuir__engine, gpuir__engine_open; gpuir__search_of_level (kernels); gpuir__tile.
  * Tests     tests/unit/20_engine.c
  * ======*/
@@ -23395,23 +23458,36 @@ static int gpuir__engine_sets(gpuir__engine *e) {
   return GPUIR_OK;
 }
 
-/* Makes the set of a leaf: its deleted documents, and those that fail the where. */
-static int gpuir__engine_sift(gpuir__engine *e, const gpuir_query *q, gpuir__deleted *set) {
-  const gpuir__segment *seg = e->leaf.seg;
+/* Finds what fails the where in a segment. */
+static int gpuir__engine_test(gpuir__engine *e, gpuir__segment *seg, const gpuir__where *w, gpuir__deleted **fails) {
   gpuir__sieve sieve;
   uint64_t block;
-  set->n = 0;
-  set->tokens = 0;
-  set->words = seg->stat.documents / 64 + 1;
-  if (e->leaf.deleted) memcpy(set->bits, e->leaf.deleted->bits, (size_t)set->words * 8);
-  else memset(set->bits, 0, (size_t)set->words * 8);
-  gpuir__sieve_open(&sieve, seg, q->where);
-  for (block = 0; block < seg->columns.blocks; block += GPUIR__SIEVE_BLOCKS) {
-    if (gpuir__engine_look(e)) return e->stopped;
-    gpuir__sieve_fill(&sieve, block, gpuir__min64(block + GPUIR__SIEVE_BLOCKS, seg->columns.blocks), set);
+  *fails = gpuir__sieve_kept(seg, w);
+  if (*fails) return GPUIR_OK;
+  *fails = gpuir__sieve_set(seg);
+  if (!*fails) return gpuir__engine_fail(e, GPUIR_E_NOMEM, "out of memory");
+  gpuir__sieve_open(&sieve, seg, w);
+  for (block = 0; block < seg->columns.blocks && !gpuir__engine_look(e); block += GPUIR__SIEVE_BLOCKS)
+    gpuir__sieve_fill(&sieve, block, gpuir__min64(block + GPUIR__SIEVE_BLOCKS, seg->columns.blocks), *fails);
+  if (!e->stopped) gpuir__sieve_keep(seg, w, *fails);
+  return e->stopped;
+}
+
+/* Makes the set of a leaf: its deleted documents, and those that fail the where. */
+static int gpuir__engine_sift(gpuir__engine *e, const gpuir_query *q, gpuir__deleted *set) {
+  gpuir__segment *seg = e->leaf.seg;
+  gpuir__deleted *fails = NULL;
+  const int status = gpuir__engine_test(e, seg, q->where, &fails);
+  if (!status) {
+    set->n = 0;
+    set->tokens = 0;
+    set->words = fails->words;
+    memcpy(set->bits, fails->bits, (size_t)fails->words * 8);
+    if (e->leaf.deleted) e->kernels->words(set->bits, e->leaf.deleted->bits, (size_t)fails->words, GPUIR__WORDS_OR);
+    set->refs = 1;
   }
-  set->refs = 1;
-  return GPUIR_OK;
+  gpuir__deleted_close(fails);
+  return status;
 }
 #endif
 
@@ -31665,9 +31741,10 @@ static uint64_t gpuir__device_estimate(const gpuir__crew *c, uint64_t now, uint6
   return wait + batch * (1 + before / c->pool->desc.batch);
 }
 
-/* Returns 1 if a device can answer a task. */
+/* Returns 1 if a device can answer a task: none takes a where, or a query of no words. */
 static int gpuir__device_suits(const gpuir_task *task) {
-  return !task->matches && task->k && task->k <= GPUIR__SHARE_K && task->pool_state != GPUIR__TASK_RETURNED;
+  return !task->matches && task->k && task->k <= GPUIR__SHARE_K && task->pool_state != GPUIR__TASK_RETURNED &&
+      !task->query->where && !task->query->all;
 }
 
 /* Returns 1 if a task that comes now is one for the device: see the head of this part. high: what it costs a thread. */

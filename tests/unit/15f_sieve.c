@@ -74,6 +74,45 @@ static void test_pass(void **state) {
   free(set);
 }
 
+/* The last 16 wheres of a segment are kept, and what a search finds by them is what it found first. */
+static void test_kept(void **state) {
+  gpuir_searcher *s;
+  gpuir_index *ix;
+  gpuir_error err;
+  uint64_t first[40], n;
+  unsigned i, kept = 0;
+  (void)state;
+  build_index(path, DOCUMENTS);
+  assert_int_equal(gpuir_open(path, NULL, &ix, &err), 0);
+  assert_int_equal(gpuir_searcher_create(ix, NULL, &s, &err), 0);
+  for (i = 0; i < 80; i++) {
+    char text[40];
+    gpuir_query_desc d;
+    gpuir_query *q;
+    gpuir__deleted *fails;
+    memset(&d, 0, sizeof d);
+    (void)sprintf(text, "size=..%u", (i < 40 ? i : i - 1) % 40 * 2000); /* of the second round the first is kept */
+    d.where = text;
+    d.all = 1;
+    assert_int_equal(gpuir_query_parse(ix, &d, "", 0, &q, &err), 0);
+    fails = gpuir__sieve_kept(ix->leaves[0].seg, q->where);
+    kept += fails != NULL;
+    gpuir__deleted_close(fails);
+    assert_int_equal(gpuir_count(s, q, &n), 0);
+    if (i < 40) first[i] = n;
+    else assert_int_equal(n, first[(i - 1) % 40]);
+    fails = gpuir__sieve_kept(ix->leaves[0].seg, q->where);
+    assert_non_null(fails);
+    gpuir__deleted_close(fails);
+    gpuir_query_destroy(q);
+  }
+  assert_int_equal(kept, 1);
+  for (i = 0, n = 0; i < GPUIR__KEPT_SIEVES; i++) n += ix->leaves[0].seg->sieves[i].fails->refs;
+  assert_int_equal(n, GPUIR__KEPT_SIEVES); /* nobody else has one */
+  gpuir_searcher_destroy(s);
+  gpuir_close(ix);
+}
+
 /* What open lets through of a file whose columns were changed is read without harm, and verify tells of it. */
 static void test_damaged(void **state) {
   static gpuir__sieve sieve;
@@ -128,6 +167,7 @@ static void test_damaged(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_pass), cmocka_unit_test(test_damaged)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_pass), cmocka_unit_test(test_kept),
+      cmocka_unit_test(test_damaged)};
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

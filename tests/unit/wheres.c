@@ -135,6 +135,7 @@ static gpuir_query *parsed(const gpuir_index *ix, const char *text, const char *
 
 typedef struct searchers {
   gpuir_searcher *engine, *reference;
+  gpuir_pool *pool; /* of threads that help each other */
 } searchers;
 
 /* All matches in a mode, without a where, of which those stay that pass. */
@@ -191,6 +192,22 @@ static void same_hits(const char *text, const char *where, const gpuir_hit *x, s
   for (i = 0; i < n; i++) assert_true(x[i].docid == y[i].docid && x[i].score == y[i].score);
 }
 
+/* The pool answers, and counts, as the engine does. */
+static void check_pool(const searchers *s, const gpuir_query *q, const char *text, const char *where, size_t nwant,
+    size_t k, uint64_t count) {
+  gpuir_task t;
+  uint64_t matches;
+  memset(&t, 0, sizeof t);
+  t.query = q;
+  t.k = k;
+  t.hits = got;
+  t.matches = &matches;
+  assert_int_equal(gpuir_pool_submit(s->pool, &t), 0);
+  assert_int_equal(gpuir_pool_wait(s->pool, &t), 0);
+  same_hits(text, where, want, nwant, k, got, t.count);
+  assert_int_equal(matches, count);
+}
+
 /* Asks one query at random; returns 1 if some of its matches pass, and some do not. */
 static int ask(const searchers *s, const gpuir_index *ix, rng *r) {
   static const size_t ks[] = {1, 2, 10, 40, MOST};
@@ -222,6 +239,7 @@ static int ask(const searchers *s, const gpuir_index *ix, rng *r) {
   assert_int_equal(gpuir_search_count(s->engine, q, got, k, &n, &count), 0);
   same_hits(text, w.text, want, nwant, k, got, n);
   assert_int_equal(count, mode == GPUIR_OR ? nor : nand);
+  check_pool(s, q, text, w.text, nwant, k, count);
   two[0] = two[1] = q;
   assert_int_equal(gpuir_search_batch(s->engine, two, 2, k, both, counts), 0);
   same_hits(text, w.text, want, nwant, k, both, counts[0]);
@@ -242,6 +260,10 @@ static void ask_many(const gpuir_index *ix, uint64_t seed) {
   gpuir_error err;
   rng r = {seed};
   unsigned i, some = 0;
+  gpuir_pool_desc pd;
+  memset(&pd, 0, sizeof pd);
+  pd.threads = 3;
+  assert_int_equal(gpuir_pool_create(ix, &pd, &s.pool, &err), 0);
   memset(&d, 0, sizeof d);
   d.threads = 2;
   assert_int_equal(gpuir_searcher_create(ix, &d, &s.engine, &err), 0);
@@ -249,6 +271,7 @@ static void ask_many(const gpuir_index *ix, uint64_t seed) {
   assert_int_equal(gpuir_searcher_create(ix, &d, &s.reference, &err), 0);
   for (i = 0; i < rounds; i++) some += (unsigned)ask(&s, ix, &r);
   assert_true(some > rounds / 4);
+  gpuir_pool_destroy(s.pool);
   gpuir_searcher_destroy(s.engine);
   gpuir_searcher_destroy(s.reference);
 }

@@ -176,7 +176,8 @@ int cli_stats(int argc, char **argv) {
           {"freqs_bytes", 'u', i.freqs_bytes, 0, NULL}, {"directory_bytes", 'u', i.directory_bytes, 0, NULL},
           {"inline_postings", 'u', i.inline_postings, 0, NULL}, {"dictionary_bytes", 'u', i.dictionary_bytes, 0, NULL},
           {"documents_bytes", 'u', i.documents_bytes, 0, NULL}, {"text_bytes", 'u', i.text_bytes, 0, NULL},
-          {"positions_bytes", 'u', i.positions_bytes, 0, NULL}, {"bits_per_posting", 'f', 0, i.bits_per_posting, NULL},
+          {"positions_bytes", 'u', i.positions_bytes, 0, NULL}, {"columns_bytes", 'u', i.columns_bytes, 0, NULL},
+          {"bits_per_posting", 'f', 0, i.bits_per_posting, NULL},
           {"stored_text", 'b', (uint64_t)(i.has_text != 0), 0, NULL},
           {"positions", 'b', (uint64_t)(i.has_positions != 0), 0, NULL}, {"tool", 's', 0, 0, i.tool}};
       if (json) putchar('{');

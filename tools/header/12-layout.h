@@ -358,6 +358,15 @@ typedef struct gpuir__log {
   uint64_t decoded; /* blocks, to count postings; the tests look at it */
 } gpuir__log;
 
+#define GPUIR__KEPT_SIEVES 16u
+
+/* What fails a where in a segment, kept for the next query with the same text. */
+typedef struct gpuir__kept_sieve {
+  char *text; /* NULL: a free place */
+  size_t size; /* of the text, with a NUL */
+  struct gpuir__deleted *fails;
+} gpuir__kept_sieve;
+
 /* One mapped file; docIDs count from 0 in it. */
 typedef struct gpuir__segment {
   gpuir_allocator a;
@@ -383,13 +392,15 @@ typedef struct gpuir__segment {
   int strange; /* a meta key or a section of a later version, which a writer would lose */
   uint64_t number; /* in a live index's folder; 0: a file by itself */
   gpuir__log log;
+  gpuir__kept_sieve sieves[GPUIR__KEPT_SIEVES]; /* the log's mutex guards them */
+  unsigned next_sieve; /* the place that is given away next */
 } gpuir__segment;
 
 /* The documents deleted from a segment, as snapshots share them. */
 typedef struct gpuir__deleted {
   gpuir_allocator a;
   uint64_t refs; /* snapshots that have them, counted atomically */
-  uint32_t n; /* the first n of the segment's log, n > 0 */
+  uint32_t n; /* the first n of the segment's log, n > 0; 0: what fails a where */
   uint64_t tokens; /* their lengths */
   uint64_t words;
   uint64_t bits[1]; /* [words] a bit a document */

@@ -7,8 +7,9 @@
  * evaluator, count and phrase leaves it out at the place where it leaves out deleted documents, and nothing else of a
  * search changes.
  *
- * Uses      [03-codecs], [11d-fields], [11e-keys], [12-layout], [12a-notes], [12c-columns], [15e-where].
- * Start at  gpuir__sieve_open, gpuir__sieve_fill, gpuir__sieve_failed.
+ * Uses      [03-codecs], [11d-fields], [11e-keys], [12-layout], [12a-notes], [12c-columns],
+ *           [13b-snapshot], [15e-where].
+ * Start at  gpuir__sieve_open, gpuir__sieve_fill, gpuir__sieve_kept, gpuir__sieve_failed.
  * Tests     tests/unit/15f_sieve.c
  * ======*/
 
@@ -216,6 +217,52 @@ static void gpuir__sieve_fill(const gpuir__sieve *s, uint64_t from, uint64_t to,
     set->bits[2 * from] |= ~pass[0];
     if (2 * from + 1 < set->words) set->bits[2 * from + 1] |= ~pass[1];
   }
+}
+
+/* ---- sieves that are kept: 16 a segment, of which the oldest goes */
+
+/* Makes an empty set of documents of a segment. NULL: no memory. */
+static gpuir__deleted *gpuir__sieve_set(const gpuir__segment *seg) {
+  const uint64_t words = seg->stat.documents / 64 + 1;
+  gpuir__deleted *set = (gpuir__deleted *)gpuir__alloc_zero(&seg->a, sizeof *set + (size_t)words * 8);
+  if (!set) return NULL;
+  set->a = seg->a;
+  set->refs = 1;
+  set->words = words;
+  return set;
+}
+
+/* Returns what fails a where in a segment, if that is kept, to be closed. */
+static gpuir__deleted *gpuir__sieve_kept(gpuir__segment *seg, const gpuir__where *w) {
+  gpuir__deleted *found = NULL;
+  unsigned i;
+  gpuir__lock(&seg->log.mutex);
+  for (i = 0; i < GPUIR__KEPT_SIEVES && !found; i++) {
+    const gpuir__kept_sieve *kept = &seg->sieves[i];
+    if (kept->text && kept->size == w->len + 1 && !memcmp(kept->text, w->text, w->len))
+      found = gpuir__deleted_retain(kept->fails);
+  }
+  gpuir__unlock(&seg->log.mutex);
+  return found;
+}
+
+/* Keeps what fails a where in a segment, if all that are kept take no more than an eighth of the file. */
+static void gpuir__sieve_keep(gpuir__segment *seg, const gpuir__where *w, gpuir__deleted *fails) {
+  gpuir__kept_sieve *place, old;
+  size_t size;
+  char *text;
+  if (fails->words * 8 * GPUIR__KEPT_SIEVES > seg->size / 8) return;
+  text = gpuir__concat(&seg->a, w->text, w->len, "", 0, &size);
+  if (!text) return;
+  gpuir__lock(&seg->log.mutex);
+  place = &seg->sieves[seg->next_sieve++ % GPUIR__KEPT_SIEVES];
+  old = *place;
+  place->text = text;
+  place->size = size;
+  place->fails = gpuir__deleted_retain(fails);
+  gpuir__unlock(&seg->log.mutex);
+  gpuir__free(&seg->a, old.text, old.size);
+  gpuir__deleted_close(old.fails);
 }
 
 /* Returns the first predicate that a document does not satisfy, of the first group; NULL if the document passes. */

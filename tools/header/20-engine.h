@@ -10,8 +10,8 @@
  *     [23-exhaustive]  docID tiles and cursors: every posting, no bound; the reference that the others must equal
  *     count of OR      windows of bits and cursors, in [23-exhaustive]
  *
- * Uses      [03-codecs], [09-postings], [09d-bounds], [12-layout], [13-reader], [13b-snapshot], [15f-sieve],
- *           [16-query], [17-topk], [18-lookup], [19-methods].
+ * Uses      [03-codecs], [09-postings], [09d-bounds], [12-layout], [13-reader], [13b-snapshot], [15e-where],
+ *           [15f-sieve], [16-query], [17-topk], [18-lookup], [19-methods].
  * Start at  gpuir__engine, gpuir__engine_open; gpuir__search_of_level (kernels); gpuir__tile.
  * Tests     tests/unit/20_engine.c
  * ======*/
@@ -588,23 +588,36 @@ static int gpuir__engine_sets(gpuir__engine *e) {
   return GPUIR_OK;
 }
 
-/* Makes the set of a leaf: its deleted documents, and those that fail the where. */
-static int gpuir__engine_sift(gpuir__engine *e, const gpuir_query *q, gpuir__deleted *set) {
-  const gpuir__segment *seg = e->leaf.seg;
+/* Finds what fails the where in a segment. */
+static int gpuir__engine_test(gpuir__engine *e, gpuir__segment *seg, const gpuir__where *w, gpuir__deleted **fails) {
   gpuir__sieve sieve;
   uint64_t block;
-  set->n = 0;
-  set->tokens = 0;
-  set->words = seg->stat.documents / 64 + 1;
-  if (e->leaf.deleted) memcpy(set->bits, e->leaf.deleted->bits, (size_t)set->words * 8);
-  else memset(set->bits, 0, (size_t)set->words * 8);
-  gpuir__sieve_open(&sieve, seg, q->where);
-  for (block = 0; block < seg->columns.blocks; block += GPUIR__SIEVE_BLOCKS) {
-    if (gpuir__engine_look(e)) return e->stopped;
-    gpuir__sieve_fill(&sieve, block, gpuir__min64(block + GPUIR__SIEVE_BLOCKS, seg->columns.blocks), set);
+  *fails = gpuir__sieve_kept(seg, w);
+  if (*fails) return GPUIR_OK;
+  *fails = gpuir__sieve_set(seg);
+  if (!*fails) return gpuir__engine_fail(e, GPUIR_E_NOMEM, "out of memory");
+  gpuir__sieve_open(&sieve, seg, w);
+  for (block = 0; block < seg->columns.blocks && !gpuir__engine_look(e); block += GPUIR__SIEVE_BLOCKS)
+    gpuir__sieve_fill(&sieve, block, gpuir__min64(block + GPUIR__SIEVE_BLOCKS, seg->columns.blocks), *fails);
+  if (!e->stopped) gpuir__sieve_keep(seg, w, *fails);
+  return e->stopped;
+}
+
+/* Makes the set of a leaf: its deleted documents, and those that fail the where. */
+static int gpuir__engine_sift(gpuir__engine *e, const gpuir_query *q, gpuir__deleted *set) {
+  gpuir__segment *seg = e->leaf.seg;
+  gpuir__deleted *fails = NULL;
+  const int status = gpuir__engine_test(e, seg, q->where, &fails);
+  if (!status) {
+    set->n = 0;
+    set->tokens = 0;
+    set->words = fails->words;
+    memcpy(set->bits, fails->bits, (size_t)fails->words * 8);
+    if (e->leaf.deleted) e->kernels->words(set->bits, e->leaf.deleted->bits, (size_t)fails->words, GPUIR__WORDS_OR);
+    set->refs = 1;
   }
-  set->refs = 1;
-  return GPUIR_OK;
+  gpuir__deleted_close(fails);
+  return status;
 }
 #endif
 
