@@ -112,7 +112,7 @@
  *                            2.7 KB; then NULL means `ascii`, which tells accents apart
  *     GPUIR_NO_FOLDER        [A] leave out the reading of files and folders
  *     GPUIR_NO_COLUMNS       [I] leave out fields: an index that has some is opened and searched without
- *                            them, but not written; what asks for them is UNSUPPORTED
+ *                            them, but not written; what asks for them, or for `all`, is UNSUPPORTED
  *     GPUIR_NO_CUDA          [I] no index goes to gpuir_cuda.cu: of a one-file program
  *                            that only searches, compilers then leave the builder out
  *
@@ -13623,11 +13623,13 @@ static void gpuir__segment_close(gpuir__segment *ix) {
   if (ix->mapped) (void)munmap((void *)(uintptr_t)ix->map, (size_t)ix->size);
   gpuir__free(&a, ix->meta.text, ix->meta.text_size);
   gpuir__schema_free(&a, ix->columns.fields);
+#ifndef GPUIR_NO_COLUMNS
   for (i = 0; i < GPUIR__KEPT_SIEVES; i++) {
     gpuir__kept_sieve *kept = &ix->sieves[i];
     gpuir__free(&a, kept->text, kept->size);
     if (kept->fails) gpuir__free(&a, kept->fails, sizeof *kept->fails + (size_t)kept->fails->words * 8);
   }
+#endif
   gpuir__free(&a, ix, sizeof *ix);
 }
 
@@ -21208,7 +21210,11 @@ static int gpuir__query_describe(gpuir_query *q, const gpuir_query_desc *desc, g
     q->required = desc->required;
     q->no_operators = desc->no_operators;
     q->spell = desc->spell;
+#ifdef GPUIR_NO_COLUMNS
+    if (desc->all) return gpuir__fail_columns(err);
+#else
     q->all = desc->all != 0;
+#endif
     if (desc->custom_bm25) {
       q->k1 = desc->k1;
       q->b = desc->b;
@@ -26805,6 +26811,7 @@ static int gpuir__count_windows(gpuir__engine *e, unsigned npositive, int all, u
   return status;
 }
 
+#ifndef GPUIR_NO_COLUMNS
 /* Offers the live documents of a leaf that no negated list holds, all with score 0, until there are k: those behind have
  * greater numbers. */
 static int gpuir__eval_all(gpuir__engine *e) {
@@ -26821,6 +26828,7 @@ static int gpuir__eval_all(gpuir__engine *e) {
   }
   return status;
 }
+#endif
 
 /* ========
  * [24-execution]  modes, searchers, batches over threads, explanations, public cursors, backends
@@ -26876,7 +26884,9 @@ static int gpuir__engine_leaf(gpuir__engine *e, const gpuir_query *q, size_t lea
   if (!gpuir__leaf_begin(e, q, leaf, mode) || (q->all && e->top.n == e->top.k)) return GPUIR_OK;
   if (e->phrases_required) return gpuir__eval_phrases(e, q, leaf, NULL);
   status = gpuir__terms_open(e, q, leaf, &npositive);
+#ifndef GPUIR_NO_COLUMNS
   if (!status && q->all) return gpuir__eval_all(e);
+#endif
   if (status || !npositive || (mode == GPUIR_AND && npositive - e->turn.noptional < q->nrequired)) return status;
 #ifndef GPUIR_NO_LAB
   if (e->evaluator == GPUIR_EVAL_EXHAUSTIVE) return gpuir__eval_exhaustive(e, npositive, mode == GPUIR_AND);

@@ -112,7 +112,7 @@
  *                            2.7 KB; then NULL means `ascii`, which tells accents apart
  *     GPUIR_NO_FOLDER        [A] leave out the reading of files and folders
  *     GPUIR_NO_COLUMNS       [I] leave out fields: an index that has some is opened and searched without
- *                            them, but not written; what asks for them is UNSUPPORTED
+ *                            them, but not written; what asks for them, or for `all`, is UNSUPPORTED
  *     GPUIR_NO_CUDA          [I] no index goes to gpuir_cuda.cu: of a one-file program
  *                            that only searches, compilers then leave the builder out
  *

@@ -30,11 +30,13 @@ static void gpuir__segment_close(gpuir__segment *ix) {
   if (ix->mapped) (void)munmap((void *)(uintptr_t)ix->map, (size_t)ix->size);
   gpuir__free(&a, ix->meta.text, ix->meta.text_size);
   gpuir__schema_free(&a, ix->columns.fields);
+#ifndef GPUIR_NO_COLUMNS
   for (i = 0; i < GPUIR__KEPT_SIEVES; i++) {
     gpuir__kept_sieve *kept = &ix->sieves[i];
     gpuir__free(&a, kept->text, kept->size);
     if (kept->fails) gpuir__free(&a, kept->fails, sizeof *kept->fails + (size_t)kept->fails->words * 8);
   }
+#endif
   gpuir__free(&a, ix, sizeof *ix);
 }
 

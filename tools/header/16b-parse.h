@@ -333,7 +333,11 @@ static int gpuir__query_describe(gpuir_query *q, const gpuir_query_desc *desc, g
     q->required = desc->required;
     q->no_operators = desc->no_operators;
     q->spell = desc->spell;
+#ifdef GPUIR_NO_COLUMNS
+    if (desc->all) return gpuir__fail_columns(err);
+#else
     q->all = desc->all != 0;
+#endif
     if (desc->custom_bm25) {
       q->k1 = desc->k1;
       q->b = desc->b;

@@ -290,6 +290,7 @@ static int gpuir__count_windows(gpuir__engine *e, unsigned npositive, int all, u
   return status;
 }
 
+#ifndef GPUIR_NO_COLUMNS
 /* Offers the live documents of a leaf that no negated list holds, all with score 0, until there are k: those behind have
  * greater numbers. */
 static int gpuir__eval_all(gpuir__engine *e) {
@@ -306,3 +307,4 @@ static int gpuir__eval_all(gpuir__engine *e) {
   }
   return status;
 }
+#endif

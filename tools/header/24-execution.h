@@ -53,7 +53,9 @@ static int gpuir__engine_leaf(gpuir__engine *e, const gpuir_query *q, size_t lea
   if (!gpuir__leaf_begin(e, q, leaf, mode) || (q->all && e->top.n == e->top.k)) return GPUIR_OK;
   if (e->phrases_required) return gpuir__eval_phrases(e, q, leaf, NULL);
   status = gpuir__terms_open(e, q, leaf, &npositive);
+#ifndef GPUIR_NO_COLUMNS
   if (!status && q->all) return gpuir__eval_all(e);
+#endif
   if (status || !npositive || (mode == GPUIR_AND && npositive - e->turn.noptional < q->nrequired)) return status;
 #ifndef GPUIR_NO_LAB
   if (e->evaluator == GPUIR_EVAL_EXHAUSTIVE) return gpuir__eval_exhaustive(e, npositive, mode == GPUIR_AND);
