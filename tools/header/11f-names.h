@@ -87,6 +87,7 @@ static int gpuir__is_source(const char *name, size_t n) {
   const char *ending;
   size_t base, len;
   n = gpuir__path_of(name, n);
+  if (!n) return 0; /* a document without a name: name may be NULL */
   base = gpuir__base_of(name, n);
   len = gpuir__ending_of(name + base, n - base, &ending);
   return gpuir__is_source_ending(ending, len);

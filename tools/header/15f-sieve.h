@@ -25,6 +25,7 @@ typedef struct gpuir__sieve {
   const gpuir__where *where;
   uint32_t first[GPUIR__WHERE_PREDICATES], n[GPUIR__WHERE_PREDICATES]; /* [predicate] its ranges */
   gpuir__range ranges[GPUIR__WHERE_ITEMS]; /* of a predicate ascending and apart */
+  uint64_t looked; /* at documents and ranks, since a fill began */
 } gpuir__sieve;
 
 /* ---- ranges */
@@ -147,23 +148,24 @@ static void gpuir__sieve_single(const gpuir__column_block *b, const gpuir__range
   }
 }
 
-/* Sets a bit for each document of a block one of whose ranks lies in a range. */
-static void gpuir__sieve_several(const gpuir__column_block *b, const gpuir__range *ranges, uint32_t n,
+/* Sets a bit for each document of a block one of whose ranks lies in a range. Returns how many ranks it read. */
+static uint64_t gpuir__sieve_several(const gpuir__column_block *b, const gpuir__range *ranges, uint32_t n,
     uint64_t bits[2]) {
-  uint64_t first, j;
+  uint64_t first, j, read = 0;
   uint32_t i;
   for (i = 0; i < GPUIR__BLOCK; i++) {
     const uint64_t count = gpuir__column_count(b, i, &first);
-    for (j = 0; j < count; j++)
+    for (j = 0; j < count; j++, read++)
       if (gpuir__ranges_have(ranges, n, gpuir__column_read(b, i, first + j))) {
         bits[i / 64] |= (uint64_t)1 << i % 64;
         break;
       }
   }
+  return read;
 }
 
 /* Sets a bit for each document of a block of which a predicate holds; those behind the last one mean nothing. */
-static void gpuir__sieve_predicate(const gpuir__sieve *s, unsigned predicate, uint64_t block, uint64_t bits[2]) {
+static void gpuir__sieve_predicate(gpuir__sieve *s, unsigned predicate, uint64_t block, uint64_t bits[2]) {
   const gpuir__index_columns *x = &s->seg->columns;
   const gpuir__predicate *p = &s->where->predicates[predicate];
   const gpuir__range *ranges = s->ranges + s->first[predicate];
@@ -178,7 +180,7 @@ static void gpuir__sieve_predicate(const gpuir__sieve *s, unsigned predicate, ui
     gpuir__column_open(s->seg, p->column, block, &b);
     if (b.none) known = 0;
     else if (known == 1 && !b.has) bits[0] = bits[1] = UINT64_MAX;
-    else if (b.ends) gpuir__sieve_several(&b, ranges, n, bits);
+    else if (b.ends) s->looked += gpuir__sieve_several(&b, ranges, n, bits);
     else gpuir__sieve_single(&b, ranges, n, bits);
     if (known && b.has) {
       bits[0] &= gpuir__load64(b.has);
@@ -190,7 +192,7 @@ static void gpuir__sieve_predicate(const gpuir__sieve *s, unsigned predicate, ui
 }
 
 /* Sets a bit for each document of a block that passes. */
-static void gpuir__sieve_block(const gpuir__sieve *s, uint64_t block, uint64_t pass[2]) {
+static void gpuir__sieve_block(gpuir__sieve *s, uint64_t block, uint64_t pass[2]) {
   const gpuir__where *w = s->where;
   uint64_t bits[2];
   unsigned i = 0;
@@ -209,14 +211,19 @@ static void gpuir__sieve_block(const gpuir__sieve *s, uint64_t block, uint64_t p
   }
 }
 
-/* Adds to a set of deleted documents those of the blocks [from, to) that do not pass. */
-static void gpuir__sieve_fill(const gpuir__sieve *s, uint64_t from, uint64_t to, gpuir__deleted *set) {
+#define GPUIR__SIEVE_LOOKS (1u << 19) /* at documents and ranks, between two looks at the deadline: some 0.2 ms */
+
+/* Adds to a set of deleted documents those of the blocks [from, to) that do not pass. Returns where it stopped, before
+ * `to` if the caller should look at the deadline: a block may have millions of ranks, in a forged file without a byte. */
+static uint64_t gpuir__sieve_fill(gpuir__sieve *s, uint64_t from, uint64_t to, gpuir__deleted *set) {
   uint64_t pass[2];
-  for (; from < to; from++) {
+  for (s->looked = 0; from < to && s->looked < GPUIR__SIEVE_LOOKS; from++) {
     gpuir__sieve_block(s, from, pass);
     set->bits[2 * from] |= ~pass[0];
     if (2 * from + 1 < set->words) set->bits[2 * from + 1] |= ~pass[1];
+    s->looked += GPUIR__BLOCK;
   }
+  return from;
 }
 
 /* ---- sieves that are kept: 16 a segment, of which the oldest goes */
@@ -266,7 +273,7 @@ static void gpuir__sieve_keep(gpuir__segment *seg, const gpuir__where *w, gpuir_
 }
 
 /* Returns the first predicate that a document does not satisfy, of the first group; NULL if the document passes. */
-static const gpuir__predicate *gpuir__sieve_failed(const gpuir__sieve *s, uint32_t docid) {
+static const gpuir__predicate *gpuir__sieve_failed(gpuir__sieve *s, uint32_t docid) {
   const gpuir__where *w = s->where;
   const unsigned at = docid % GPUIR__BLOCK;
   uint64_t bits[2];

@@ -571,8 +571,6 @@ GPUIR__INLINE void gpuir__engine_announce(const gpuir__engine *e, const gpuir_qu
 }
 
 #ifndef GPUIR_NO_COLUMNS
-#define GPUIR__SIEVE_BLOCKS 4096u /* that are tested between two looks at the deadline: some 0.2 ms */
-
 /* Returns where a leaf's set lies. Its bits take documents / 64 + 1 words; the rest is its head's. */
 static gpuir__deleted *gpuir__engine_set(gpuir__engine *e, size_t leaf) {
   return (gpuir__deleted *)(void *)(e->sieve.data + leaf * 128 + e->ix->leaves[leaf].base / 64 * 8);
@@ -597,8 +595,8 @@ static int gpuir__engine_test(gpuir__engine *e, gpuir__segment *seg, const gpuir
   *fails = gpuir__sieve_set(seg);
   if (!*fails) return gpuir__engine_fail(e, GPUIR_E_NOMEM, "out of memory");
   gpuir__sieve_open(&sieve, seg, w);
-  for (block = 0; block < seg->columns.blocks && !gpuir__engine_look(e); block += GPUIR__SIEVE_BLOCKS)
-    gpuir__sieve_fill(&sieve, block, gpuir__min64(block + GPUIR__SIEVE_BLOCKS, seg->columns.blocks), *fails);
+  for (block = 0; block < seg->columns.blocks && !gpuir__engine_look(e);)
+    block = gpuir__sieve_fill(&sieve, block, seg->columns.blocks, *fails);
   if (!e->stopped) gpuir__sieve_keep(seg, w, *fails);
   return e->stopped;
 }
