@@ -75,7 +75,7 @@ assert s["documents"] == 8 and s["deleted"] == 1 and len(s["segments"]) == 2, s'
 }
 
 @test "what a killed index --live had begun is taken over" {
-  gpuir index --live -q notes -o begun
+  gpuir index --live -q --analyzer unicode notes -o begun
   like_fresh begun
   [ "$(ls begun)" = "$(printf '%s\n' "$(cd begun && echo 0*.gpuir)" lock manifest update)" ]
   gpuir update -q notes -o untold
