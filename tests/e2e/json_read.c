@@ -8,10 +8,12 @@
 
 #include "tools/common/convert.c"
 #include "tools/common/convert_html.c"
+#include "tools/common/convert_mail.c"
 #include "tools/common/convert_notebook.c"
 #include "tools/common/convert_roff.c"
 #include "tools/common/decode.c"
 #include "tools/common/encoding.c"
+#include "tools/common/encoding_named.c"
 #include "tools/common/json.c"
 #include "tools/common/made.c"
 #include "tools/common/markup.c"

@@ -8,6 +8,7 @@
 #include "tools/cli/input.c"
 #include "tools/cli/skipped.c"
 #include "tools/cli/util.c"
+#include "tools/cli/values.c"
 #define place source_place /* input.c has its own */
 #include "tools/common/source.c"
 #undef place
