@@ -476,8 +476,8 @@ $(B)/examples/%: examples/%.c $(B)/flags $(NEEDS_LIBRARY)
 $(B)/examples/%: examples/%.cc $(B)/flags $(NEEDS_LIBRARY)
 	$(call say,CXX,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CXX) -std=c++17 $(WARNINGS) $(CPPFLAGS) $(DEFINES) $(CXXFLAGS) $(SOONER) $(IMPLEMENTED) -I$(B)/include -I. -MMD -MP \
-	  $(LDFLAGS) -o $@ $< $(LINK_LIBRARY) $(LIBS)
+	$(Q)$(CXX) -std=c++17 $(WARNINGS) $(CPPFLAGS) $(DEFINES) $(CXXFLAGS) $(SOONER) $(IMPLEMENTED) -I$(B)/include -I. \
+	  -MMD -MP $(LDFLAGS) -o $@ $< $(LINK_LIBRARY) $(LIBS)
 
 # ---- installing --------------------------------------------------------------------------------------------------
 
@@ -499,7 +499,8 @@ STRIP ?=
 
 install: all $(CMAKE_FILES)
 	$(Q)install -d "$$DESTDIR$$BINDIR" "$$DESTDIR$$INCLUDEDIR" "$$DESTDIR$$LIBDIR/pkgconfig" \
-	  "$$DESTDIR$$LIBDIR/cmake/gpuir" "$$DESTDIR$$MANDIR/man1" $(foreach f,$(COMPLETIONS),"$$DESTDIR$$SHAREDIR/$(dir $(f))")
+	  "$$DESTDIR$$LIBDIR/cmake/gpuir" "$$DESTDIR$$MANDIR/man1" \
+	  $(foreach f,$(COMPLETIONS),"$$DESTDIR$$SHAREDIR/$(dir $(f))")
 	$(Q)install -m 755 $(if $(STRIP),-s) $(COMMANDS) "$$DESTDIR$$BINDIR"
 	$(Q)install -m 644 gpuir.h "$$DESTDIR$$INCLUDEDIR"
 	$(Q)install -m 644 $(B)/libgpuir.a "$$DESTDIR$$LIBDIR"
@@ -541,7 +542,8 @@ tools/python/third:
 XXHASH ?= $(firstword $(wildcard $(addsuffix /xxhash.h,$(INCLUDEDIR) /usr/include /usr/local/include)))
 
 dist: $(B)/dist/gpuir-$(VERSION)-single/gpuir.h
-	$(Q)git rev-parse -q --verify HEAD >/dev/null || { echo 'make dist: this is no clone, and holds no history' >&2; exit 1; }
+	$(Q)git rev-parse -q --verify HEAD >/dev/null || \
+	  { echo 'make dist: this is no clone, and holds no history' >&2; exit 1; }
 	$(Q)git archive --format=tar --prefix=gpuir-$(VERSION)/ HEAD | gzip -n >$(B)/dist/gpuir-$(VERSION).tar.gz
 	@printf '%s\n' $(B)/dist/gpuir-$(VERSION).tar.gz $<
 
@@ -602,8 +604,8 @@ lint: $(B)/libgpuir.c
 	$(Q)clang-format --dry-run -Werror $(C_SOURCES)
 	$(call say,LINT,clang-tidy)
 	$(Q)printf '%s\n' $(B)/libgpuir.c $(filter-out $(if $(HAVE_MPI),,tools/mpi/%),$(wildcard tools/*/*.c fuse/*.c)) | \
-	  xargs -P $(JOBS) -I FILE sh -c 'clang-tidy --quiet FILE -- -std=c99 -DGPUIR_EXPERIMENTAL $(DEFINES) -I. \
-	  $(FUSE_CFLAGS) $(if $(HAVE_MPI),$(shell $(MPICC) --showme:compile 2>/dev/null)) 2>/dev/null'
+	  xargs -P $(JOBS) -I FILE sh -c 'clang-tidy --quiet FILE -- -std=c99 -DGPUIR_EXPERIMENTAL $(IMPLEMENTED) $(DEFINES) \
+	  -I. $(FUSE_CFLAGS) $(if $(HAVE_MPI),$(shell $(MPICC) --showme:compile 2>/dev/null)) 2>/dev/null'
 	$(call say,LINT,shellcheck)
 	$(Q)shellcheck -x $(SCRIPTS)
 	$(Q)shellcheck -S warning $(wildcard tests/e2e/*.bats tests/support/*.bash)

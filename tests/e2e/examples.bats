@@ -158,11 +158,11 @@ plain_object() {
 @test "minimal.c and embed.cc name the chunks of files" {
   (cd "$root" && "$build/gpuir" index -q --chunk-lines 25 examples -o "$BATS_TEST_TMPDIR/chunks.gpuir")
   cd "$BATS_TEST_TMPDIR"
-  "$build/gpuir" query --tsv -m or -k 3 chunks.gpuir index | cut -f 4 >names
+  "$build/gpuir" query --rank plain --tsv -m or -k 3 chunks.gpuir index | cut -f 4 >names
   [ "$(wc -l <names)" -eq 3 ]
   "$build/examples/embed" chunks.gpuir or index | sed '1d; s/^ *[0-9.e-]*  //' >embed
   diff embed names
-  "$build/gpuir" query --tsv -k 10 chunks.gpuir index | cut -f 4 >names
+  "$build/gpuir" query --rank plain --mode and --tsv -k 10 chunks.gpuir index | cut -f 4 >names
   "$build/examples/minimal" chunks.gpuir index | sed 's/^ *[0-9.]*  //' >minimal
   diff minimal names
 }

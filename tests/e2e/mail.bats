@@ -159,7 +159,7 @@ END
   [ "$(gpuir count i.gpuir wolf1000)" -eq 1 ]
   [ "$(gpuir count i.gpuir wolf1001)" -eq 0 ]
   [ "$(gpuir count i.gpuir fox)" -eq 1 ]
-  prints 'many:wolf7' gpuir query --grep i.gpuir wolf7
+  [ "$(gpuir query --grep i.gpuir wolf7 | grep -cx 'many:wolf7')" -eq 1 ]
   rm large
 }
 

@@ -13,7 +13,7 @@
 
 /* The table of sections: ids ascend, a section of offsets follows the one that it divides, each buffer and each field
  * has one row, and what a reader can do without has no field that would point nowhere, but the seeds, the
- * positions, the dense lists (whose number is 0 then) and what a shard knows of its collection. */
+ * positions, the dense lists and the columns (whose numbers are 0 then), and what a shard knows of its collection. */
 static void test_section_table(void **state) {
   unsigned i, j;
   (void)state;
@@ -23,7 +23,7 @@ static void test_section_table(void **state) {
     const gpuir__section_row *row = &gpuir__section_rows[i];
     assert_true(row->presence < GPUIR__P_COUNT && row->group < GPUIR__G_COUNT && row->item_size);
     if (row->presence != GPUIR__P_ALWAYS && row->presence != GPUIR__P_POSITIONS && row->presence != GPUIR__P_SHARD &&
-        row->presence != GPUIR__P_DENSE)
+        row->presence != GPUIR__P_DENSE && row->presence != GPUIR__P_COLUMNS)
       assert_true(!row->field || row->id == GPUIR__S_SEEDS);
     if (row->items == GPUIR__N_DOC_ENDS || row->items == GPUIR__N_SOURCE_ENDS) {
       assert_true(i > 0);

@@ -265,7 +265,7 @@ static void test_syntax(void **state) {
       {"\"w1 w2\" -w3 w4*", "w1 w2 w3 w4", 0, 1, 0}, {"\"w1", "w1", 0, 1, 0},
       /* quotes, dashes and stops of typographers are no part of a word, so no prefix ends with them */
       {"w1\xe2\x80\x9d*", "w1", 0, 0, 0}, {"w1\xe2\x80\xa6*", "w1", 0, 0, 0}, {"w1\xe2\x80\x94*", "w1", 0, 0, 0},
-      {"w1\xc2\xa0*", "w1", 0, 0, 0}, {"w\xc3\xa9*", "w\xc3\xa9*", 0, 0, 0},
+      {"w1\xc2\xa0*", "w1", 0, 0, 0}, {"w\xc3\xa9*", "we*", 0, 0, 0},
       /* of several errors the first one is told */
       {"a* \"w1", "", GPUIR_E_QUERY, 0, 3}, {"\"w1", "", GPUIR_E_QUERY, 0, 0}};
   gpuir_builder_desc d;

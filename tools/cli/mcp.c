@@ -413,7 +413,9 @@ static int start(mcp_server *s, pthread_t *thread) {
 static int serve(mcp_server *s) {
   pthread_t thread;
   text_reader in;
-  int cause = pipe(s->wake) ? errno : start(s, &thread);
+  int cause;
+  memset(&thread, 0, sizeof thread);
+  cause = pipe(s->wake) ? errno : start(s, &thread);
   if (cause) {
     cli_error("%s", strerror(cause));
     return CLI_FAIL;

@@ -3,8 +3,13 @@
  * Python knows no struct of gpuir.h: what has members is filled in and read here, so that a struct that grows changes
  * nothing there. Each function is one call where Python would need several, of which each costs it a microsecond.
  */
+#ifndef GPUIR_IMPLEMENTED /* it is elsewhere already, for who looks at this file alone */
 #define GPUIR_IMPLEMENTATION
+#endif
 #include "gpuir.h"
+
+#include <stdlib.h>
+#include <string.h>
 
 #define EXPORT GPUIR_API
 
