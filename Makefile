@@ -207,7 +207,7 @@ test-long:
 	$(Q)+$(PARALLEL) B=$(B)/asan CFLAGS='$(SANITIZE) -fsanitize=address,undefined' GPU=0 $(B)/asan/gpuir
 	$(Q)tests/run -l -j $(JOBS)
 	$(Q)+$(PARALLEL) B=$(B)/tsan CFLAGS='$(SANITIZE) -fsanitize=thread' GPU=0 $(B)/tsan/gpuir \
-	  $(addprefix $(B)/tsan/tests/unit/,20b_share 30b_crew 30c_device 30d_pool snapshots)
+	  $(addprefix $(B)/tsan/tests/unit/,57_share 71_crew 72_device 73_pool snapshots)
 	$(Q)+$(PARALLEL) B=$(B)/asan CFLAGS='$(SANITIZE) -fsanitize=address,undefined' GPU=0 $(B)/asan/tests/unit/writers
 	$(Q)GPUIR_LONG=1 TSAN_OPTIONS=halt_on_error=1 $(B)/tsan/tests/unit/snapshots
 	$(Q)GPUIR_LONG=1 $(B)/asan/tests/unit/writers
@@ -615,7 +615,7 @@ lint: $(B)/libgpuir.c
 SANITIZE = -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all
 
 VALGRIND = valgrind -q --error-exitcode=99 --leak-check=full
-VALGRIND_TESTS ?= unit/09_postings unit/11_analysis unit/13_reader unit/threads
+VALGRIND_TESTS ?= unit/24_postings unit/30_analysis unit/41_reader unit/threads
 
 sanitize:
 	$(Q)tools/scripts/setup.sh dev

@@ -33,64 +33,64 @@
  *   under [glossary]. The test of [NN-name] is tests/unit/NN_name.c, with _ for -. "lab" parts are
  *   left out by GPUIR_NO_LAB.
  *
- *     [01-base]        status, allocator, buffers, files            gpuir__fail gpuir__spool_put
- *     [02-vectors]     bits, packed numbers, gaps                   gpuir__load64 gpuir__sum_gaps_scalar
- *     [03-codecs]      the seam of codecs; vbyte                    gpuir__codec gpuir__vbyte_encode
- *     [04-bp128]       the default codec                            gpuir__bp128_encode
- *     [05-lab-unary]   lab: ef, qs, rice                            gpuir__ef_encode gpuir__qs_encode
- *     [06-lab-pfor]    lab: pfd, pfd-list, parapfor                 gpuir__pfd_encode gpuir__para_encode
- *     [07-lab-lines]   lab: lrc, lrcseg, seglrc, hslrc              gpuir__lrc_encode gpuir__hslrc_encode
- *     [08-codings]     the tables of codecs; how users spell them   gpuir__coding_parse
- *     [09-postings]    scores, bounds, records, list views, cursor  gpuir__contribution gpuir__cursor_seek
- *     [09b-positions]  where in its documents a term stands         gpuir__positions_encode gpuir__occurrences_next
- *     [09c-dense]      bits, ranks and peaks of frequent terms       gpuir__dense_fill gpuir__dense_rank
- *     [09d-bounds]     what a block or a list can contribute         gpuir__bound gpuir__saturation_prepare
- *     [10-encoder]     from postings to streams and directory       gpuir__encode_list
- *     [10a-fold]       letters without their marks, by a table      gpuir__fold_of
- *     [11-analysis]    to tokens: ascii, basic, unicode, custom     gpuir__scan gpuir__custom_token
- *     [11a-text]       from text to tokens: the analyzer `text`     gpuir__text_scan gpuir__text_add
- *     [11b-dictionary] terms and records, front-coded in blocks     gpuir__dict_find gpuir__dict_encode
- *     [11c-analyzers]  analyzers made and kept                      gpuir__analyze gpuir__analyzers_take
- *     [11d-fields]     fields: how they are declared; values from text gpuir_field_parse gpuir__value_compare
- *     [11e-keys]       the values of keys and paths, in pages        gpuir__key_put gpuir__key_below
- *     [11f-names]      what the names of documents say               gpuir__path_of gpuir__is_source
- *     [12-layout]      index file: layout; segments and indexes      gpuir__section_rows gpuir__segment
- *     [12a-notes]      columns: values noted, sorted, packed         gpuir__notes_put gpuir__notes_finish
- *     [12b-writer]     index file: writer                            gpuir__writer_finish
- *     [12c-columns]    columns: opening, values of documents         gpuir__columns_open gpuir__column_value
- *     [13-reader]      index file: open, look-ups                    gpuir__segment_open gpuir__list_open
- *     [13b-snapshot]   segments, less deleted documents, as one indexgpuir__index_make gpuir__leaf_df
- *     [13c-verify]     reads all of an index                         gpuir_verify gpuir__segment_verify
- *     [14-inversion]   builder: documents to sorted runs            gpuir__worker_packet gpuir__worker_spill
- *     [15-merge]       builder: adding documents; runs to lists     gpuir_builder_add_text gpuir__builder_merge
- *     [15b-builder]    builder: lists that are given; the index     gpuir_builder_create gpuir_builder_write
- *     [15c-walk]       files and folders, read safely               gpuir_walk gpuir_builder_add_folder
- *     [15d-near]       terms that are written nearly as a word      gpuir_terms_near gpuir__near_walk
- *     [15e-where]      where: from text to predicates                gpuir__where_make
- *     [15f-sieve]      where: which documents of a segment pass      gpuir__sieve_fill gpuir__sieve_failed
- *     [16-query]       words to weighted terms                      gpuir__query_words gpuir_query_weigh
- *     [16b-parse]      near terms in place of unknown words         gpuir_query_parse gpuir__query_spell
- *     [17-topk]        the best k hits                               gpuir__topk_push
- *     [18-lookup]      candidates looked up in a list               gpuir__lookup
- *     [19-methods]     lab: intersection methods; their table       gpuir__methods
- *     [20-engine]      kernels, tiles, cursors, deadlines            gpuir__engine_open
- *     [20b-share]      one search that several threads evaluate      gpuir__engine_part gpuir__share_open
- *     [21-and]         AND                                          gpuir__and_blocks
- *     [21a-words]      AND of dense lists, by words of bits         gpuir__eval_and
- *     [21b-phrases]    phrases and prefixes                         gpuir__terms_open gpuir__eval_phrases
- *     [22-or]          OR, pruned                                   gpuir__eval_or
- *     [23-exhaustive]  lab: the reference, no bounds; OR counted    gpuir__eval_exhaustive gpuir__count_windows
- *     [24-execution]   searchers, batches, explain, backends        gpuir_search gpuir_search_batch
- *     [25-folder]      live indexes: the folder, opening            gpuir__manifest_parse gpuir_open
- *     [26-live]        live indexes: adding, deleting, committing   gpuir_live_refresh gpuir_live_commit
- *     [27-live-merge]  live indexes: merging                        gpuir_live_merge gpuir__live_choose
- *     [28-passages]    the places of a text that answer a query     gpuir_passages gpuir__windows_from
- *     [28b-look]       a second look at hits: program code by names  gpuir_look gpuir__look_score
- *     [29b-queues]     costs of queries, lanes, eventcounts, inboxes gpuir__lane_pop gpuir__eventcount_notify
- *     [30-tasks]       a pool and its tasks                          gpuir_pool_complete
- *     [30b-crew]       threads that answer: inter and auto           gpuir__crew_choose gpuir__crew_thread
- *     [30c-device]     the thread that drives a device               gpuir__device_work
- *     [30d-pool]       pools: make one, submit, wait                 gpuir_pool_create gpuir_pool_submit
+ *     [16-base]         status, allocator, buffers, files              gpuir__fail gpuir__spool_put
+ *     [17-vectors]      bits, packed numbers, gaps                     gpuir__load64 gpuir__sum_gaps_scalar
+ *     [18-codecs]       the seam of codecs; vbyte                      gpuir__codec gpuir__vbyte_encode
+ *     [19-bp128]        the default codec                              gpuir__bp128_encode
+ *     [20-lab-unary]    lab: ef, qs, rice                              gpuir__ef_encode gpuir__qs_encode
+ *     [21-lab-pfor]     lab: pfd, pfd-list, parapfor                   gpuir__pfd_encode gpuir__para_encode
+ *     [22-lab-lines]    lab: lrc, lrcseg, seglrc, hslrc                gpuir__lrc_encode gpuir__hslrc_encode
+ *     [23-codings]      the tables of codecs; how users spell them     gpuir__coding_parse
+ *     [24-postings]     scores, bounds, records, list views, cursor    gpuir__contribution gpuir__cursor_seek
+ *     [25-positions]    where in its documents a term stands           gpuir__positions_encode gpuir__occurrences_next
+ *     [26-dense]        bits, ranks and peaks of frequent terms        gpuir__dense_fill gpuir__dense_rank
+ *     [27-bounds]       what a block or a list can contribute          gpuir__bound gpuir__saturation_prepare
+ *     [28-encoder]      from postings to streams and directory         gpuir__encode_list
+ *     [29-fold]         letters without their marks, by a table        gpuir__fold_of
+ *     [30-analysis]     to tokens: ascii, basic, unicode, custom       gpuir__scan gpuir__custom_token
+ *     [31-text]         from text to tokens: the analyzer `text`       gpuir__text_scan gpuir__text_add
+ *     [32-dictionary]   terms and records, front-coded in blocks       gpuir__dict_find gpuir__dict_encode
+ *     [33-analyzers]    analyzers made and kept                        gpuir__analyze gpuir__analyzers_take
+ *     [34-fields]       fields: how they are declared; values from text gpuir_field_parse gpuir__value_compare
+ *     [35-keys]         the values of keys and paths, in pages         gpuir__key_put gpuir__key_below
+ *     [36-names]        what the names of documents say                gpuir__path_of gpuir__is_source
+ *     [37-layout]       index file: layout; segments and indexes       gpuir__section_rows gpuir__segment
+ *     [38-notes]        columns: values noted, sorted, packed          gpuir__notes_put gpuir__notes_finish
+ *     [39-writer]       index file: writer                             gpuir__writer_finish
+ *     [40-columns]      columns: opening, values of documents          gpuir__columns_open gpuir__column_value
+ *     [41-reader]       index file: open, look-ups                     gpuir__segment_open gpuir__list_open
+ *     [42-snapshot]     segments, less deleted documents, as one index gpuir__index_make gpuir__leaf_df
+ *     [43-verify]       reads all of an index                          gpuir_verify gpuir__segment_verify
+ *     [44-inversion]    builder: documents to sorted runs              gpuir__worker_packet gpuir__worker_spill
+ *     [45-merge]        builder: adding documents; runs to lists       gpuir_builder_add_text gpuir__builder_merge
+ *     [46-builder]      builder: lists that are given; the index       gpuir_builder_create gpuir_builder_write
+ *     [47-walk]         files and folders, read safely                 gpuir_walk gpuir_builder_add_folder
+ *     [48-near]         terms that are written nearly as a word        gpuir_terms_near gpuir__near_walk
+ *     [49-where]        where: from text to predicates                 gpuir__where_make
+ *     [50-sieve]        where: which documents of a segment pass       gpuir__sieve_fill gpuir__sieve_failed
+ *     [51-query]        words to weighted terms                        gpuir__query_words gpuir_query_weigh
+ *     [52-parse]        near terms in place of unknown words           gpuir_query_parse gpuir__query_spell
+ *     [53-topk]         the best k hits                                gpuir__topk_push
+ *     [54-lookup]       candidates looked up in a list                 gpuir__lookup
+ *     [55-methods]      lab: intersection methods; their table         gpuir__methods
+ *     [56-engine]       kernels, tiles, cursors, deadlines             gpuir__engine_open
+ *     [57-share]        one search that several threads evaluate       gpuir__engine_part gpuir__share_open
+ *     [58-and]          AND                                            gpuir__and_blocks
+ *     [59-words]        AND of dense lists, by words of bits           gpuir__eval_and
+ *     [60-phrases]      phrases and prefixes                           gpuir__terms_open gpuir__eval_phrases
+ *     [61-or]           OR, pruned                                     gpuir__eval_or
+ *     [62-exhaustive]   lab: the reference, no bounds; OR counted      gpuir__eval_exhaustive gpuir__count_windows
+ *     [63-execution]    searchers, batches, explain, backends          gpuir_search gpuir_search_batch
+ *     [64-folder]       live indexes: the folder, opening              gpuir__manifest_parse gpuir_open
+ *     [65-live]         live indexes: adding, deleting, committing     gpuir_live_refresh gpuir_live_commit
+ *     [66-live-merge]   live indexes: merging                          gpuir_live_merge gpuir__live_choose
+ *     [67-passages]     the places of a text that answer a query       gpuir_passages gpuir__windows_from
+ *     [68-look]         a second look at hits: program code by names   gpuir_look gpuir__look_score
+ *     [69-queues]       costs of queries, lanes, eventcounts, inboxes  gpuir__lane_pop gpuir__eventcount_notify
+ *     [70-tasks]        a pool and its tasks                           gpuir_pool_complete
+ *     [71-crew]         threads that answer: inter and auto            gpuir__crew_choose gpuir__crew_thread
+ *     [72-device]       the thread that drives a device                gpuir__device_work
+ *     [73-pool]         pools: make one, submit, wait                  gpuir_pool_create gpuir_pool_submit
  *
  * [api-configuration]  CONFIGURATION MACROS
  *   Define them before including the header; [I] matters only in the file that
@@ -909,7 +909,8 @@ typedef struct gpuir_query gpuir_query;
  * (err->offset is the byte's in the where; before all others); QUERY
  * without a positive term, or for a quote that is not closed (err->offset is the quote's in the text); LIMIT for
  * prefixes whose terms have too many postings, before any is read; UNSUPPORTED for a phrase in an index built without
- * positions and, with GPUIR_NO_NEAR, for GPUIR_SPELL and for a word~ that no document has; FORMAT for a damaged list. */
+ * positions and, with GPUIR_NO_NEAR, for GPUIR_SPELL and for a word~ that no document has; FORMAT for a damaged
+ * list. */
 GPUIR_API int gpuir_query_parse(const gpuir_index *index, const gpuir_query_desc *desc, const char *text, size_t len,
     gpuir_query **query, gpuir_error *err);
 GPUIR_API void gpuir_query_destroy(gpuir_query *query);
@@ -1350,7 +1351,7 @@ typedef struct gpuir_pool_desc {
   const gpuir_allocator *allocator; /* copied; NULL: the index's */
   unsigned threads; /* 0: one a processor, less one for a device's driver */
   /* "inter": a query is one thread's; first come, first served. "auto" or NULL: small queries go before large ones that
-   * came with them, and threads without a query of their own help with large ones. See [30b-crew]. */
+   * came with them, and threads without a query of their own help with large ones. See [71-crew]. */
   const char *policy;
   const gpuir_policy *custom; /* instead of a named one; it is copied. NULL: none */
   void *custom_user; /* for gpuir_pool_user */
@@ -1479,7 +1480,7 @@ GPUIR_API int gpuir_query_weigh(gpuir_query *query, const uint32_t *dfs, size_t 
 
 /* A way to decide where and when tasks run. The pool calls, in this order: create, then any number of submit (by any
  * thread) and, in each of its threads, work; stop; destroy. `pool_desc.policy` names one of the library's, which are
- * inter (a query is one thread's; first come, first served) and auto (see [30b-crew]). */
+ * inter (a query is one thread's; first come, first served) and auto (see [71-crew]). */
 struct gpuir_policy {
   const char *name;
   /* Makes what the policy keeps. Errors: as gpuir_pool_create. */
@@ -1703,11 +1704,11 @@ GPUIR_API int gpuir_searcher_move(gpuir_searcher *searcher, const gpuir_index *i
 #endif
 
 /* ========
- * [01-base]  status, allocator, buffers, time, files
+ * [16-base]  status, allocator, buffers, time, files
  *
  * Uses      nothing but POSIX and xxHash.
  * Start at  gpuir__fail (every error is made there), gpuir__buf, gpuir__spool.
- * Tests     tests/unit/01_base.c
+ * Tests     tests/unit/16_base.c
  * ======*/
 
 /* Lists f(0) to f(255), for tables. */
@@ -2223,11 +2224,11 @@ static int gpuir__area_need(const gpuir_allocator *a, gpuir__area *area, uint64_
 }
 
 /* ========
- * [02-vectors]  bits, packed numbers, gaps; scalar and with vectors
+ * [17-vectors]  bits, packed numbers, gaps; scalar and with vectors
  *
- * Uses      [01-base].
+ * Uses      [16-base].
  * Start at  gpuir__load64 (all bytes are read so), gpuir__packed_value, gpuir__sum_gaps_scalar.
- * Tests     tests/unit/02_vectors.c
+ * Tests     tests/unit/17_vectors.c
  * ======*/
 
 /* Load and store little-endian numbers at any address. Device code reads the same bytes: by the aligned words that hold
@@ -2622,17 +2623,17 @@ static void gpuir__count_widths(const uint32_t *v, uint32_t count, uint32_t all,
 }
 
 /* ========
- * [03-codecs]  the seam of the codecs; vbyte
+ * [18-codecs]  the seam of the codecs; vbyte
  *
  * A codec turns the values of one list into bytes and back, 128 at a time. DocID codecs take
  * strictly increasing values; frequency codecs take any, the frequencies less one. A list of
  * fewer than 128 postings is one block and has no directory; a longer one has a directory,
  * which keeps each block's offset and width outside the stream, ready for a GPU.
  *
- * Uses      [01-base], [02-vectors].
+ * Uses      [16-base], [17-vectors].
  * Start at  gpuir__codec (the seam), gpuir__stream (one list opened for decoding),
  *           gpuir__target (where a list is encoded to).
- * Tests     tests/unit/03_codecs.c
+ * Tests     tests/unit/18_codecs.c
  * ======*/
 
 #define GPUIR__BLOCK 128u
@@ -2722,7 +2723,7 @@ struct gpuir__bp128_view;
 struct gpuir__line;
 
 /* What decoders are made of, at one SIMD level. The table with a row a level, gpuir__codec_of_level, is in
- * [08-codings]; each function is described where its scalar form is defined. */
+ * [23-codings]; each function is described where its scalar form is defined. */
 typedef struct gpuir__codec_kernels {
   void (*sum_gaps)(uint32_t *out, uint32_t count, uint32_t prev, uint32_t limit);
   void (*bp128_docids)(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t *out);
@@ -2947,13 +2948,13 @@ static uint8_t *gpuir__vbyte_encode_block(const gpuir__codec *codec, uint32_t *v
 GPUIR__ENCODES(gpuir__vbyte_encode) { return gpuir__encode_blocks(codec, values, n, t, gpuir__vbyte_encode_block, 0); }
 
 /* ========
- * [04-bp128]  bp128: the default codec
+ * [19-bp128]  bp128: the default codec
  *
- * Uses      [02-vectors], [03-codecs].
+ * Uses      [17-vectors], [18-codecs].
  * Start at  gpuir__bp128_encode_block; gpuir__bp128_block and gpuir__bp128_open (where a block's low bits, marks
  *           and high bits are);
  *           gpuir__bp128_scalar (decoding, plainly); gpuir__bp128_simd (the same with vectors).
- * Tests     tests/unit/04_bp128.c
+ * Tests     tests/unit/19_bp128.c
  * ======*/
 
 /* ----
@@ -4034,7 +4035,7 @@ GPUIR__ENCODES(gpuir__bp128_encode) { return gpuir__encode_blocks(codec, values,
 #ifndef GPUIR_NO_LAB
 
 /* ========
- * [05-lab-unary]  codecs of the literature: unary codes (ef, qs, rice)
+ * [20-lab-unary]  codecs of the literature: unary codes (ef, qs, rice)
  *
  * All codecs of the literature, here and in the next two parts, say in the stream itself what a
  * decoder has to know, so that a short list, which has no directory and no stored parameter,
@@ -4047,9 +4048,9 @@ GPUIR__ENCODES(gpuir__bp128_encode) { return gpuir__encode_blocks(codec, values,
  * definition of the format for the decoders here and for the device. Above each codec stands which
  * of them such a lane uses. Where gaps are coded, a scan over the warp turns them into docIDs.
  *
- * Uses      [02-vectors], [03-codecs].
+ * Uses      [17-vectors], [18-codecs].
  * Start at  gpuir__unary (a unary code), gpuir__ef_decode, gpuir__halves_decode (qs and rice).
- * Tests     tests/unit/05_lab_unary.c
+ * Tests     tests/unit/20_lab_unary.c
  * ======*/
 
 /* ---- packed numbers */
@@ -4649,11 +4650,11 @@ GPUIR__ENCODES(gpuir__rice_encode) {
 }
 
 /* ========
- * [06-lab-pfor]  codecs of the literature: PForDelta and its kin (pfd, newpfd, optpfd, pfd-list, parapfor)
+ * [21-lab-pfor]  codecs of the literature: PForDelta and its kin (pfd, newpfd, optpfd, pfd-list, parapfor)
  *
- * Uses      [03-codecs], [04-bp128] (its packing), [05-lab-unary].
+ * Uses      [18-codecs], [19-bp128] (its packing), [20-lab-unary].
  * Start at  gpuir__pfd_decode, gpuir__pfl_decode_block, gpuir__para_decode_block.
- * Tests     tests/unit/06_lab_pfor.c
+ * Tests     tests/unit/21_lab_pfor.c
  * ======*/
 
 /* ----
@@ -5501,11 +5502,11 @@ GPUIR__ENCODES(gpuir__para_encode) {
 }
 
 /* ========
- * [07-lab-lines]  codecs of the literature: deviations from regression lines (lrc, lrcseg, seglrc, hslrc)
+ * [22-lab-lines]  codecs of the literature: deviations from regression lines (lrc, lrcseg, seglrc, hslrc)
  *
- * Uses      [03-codecs], [05-lab-unary], [06-lab-pfor] (the segments of parapfor).
+ * Uses      [18-codecs], [20-lab-unary], [21-lab-pfor] (the segments of parapfor).
  * Start at  gpuir__line (a fitted line in fixed point), gpuir__lrc_decode, gpuir__hslrc_decode.
- * Tests     tests/unit/07_lab_lines.c
+ * Tests     tests/unit/22_lab_lines.c
  * ======*/
 
 /* ---- regression lines */
@@ -6061,11 +6062,11 @@ GPUIR__ENCODES(gpuir__hslrc_encode) {
 #endif /* GPUIR_NO_LAB */
 
 /* ========
- * [08-codings]  the tables of codecs, and how users spell them
+ * [23-codings]  the tables of codecs, and how users spell them
  *
- * Uses      [03-codecs] to [07-lab-lines].
+ * Uses      [18-codecs] to [22-lab-lines].
  * Start at  gpuir__docid_codecs (the table), gpuir__codec_of_level (kernels), gpuir__coding_parse.
- * Tests     tests/unit/08_codings.c
+ * Tests     tests/unit/23_codings.c
  * ======*/
 
 /* ---- kernels: a row a level, scalar, AVX2, AVX-512; without vectors all rows are the scalar one */
@@ -6330,17 +6331,17 @@ GPUIR__COLD static int gpuir__coding_parse(const char *spec, int docids, gpuir__
 }
 
 /* ========
- * [09-postings]  postings: contributions, bounds, records, list views, the cursor
+ * [24-postings]  postings: contributions, bounds, records, list views, the cursor
  *
  * A term's postings are two streams, docIDs and frequencies. A list of one posting lives in the
  * term's record; one of 2 to 127 is a single block ("short"); a "long" one of 128 or more is cut
  * into blocks of 128 with a directory: last docID, offsets, widths and bounds of each block, as
  * separate arrays, so that they can be searched with vectors and uploaded to a GPU as they are.
  *
- * Uses      [02-vectors], [03-codecs].
+ * Uses      [17-vectors], [18-codecs].
  * Start at  gpuir__contribution (the score of one posting), gpuir__list (a term's postings, opened),
  *           gpuir__cursor_seek.
- * Tests     tests/unit/09_postings.c
+ * Tests     tests/unit/24_postings.c
  * ======*/
 
 /* ---- contributions: what one posting adds to a document's score */
@@ -6670,7 +6671,7 @@ typedef struct gpuir__dense_peaks {
   uint8_t of[8]; /* [window] the greatest saturation, see gpuir__dense_peak; 0: no posting */
 } gpuir__dense_peaks;
 
-/* What a dense list has beside its blocks, see [09c-dense]. */
+/* What a dense list has beside its blocks, see [26-dense]. */
 typedef struct gpuir__dense {
   const gpuir__dense_bits *bits; /* [line]; NULL: the list is not dense */
   const uint32_t *rank; /* [line] postings before it */
@@ -6684,7 +6685,7 @@ typedef struct gpuir__list {
   const uint32_t *bounds; /* long lists: [block] GPUIR__BLOCK_PAIRS pairs; otherwise NULL */
   const uint32_t *seeds; /* GPUIR__SEEDS k-th greatest contributions, or NULL */
   const gpuir__long *extent; /* long lists; otherwise NULL */
-  const uint8_t *positions; /* positions_len bytes, see [09b-positions]; NULL: the index has no positions */
+  const uint8_t *positions; /* positions_len bytes, see [25-positions]; NULL: the index has no positions */
   uint64_t positions_len;
   const uint32_t *positions_off; /* long lists: [block] where its positions begin, in units of 4 bytes */
   gpuir__stream docs, freqs;
@@ -6882,7 +6883,7 @@ static uint32_t gpuir__cursor_step(gpuir__cursor *c) {
 }
 
 /* ========
- * [09b-positions]  positions: where in its documents a term stands
+ * [25-positions]  positions: where in its documents a term stands
  *
  * A token's position is its number among its document's indexed tokens, from 0. The positions of a list are kept in
  * blocks of 128 postings, as its docIDs are, and start anew in each; a list without a directory is one block. A
@@ -6896,9 +6897,9 @@ static uint32_t gpuir__cursor_step(gpuir__cursor *c) {
  *
  * Any gap is read alone once the widths before its chunk are added up; no posting but the wanted ones is decoded.
  *
- * Uses      [02-vectors], [09-postings].
+ * Uses      [17-vectors], [24-postings].
  * Start at  gpuir__positions_encode; gpuir__positions_open and gpuir__occurrences_next (reading).
- * Tests     tests/unit/09b_positions.c
+ * Tests     tests/unit/25_positions.c
  * ======*/
 
 #define GPUIR__CHUNK 32u /* gaps of a chunk */
@@ -7110,7 +7111,7 @@ static void gpuir__positions_find(gpuir__positions *p, const uint32_t *freqs, ui
 }
 
 /* ========
- * [09c-dense]  dense lists: bits, ranks and peaks beside the blocks
+ * [26-dense]  dense lists: bits, ranks and peaks beside the blocks
  *
  * A list of at least one document in D is dense. Beside its blocks, which stay as they are, it has a bit a document,
  * the number of bits before each 512 documents, and of each 64 documents the greatest saturation, tf / (tf + K),
@@ -7121,9 +7122,9 @@ static void gpuir__positions_find(gpuir__positions *p, const uint32_t *freqs, ui
  * of fixed docID windows: Dimopoulos, Nepomnyachiy & Suel, "Optimizing top-k document retrieval strategies for
  * block-max indexes", WSDM 2013, section 4.)
  *
- * Uses      [09-postings].
+ * Uses      [24-postings].
  * Start at  gpuir__dense_is, gpuir__dense_fill, gpuir__dense_rank.
- * Tests     tests/unit/09c_dense.c
+ * Tests     tests/unit/26_dense.c
  * ======*/
 
 /* An index of fewer documents has no dense lists: there a list has at most 512 blocks. */
@@ -7211,15 +7212,15 @@ GPUIR__INLINE uint32_t gpuir__dense_rank(int fast, const gpuir__list *l, uint32_
 }
 
 /* ========
- * [09d-bounds]  what a block or a list can contribute at most
+ * [27-bounds]  what a block or a list can contribute at most
  *
  * A block and a list store pairs (tf, length) of their best postings. For the query's k1 and b a table turns each pair
  * into its saturation tf / (tf + K). The greatest one, times the term's weight, bounds what any posting contributes.
  * Evaluators skip what cannot reach the threshold by it: a bound that is too low loses hits.
  *
- * Uses      [09-postings].
+ * Uses      [24-postings].
  * Start at  gpuir__bound, gpuir__saturation_prepare, gpuir__block_saturation; gpuir__norm_ratio (dense lists).
- * Tests     tests/unit/09d_bounds.c
+ * Tests     tests/unit/27_bounds.c
  * ======*/
 
 /* ---- saturations */
@@ -7323,11 +7324,11 @@ GPUIR__AVX2 static void gpuir__peaks_avx2(const gpuir__peaks *t, float weight, u
 #endif
 
 /* ========
- * [10-encoder]  the list encoder: from postings to streams, directory, bounds and seeds
+ * [28-encoder]  the list encoder: from postings to streams, directory, bounds and seeds
  *
- * Uses      [03-codecs], [08-codings], [09-postings], [09b-positions], [09c-dense].
+ * Uses      [18-codecs], [23-codings], [24-postings], [25-positions], [26-dense].
  * Start at  gpuir__encode_list.
- * Tests     tests/unit/10_encoder.c
+ * Tests     tests/unit/28_encoder.c
  * ======*/
 
 /* Encoded lists in term order, of which nothing depends on where in the file they will be: a writer appends one
@@ -7424,7 +7425,7 @@ typedef struct gpuir__encoder {
   uint64_t ndocs;
   float k1;
   gpuir__norm norm;
-  unsigned dense; /* D, see [09c-dense] */
+  unsigned dense; /* D, see [26-dense] */
   int simd;
   gpuir__buf values; /* frequencies less one */
   gpuir__buf trial; /* auto: offsets and widths of the codec that is tried */
@@ -7685,15 +7686,15 @@ static int gpuir__encode_list(gpuir__encoder *e, gpuir__batch *batch, const void
 }
 
 /* ========
- * [10a-fold]  letters without their marks, by a table
+ * [29-fold]  letters without their marks, by a table
  *
  * A letter of the Latin, Greek or Cyrillic script becomes the small one without marks, so that a word that is typed
- * without accents finds all its spellings. It is what [11a-text] makes of the letter with utf8proc, where that is
+ * without accents finds all its spellings. It is what [31-text] makes of the letter with utf8proc, where that is
  * letters: NFKC_Casefold, then no marks but the breve of Cyrillic short i.
  *
- * Uses      [01-base].
+ * Uses      [16-base].
  * Start at  gpuir__fold_of.
- * Tests     tests/unit/10a_fold.c
+ * Tests     tests/unit/29_fold.c
  * ======*/
 
 #ifndef GPUIR_NO_FOLD
@@ -7796,7 +7797,7 @@ GPUIR__UNUSED static unsigned gpuir__fold_of(uint32_t c, uint32_t to[2]) {
 #endif
 
 /* ========
- * [11-analysis]  text analysis: the tokens of ascii, basic, unicode and callers' tokenizers
+ * [30-analysis]  text analysis: the tokens of ascii, basic, unicode and callers' tokenizers
  *
  * A token is made, folded, held against the stop words, stemmed and emitted, in this order.
  *
@@ -7805,7 +7806,7 @@ GPUIR__UNUSED static unsigned gpuir__fold_of(uint32_t c, uint32_t to[2]) {
  *          underscore separates, as all other ASCII does, and so does the typography of ordinary
  *          text in UTF-8: spaces (U+00A0, U+3000), dashes, quotes, the ellipsis and the rest of
  *          U+2000 to U+205F but for what joins letters or turns their direction, and U+00AB, U+00BB.
- * basic    The tokens of ascii, where the letters of Latin, Greek and Cyrillic are folded by a table, [10a-fold], and
+ * basic    The tokens of ascii, where the letters of Latin, Greek and Cyrillic are folded by a table, [29-fold], and
  *          so are the marks behind them: typed without accents, a word finds all its spellings. A word is folded
  *          before it is stemmed, so that it has one term, however it is typed.
  * unicode  Tokens are maximal runs of letters (L*), numbers (N*) and the marks (M*) and default
@@ -7826,9 +7827,9 @@ GPUIR__UNUSED static unsigned gpuir__fold_of(uint32_t c, uint32_t to[2]) {
  * the same tokenizer and folding; a word that it splits ("don't") stops each of its parts.
  * Tokens over GPUIR_MAX_TERM bytes, measured when they are folded, are dropped and counted.
  *
- * Uses      [01-base], [02-vectors], [10a-fold].
+ * Uses      [16-base], [17-vectors], [29-fold].
  * Start at  gpuir__scan, gpuir__custom_token; gpuir__filter_token for what is done to each token.
- * Tests     tests/unit/11_analysis.c
+ * Tests     tests/unit/30_analysis.c
  * ======*/
 
 #ifdef GPUIR_WITH_UTF8PROC
@@ -7845,7 +7846,7 @@ enum {
   GPUIR__ASCII = 0,
   GPUIR__UNICODE = 1,
   GPUIR__CUSTOM = 2,
-  GPUIR__TEXT = 3, /* see [11a-text] */
+  GPUIR__TEXT = 3, /* see [31-text] */
   GPUIR__BASIC = 4,
 
   GPUIR__NAME_MAX = 64, /* bytes of a tokenizer's or stemmer's name */
@@ -7901,7 +7902,7 @@ typedef struct gpuir__analyzer {
   int possessive; /* remove 's */
   int filtered; /* tokens need more than folding */
   gpuir__tokenizer own;
-  void *wording; /* what the analyzer `text` keeps, see [11a-text]; NULL: it is another */
+  void *wording; /* what the analyzer `text` keeps, see [31-text]; NULL: it is another */
   int no_fold; /* that one keeps marks */
   int open_end; /* that one takes the last segment as the beginning of a word: neither stopped nor stemmed */
   int collecting; /* stop words, which are neither stemmed nor folded */
@@ -8618,7 +8619,7 @@ static int gpuir__scan(gpuir__analyzer *an, const char *text, size_t len) {
 }
 
 /* ========
- * [11a-text]  the analyzer `text`: words of segments, with their pairs, parts and spellings
+ * [31-text]  the analyzer `text`: words of segments, with their pairs, parts and spellings
  *
  * A segment is a run of letters, digits and marks in NFKC_Casefold form; of Han, kana, Hangul, Thai, Lao, Khmer and
  * Burmese each code point is one. A word is a run of segments with one connector between two (. : _ ' - / @ and their
@@ -8642,9 +8643,9 @@ static int gpuir__scan(gpuir__analyzer *an, const char *text, size_t len) {
  * Characters are folded in clusters, a letter with the marks behind it, so that texts without blanks of any length need
  * little memory: behind a letter that stands alone normalization never looks back.
  *
- * Uses      [01-base], [11-analysis].
+ * Uses      [16-base], [30-analysis].
  * Start at  gpuir__text_scan, the last function: from there upwards.
- * Tests     tests/unit/11a_text.c
+ * Tests     tests/unit/31_text.c
  * ======*/
 
 #ifdef GPUIR__HAS_TEXT
@@ -9587,7 +9588,7 @@ static int gpuir__text_scan(gpuir__analyzer *an, const char *text, size_t len) {
 #endif /* GPUIR__HAS_TEXT */
 
 /* ========
- * [11b-dictionary]  terms and their records in blocks; the search tree over the blocks
+ * [32-dictionary]  terms and their records in blocks; the search tree over the blocks
  *
  * The sorted terms are cut into blocks of GPUIR__DICT_BLOCK. A block holds their records and, front-coded, their bytes:
  *
@@ -9628,9 +9629,9 @@ static int gpuir__text_scan(gpuir__analyzer *an, const char *text, size_t len) {
  * other, the root first. Where a child's number is that of the term that is searched, the first terms themselves
  * decide. One block needs no tree. (Front coding: Witten, Moffat and Bell, "Managing Gigabytes", section 4.1.)
  *
- * Uses      [02-vectors], [09-postings] (the record).
+ * Uses      [17-vectors], [24-postings] (the record).
  * Start at  gpuir__dict_find (from bytes to the number of a term), gpuir__dict_record, gpuir__dict_encode.
- * Tests     tests/unit/11b_dictionary.c
+ * Tests     tests/unit/32_dictionary.c
  * ======*/
 
 #define GPUIR__DICT_BLOCK 16u /* terms of a block */
@@ -10463,14 +10464,14 @@ static size_t gpuir__dict_encode(const gpuir__dict_terms *t, const gpuir__dict_f
 }
 
 /* ========
- * [11c-analyzers]  analyzers: specifications, and a pool of those that are idle
+ * [33-analyzers]  analyzers: specifications, and a pool of those that are idle
  *
  * An index has the specification of its analyzer, one line; from it and the stop words every build that can makes the
  * same terms of the same text.
  *
- * Uses      [01-base], [11-analysis], [11a-text].
+ * Uses      [16-base], [30-analysis], [31-text].
  * Start at  gpuir__analyze; gpuir__analyzer_create; gpuir__analyzers for the analyzers that an open index keeps.
- * Tests     tests/unit/11c_analyzers.c
+ * Tests     tests/unit/33_analyzers.c
  * ======*/
 
 /* Runs the caller's tokenizer. */
@@ -10540,7 +10541,8 @@ static int gpuir__has_words(const char *words) {
 }
 
 /* Writes the specification that is stored in the index, GPUIR__SPEC_MAX bytes at most with its NUL:
- *   ("ascii" | "basic" | "unicode" | "text" | "custom:" NAME) [" stem=" NAME] [" nofold"] [" stop=" ("english" | "custom")]
+ *   ("ascii" | "basic" | "unicode" | "text" | "custom:" NAME) [" stem=" NAME] [" nofold"]
+ *   [" stop=" ("english" | "custom")]
  * Errors: ARGUMENT. */
 static int gpuir__analyzer_spec(const gpuir_analyzer_desc *desc, char *spec, size_t cap, gpuir_error *err) {
   const char *name = desc && desc->analyzer ? desc->analyzer : gpuir__analyzer_default;
@@ -10877,16 +10879,16 @@ static void gpuir__analyzers_give(gpuir__analyzers *pool, gpuir__analyzer *analy
 }
 
 /* ========
- * [11d-fields]  fields: how they are declared; values from text
+ * [34-fields]  fields: how they are declared; values from text
  *
  * One spelling, NAME=USE@MEMBER, serves commands and the meta section, where a tab parts two fields. Numbers and dates
  * of documents and of queries are read by the same functions, which tell what a text stands for as bounds: the least
  * kept number that is not below it, and the greatest that is not above. So 12.55 equals no number of one decimal, and
  * a month is all of its seconds.
  *
- * Uses      [11-analysis] (white space).
+ * Uses      [30-analysis] (white space).
  * Start at  gpuir__schema_make, gpuir__value_compare, gpuir__number_bounds, gpuir__date_bounds.
- * Tests     tests/unit/11d_fields.c
+ * Tests     tests/unit/34_fields.c
  * ======*/
 
 /* The fields of an index, with their strings. */
@@ -11239,15 +11241,15 @@ GPUIR_API int gpuir_value_parse(const gpuir_field *field, const char *text, size
 #endif
 
 /* ========
- * [11e-keys]  the values of a key or a path: sorted, front-coded in pages
+ * [35-keys]  the values of a key or a path: sorted, front-coded in pages
  *
  * A page has up to GPUIR__KEY_PAGE values; of each it has how many bytes it shares with the one before, how many follow
  * (both in sevens), and these. The first of a page shares none. Values are numbered in their order, from 0; that number
  * plus 1 is the value's rank.
  *
- * Uses      [03-codecs] (variable bytes), [11d-fields].
+ * Uses      [18-codecs] (variable bytes), [34-fields].
  * Start at  gpuir__key_put, gpuir__key_get, gpuir__key_below.
- * Tests     tests/unit/11e_keys.c
+ * Tests     tests/unit/35_keys.c
  * ======*/
 
 #ifndef GPUIR_NO_COLUMNS
@@ -11345,14 +11347,14 @@ static uint64_t gpuir__key_below(const gpuir__key_texts *t, const char *text, si
 #endif
 
 /* ========
- * [11f-names]  what the names of documents say
+ * [36-names]  what the names of documents say
  *
  * A document of a file is named by its path, and a chunk of it by the path with the chunk's lines behind: a/b.c:51-100.
  * Whether a file is a program's source is said by the ending of its name.
  *
- * Uses      [01-base].
+ * Uses      [16-base].
  * Start at  gpuir__path_of, gpuir__is_source, gpuir__listed.
- * Tests     tests/unit/11f_names.c
+ * Tests     tests/unit/36_names.c
  * ======*/
 
 /* Words of a list, ascending, each in so many bytes with the NULs behind it. */
@@ -11441,7 +11443,7 @@ static int gpuir__is_source(const char *name, size_t n) {
 GPUIR_API int gpuir_is_source_name(const char *name, size_t len) { return name && gpuir__is_source(name, len); }
 
 /* ========
- * [12-layout]  index file: layout; a segment and an index in memory
+ * [37-layout]  index file: layout; a segment and an index in memory
  *
  * header (64 bytes) | section table (32 bytes each) | sections
  *
@@ -11451,9 +11453,9 @@ GPUIR_API int gpuir_is_source_name(const char *name, size_t len) { return name &
  *
  * A file that is open is a gpuir__segment, a segment of an index with its deleted documents a gpuir__leaf.
  *
- * Uses      [09-postings], [09d-bounds], [10-encoder], [11-analysis], [11b-dictionary], [11c-analyzers], [11d-fields].
+ * Uses      [24-postings], [27-bounds], [28-encoder], [30-analysis], [32-dictionary], [33-analyzers], [34-fields].
  * Start at  GPUIR__SECTIONS (one row a section), gpuir__segment, gpuir__leaf.
- * Tests     tests/unit/12_layout.c
+ * Tests     tests/unit/37_layout.c
  * ======*/
 
 #define GPUIR__FORMAT 2u
@@ -11473,7 +11475,7 @@ typedef struct gpuir__header {
   uint64_t hash; /* XXH3 of the 56 bytes above */
 } gpuir__header;
 
-/* What the manifest of a live index begins with: see [25-folder]. */
+/* What the manifest of a live index begins with: see [64-folder]. */
 static const uint8_t gpuir__manifest_magic[8] = {'G', 'P', 'U', 'I', 'R', 'L', 0x0a, 0x1a};
 
 static const uint8_t gpuir__magic[8] = {'G', 'P', 'U', 'I', 'R', 0x0d, 0x0a, 0x1a};
@@ -11500,7 +11502,7 @@ typedef struct gpuir__section {
  * and the sections hold
  *
  *     STAT, META                  gpuir__stat; text, lines of key=value
- *     TERMS                       the blocks of the dictionary: terms, sorted, and their records; see [11b-dictionary]
+ *     TERMS                       the blocks of the dictionary: terms, sorted, and their records; see [32-dictionary]
  *     TERM_PAGES, TERM_STARTS     where its pages begin; where each block does, relative to its page
  *     TERM_KEYS                   the nodes of its search tree
  *     LONGS                       a gpuir__long a long list
@@ -11519,15 +11521,15 @@ typedef struct gpuir__section {
  *     POSITIONS, POS_OFF          the lists' positions; where each block's begin, in units of 4 bytes from the list's
  *     HASHES                      a document's gpuir_doc.hash
  *     SHARD, TERM_DFS             the collection that it is a part of; in how many of that one's documents a term is
- *     DENSE_LISTS                 of each dense list its number among LONGS, ascending; see [09c-dense]
+ *     DENSE_LISTS                 of each dense list its number among LONGS, ascending; see [26-dense]
  *     DENSE_BITS                  of each a gpuir__dense_bits a line
  *     DENSE_RANK                  of each, a line, how many postings stand before it
  *     DENSE_PEAKS                 of each a gpuir__dense_peaks a line, of the file's own k1, b and average length
  *     COLUMNS                     a gpuir__column a field, in the order of the meta section's key `columns`
  *     COL_LEAST, COL_MOST         of each column the extremes of each block of 128 documents, see gpuir__column
  *     COL_OFF, COL_FORM           where the block's data begin, in 16 bytes from its column's; width and GPUIR__FORM_
- *     COL_DATA                    the blocks; see [12a-notes]
- *     KEY_TEXT, KEY_PAGES         the values of keys and paths, sorted; where each page begins; see [11e-keys]
+ *     COL_DATA                    the blocks; see [38-notes]
+ *     KEY_TEXT, KEY_PAGES         the values of keys and paths, sorted; where each page begins; see [35-keys]
  *
  * Sections of starts have numbers of as many whole bytes as the length of the section that they divide, at least 1.
  *
@@ -11854,7 +11856,7 @@ typedef struct gpuir__leaf {
   uint32_t base; /* the snapshot's number of its first document */
 } gpuir__leaf;
 
-typedef struct gpuir__calls gpuir__calls; /* see [24-execution] */
+typedef struct gpuir__calls gpuir__calls; /* see [63-execution] */
 
 /* An immutable snapshot: segments, whose documents follow one another, and what they come to together. */
 struct gpuir_index {
@@ -11904,25 +11906,26 @@ static const gpuir__section_row gpuir__section_rows[] = {
 #define GPUIR__SECTION_ROWS ((unsigned)(sizeof gpuir__section_rows / sizeof gpuir__section_rows[0]))
 
 /* ========
- * [12a-notes]  columns: values are noted as documents come, then packed
+ * [38-notes]  columns: values are noted as documents come, then packed
  *
  * Each column has a temporary file of what documents have, in the order of documents; keys and paths are noted as
- * numbers in the order in which they came first, and get their ranks at the end, when all are sorted. Then blocks of 128
- * documents are packed one by one. So the budget of memory bounds all but the sorting of distinct values, which goes to
- * mapped files beyond it.
+ * numbers in the order in which they came first, and get their ranks at the end, when all are sorted. Then blocks of
+ * 128 documents are packed one by one. So the budget of memory bounds all but the sorting of distinct values, which
+ * goes to mapped files beyond it.
  *
  * A block's form, of which gpuir__column_open reads one, is
  *
  *     packed    128 numbers of `width` bits, each less the block's least
  *     table     up to 16 numbers of 8 bytes, then 128 numbers of 1 to 4 bits: which of them
  *     mixed     16 bytes, a bit a document that has a value, then one of the two above
- *     several   16 bytes: the width of ends; 128 ends, each where the next document's ranks begin; ranks of `width` bits
+ *     several   16 bytes: the width of ends; 128 ends, each where the next document's ranks begin; ranks of `width`
+ *     bits
  *
  * and of those of one value a document the smallest is taken.
  *
- * Uses      [03-codecs], [11d-fields], [11e-keys], [12-layout].
+ * Uses      [18-codecs], [34-fields], [35-keys], [37-layout].
  * Start at  gpuir__notes_put, gpuir__notes_finish.
- * Tests     tests/unit/12a_notes.c
+ * Tests     tests/unit/38_notes.c
  * ======*/
 
 #ifndef GPUIR_NO_COLUMNS
@@ -12489,15 +12492,15 @@ static int gpuir__notes_finish(gpuir__notes *x, const gpuir__schema *fields, gpu
 #endif
 
 /* ========
- * [12b-writer]  index file: writer
+ * [39-writer]  index file: writer
  *
  * Writes each section to a temporary file of its own, as documents and lists come, and in the end puts them together as
  * PATH.tmp, which then takes the name PATH. An index of that name stays until the new one is whole.
  *
- * Uses      [04-bp128], [09-postings], [10-encoder], [11b-dictionary], [11c-analyzers], [11d-fields],
- *           [11f-names], [12-layout], [12a-notes].
+ * Uses      [19-bp128], [24-postings], [28-encoder], [32-dictionary], [33-analyzers], [34-fields],
+ *           [36-names], [37-layout], [38-notes].
  * Start at  gpuir__writer_create, gpuir__writer_put_batch, gpuir__writer_finish.
- * Tests     tests/unit/12b_writer.c
+ * Tests     tests/unit/39_writer.c
  * ======*/
 
 #define GPUIR__TMP_FIRST 700u /* behind the spools of sections the least number of a temporary file: a column's */
@@ -13374,14 +13377,15 @@ static int gpuir__writer_finish(gpuir__writer *w, const gpuir__index_meta *given
 }
 
 /* ========
- * [12c-columns]  columns: opening, values of documents
+ * [40-columns]  columns: opening, values of documents
  *
- * Open checks that the sections have the sizes which the fields and the number of documents ask for. All else is checked
- * where it is read: a block whose form or place makes no sense has no values, and a rank beyond the last none either.
+ * Open checks that the sections have the sizes which the fields and the number of documents ask for. All else is
+ * checked where it is read: a block whose form or place makes no sense has no values, and a rank beyond the last none
+ * either.
  *
- * Uses      [03-codecs], [11d-fields], [11e-keys], [12-layout], [12a-notes].
+ * Uses      [18-codecs], [34-fields], [35-keys], [37-layout], [38-notes].
  * Start at  gpuir__columns_open, gpuir__column_open, gpuir__column_value.
- * Tests     tests/unit/12c_columns.c
+ * Tests     tests/unit/40_columns.c
  * ======*/
 
 #ifndef GPUIR_NO_COLUMNS
@@ -13594,15 +13598,15 @@ static int gpuir__column_collect(const gpuir_allocator *a, const gpuir__segment 
 #endif
 
 /* ========
- * [13-reader]  index file: open, look-ups
+ * [41-reader]  index file: open, look-ups
  *
- * An index file is a segment here; [13b-snapshot] makes an index of one or more. Nothing here trusts an offset of the
+ * An index file is a segment here; [42-snapshot] makes an index of one or more. Nothing here trusts an offset of the
  * file: what open does not check is checked where it is used.
  *
- * Uses      [03-codecs], [04-bp128], [08-codings], [09-postings], [09b-positions], [09c-dense], [11b-dictionary],
- *           [11c-analyzers], [11d-fields], [12-layout], [12c-columns].
+ * Uses      [18-codecs], [19-bp128], [23-codings], [24-postings], [25-positions], [26-dense], [32-dictionary],
+ *           [33-analyzers], [34-fields], [37-layout], [40-columns].
  * Start at  gpuir__segment_open, gpuir__list_open (a term's postings).
- * Tests     tests/unit/13_reader.c
+ * Tests     tests/unit/41_reader.c
  * ======*/
 
 /* ---- open */
@@ -14493,16 +14497,16 @@ static int gpuir__segment_codecs(const gpuir__segment *ix, int docids, gpuir_cod
 #endif
 
 /* ========
- * [13b-snapshot]  segments as one index
+ * [42-snapshot]  segments as one index
  *
  * An open index is a snapshot: one segment or more, whose documents are numbered one after another, and what they come
  * to together: documents, tokens, their average length, and from it the norm. Segment by segment stands in its leaf.
  * Terms have numbers in their segments only, so functions that take such numbers need a snapshot of one segment.
  *
- * Uses      [03-codecs], [08-codings], [09-postings] (norms), [09d-bounds], [11-analysis], [11c-analyzers] (their
- *           pool), [11d-fields], [11e-keys], [12-layout], [12c-columns], [13-reader].
+ * Uses      [18-codecs], [23-codings], [24-postings] (norms), [27-bounds], [30-analysis], [33-analyzers] (their
+ *           pool), [34-fields], [35-keys], [37-layout], [40-columns], [41-reader].
  * Start at  gpuir__index_make, gpuir__leaf_df, gpuir__leaf_of, gpuir__only.
- * Tests     tests/unit/13b_snapshot.c
+ * Tests     tests/unit/42_snapshot.c
  * ======*/
 
 /* ---- deleted documents */
@@ -15116,15 +15120,15 @@ GPUIR__COLD GPUIR_API int gpuir_codec_get_info(const gpuir_index *ix, int docids
 }
 
 /* ========
- * [13c-verify]  verify: reads all of an index
+ * [43-verify]  verify: reads all of an index
  *
  * Open checks what a file says of itself in a time that does not grow with it. Verifying reads everything: checksums,
  * the order of terms, each posting, each bound. A file that passes gives the hits of a fresh build.
  *
- * Uses      [03-codecs], [09-postings], [09b-positions], [09c-dense], [10-encoder], [11b-dictionary], [11d-fields],
- *           [11e-keys], [12-layout], [12c-columns], [13-reader].
+ * Uses      [18-codecs], [24-postings], [25-positions], [26-dense], [28-encoder], [32-dictionary], [34-fields],
+ *           [35-keys], [37-layout], [40-columns], [41-reader].
  * Start at  gpuir_verify, gpuir__segment_verify, gpuir__verify_block.
- * Tests     tests/unit/13c_verify.c
+ * Tests     tests/unit/43_verify.c
  * ======*/
 
 /* The end of a part of the docID and the frequency streams so far, in bytes from the part's start. */
@@ -15640,17 +15644,17 @@ GPUIR__COLD GPUIR_API int gpuir_verify(const gpuir_index *ix, gpuir_error *err) 
 }
 
 /* ========
- * [14-inversion]  builder: from documents to sorted runs of postings
+ * [44-inversion]  builder: from documents to sorted runs of postings
  *
  * The adding thread hands documents to the writer and copies their text into packets. Workers
  * analyse packets, each into a table of its own: a hash table of terms whose postings grow as
  * chains of slices in an arena (as in Lucene; the growth of slices after Büttcher and Clarke).
- * A full table is sorted and spilled as a run. At the end [15-merge] merges the runs.
+ * A full table is sorted and spilled as a run. At the end [45-merge] merges the runs.
  *
- * Uses      [03-codecs], [10-encoder], [11-analysis], [11c-analyzers], [12b-writer].
+ * Uses      [18-codecs], [28-encoder], [30-analysis], [33-analyzers], [39-writer].
  * Start at  gpuir__worker_packet, gpuir__worker_count, gpuir__worker_spill, gpuir__run_next,
  *           gpuir__item_merge.
- * Tests     tests/unit/14_inversion.c
+ * Tests     tests/unit/44_inversion.c
  * ======*/
 
 /* ---- memory: what is held, and temporary files in place of it */
@@ -16441,8 +16445,8 @@ static int gpuir__defined_take(void *sink, const char *token, size_t len, unsign
   return GPUIR_OK;
 }
 
-/* Takes the names that a document defines, parted by white space: the term of each, at the last position, or at the next
- * one where that is full. */
+/* Takes the names that a document defines, parted by white space: the term of each, at the last position, or at the
+ * next one where that is full. */
 static int gpuir__worker_defines(gpuir__worker *w, const char *text, size_t len) {
   gpuir__defined d;
   size_t i = 0, start;
@@ -16718,7 +16722,7 @@ static inline uint64_t gpuir__item_merge(gpuir__chain *chains, const gpuir__part
 }
 
 /* ========
- * [15-merge]  builder: documents are added, and runs merged
+ * [45-merge]  builder: documents are added, and runs merged
  *
  * The adding thread merges the runs' terms and gathers their postings in units, still compressed;
  * workers turn units into encoded lists, and the adding thread appends these in order of terms.
@@ -16726,10 +16730,10 @@ static inline uint64_t gpuir__item_merge(gpuir__chain *chains, const gpuir__part
  * Nothing that is written depends on which worker saw what: documents are numbered as they are
  * added, a term's postings are merged by docID, and terms by bytes.
  *
- * Uses      [08-codings], [10-encoder], [11-analysis], [11c-analyzers], [11d-fields], [12-layout], [12a-notes],
- *           [12b-writer], [14-inversion].
+ * Uses      [23-codings], [28-encoder], [30-analysis], [33-analyzers], [34-fields], [37-layout], [38-notes],
+ *           [39-writer], [44-inversion].
  * Start at  gpuir_builder_add_text, gpuir__builder_merge.
- * Tests     tests/unit/15_merge.c
+ * Tests     tests/unit/45_merge.c
  * ======*/
 
 /* ---- units of the merge: from runs' postings to encoded lists */
@@ -16823,7 +16827,7 @@ typedef struct gpuir__builder_settings {
   char order[GPUIR__ORDER_MAX + 1];
   float k1, b;
   int store_text, positions, simd;
-  unsigned dense; /* D, see [09c-dense] */
+  unsigned dense; /* D, see [26-dense] */
   char dense_spec[4]; /* as it was asked for; "": the default */
   int (*progress)(void *user, const gpuir_progress *progress);
   void *progress_user;
@@ -17519,12 +17523,12 @@ static int gpuir__builder_lists(gpuir_builder *b, uint64_t nruns, gpuir_error *e
 }
 
 /* ========
- * [15b-builder]  builder: an index from postings; writing, making and unmaking
+ * [46-builder]  builder: an index from postings; writing, making and unmaking
  *
- * Uses      [04-bp128], [08-codings], [09c-dense], [10-encoder], [11-analysis], [11b-dictionary], [11c-analyzers],
- *           [11d-fields], [12-layout], [12b-writer], [14-inversion], [15-merge].
+ * Uses      [19-bp128], [23-codings], [26-dense], [28-encoder], [30-analysis], [32-dictionary], [33-analyzers],
+ *           [34-fields], [37-layout], [39-writer], [44-inversion], [45-merge].
  * Start at  gpuir_builder_create, gpuir_builder_write, gpuir_builder_add_list.
- * Tests     tests/unit/15b_builder.c
+ * Tests     tests/unit/46_builder.c
  * ======*/
 
 /* ---- an index from postings */
@@ -18045,16 +18049,16 @@ GPUIR__COLD GPUIR_API int gpuir_builder_create(const gpuir_builder_desc *desc, g
 
 #ifndef GPUIR_NO_FOLDER
 /* ========
- * [15c-walk]  files and folders, safely: what is looked at is what is read
+ * [47-walk]  files and folders, safely: what is looked at is what is read
  *
  * Whoever owns a folder can put a link, a FIFO or another file under a name at any moment. A check of a path says
  * nothing about what the path leads to afterwards. So each name is opened once, in the open folder that it was listed
  * in, and without following links. The descriptor must be the file that was listed; another one, as after an editor has
  * saved it, is looked at anew.
  *
- * Uses      [12-layout], [15-merge] (adding texts).
+ * Uses      [37-layout], [45-merge] (adding texts).
  * Start at  gpuir_walk, gpuir__visit_folder, gpuir__visit_open, gpuir__rules_match.
- * Tests     tests/unit/15c_walk.c
+ * Tests     tests/unit/47_walk.c
  * ======*/
 
 #define GPUIR__VISIT_HELD 63u /* folders that are open at a time, beside the one that was named */
@@ -18768,7 +18772,7 @@ GPUIR_API int gpuir_builder_add_file(gpuir_builder *builder, const char *path, g
 #endif /* GPUIR_NO_FOLDER */
 
 /* ========
- * [15d-near]  terms that are written nearly as a word
+ * [48-near]  terms that are written nearly as a word
  *
  * The distance is that of optimal string alignment: how many characters are inserted, left out or replaced, or swapped
  * with their neighbour. Terms that begin with the word's first character stand together, and are walked in order; a row
@@ -18779,9 +18783,9 @@ GPUIR_API int gpuir_builder_add_file(gpuir_builder *builder, const char *path, g
  * "registration", which is "registr". There all spellings one letter away are stemmed, and the stems looked up; only
  * where none is found are stems compared with the stem.
  *
- * Uses      [11-analysis], [11b-dictionary], [11c-analyzers], [12-layout], [13-reader], [13b-snapshot].
+ * Uses      [30-analysis], [32-dictionary], [33-analyzers], [37-layout], [41-reader], [42-snapshot].
  * Start at  gpuir_terms_near.
- * Tests     tests/unit/15d_near.c
+ * Tests     tests/unit/48_near.c
  * ======*/
 
 #ifndef GPUIR_NO_NEAR
@@ -19128,7 +19132,7 @@ GPUIR_API int gpuir_terms_near(const gpuir_index *ix, const char *term, size_t l
 #endif /* GPUIR_NO_NEAR */
 
 /* ========
- * [15e-where]  where: from text to predicates
+ * [49-where]  where: from text to predicates
  *
  *     where     = group *( blanks "|" blanks group )               one group holds
  *     group     = predicate *( blanks predicate )                  all hold
@@ -19136,11 +19140,11 @@ GPUIR_API int gpuir_terms_near(const gpuir_index *ix, const char *term, size_t l
  *     item      = value / [ value ] ".." [ value ]                 both ends count; ".." alone: any value
  *     value     = bytes without white space " , | ..  or  '"' bytes, "" for ", '"'
  *
- * Values stay text here, or bounds of numbers: what they are in a segment is found in [15f-sieve].
+ * Values stay text here, or bounds of numbers: what they are in a segment is found in [50-sieve].
  *
- * Uses      [11-analysis] (white space), [11d-fields].
+ * Uses      [30-analysis] (white space), [34-fields].
  * Start at  gpuir__where_make.
- * Tests     tests/unit/15e_where.c
+ * Tests     tests/unit/49_where.c
  * ======*/
 
 #define GPUIR__WHERE_BYTES 4096u
@@ -19394,17 +19398,17 @@ static int gpuir__where_make(const gpuir_allocator *a, const gpuir__schema *sche
 #endif
 
 /* ========
- * [15f-sieve]  where: which documents of a segment pass
+ * [50-sieve]  where: which documents of a segment pass
  *
  * In a segment each predicate becomes ranges of kept numbers or ranks. Blocks of 128 documents are tested: where their
  * extremes lie in one range, or in none, no value is read. What does not pass is treated as what was deleted: so every
  * evaluator, count and phrase leaves it out at the place where it leaves out deleted documents, and nothing else of a
  * search changes.
  *
- * Uses      [03-codecs], [11d-fields], [11e-keys], [12-layout], [12a-notes], [12c-columns],
- *           [13b-snapshot], [15e-where].
+ * Uses      [18-codecs], [34-fields], [35-keys], [37-layout], [38-notes], [40-columns],
+ *           [42-snapshot], [49-where].
  * Start at  gpuir__sieve_open, gpuir__sieve_fill, gpuir__sieve_kept, gpuir__sieve_failed.
- * Tests     tests/unit/15f_sieve.c
+ * Tests     tests/unit/50_sieve.c
  * ======*/
 
 #ifndef GPUIR_NO_COLUMNS
@@ -19608,7 +19612,8 @@ static void gpuir__sieve_block(gpuir__sieve *s, uint64_t block, uint64_t pass[2]
 #define GPUIR__SIEVE_LOOKS (1u << 19) /* at documents and ranks, between two looks at the deadline: some 0.2 ms */
 
 /* Adds to a set of deleted documents those of the blocks [from, to) that do not pass. Returns where it stopped, before
- * `to` if the caller should look at the deadline: a block may have millions of ranks, in a forged file without a byte. */
+ * `to` if the caller should look at the deadline: a block may have millions of ranks, in a forged file without a
+ * byte. */
 static uint64_t gpuir__sieve_fill(gpuir__sieve *s, uint64_t from, uint64_t to, gpuir__deleted *set) {
   uint64_t pass[2];
   for (s->looked = 0; from < to && s->looked < GPUIR__SIEVE_LOOKS; from++) {
@@ -19683,15 +19688,15 @@ static const gpuir__predicate *gpuir__sieve_failed(gpuir__sieve *s, uint32_t doc
 #endif
 
 /* ========
- * [16-query]  query: from text to weighted terms
+ * [51-query]  query: from text to weighted terms
  *
  * A query's text is words, phrases and prefixes, each of which becomes one term or more. What is scored as one is
  * called a term here, also a phrase, or all terms that a prefix stands for.
  *
- * Uses      [09-postings] (weights), [11-analysis], [11b-dictionary], [11c-analyzers], [12-layout], [13-reader],
- *           [13b-snapshot], [15e-where].
+ * Uses      [24-postings] (weights), [30-analysis], [32-dictionary], [33-analyzers], [37-layout], [41-reader],
+ *           [42-snapshot], [49-where].
  * Start at  gpuir__query_words, gpuir_query_weigh.
- * Tests     tests/unit/16_query.c
+ * Tests     tests/unit/51_query.c
  * ======*/
 
 #ifndef GPUIR__PREFIX_POSTINGS
@@ -20885,16 +20890,16 @@ GPUIR_API int gpuir_analyze(const gpuir_index *ix, const char *text, size_t len,
 }
 
 /* ========
- * [16b-parse]  query: words that no document has, near terms in their place, and parsing
+ * [52-parse]  query: words that no document has, near terms in their place, and parsing
  *
  * A word of a query that no document has may be a typing error. Where any word is enough, or all else would find
  * nothing, the term nearest to it is searched in its place, one letter away, and gpuir_query_spelled tells of it. What
  * stands between quotes, short words and those with digits are searched as they are.
  *
- * Uses      [09-postings], [11-analysis], [11c-analyzers], [12-layout], [13b-snapshot], [15d-near],
- *           [15e-where], [16-query].
+ * Uses      [24-postings], [30-analysis], [33-analyzers], [37-layout], [42-snapshot], [48-near],
+ *           [49-where], [51-query].
  * Start at  gpuir_query_parse.
- * Tests     tests/unit/16b_parse.c
+ * Tests     tests/unit/52_parse.c
  * ======*/
 
 #ifndef GPUIR_NO_NEAR
@@ -21399,13 +21404,13 @@ GPUIR_API int gpuir_query_spelled(const gpuir_query *q, size_t i, const char **w
 }
 
 /* ========
- * [17-topk]  the best k hits
+ * [53-topk]  the best k hits
  *
  * A heap of the best k hits. The worst of them is the threshold, which a document has to exceed to be a hit.
  *
- * Uses      [12-layout], [13b-snapshot].
+ * Uses      [37-layout], [42-snapshot].
  * Start at  gpuir__topk_push, gpuir__topk_threshold.
- * Tests     tests/unit/17_topk.c
+ * Tests     tests/unit/53_topk.c
  * ======*/
 
 /* ---- the best k, as a min-heap of keys (score << 32 | ~docID) */
@@ -21482,7 +21487,7 @@ static void gpuir__topk_pop(gpuir__topk *t, gpuir_hit *hits) {
 }
 
 /* ========
- * [18-lookup]  candidates are looked up in a list, with vectors
+ * [54-lookup]  candidates are looked up in a list, with vectors
  *
  * AND takes lists from short to long ("small versus small"), each filtering the candidates that the ones before
  * left over; OR looks its candidates up in the lists of non-essential terms. Both do it here: the block directory is
@@ -21494,9 +21499,9 @@ static void gpuir__topk_pop(gpuir__topk *t, gpuir_hit *hits) {
  *     much longer lists        a block with one candidate is searched without decoding it (the codec's find)
  *     dense lists              each candidate's bit is tested, and its index counted from the bits before it
  *
- * Uses      [03-codecs], [09-postings], [09c-dense].
+ * Uses      [18-codecs], [24-postings], [26-dense].
  * Start at  gpuir__lookup_of_level (the table at the end), gpuir__pass, gpuir__operand.
- * Tests     tests/unit/18_lookup.c
+ * Tests     tests/unit/54_lookup.c
  * ======*/
 
 /* ---- candidates and operands */
@@ -21523,7 +21528,7 @@ typedef struct gpuir__operand {
   const gpuir__lookup_kernels *kernels; /* of the SIMD level, from gpuir__lookup_of_level */
 #ifndef GPUIR_NO_LAB
   const uint32_t *docs; /* an array of n docIDs; NULL: a list */
-  struct gpuir__prepared *prepared; /* see [19-methods]; NULL: nothing was prepared */
+  struct gpuir__prepared *prepared; /* see [55-methods]; NULL: nothing was prepared */
 #endif
 } gpuir__operand;
 
@@ -22187,16 +22192,16 @@ static inline uint32_t gpuir__lookup(gpuir__operand *o, const gpuir__pass *p) {
 }
 
 /* ========
- * [19-methods]  lab: intersection methods of the literature, and the table of all methods
+ * [55-methods]  lab: intersection methods of the literature, and the table of all methods
  *
  * A method filters candidates through one compressed list; a searcher that names one uses it for AND and counting
- * instead of [18-lookup]. Some prepare something of a list first: a table of buckets, a regression line, the levels of
+ * instead of [54-lookup]. Some prepare something of a list first: a table of buckets, a regression line, the levels of
  * a skip list. tools/lab/isect.h runs one prepared intersection, and tools/lab/arrays.h has the same methods for plain
  * arrays. With GPUIR_NO_LAB there are the methods' names alone, so that a searcher that asks for one is told why.
  *
- * Uses      [03-codecs], [07-lab-lines] (lines, the codec lrc), [08-codings], [09-postings], [18-lookup].
+ * Uses      [18-codecs], [22-lab-lines] (lines, the codec lrc), [23-codings], [24-postings], [54-lookup].
  * Start at  gpuir__method (the seam), gpuir__methods (the table), gpuir__operand_prepare.
- * Tests     tests/unit/19_methods.c
+ * Tests     tests/unit/55_methods.c
  * ======*/
 
 /* The methods of the literature, a row each. Of its functions one prepares what it needs of a list, one searches a
@@ -22884,20 +22889,20 @@ static void gpuir__prepared_free(const gpuir_allocator *a, gpuir__prepared *made
 #endif /* GPUIR_NO_LAB */
 
 /* ========
- * [20-engine]  the evaluators' common state: kernels, tiles of accumulators, cursors, deadlines
+ * [56-engine]  the evaluators' common state: kernels, tiles of accumulators, cursors, deadlines
  *
  * An evaluator fills the engine's top-k with the best documents of a query. What each of them works on:
  *
- *     [21-and]         decoded blocks of the shortest list (the driver), looked up in the other lists
- *     [21a-words]      words of bits and windows, where all lists are dense
- *     [22-or]          docID tiles, whose bounds come from the block directories; blocks are decoded as needed
- *     [23-exhaustive]  docID tiles and cursors: every posting, no bound; the reference that the others must equal
- *     count of OR      windows of bits and cursors, in [23-exhaustive]
+ *     [58-and]         decoded blocks of the shortest list (the driver), looked up in the other lists
+ *     [59-words]      words of bits and windows, where all lists are dense
+ *     [61-or]          docID tiles, whose bounds come from the block directories; blocks are decoded as needed
+ *     [62-exhaustive]  docID tiles and cursors: every posting, no bound; the reference that the others must equal
+ *     count of OR      windows of bits and cursors, in [62-exhaustive]
  *
- * Uses      [03-codecs], [09-postings], [09d-bounds], [12-layout], [13-reader], [13b-snapshot], [15e-where],
- *           [15f-sieve], [16-query], [17-topk], [18-lookup], [19-methods].
+ * Uses      [18-codecs], [24-postings], [27-bounds], [37-layout], [41-reader], [42-snapshot], [49-where],
+ *           [50-sieve], [51-query], [53-topk], [54-lookup], [55-methods].
  * Start at  gpuir__engine, gpuir__engine_open; gpuir__search_of_level (kernels); gpuir__tile.
- * Tests     tests/unit/20_engine.c
+ * Tests     tests/unit/56_engine.c
  * ======*/
 
 /* ---- filters of candidates */
@@ -23199,7 +23204,7 @@ typedef struct gpuir__limits {
   uint32_t *threshold; /* of the query, see gpuir_batch_desc.thresholds; NULL: none */
 } gpuir__limits;
 
-typedef struct gpuir__share gpuir__share; /* see [20b-share] */
+typedef struct gpuir__share gpuir__share; /* see [57-share] */
 
 /* The leaf that an engine evaluates, and how far it is. */
 typedef struct gpuir__turn {
@@ -23210,7 +23215,7 @@ typedef struct gpuir__turn {
   unsigned cursor_of[GPUIR_MAX_TERMS]; /* [term of the query] its cursor; GPUIR__NO_TERM: none in this leaf */
 } gpuir__turn;
 
-/* Lists that phrases and prefixes make of others, see [21b-phrases]: the memory stays for the next query. */
+/* Lists that phrases and prefixes make of others, see [60-phrases]: the memory stays for the next query. */
 typedef struct gpuir__made_lists {
   gpuir__buf *lists; /* [term of the query]; NULL: none was needed */
   gpuir__buf sums, places; /* scratch memory */
@@ -23224,7 +23229,7 @@ typedef struct gpuir__engine {
   gpuir__leaf leaf; /* a copy of the one that is evaluated */
   int evaluator; /* GPUIR_EVAL_ */
 #ifndef GPUIR_NO_LAB
-  const gpuir__method *intersection; /* NULL: the engine's own, [18-lookup] */
+  const gpuir__method *intersection; /* NULL: the engine's own, [54-lookup] */
   gpuir__prepared *prepared; /* one a cursor, if a method is asked for */
 #endif
   const gpuir__search_kernels *kernels; /* of the index's SIMD level */
@@ -23662,7 +23667,7 @@ static void gpuir__tile_offer(gpuir__engine *e, const gpuir__tile *t, uint32_t n
 }
 
 /* ========
- * [20b-share]  one search that several threads evaluate
+ * [57-share]  one search that several threads evaluate
  *
  * The engine that was asked owns the search; engines that have nothing else to do help. A leaf of the index falls into
  * parts: blocks of the driver, or tiles. An engine takes the next parts, evaluates them with cursors and a top-k of its
@@ -23672,9 +23677,9 @@ static void gpuir__tile_offer(gpuir__engine *e, const gpuir__tile *t, uint32_t n
  *       owner   open -> take part, evaluate, hand over -> ... -> close (waits for helpers)
  *       helper          join -> take part, evaluate, hand over -> ... -> leave
  *
- * Uses      [16-query], [17-topk], [20-engine].
+ * Uses      [51-query], [53-topk], [56-engine].
  * Start at  gpuir__engine_part, gpuir__share_open, gpuir__share_join.
- * Tests     tests/unit/20b_share.c
+ * Tests     tests/unit/57_share.c
  * ======*/
 
 /* A search that several engines evaluate: see the head of this part. */
@@ -23839,7 +23844,7 @@ static void gpuir__share_leave(gpuir__engine *e, gpuir__share *s, uint64_t since
 }
 
 /* ========
- * [21-and]  AND: small versus small with block skipping
+ * [58-and]  AND: small versus small with block skipping
  *
  * The blocks of the shortest list, the driver, are filtered through the others from short to long (small versus
  * small with block skipping: Ding et al., WWW 2009, section 8.1). Once k hits are there, a driver block is looked
@@ -23850,12 +23855,12 @@ static void gpuir__share_leave(gpuir__engine *e, gpuir__share *s, uint64_t since
  * length looked up, only while its score may still reach the threshold.
  *
  * Of lists that are dense the candidates' bits and the peaks of their windows are looked at first, and before any
- * frequency is read: only what they leave is looked up in blocks, and ranked. Where all lists are dense: [21a-words].
+ * frequency is read: only what they leave is looked up in blocks, and ranked. Where all lists are dense: [59-words].
  *
- * Uses      [03-codecs], [09-postings], [12-layout], [13b-snapshot], [17-topk], [18-lookup], [19-methods] (another
- *           method that was asked for), [20-engine], [20b-share].
+ * Uses      [18-codecs], [24-postings], [37-layout], [42-snapshot], [53-topk], [54-lookup], [55-methods] (another
+ *           method that was asked for), [56-engine], [57-share].
  * Start at  gpuir__and_blocks, the last function: from there upwards.
- * Tests     tests/unit/21_and.c
+ * Tests     tests/unit/58_and.c
  * ======*/
 
 static int gpuir__compare_df(const gpuir__cursor *a, const gpuir__cursor *b) {
@@ -23911,7 +23916,7 @@ typedef struct gpuir__and {
   uint32_t *from, *spare, *other[2]; /* of the passes: see gpuir__pass; docs alternates between the two */
   uint32_t *uncounted; /* nuncounted matches of blocks before, then the last list's; NULL: it goes to other[], too */
   uint32_t nuncounted;
-  uint32_t *bounds; /* [span] scratch of [21a-words]; NULL: a list is not dense */
+  uint32_t *bounds; /* [span] scratch of [59-words]; NULL: a list is not dense */
   uint32_t span; /* items of bounds[] */
 } gpuir__and;
 
@@ -24495,7 +24500,7 @@ static int gpuir__and_blocks(gpuir__engine *e, gpuir__and *x, uint64_t *count) {
 }
 
 /* ========
- * [21a-words]  AND of dense lists, by words of bits; which form an AND takes
+ * [59-words]  AND of dense lists, by words of bits; which form an AND takes
  *
  * Where all lists are dense no list drives. The words of a window, 64 documents, are ANDed; a window in which a bit is
  * left is bounded by its peaks, list by list: at first by a slope, which takes a multiplication a window, and then,
@@ -24509,9 +24514,9 @@ static int gpuir__and_blocks(gpuir__engine *e, gpuir__and *x, uint64_t *count) {
  * (Bounds of fixed docID windows: Dimopoulos, Nepomnyachiy & Suel, "Optimizing top-k document retrieval strategies for
  * block-max indexes", WSDM 2013, section 4.)
  *
- * Uses      [09-postings], [09c-dense], [12-layout], [17-topk], [18-lookup], [20-engine], [20b-share], [21-and].
+ * Uses      [24-postings], [26-dense], [37-layout], [53-topk], [54-lookup], [56-engine], [57-share], [58-and].
  * Start at  gpuir__eval_and, the last function; gpuir__words_span.
- * Tests     tests/unit/21a_words.c
+ * Tests     tests/unit/59_words.c
  * ======*/
 
 /* What windows are bounded by. A slope times a peak, in units of 2^shift, is at least the bound of the peak. */
@@ -24831,10 +24836,10 @@ static int gpuir__eval_and(gpuir__engine *e, unsigned npositive, uint64_t *count
 }
 
 /* ========
- * [21b-phrases]  phrases and prefixes
+ * [60-phrases]  phrases and prefixes
  *
  * A phrase has no list. Where every posting is wanted, one is made: the documents that hold all its terms are found by
- * [21-and], their positions compared, and what is left is a list like any other, with bounds, so that every evaluator
+ * [58-and], their positions compared, and what is left is a list like any other, with bounds, so that every evaluator
  * takes it. A prefix's list is made by adding up its terms'. Where all terms of a query are required, phrases are not
  * made into lists: gpuir__eval_phrases checks the positions of documents that hold all lists, and only of those that
  * may still enter the top-k.
@@ -24842,10 +24847,10 @@ static int gpuir__eval_and(gpuir__engine *e, unsigned npositive, uint64_t *count
  * A document's score for a phrase is bounded by what any member of the phrase would contribute with the phrase's
  * weight, since the phrase is at most as frequent there as each of its terms; of these bounds the least is taken.
  *
- * Uses      [03-codecs], [08-codings], [09-postings], [09b-positions], [09d-bounds], [13-reader], [16-query],
- *           [17-topk], [18-lookup], [20-engine], [20b-share], [21-and].
+ * Uses      [18-codecs], [23-codings], [24-postings], [25-positions], [27-bounds], [41-reader], [51-query],
+ *           [53-topk], [54-lookup], [56-engine], [57-share], [58-and].
  * Start at  gpuir__terms_open, gpuir__eval_phrases, gpuir__phrase_frequencies.
- * Tests     tests/unit/21b_phrases.c
+ * Tests     tests/unit/60_phrases.c
  * ======*/
 
 /* ---- lists that are made */
@@ -25911,7 +25916,7 @@ static int gpuir__eval_phrases(gpuir__engine *e, const gpuir_query *q, size_t le
 }
 
 /* ========
- * [22-or]  OR, pruned: MaxScore over docID tiles with block bounds
+ * [61-or]  OR, pruned: MaxScore over docID tiles with block bounds
  *
  * The blocks' bounds become bounds of fixed docID tiles in one pass a list; a tile is scored only if the sum of its
  * bounds reaches the threshold. A few tiles with the greatest sums go first and raise the threshold, which may
@@ -25923,10 +25928,10 @@ static int gpuir__eval_phrases(gpuir__engine *e, const gpuir_query *q, size_t le
  *
  * It works on blocks: a block is decoded when a tile wants it, and its postings are added or filtered together.
  *
- * Uses      [03-codecs], [09-postings], [09d-bounds], [12-layout], [13-reader], [16-query], [17-topk], [18-lookup],
- *           [20-engine], [20b-share].
+ * Uses      [18-codecs], [24-postings], [27-bounds], [37-layout], [41-reader], [51-query], [53-topk], [54-lookup],
+ *           [56-engine], [57-share].
  * Start at  gpuir__eval_or, the last function: from there upwards; gpuir__or_tile scores one tile.
- * Tests     tests/unit/22_or.c
+ * Tests     tests/unit/61_or.c
  * ======*/
 
 /* Tiles that are scored in order of their bounds, to raise the threshold, before all others. */
@@ -26527,19 +26532,19 @@ static int gpuir__or_is_joint(const gpuir__engine *e, const gpuir_query *q) {
 }
 
 /* ========
- * [23-exhaustive]  the reference: every posting, no bound; counting by windows of bits
+ * [62-exhaustive]  the reference: every posting, no bound; counting by windows of bits
  *
  * The exhaustive evaluator adds up every posting of every list in docID tiles: list by list, what the postings
  * contribute is added to the accumulators of the tile's documents, of which those that reach the threshold are
- * collected. No bound is looked at and nothing is looked up, so that it shares no pruning with [21-and] and [22-or],
+ * collected. No bound is looked at and nothing is looked up, so that it shares no pruning with [58-and] and [61-or],
  * which must return the same hits: it is of the laboratory, which GPUIR_NO_LAB leaves out. OR is counted in windows of
  * bits, one a document, and so is an AND of dense lists.
  *
  * Both work on cursors, block by block.
  *
- * Uses      [09-postings], [09c-dense], [12-layout], [17-topk], [20-engine].
+ * Uses      [24-postings], [26-dense], [37-layout], [53-topk], [56-engine].
  * Start at  gpuir__eval_exhaustive, gpuir__count_windows, gpuir__eval_all (a query of no words).
- * Tests     tests/unit/23_exhaustive.c
+ * Tests     tests/unit/62_exhaustive.c
  * ======*/
 
 #ifndef GPUIR_NO_LAB
@@ -26818,8 +26823,8 @@ static int gpuir__count_windows(gpuir__engine *e, unsigned npositive, int all, u
 }
 
 #ifndef GPUIR_NO_COLUMNS
-/* Offers the live documents of a leaf that no negated list holds, all with score 0, until there are k: those behind have
- * greater numbers. */
+/* Offers the live documents of a leaf that no negated list holds, all with score 0, until there are k: those behind
+ * have greater numbers. */
 static int gpuir__eval_all(gpuir__engine *e) {
   const uint64_t documents = e->leaf.seg->stat.documents;
   uint64_t low, word, *bits = NULL;
@@ -26837,17 +26842,17 @@ static int gpuir__eval_all(gpuir__engine *e) {
 #endif
 
 /* ========
- * [24-execution]  modes, searchers, batches over threads, explanations, public cursors, backends
+ * [63-execution]  modes, searchers, batches over threads, explanations, public cursors, backends
  *
  * The public functions that search: which evaluator serves which mode, a batch's queries shared out to threads, or
  * handed to a backend such as gpuir_cuda.cu; explanations of one document's score; the cursor that users step.
  *
- * Uses      [03-codecs], [09-postings], [09b-positions], [10-encoder], [11c-analyzers], [12-layout], [12b-writer],
- *           [13-reader], [13b-snapshot], [14-inversion], [15-merge], [15b-builder], [15e-where], [15f-sieve],
- *           [16-query], [17-topk], [18-lookup], [19-methods], [20-engine], [20b-share], [21-and], [21a-words],
- *           [21b-phrases], [22-or], [23-exhaustive].
+ * Uses      [18-codecs], [24-postings], [25-positions], [28-encoder], [33-analyzers], [37-layout], [39-writer],
+ *           [41-reader], [42-snapshot], [44-inversion], [45-merge], [46-builder], [49-where], [50-sieve],
+ *           [51-query], [53-topk], [54-lookup], [55-methods], [56-engine], [57-share], [58-and], [59-words],
+ *           [60-phrases], [61-or], [62-exhaustive].
  * Start at  gpuir_search, gpuir_search_batch; gpuir__engine_mode (which evaluator serves which mode).
- * Tests     tests/unit/24_execution.c
+ * Tests     tests/unit/63_execution.c
  * ======*/
 
 /* ---- modes */
@@ -27840,7 +27845,7 @@ GPUIR__COLD static int gpuir__index_open(const gpuir_allocator *a, const char *p
 }
 
 /* ========
- * [25-folder]  live indexes: the folder; opening
+ * [64-folder]  live indexes: the folder; opening
  *
  * The folder of a live index has
  *
@@ -27858,9 +27863,9 @@ GPUIR__COLD static int gpuir__index_open(const gpuir_allocator *a, const char *p
  * A reader takes no lock: if a segment of the manifest has gone, or is another one, the writer has replaced the
  * manifest meanwhile.
  *
- * Uses      [03-codecs] (variable bytes), [11c-analyzers], [12-layout], [13-reader], [13b-snapshot], [24-execution].
+ * Uses      [18-codecs] (variable bytes), [33-analyzers], [37-layout], [41-reader], [42-snapshot], [63-execution].
  * Start at  gpuir__manifest_parse, gpuir__folder_open, gpuir_open.
- * Tests     tests/unit/25_folder.c
+ * Tests     tests/unit/64_folder.c
  * ======*/
 
 #define GPUIR__MANIFEST_FORMAT 1u
@@ -28214,7 +28219,7 @@ GPUIR__COLD GPUIR_API int gpuir_open(const char *path, const gpuir_open_desc *de
 }
 
 /* ========
- * [26-live]  live indexes: adding, deleting, committing
+ * [65-live]  live indexes: adding, deleting, committing
  *
  * What is added goes to a builder, the batch. Refresh makes a segment of it, adds what is to be deleted to the logs of
  * the segments, and returns a snapshot; commit syncs the segments and writes a manifest.
@@ -28222,10 +28227,10 @@ GPUIR__COLD GPUIR_API int gpuir_open(const char *path, const gpuir_open_desc *de
  * One thread uses the handle, and a second one may merge: the mutex guards the list of segments, and is not held while
  * a segment is written or merged.
  *
- * Uses      [11-analysis], [12-layout], [13-reader], [13b-snapshot], [15-merge], [15b-builder], [24-execution],
- *           [25-folder].
+ * Uses      [30-analysis], [37-layout], [41-reader], [42-snapshot], [45-merge], [46-builder], [63-execution],
+ *           [64-folder].
  * Start at  gpuir_live_refresh, gpuir_live_commit, gpuir_live_open.
- * Tests     tests/unit/26_live.c
+ * Tests     tests/unit/65_live.c
  * ======*/
 
 #ifdef __linux__
@@ -29399,7 +29404,7 @@ GPUIR__COLD GPUIR_API int gpuir_live_open(const gpuir_live_desc *desc, gpuir_liv
 }
 
 /* ========
- * [27-live-merge]  live indexes: merging
+ * [66-live-merge]  live indexes: merging
  *
  * Segments that follow one another become one: the builder that makes an index from postings gets their live documents
  * and, term by term, the postings of those. So the file has the bytes of an index that is built of these documents at
@@ -29408,10 +29413,10 @@ GPUIR__COLD GPUIR_API int gpuir_live_open(const gpuir_live_desc *desc, gpuir_liv
  *
  * The list is locked at the beginning and at the end only. What is deleted meanwhile is deleted from the result then.
  *
- * Uses      [03-codecs], [09-postings], [11b-dictionary], [12-layout], [12c-columns], [13-reader], [13b-snapshot],
- *           [13c-verify], [14-inversion], [15-merge], [15b-builder], [25-folder], [26-live].
+ * Uses      [18-codecs], [24-postings], [32-dictionary], [37-layout], [40-columns], [41-reader], [42-snapshot],
+ *           [43-verify], [44-inversion], [45-merge], [46-builder], [64-folder], [65-live].
  * Start at  gpuir_live_merge, gpuir__live_choose, gpuir__fusion_swap.
- * Tests     tests/unit/27_live_merge.c
+ * Tests     tests/unit/66_live_merge.c
  * ======*/
 
 /* A segment that is merged, as it was when the merge began. */
@@ -29860,7 +29865,7 @@ GPUIR__COLD GPUIR_API int gpuir_live_merge(gpuir_live *l, int all, int *more, gp
 }
 
 /* ========
- * [28-passages]  the places of a text that answer a query
+ * [67-passages]  the places of a text that answer a query
  *
  * The text is analysed once. What the query names is found by comparing each token with the few terms of its slot in a
  * table; phrases by Baeza-Yates and Gonnet's Shift-And (Communications of the ACM 35(10), 1992) over the numbers of
@@ -29874,9 +29879,9 @@ GPUIR__COLD GPUIR_API int gpuir_live_merge(gpuir_live *l, int all, int *more, gp
  * The most valuable window becomes a passage, the earliest and shortest of equal ones; it grows to its paragraph; and
  * so on, until all terms of the text are shown or the budget is spent. All of this is in integers: the same everywhere.
  *
- * Uses      [11-analysis], [11c-analyzers], [13b-snapshot], [16-query].
+ * Uses      [30-analysis], [33-analyzers], [42-snapshot], [51-query].
  * Start at  gpuir_passages.
- * Tests     tests/unit/28_passages.c
+ * Tests     tests/unit/67_passages.c
  * ======*/
 
 #define GPUIR__FRAGMENT 400u /* bytes: longer lines are cut */
@@ -30621,16 +30626,16 @@ GPUIR__COLD GPUIR_API int gpuir_snippet(const gpuir_query *q, const gpuir_snippe
 }
 
 /* ========
- * [28b-look]  a second look at hits: program code by names
+ * [68-look]  a second look at hits: program code by names
  *
  * See [api-look] for the formula. Each of its rules is a function of its own: gpuir__look_together, _asked, _named,
  * _defines, and what lowers a file: gpuir__look_is_test, _is_aside, _is_other. All is done in integers, over names that
  * are read once, so that it costs some ten thousand comparisons of bytes and no look into a text.
  *
- * Uses      [01-base], [09-postings], [11-analysis], [11c-analyzers], [11f-names], [12-layout],
- *           [13-reader], [13b-snapshot], [14-inversion], [16-query].
+ * Uses      [16-base], [24-postings], [30-analysis], [33-analyzers], [36-names], [37-layout],
+ *           [41-reader], [42-snapshot], [44-inversion], [51-query].
  * Start at  gpuir_look.
- * Tests     tests/unit/28b_look.c
+ * Tests     tests/unit/68_look.c
  * ======*/
 
 #ifndef GPUIR_NO_RANK
@@ -31205,15 +31210,15 @@ GPUIR__COLD GPUIR_API int gpuir_index_is_code(const gpuir_index *ix, uint64_t *s
 }
 
 /* ========
- * [29b-queues]  what queries cost, and where tasks wait until a thread takes them
+ * [69-queues]  what queries cost, and where tasks wait until a thread takes them
  *
  * A submitted task goes to an inbox, in which no lock is needed to put it; who holds the lock of a lane moves it there,
  * and takes what has the least key. Threads that find nothing wait at an eventcount. What several processors write lies
  * apart, as a cache line that another one has written takes longer to come than a lock that is free.
  *
- * Uses      [16-query].
+ * Uses      [51-query].
  * Start at  gpuir__cost_estimate, gpuir__lane_pop, gpuir__eventcount_notify, gpuir__inbox_put.
- * Tests     tests/unit/29b_queues.c
+ * Tests     tests/unit/69_queues.c
  * ======*/
 
 /* Keeps what stands before it and behind it off the same cache lines, which processors write in turn. */
@@ -31442,14 +31447,14 @@ static gpuir_task *gpuir__inbox_take(gpuir__inbox *b, uint64_t *key) {
 }
 
 /* ========
- * [30-tasks]  a pool and its tasks
+ * [70-tasks]  a pool and its tasks
  *
  * A pool has threads that run a policy. A task is a query that somebody submits; whoever answers it completes it here:
  * its caller is told, and it is counted.
  *
- * Uses      [12-layout], [20-engine], [24-execution], [29b-queues].
+ * Uses      [37-layout], [56-engine], [63-execution], [69-queues].
  * Start at  gpuir_pool_complete, gpuir_pool_answer.
- * Tests     tests/unit/30_tasks.c
+ * Tests     tests/unit/70_tasks.c
  * ======*/
 
 /* The states of a task. */
@@ -31532,7 +31537,7 @@ GPUIR_API int gpuir_pool_answer(gpuir_searcher *s, gpuir_task *task) {
 }
 
 /* ========
- * [30b-crew]  threads that answer tasks: the policies inter and auto
+ * [71-crew]  threads that answer tasks: the policies inter and auto
  *
  * Both of the library's policies are a crew: who submits a task puts it into an inbox, without a lock, and wakes a
  * thread if all that are free sleep; a free thread takes the waiting task with the least key. With `auto` it takes some
@@ -31551,9 +31556,9 @@ GPUIR_API int gpuir_pool_answer(gpuir_searcher *s, gpuir_task *task) {
  * and those that have run for long are helped with first, as long as little waits: otherwise the many small ones would
  * leave them one core at any load.
  *
- * Uses      [16-query], [20-engine], [24-execution], [29b-queues], [30-tasks].
+ * Uses      [51-query], [56-engine], [63-execution], [69-queues], [70-tasks].
  * Start at  gpuir__crew_submit, gpuir__crew_thread (a thread), gpuir__crew_next (what it takes).
- * Tests     tests/unit/30b_crew.c
+ * Tests     tests/unit/71_crew.c
  * ======*/
 
 /* A query that is estimated to cost so much, in ns, gets one helper; twice as much two, and so on. */
@@ -32005,7 +32010,7 @@ static int gpuir__crew_run(void *state, gpuir_task *task) {
 }
 
 /* ========
- * [30c-device]  the thread that drives a device
+ * [72-device]  the thread that drives a device
  *
  * While one or two batches run the next one forms. A task goes where it is likely to be answered first: by the device
  * after what is left of the batches in flight, if there are two, and the mean time of a batch; by the threads after
@@ -32017,9 +32022,9 @@ static int gpuir__crew_run(void *state, gpuir_task *task) {
  * batches that form while one runs (Ao et al. 2011); no query moves from device to CPU (Griffin 2018), as under load
  * batches gain far more (tools/results/schedulers).
  *
- * Uses      [16-query], [24-execution], [29b-queues], [30-tasks], [30b-crew].
+ * Uses      [51-query], [63-execution], [69-queues], [70-tasks], [71-crew].
  * Start at  gpuir__device_work, gpuir__device_form, gpuir__device_finish.
- * Tests     tests/unit/30c_device.c
+ * Tests     tests/unit/72_device.c
  * ======*/
 
 /* After so many batches that failed as a whole, one after the other, a device is lost. */
@@ -32308,13 +32313,13 @@ static void gpuir__device_work(gpuir__crew *c) {
 }
 
 /* ========
- * [30d-pool]  pools: make one, submit tasks, wait
+ * [73-pool]  pools: make one, submit tasks, wait
  *
  * The functions that users call. A policy of the library is a crew; a user may bring one of his own.
  *
- * Uses      [12-layout], [16-query], [24-execution], [29b-queues], [30-tasks], [30b-crew], [30c-device].
+ * Uses      [37-layout], [51-query], [63-execution], [69-queues], [70-tasks], [71-crew], [72-device].
  * Start at  gpuir_pool_create, gpuir_pool_submit, gpuir_pool_run.
- * Tests     tests/unit/30d_pool.c
+ * Tests     tests/unit/73_pool.c
  * ======*/
 
 /* ---- the policies */

@@ -20,25 +20,25 @@
  *     [cuda-03-bp128]       a block by a warp; one value; its score   gc_decode_docs gc_freq gc_contribution
  *     [cuda-04-codecs]      blocks of other codecs; recoding          gc_decode gc_recode
  *     [cuda-05-expand]      expanded lists and guides                 gc_expand
- *     [cuda-05b-slices]     long lists cut at tiles of documents      gc_cut_lists
- *     [cuda-06-or]          OR: docID tiles in shared memory          gc_tiles gc_order gc_or
- *     [cuda-06b-sums]       OR without pruning: slices are added up   gc_places gc_sum_tiles
- *     [cuda-07-and]         AND; OR by MaxScore                       gc_and_decoding gc_max_plan gc_max
- *     [cuda-07b-phrases]    phrases: where in documents terms stand   gc_phrase_all gc_phrase_tfs
- *     [cuda-08-topk]        hits out of candidates                    gc_final gc_and_guided
- *     [cuda-08b-alone]      one query alone, in one kernel            gc_alone
- *     [cuda-08c-prompt]     an AND alone with a short driver          gc_prompt
- *     [cuda-09-memory]      host: device memory, sending bytes        gc_malloc gc_pipe_put
- *     [cuda-10-recoder]     host: recoding lists                      gc_recode_all gc_recoder_measure
- *     [cuda-11-cache]       host: lists of an index that is too big   gc_cache_hold_all gc_cache_open
- *     [cuda-12-open]        host: the index on the device             gc_open
- *     [cuda-13-plan]        host: queries become a launch             gc_plan_query gc_stage_plan
- *     [cuda-14-launch]      host: launches, some at a time, to hits   gc_begin gc_finish gc_attach
- *     [cuda-15-partition]   host: several devices, each with a part   gt_open gt_make_part
- *     [cuda-15b-members]    host: a member's tasks and its thread     gt_take_queries gt_member_main
- *     [cuda-15c-merge]      host: rounds of a batch, merged hits      gt_begin gt_advance gt_merge_query
- *     [cuda-15d-live]       host: snapshots of several segments       gl_open
- *     [cuda-16-api]         the C interface                           gpuir_cuda_open gpuir_cuda_attach
+ *     [cuda-06-slices]     long lists cut at tiles of documents      gc_cut_lists
+ *     [cuda-07-or]          OR: docID tiles in shared memory          gc_tiles gc_order gc_or
+ *     [cuda-08-sums]       OR without pruning: slices are added up   gc_places gc_sum_tiles
+ *     [cuda-09-and]         AND; OR by MaxScore                       gc_and_decoding gc_max_plan gc_max
+ *     [cuda-10-phrases]    phrases: where in documents terms stand   gc_phrase_all gc_phrase_tfs
+ *     [cuda-11-topk]        hits out of candidates                    gc_final gc_and_guided
+ *     [cuda-12-alone]      one query alone, in one kernel            gc_alone
+ *     [cuda-13-prompt]     an AND alone with a short driver          gc_prompt
+ *     [cuda-14-memory]      host: device memory, sending bytes        gc_malloc gc_pipe_put
+ *     [cuda-15-recoder]     host: recoding lists                      gc_recode_all gc_recoder_measure
+ *     [cuda-16-cache]       host: lists of an index that is too big   gc_cache_hold_all gc_cache_open
+ *     [cuda-17-open]        host: the index on the device             gc_open
+ *     [cuda-18-plan]        host: queries become a launch             gc_plan_query gc_stage_plan
+ *     [cuda-19-launch]      host: launches, some at a time, to hits   gc_begin gc_finish gc_attach
+ *     [cuda-20-partition]   host: several devices, each with a part   gt_open gt_make_part
+ *     [cuda-21-members]    host: a member's tasks and its thread     gt_take_queries gt_member_main
+ *     [cuda-22-merge]      host: rounds of a batch, merged hits      gt_begin gt_advance gt_merge_query
+ *     [cuda-23-live]       host: snapshots of several segments       gl_open
+ *     [cuda-24-api]         the C interface                           gpuir_cuda_open gpuir_cuda_attach
  *
  * [cuda-glossary]  WORDS beside those of [glossary] in gpuir.h. In the code a block is 128 postings; CUDA's blocks are
  * called "blocks of threads", its shared memory "shared memory".
@@ -77,7 +77,7 @@
  *   expanded lists: 6.1 bytes per posting more. Adding a posting takes a third of the instructions then;
  *   slices: 6 to 8 bytes per posting of the lists that are cut. They hold the same postings once more, cut at tiles of
  *     16,384 documents and dealt out over the banks of shared memory.
- * An index that does not fit stays in its file, and lists are transferred when they are needed ([cuda-11-cache]).
+ * An index that does not fit stays in its file, and lists are transferred when they are needed ([cuda-16-cache]).
  * Everything on the device counts against the bound, the memory of attached searchers too.
  *
  * WHAT OF gpuir.h IS HERE. Kernels, planning and walks through an index call functions of gpuir.h that are compiled
@@ -594,7 +594,7 @@ static __device__ __noinline__ uint32_t gc_kth_score(const gc_keys_cand keys, ui
 /* ========================
  * [cuda-03-bp128]  bp128 on the device; the postings of a term and their scores
  *
- * [04-bp128] of gpuir.h defines the format. Its functions also find a block's parts here, and check which of them can
+ * [19-bp128] of gpuir.h defines the format. Its functions also find a block's parts here, and check which of them can
  * be believed. There are two ways to decode. A warp decodes a block: lane t gets values 4t to 4t + 3 (gc_unpack; of a
  * full block gc_load_rows and gc_unpack_rows, between which a warp may start other loads). Or a lane decodes one value
  * (gc_value).
@@ -1732,7 +1732,7 @@ static __device__ __forceinline__ uint32_t gc_doc_at(const gc_view &v, const gc_
 }
 
 /* ========================
- * [cuda-05b-slices]  long lists cut at tiles of documents, for adding up all of them
+ * [cuda-06-slices]  long lists cut at tiles of documents, for adding up all of them
  *
  * An OR without pruning adds up all postings, tile after tile. A slice holds a list's postings within one tile of
  * documents. Sums need no order, so a slice has none: there are no prefix sums, no bounds to test, and no blocks that
@@ -1867,7 +1867,7 @@ static __global__ void __launch_bounds__(GC_CUT_THREADS) gc_cut_lists(const __gr
 }
 
 /* ========================
- * [cuda-06-or]  OR: docID tiles in shared memory
+ * [cuda-07-or]  OR: docID tiles in shared memory
  *
  * The docIDs are cut into tiles. gc_tiles finds the blocks of each list that reach into a tile, and bounds what they
  * can contribute there. gc_order sorts a job's tiles by descending sum of bounds. gc_or scores tile after tile in that
@@ -2712,13 +2712,13 @@ static __global__ void __launch_bounds__(GC_OR_THREADS(EXPANDED), 2)
 }
 
 /* ========================
- * [cuda-06b-sums]  OR without pruning: all slices of a tile are added up
+ * [cuda-08-sums]  OR without pruning: all slices of a tile are added up
  *
  * A query's lists are cut lists, whose slices are added strip by strip, and sparse ones, whose few postings in a tile
  * are looked up. gc_places finds the sparse lists' postings within each tile. gc_sum_tiles takes the tiles one after
  * another, and each tile for all queries: so the strips that queries share come from the L2 cache.
  *
- * Uses      [cuda-03-bp128], [cuda-05-expand] to [cuda-06-or].
+ * Uses      [cuda-03-bp128], [cuda-05-expand] to [cuda-07-or].
  * Start at  gc_places, gc_sum_tiles.
  * Tests     tests/gpu/test_cuda.c
  * ======================*/
@@ -3265,7 +3265,7 @@ static __global__ void __launch_bounds__(GC_SUM_THREADS, GC_SUM_BLOCKS)
 }
 
 /* ========================
- * [cuda-07-and]  AND; OR by MaxScore: documents of a driving list are looked for in the others
+ * [cuda-09-and]  AND; OR by MaxScore: documents of a driving list are looked for in the others
  *
  * There are two ways to look a document up, by what the device has of the lists. Without guides, as in a cached index,
  * gc_and_decoding decodes: a warp decodes a block of the shortest list and, for each further list, the blocks that may
@@ -3274,7 +3274,7 @@ static __global__ void __launch_bounds__(GC_SUM_THREADS, GC_SUM_BLOCKS)
  * and what was tried without gain.
  *
  * Uses      [cuda-03-bp128], [cuda-05-expand].
- * Start at  gc_and_decoding; gc_and_all, which the kernel of [cuda-08-topk] calls; gc_max_plan, gc_max.
+ * Start at  gc_and_decoding; gc_and_all, which the kernel of [cuda-11-topk] calls; gc_max_plan, gc_max.
  * Tests     tests/gpu/test_cuda.c
  * ======================*/
 
@@ -4450,12 +4450,12 @@ static __global__ void __launch_bounds__(GC_GUIDED_THREADS, GC_MAX_BLOCKS)
 }
 
 /* ========================
- * [cuda-07b-phrases]  phrases: documents that hold all lists, and where in them the lists' terms stand
+ * [cuda-10-phrases]  phrases: documents that hold all lists, and where in them the lists' terms stand
  *
  * For queries that require all their terms, some of which are phrases. The lists of the words and of the phrases'
  * tokens are intersected: a warp takes a block of the shortest list and looks its documents up in the others. Then
  * positions are compared, in those documents that could enter the top-k if each phrase stood there as often as the
- * rarest of its tokens. Positions lie as in the file ([09b-positions] of gpuir.h). A phrase's frequency is scored as a
+ * rarest of its tokens. Positions lie as in the file ([25-positions] of gpuir.h). A phrase's frequency is scored as a
  * term's is.
  *
  * Most terms stand in a document a few times. One lane walks their positions, so that 32 lanes work on 32 documents at
@@ -4465,7 +4465,7 @@ static __global__ void __launch_bounds__(GC_GUIDED_THREADS, GC_MAX_BLOCKS)
  * No walk leaves the bytes of its block, which end where the next block's begin, whatever the file says. So all walks
  * of a list together read its bytes at most once for each posting of a block, in a damaged file too.
  *
- * Uses      [cuda-03-bp128], [cuda-07-and].
+ * Uses      [cuda-03-bp128], [cuda-09-and].
  * Start at  gc_phrase_all; gc_phrase_tfs (a phrase in 32 documents), gc_phrase_tf (in one of them by the warp).
  * Tests     tests/gpu/test_cuda.c
  * ======================*/
@@ -4855,7 +4855,7 @@ static __device__ uint32_t gc_phrase_scores(const gc_view &v, const gc_phrases &
       }
       add = clause.q * gc_contribution(clause.weight, freq, norm);
       if (clause.n == 1) score += add;
-      else rest += add + (add >> 21) + 2 * clause.q; /* as in [21b-phrases] of gpuir.h */
+      else rest += add + (add >> 21) + 2 * clause.q; /* as in [60-phrases] of gpuir.h */
     }
     w->score[index] = score;
     if (gpuir__key(score + rest, doc) <= floor) live &= ~(1u << i);
@@ -4937,12 +4937,12 @@ static __global__ void __launch_bounds__(GC_PHRASE_THREADS, GC_PHRASE_BLOCKS)
 }
 
 /* ========================
- * [cuda-08-topk]  the hits of a query out of its candidates
+ * [cuda-11-topk]  the hits of a query out of its candidates
  *
  * The kernels above leave each job's candidates in its buffer. The best k of them become the query's hits. If
  * candidates were lost, or a guessed floor was too high, the host runs the launch's kernels again.
  *
- * Uses      [cuda-07-and].
+ * Uses      [cuda-09-and].
  * Start at  gc_final.
  * Tests     tests/gpu/test_cuda.c
  * ======================*/
@@ -5153,7 +5153,7 @@ static __global__ void __launch_bounds__(GC_GUIDED_THREADS, GC_GUIDED_BLOCKS)
 }
 
 /* ========================
- * [cuda-08b-alone]  one query alone: all of it in one kernel
+ * [cuda-12-alone]  one query alone: all of it in one kernel
  *
  * Most of the time of a query alone passes in waiting: for a transfer, for kernels in turn, for loads that need what
  * other loads have brought. So one kernel answers it, which has the plan among its parameters. Some of its blocks of
@@ -5161,7 +5161,7 @@ static __global__ void __launch_bounds__(GC_GUIDED_THREADS, GC_GUIDED_BLOCKS)
  * take those blocks of the driving lists whose bounds reach the floor. The block of threads that ends last writes the
  * hits and sets the done flag in the host's memory.
  *
- * Uses      [cuda-03-bp128], [cuda-07-and], [cuda-08-topk].
+ * Uses      [cuda-03-bp128], [cuda-09-and], [cuda-11-topk].
  * Start at  gc_alone; gc_receive (the plans of other small launches).
  * Tests     tests/gpu/test_cuda.c
  * ======================*/
@@ -5565,7 +5565,7 @@ static __global__ void __launch_bounds__(256) gc_receive(const __grid_constant__
 }
 
 /* ========================
- * [cuda-08c-prompt]  an AND alone whose driver is short: by one cluster of blocks of threads
+ * [cuda-13-prompt]  an AND alone whose driver is short: by one cluster of blocks of threads
  *
  * Most ANDs have few driver blocks, so they wait for one load after another rather than for work. This kernel waits for
  * nothing else. Its parameters hold all that it needs. A warp looks two documents per lane up in one list, and the
@@ -5573,7 +5573,7 @@ static __global__ void __launch_bounds__(256) gc_receive(const __grid_constant__
  * them. Each line that the host gets says itself that it has come. So no memory of the device is written. The loads
  * that wait for each other are: the driver's documents; marks; documents and contributions together.
  *
- * Uses      [cuda-03-bp128], [cuda-05-expand], [cuda-07-and], [cuda-08b-alone].
+ * Uses      [cuda-03-bp128], [cuda-05-expand], [cuda-09-and], [cuda-12-alone].
  * Start at  gc_prompt.
  * Tests     tests/gpu/test_cuda.c
  * ======================*/
@@ -5912,12 +5912,12 @@ static __global__ void __launch_bounds__(GC_PROMPT_THREADS, 1)
 #pragma nv_diag_default 1675
 
 /* ========================
- * [cuda-09-memory]  host: the backend's structure, device memory within the bound, sending bytes
+ * [cuda-14-memory]  host: the backend's structure, device memory within the bound, sending bytes
  *
  * gpuir_cuda is an index on a device. All device memory is allocated here, so that it counts against the bound that the
  * program gave. Lists that are sent later go through a gc_pipe.
  *
- * Uses      [cuda-07b-phrases].
+ * Uses      [cuda-10-phrases].
  * Start at  gpuir_cuda; gc_malloc, gc_upload, gc_describe; gc_pipe_put.
  * Tests     tests/gpu/test_cuda.c
  * ======================*/
@@ -6227,13 +6227,13 @@ static int gc_pipe_put(gc_pipe *p, const void *to, const void *from, uint64_t n,
 }
 
 /* ========================
- * [cuda-10-recoder]  host: lists of other codecs become bp128 on the device
+ * [cuda-15-recoder]  host: lists of other codecs become bp128 on the device
  *
  * Lists of other codecs are sent as they are to an area of the device, as many at once as it holds. gc_recode reads
  * them there and writes them as bp128. A pfd-list's exceptions can be found only from its beginning, so the CPU decodes
  * them.
  *
- * Uses      [cuda-04-codecs], [cuda-09-memory].
+ * Uses      [cuda-04-codecs], [cuda-14-memory].
  * Start at  gc_recode_all (an index), gc_recoder_add, _measure, _write (some lists).
  * Tests     tests/gpu/test_cuda.c
  * ======================*/
@@ -6557,7 +6557,7 @@ static int gc_recode_all(gpuir_cuda *c, gpuir_error *err) {
 #pragma GCC pop_options
 
 /* ========================
- * [cuda-11-cache]  host: a cache of lists, for an index that does not fit
+ * [cuda-16-cache]  host: a cache of lists, for an index that does not fit
  *
  * Ding et al. (WWW 2009, section 5) keep lists in the GPU's memory by their use. Here one slab is cut into units. A
  * unit has a block's directory entry and at least GC_UNIT bytes of streams; a list takes as many units in a row as its
@@ -6573,7 +6573,7 @@ static int gc_recode_all(gpuir_cuda *c, gpuir_error *err) {
  * can be given away as soon as the work that fills or reads it is in that stream. A list in another codec is sent to
  * units that it leaves when it has been recoded; only the first time somebody waits for its size.
  *
- * Uses      [cuda-04-codecs], [cuda-09-memory], [cuda-10-recoder].
+ * Uses      [cuda-04-codecs], [cuda-14-memory], [cuda-15-recoder].
  * Start at  gc_cache_open, gc_cache_hold_all, gc_cache_await, gc_cache_release.
  * Tests     tests/gpu/test_cuda.c
  * ======================*/
@@ -7136,19 +7136,19 @@ static void gc_transfer_close(const gpuir_cuda *c, gc_transfer *transfer) {
   gc_recoder_close(&transfer->recoder, &c->a);
 }
 
-/* What follows opens indexes: the host compiler optimizes it less, as said at the end of [cuda-08c-prompt]. */
+/* What follows opens indexes: the host compiler optimizes it less, as said at the end of [cuda-13-prompt]. */
 #pragma GCC push_options
 #pragma nv_diag_suppress 1675
 #pragma GCC optimize("Og")
 #pragma nv_diag_default 1675
 
 /* ========================
- * [cuda-12-open]  host: the index on the device
+ * [cuda-17-open]  host: the index on the device
  *
  * Opening uploads the index's sections, makes guides, expanded lists and slices as far as the memory bound allows, and
  * finds how many blocks of threads of each kernel fill the device. An index that does not fit gets a cache.
  *
- * Uses      [cuda-05-expand] to [cuda-11-cache].
+ * Uses      [cuda-05-expand] to [cuda-16-cache].
  * Start at  gc_open: gc_open_whole, or gc_open_cached where the index does not fit.
  * Tests     tests/gpu/test_cuda.c
  * ======================*/
@@ -7794,15 +7794,15 @@ GPUIR__COLD static int gc_open(gpuir_cuda *c, const gpuir_cuda_desc *desc, gpuir
 #pragma GCC pop_options
 
 /* ========================
- * [cuda-13-plan]  host: queries become jobs, terms and tasks of kernels; the lists that they need are held
+ * [cuda-18-plan]  host: queries become jobs, terms and tasks of kernels; the lists that they need are held
  *
  * Planning mostly reads: a query's terms, their records, and what is known of their lists. These lie anywhere in
  * memory, so planning prefetches them. If a searcher has several threads, the planner pool plans packets of a large
  * batch's queries ahead, each packet into a plan of its own. Launches take packets in order. How long planning takes
  * stands in tools/results/bench_cuda-planners.txt.
  *
- * Uses      [cuda-05-expand], [cuda-06-or] to [cuda-07b-phrases], [cuda-08b-alone] to [cuda-09-memory],
- *           [cuda-11-cache], [cuda-12-open].
+ * Uses      [cuda-05-expand], [cuda-07-or] to [cuda-10-phrases], [cuda-12-alone] to [cuda-14-memory],
+ *           [cuda-16-cache], [cuda-17-open].
  * Start at  gc_plan_query (a query), gc_plan_some (a plan), gc_plan_by_pool, gc_stage_plan (all of a launch).
  * Tests     tests/gpu/test_cuda.c
  * ======================*/
@@ -8953,7 +8953,7 @@ static size_t gc_stage_plan(gc_slot *x, const gc_plan_counts *p, uint32_t k) {
 }
 
 /* ========================
- * [cuda-14-launch]  host: launches, some at a time in a searcher, and their hits
+ * [cuda-19-launch]  host: launches, some at a time in a searcher, and their hits
  *
  * A searcher has up to three launch slots. A batch is cut into launches, as many as its size asks for. Each is planned,
  * sent by one transfer and answered by kernels, and the caller waits for none of this: while some are in flight it
@@ -8961,7 +8961,7 @@ static size_t gc_stage_plan(gc_slot *x, const gc_plan_counts *p, uint32_t k) {
  * the kernels around it have a higher priority than another launch's gc_max. So of three launches one is ready when
  * gc_max ends. Batches are served in the order in which they began. Only gc_finish waits.
  *
- * Uses      [cuda-06-or] to [cuda-09-memory], [cuda-11-cache] to [cuda-13-plan].
+ * Uses      [cuda-07-or] to [cuda-14-memory], [cuda-16-cache] to [cuda-18-plan].
  * Start at  gc_begin, gc_poll, gc_finish; gc_start_launches, gc_finish_launch; gc_attach.
  * Tests     tests/gpu/test_cuda.c
  * ======================*/
@@ -9887,22 +9887,22 @@ GPUIR__COLD static int gc_attach_device(gpuir_searcher *s, gpuir_cuda *cuda, uns
 }
 
 /* ========================
- * [cuda-15-partition]  host: several devices of one host: the index is cut into parts and opened
+ * [cuda-20-partition]  host: several devices of one host: the index is cut into parts and opened
  *
  * A team answers one searcher's batches by several devices, its members. Each member may hold the whole index: then one
- * member answers each query, see [cuda-15b-members]. Or each holds a part, the documents of a range as an index of its
- * own: then all members answer each query, see [cuda-15c-merge]. A part weighs its terms by the whole's N, df and
+ * member answers each query, see [cuda-21-members]. Or each holds a part, the documents of a range as an index of its
+ * own: then all members answer each query, see [cuda-22-merge]. A part weighs its terms by the whole's N, df and
  * average length, as a shard does. It also has the whole's seeds, thresholds that all parts share. So its scores are
  * the whole's, bit for bit, and a hit that it leaves out has k better ones in the whole.
  *
- * Uses      [cuda-09-memory], [cuda-14-launch].
+ * Uses      [cuda-14-memory], [cuda-19-launch].
  * Start at  gt_open (gt_make_part: the index of a range).
  * Tests     tests/gpu/test_team.c, which needs no device
  * ======================*/
 
 #define GT_MEMBERS ((unsigned)GPUIR_MAX_DEVICES)
 
-/* A segment on a device: see [cuda-15d-live]. */
+/* A segment on a device: see [cuda-23-live]. */
 typedef struct gl_resident {
   uint64_t refs; /* snapshots that have it, counted atomically */
   uint64_t hash, size; /* of its file; the hash is the header's checksum */
@@ -9933,7 +9933,7 @@ struct gt_team {
   gpuir_allocator a;
   const gpuir_index *ix;
   unsigned n, parts; /* parts: n, or 0 if each member has the whole index */
-  int live; /* 1: the parts are segments of a snapshot, see [cuda-15d-live] */
+  int live; /* 1: the parts are segments of a snapshot, see [cuda-23-live] */
   uint32_t lost; /* members that failed, of any searcher */
   gt_device devices[GT_MEMBERS];
 };
@@ -10412,7 +10412,7 @@ static void gt_info(const gt_team *t, gpuir_cuda_info *sum) {
 }
 
 /* ========================
- * [cuda-15b-members]  host: a batch becomes tasks of a team's members, and their threads answer these
+ * [cuda-21-members]  host: a batch becomes tasks of a team's members, and their threads answer these
  *
  * An attached member is a thread with a searcher. The thread plans and waits, so that devices do not wait for each
  * other's planning. It has two tasks in flight, as a searcher may have two batches.
@@ -10422,7 +10422,7 @@ static void gt_info(const gt_team *t, gpuir_cuda_info *sum) {
  * device. The border moves to where both will end at the same time, by what the queries cost and how far each member
  * is. A member that has nothing left takes queries from other ranges, and also those that a failed device leaves.
  *
- * Uses      [cuda-09-memory], [cuda-14-launch], [cuda-15-partition].
+ * Uses      [cuda-14-memory], [cuda-19-launch], [cuda-20-partition].
  * Start at  gt_member_main (a member's thread), gt_take_queries (its next task), gt_translate.
  * Tests     tests/gpu/test_team.c, which needs no device
  * ======================*/
@@ -11041,13 +11041,13 @@ static void *gt_member_main(void *argument) {
 }
 
 /* ========================
- * [cuda-15c-merge]  host: rounds of a batch, whose hits are merged; the team as a backend
+ * [cuda-22-merge]  host: rounds of a batch, whose hits are merged; the team as a backend
  *
  * A batch takes rounds. The first round asks for all queries. A second one may be needed: it asks other members for the
  * queries that a failed one left; or it asks parts for the OR of those ANDOR queries whose AND has fewer than k hits in
  * all. If members have parts, their hits of a query are merged by score and docID.
  *
- * Uses      [cuda-09-memory], [cuda-14-launch] to [cuda-15b-members].
+ * Uses      [cuda-14-memory], [cuda-19-launch] to [cuda-21-members].
  * Start at  gt_begin, gt_poll, gt_finish; gt_advance (rounds), gt_merge_query (hits); gt_attach_searcher.
  * Tests     tests/gpu/test_team.c, which needs no device
  * ======================*/
@@ -11406,14 +11406,14 @@ static int gt_attach_searcher(gpuir_searcher *s, gt_team *team, int fallback, gp
   return gc_set_backend(s, &backend, x, gt_attach(x, s, err), fallback, err);
 }
 
-/* What follows opens indexes: the host compiler optimizes it less, as said at the end of [cuda-08c-prompt]. */
+/* What follows opens indexes: the host compiler optimizes it less, as said at the end of [cuda-13-prompt]. */
 #pragma GCC push_options
 #pragma nv_diag_suppress 1675
 #pragma GCC optimize("Og")
 #pragma nv_diag_default 1675
 
 /* ========================
- * [cuda-15d-live]  host: snapshots of several segments, or with deletions, on one device
+ * [cuda-23-live]  host: snapshots of several segments, or with deletions, on one device
  *
  * What the device has of a segment does not depend on a snapshot. It is made once; a later snapshot that has the same
  * segment shares it, so that only new segments are uploaded. A snapshot is answered as the parts of a team are: each
@@ -11423,7 +11423,7 @@ static int gt_attach_searcher(gpuir_searcher *s, gt_team *team, int fallback, gp
  * seeds are never used. Deleted documents are a bitmap of the snapshot. If a segment has one, its lists are decoded in
  * place, and each document's bit is tested before the document is scored.
  *
- * Uses      [cuda-05-expand], [cuda-09-memory], [cuda-12-open], [cuda-14-launch], [cuda-15-partition].
+ * Uses      [cuda-05-expand], [cuda-14-memory], [cuda-17-open], [cuda-19-launch], [cuda-20-partition].
  * Start at  gl_open.
  * Tests     tests/gpu/test_team.c (without a device), tests/gpu/test_cuda.c
  * ======================*/
@@ -11778,9 +11778,9 @@ static int gl_open(const gpuir_index *ix, const gpuir_cuda_desc *desc, gt_team *
 }
 
 /* ========================
- * [cuda-16-api]  the C interface, declared in [api-cuda] of gpuir.h
+ * [cuda-24-api]  the C interface, declared in [api-cuda] of gpuir.h
  *
- * Uses      [cuda-09-memory], [cuda-12-open], [cuda-14-launch], [cuda-15-partition], [cuda-15c-merge], [cuda-15d-live].
+ * Uses      [cuda-14-memory], [cuda-17-open], [cuda-19-launch], [cuda-20-partition], [cuda-22-merge], [cuda-23-live].
  * Start at  gpuir_cuda_open, gpuir_cuda_attach.
  * Tests     tests/gpu/test_cuda.c
  * ======================*/

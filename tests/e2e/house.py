@@ -19,17 +19,17 @@ import tempfile
 
 MOST_FUNCTION = 70
 MOST_ROOM = 60 * 1024
-TAG = r"(?:cuda-)?\d\d[a-z]?-[a-z0-9-]+"  # of a room: [22-or] of gpuir.h, [cuda-06-or] of gpuir_cuda.cu
+TAG = r"(?:cuda-)?\d\d-[a-z0-9-]+"  # of a room: [61-or] of gpuir.h, [cuda-07-or] of gpuir_cuda.cu
 NAME = r"(?:gpuir|g[ctl])_\w+"
 MACRO = r"(?:GPUIR|G[CTL])_\w+"
 # Names that a room announces and a later one defines.
 ANNOUNCED = {
-    "gpuir__bp128_view",  # [03-codecs] has an open list's state in one union
+    "gpuir__bp128_view",  # [18-codecs] has an open list's state in one union
     "gpuir__line",  # the same
     "gpuir_builder",  # an inversion's workers know the builder that they work for
     "gpuir__prepared",  # an operand carries what a method prepared
 }
-GROUND = ("01-base", "02-vectors", "cuda-01-shared", "cuda-02-primitives")  # all use them: no banner has to say so
+GROUND = ("16-base", "17-vectors", "cuda-01-shared", "cuda-02-primitives")  # all use them: no banner has to say so
 UNITS = ("gpuir.h", "gpuir_cuda.cu", "tools/lab/gpuir_lab.cu")
 
 
@@ -101,8 +101,8 @@ def check_banners(root, text):
             wrong.append(f"[{tag}]: the banner does not name {test}")
         wrong += [f"[{tag}]: {name} is missing" for name in tests_named(tag, part[2] if part else "")
                   if tag.startswith("cuda-") and not os.path.exists(os.path.join(root, name))]
-    numbers = [re.sub(r"^cuda-", "", tag).split("-")[0] for tag in parts]  # a part between 10 and 11 is 10b, the one behind it 10c
-    if numbers != sorted(numbers) or sorted({int(n[:2]) for n in numbers}) != list(range(1, int(numbers[-1][:2]) + 1)):
+    numbers = [int(re.sub(r"^cuda-", "", tag).split("-")[0]) for tag in parts]
+    if numbers != list(range(numbers[0], numbers[0] + len(numbers))):
         wrong.append(f"parts stand in the order {numbers}")
     return wrong
 
@@ -269,13 +269,13 @@ def selftest(root, text):
 
     body = "  f();\n" * 70
     wrong = []
-    if not check_contents(root, text.replace(" * [21-and]  ", " * [21-xor]  ")):
+    if not check_contents(root, text.replace(" * [58-and]  ", " * [21-xor]  ")):
         wrong.append("contents: a banner that is renamed is not found")
     if not check_contents(root, text.replace("static int gpuir__eval_and(", "static int gpuir__eval_both(")):
         wrong.append("contents: an entry point that is renamed is not found")
     if not check_contents(os.path.join(root, "none"), text):
         wrong.append("contents: a test that is missing is not found")
-    if not check_banners(root, text.replace(" * Tests     tests/unit/21_and.c\n", "")):
+    if not check_banners(root, text.replace(" * Tests     tests/unit/58_and.c\n", "")):
         wrong.append("banners: one without its test is not found")
     for head in ("static int f(void) {\n", "GPUIR__INLINE int f(int a,\n        int b) {\n"):
         if not [n for _, name, n in functions(head + body + "}\n") if name == "f" and n > MOST_FUNCTION]:
@@ -285,8 +285,8 @@ def selftest(root, text):
     early = text.replace("static int gpuir__fail(", "#define GPUIR__EARLY gpuir__eval_or\nstatic int gpuir__fail(", 1)
     if early == text or not [w for w in check_ladder(root, early) if "gpuir__eval_or" in w]:
         wrong.append("ladder: a use of a later room is not found")
-    for find, put in ((" * Start at  gpuir__eval_and", " * Start at  gpuir__eval_both"), ("[18-lookup], [20-engine]", "[20-engine]"),
-                      (" * Start at  gpuir__eval_or", " * Uses      [30d-pool].\n * Start at  gpuir__eval_or")):
+    for find, put in ((" * Start at  gpuir__eval_and", " * Start at  gpuir__eval_both"), ("[54-lookup], [56-engine]", "[56-engine]"),
+                      (" * Start at  gpuir__eval_or", " * Uses      [73-pool].\n * Start at  gpuir__eval_or")):
         if find not in text or len(check_uses(root, text.replace(find, put))) <= len(check_uses(root, text)):
             wrong.append(f"uses: {put!r} is not found")
     return wrong + cuda_selftest(root)

@@ -329,8 +329,8 @@ unnamed() {
 import re, sys
 def text(name):
     return open(sys.argv[1] + "/" + name, encoding="utf-8").read()
-ids = re.findall(r"GPUIR__ID_\w+", re.search(r"enum \{[^}]*GPUIR__ID_BP128[^}]*\}", text("tools/header/03-codecs.h"))[0])
-rows = re.findall(r'ROW\("([\w-]+)", +(\w+), +(\d), .*?, +(\d*), +GPUIR__\w+\)', text("tools/header/08-codings.h"))
+ids = re.findall(r"GPUIR__ID_\w+", re.search(r"enum \{[^}]*GPUIR__ID_BP128[^}]*\}", text("tools/header/18-codecs.h"))[0])
+rows = re.findall(r'ROW\("([\w-]+)", +(\w+), +(\d), .*?, +(\d*), +GPUIR__\w+\)', text("tools/header/23-codings.h"))
 assert len(rows) >= 18, rows
 for name, id_, docids, cost in rows:
     places = {"second decoder": ("tests/support/naive.h", f'"{name}"')}
@@ -359,17 +359,17 @@ def edit(name, pattern, new):
     found, n = re.subn(pattern, lambda m: new.replace("\\0", m[0]), old, count=1, flags=re.M)
     assert n == 1, (name, pattern)
     open(folder + name, "w", encoding="utf-8").write(found)
-edit("tools/header/03-codecs.h", r"^GPUIR__ENCODES\(gpuir__vbyte_encode\).*\n", "\\0\n" + toy["codec"])
-edit("tools/header/03-codecs.h", r"GPUIR__ID_HSLRC$", "\\0,\n  GPUIR__ID_NIBBLE")
-edit("tools/header/08-codings.h", r"^#define GPUIR__VBYTE_DOCIDS", toy["functions"] + "\\0")
-edit("tools/header/08-codings.h", r'^  ROW\("pfd", ', toy["row"] + "\\0")
+edit("tools/header/18-codecs.h", r"^GPUIR__ENCODES\(gpuir__vbyte_encode\).*\n", "\\0\n" + toy["codec"])
+edit("tools/header/18-codecs.h", r"GPUIR__ID_HSLRC$", "\\0,\n  GPUIR__ID_NIBBLE")
+edit("tools/header/23-codings.h", r"^#define GPUIR__VBYTE_DOCIDS", toy["functions"] + "\\0")
+edit("tools/header/23-codings.h", r'^  ROW\("pfd", ', toy["row"] + "\\0")
 for name, word in (("tools/cli/help.c", "vbyte, pfd"), ("tools/cli/complete.c", "vbyte pfd"),
                    ("tools/man/gpuir-index.1", "pfd , newpfd"), ("tools/lab/README.md", "`pfd`, `newpfd`")):
     edit(name, re.escape(word), word.replace("pfd", "nibble", 1) +
          {"vbyte, pfd": ", pfd", "vbyte pfd": " pfd", "pfd , newpfd": " , pfd", "`pfd`, `newpfd`": ", `pfd`"}[word])
-edit("tests/unit/03_codecs.c", r'part_codecs\[\] = \{"vbyte"', 'part_codecs[] = {"nibble"')
-edit("tests/unit/03_codecs.c", r"^  return cmocka_run", '  cmocka_set_skip_filter("test_lanes"); /* it has no lane of a GPU */\n\\0')
-edit("tests/unit/08_codings.c", r'tested\[\] = \{"vbyte"', '\\0, "nibble"')
+edit("tests/unit/18_codecs.c", r'part_codecs\[\] = \{"vbyte"', 'part_codecs[] = {"nibble"')
+edit("tests/unit/18_codecs.c", r"^  return cmocka_run", '  cmocka_set_skip_filter("test_lanes"); /* it has no lane of a GPU */\n\\0')
+edit("tests/unit/23_codings.c", r'tested\[\] = \{"vbyte"', '\\0, "nibble"')
 if decoder:
     edit("tests/support/naive.h", r"^/\* Decodes a list to out", toy["decoder"] + "\n\\0")
     edit("tests/support/naive.h", r'^    naive_vbyte\(&r, out\);\n', '\\0  } else if (!strcmp(c, "nibble")) {\n    naive_nibble(&r, out);\n')
@@ -384,7 +384,7 @@ END
   cp tests/support/naive.h "$BATS_TEST_TMPDIR/copy/tests/support"
   cd "$BATS_TEST_TMPDIR/copy"
   sed -i 's|^  ROW("pfd", .*|  ROW("nibble",    GPUIR__ID_NIBBLE, 1, 1, NONE,    0,                   , GPUIR__NIBBLE) \\\n&|' \
-    tools/header/08-codings.h
+    tools/header/23-codings.h
   prints 'nibble: second decoder
 nibble: help
 nibble: completion
@@ -408,7 +408,7 @@ nibble: cost' unnamed .
   prints '' unnamed "$tree"
   cat "$tree"/tools/header/*.h >"$tree/gpuir.h"
   (cd "$tree" && cc -std=c99 -O0 -Wall -Wextra -Wno-unused -I. -Iprivate -Itests/support \
-    -o codecs tests/unit/03_codecs.c -lcmocka -lm -pthread)
+    -o codecs tests/unit/18_codecs.c -lcmocka -lm -pthread)
   (cd "$tree" && ./codecs)
   for way in help complete; do cc -std=c99 -fsyntax-only -I"$tree" "$tree/tools/cli/$way.c"; done
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """text.py PROGRAM N [SEED] - holds the tokens that the analyzer `text` makes of N random texts and query words against
-this model, which knows only what [11a-text] says; PROGRAM is build/tests/e2e/text_tokens. Prints how many were compared.
+this model, which knows only what [31-text] says; PROGRAM is build/tests/e2e/text_tokens. Prints how many were compared.
 
 Python's Unicode tables are older or newer than utf8proc's: characters that Python does not know are left out. Stems are
 asked of PROGRAM's analyzer `unicode`, which has a test of its own."""

@@ -509,7 +509,7 @@ static inline const char *naive_decode(const naive_list *l, uint32_t *out) {
   return r.wrong;
 }
 
-/* ---- the dictionary, from the picture of [11b-dictionary] ---- */
+/* ---- the dictionary, from the picture of [32-dictionary] ---- */
 
 typedef struct naive_dictionary {
   const uint8_t *blocks; /* sections TERMS, TERM_PAGES, TERM_STARTS, TERM_KEYS, and their bytes */

@@ -2,7 +2,7 @@
 #
 #   awk -v define=1 -f private.awk gpuir.h >private.c         the implementation, its functions no longer static
 #   awk -f private.awk tools/header/*.h >private.h            their declarations: a test includes it, not gpuir.h
-#   awk -v room=tools/header/22-or.h -f private.awk tools/header/*.h >22-or.c
+#   awk -v room=tools/header/61-or.h -f private.awk tools/header/*.h >61-or.c
 #                                                             one room's functions, and declarations of all others
 #
 # Compiling the implementation takes seconds, and more than twenty programs need it. Declarations carry neither #line nor

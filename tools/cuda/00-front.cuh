@@ -20,25 +20,25 @@
  *     [cuda-03-bp128]       a block by a warp; one value; its score   gc_decode_docs gc_freq gc_contribution
  *     [cuda-04-codecs]      blocks of other codecs; recoding          gc_decode gc_recode
  *     [cuda-05-expand]      expanded lists and guides                 gc_expand
- *     [cuda-05b-slices]     long lists cut at tiles of documents      gc_cut_lists
- *     [cuda-06-or]          OR: docID tiles in shared memory          gc_tiles gc_order gc_or
- *     [cuda-06b-sums]       OR without pruning: slices are added up   gc_places gc_sum_tiles
- *     [cuda-07-and]         AND; OR by MaxScore                       gc_and_decoding gc_max_plan gc_max
- *     [cuda-07b-phrases]    phrases: where in documents terms stand   gc_phrase_all gc_phrase_tfs
- *     [cuda-08-topk]        hits out of candidates                    gc_final gc_and_guided
- *     [cuda-08b-alone]      one query alone, in one kernel            gc_alone
- *     [cuda-08c-prompt]     an AND alone with a short driver          gc_prompt
- *     [cuda-09-memory]      host: device memory, sending bytes        gc_malloc gc_pipe_put
- *     [cuda-10-recoder]     host: recoding lists                      gc_recode_all gc_recoder_measure
- *     [cuda-11-cache]       host: lists of an index that is too big   gc_cache_hold_all gc_cache_open
- *     [cuda-12-open]        host: the index on the device             gc_open
- *     [cuda-13-plan]        host: queries become a launch             gc_plan_query gc_stage_plan
- *     [cuda-14-launch]      host: launches, some at a time, to hits   gc_begin gc_finish gc_attach
- *     [cuda-15-partition]   host: several devices, each with a part   gt_open gt_make_part
- *     [cuda-15b-members]    host: a member's tasks and its thread     gt_take_queries gt_member_main
- *     [cuda-15c-merge]      host: rounds of a batch, merged hits      gt_begin gt_advance gt_merge_query
- *     [cuda-15d-live]       host: snapshots of several segments       gl_open
- *     [cuda-16-api]         the C interface                           gpuir_cuda_open gpuir_cuda_attach
+ *     [cuda-06-slices]     long lists cut at tiles of documents      gc_cut_lists
+ *     [cuda-07-or]          OR: docID tiles in shared memory          gc_tiles gc_order gc_or
+ *     [cuda-08-sums]       OR without pruning: slices are added up   gc_places gc_sum_tiles
+ *     [cuda-09-and]         AND; OR by MaxScore                       gc_and_decoding gc_max_plan gc_max
+ *     [cuda-10-phrases]    phrases: where in documents terms stand   gc_phrase_all gc_phrase_tfs
+ *     [cuda-11-topk]        hits out of candidates                    gc_final gc_and_guided
+ *     [cuda-12-alone]      one query alone, in one kernel            gc_alone
+ *     [cuda-13-prompt]     an AND alone with a short driver          gc_prompt
+ *     [cuda-14-memory]      host: device memory, sending bytes        gc_malloc gc_pipe_put
+ *     [cuda-15-recoder]     host: recoding lists                      gc_recode_all gc_recoder_measure
+ *     [cuda-16-cache]       host: lists of an index that is too big   gc_cache_hold_all gc_cache_open
+ *     [cuda-17-open]        host: the index on the device             gc_open
+ *     [cuda-18-plan]        host: queries become a launch             gc_plan_query gc_stage_plan
+ *     [cuda-19-launch]      host: launches, some at a time, to hits   gc_begin gc_finish gc_attach
+ *     [cuda-20-partition]   host: several devices, each with a part   gt_open gt_make_part
+ *     [cuda-21-members]    host: a member's tasks and its thread     gt_take_queries gt_member_main
+ *     [cuda-22-merge]      host: rounds of a batch, merged hits      gt_begin gt_advance gt_merge_query
+ *     [cuda-23-live]       host: snapshots of several segments       gl_open
+ *     [cuda-24-api]         the C interface                           gpuir_cuda_open gpuir_cuda_attach
  *
  * [cuda-glossary]  WORDS beside those of [glossary] in gpuir.h. In the code a block is 128 postings; CUDA's blocks are
  * called "blocks of threads", its shared memory "shared memory".
@@ -77,7 +77,7 @@
  *   expanded lists: 6.1 bytes per posting more. Adding a posting takes a third of the instructions then;
  *   slices: 6 to 8 bytes per posting of the lists that are cut. They hold the same postings once more, cut at tiles of
  *     16,384 documents and dealt out over the banks of shared memory.
- * An index that does not fit stays in its file, and lists are transferred when they are needed ([cuda-11-cache]).
+ * An index that does not fit stays in its file, and lists are transferred when they are needed ([cuda-16-cache]).
  * Everything on the device counts against the bound, the memory of attached searchers too.
  *
  * WHAT OF gpuir.h IS HERE. Kernels, planning and walks through an index call functions of gpuir.h that are compiled

@@ -2,7 +2,7 @@
 /* ========================
  * [cuda-03-bp128]  bp128 on the device; the postings of a term and their scores
  *
- * [04-bp128] of gpuir.h defines the format. Its functions also find a block's parts here, and check which of them can
+ * [19-bp128] of gpuir.h defines the format. Its functions also find a block's parts here, and check which of them can
  * be believed. There are two ways to decode. A warp decodes a block: lane t gets values 4t to 4t + 3 (gc_unpack; of a
  * full block gc_load_rows and gc_unpack_rows, between which a warp may start other loads). Or a lane decodes one value
  * (gc_value).

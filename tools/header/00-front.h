@@ -33,64 +33,64 @@
  *   under [glossary]. The test of [NN-name] is tests/unit/NN_name.c, with _ for -. "lab" parts are
  *   left out by GPUIR_NO_LAB.
  *
- *     [01-base]        status, allocator, buffers, files            gpuir__fail gpuir__spool_put
- *     [02-vectors]     bits, packed numbers, gaps                   gpuir__load64 gpuir__sum_gaps_scalar
- *     [03-codecs]      the seam of codecs; vbyte                    gpuir__codec gpuir__vbyte_encode
- *     [04-bp128]       the default codec                            gpuir__bp128_encode
- *     [05-lab-unary]   lab: ef, qs, rice                            gpuir__ef_encode gpuir__qs_encode
- *     [06-lab-pfor]    lab: pfd, pfd-list, parapfor                 gpuir__pfd_encode gpuir__para_encode
- *     [07-lab-lines]   lab: lrc, lrcseg, seglrc, hslrc              gpuir__lrc_encode gpuir__hslrc_encode
- *     [08-codings]     the tables of codecs; how users spell them   gpuir__coding_parse
- *     [09-postings]    scores, bounds, records, list views, cursor  gpuir__contribution gpuir__cursor_seek
- *     [09b-positions]  where in its documents a term stands         gpuir__positions_encode gpuir__occurrences_next
- *     [09c-dense]      bits, ranks and peaks of frequent terms       gpuir__dense_fill gpuir__dense_rank
- *     [09d-bounds]     what a block or a list can contribute         gpuir__bound gpuir__saturation_prepare
- *     [10-encoder]     from postings to streams and directory       gpuir__encode_list
- *     [10a-fold]       letters without their marks, by a table      gpuir__fold_of
- *     [11-analysis]    to tokens: ascii, basic, unicode, custom     gpuir__scan gpuir__custom_token
- *     [11a-text]       from text to tokens: the analyzer `text`     gpuir__text_scan gpuir__text_add
- *     [11b-dictionary] terms and records, front-coded in blocks     gpuir__dict_find gpuir__dict_encode
- *     [11c-analyzers]  analyzers made and kept                      gpuir__analyze gpuir__analyzers_take
- *     [11d-fields]     fields: how they are declared; values from text gpuir_field_parse gpuir__value_compare
- *     [11e-keys]       the values of keys and paths, in pages        gpuir__key_put gpuir__key_below
- *     [11f-names]      what the names of documents say               gpuir__path_of gpuir__is_source
- *     [12-layout]      index file: layout; segments and indexes      gpuir__section_rows gpuir__segment
- *     [12a-notes]      columns: values noted, sorted, packed         gpuir__notes_put gpuir__notes_finish
- *     [12b-writer]     index file: writer                            gpuir__writer_finish
- *     [12c-columns]    columns: opening, values of documents         gpuir__columns_open gpuir__column_value
- *     [13-reader]      index file: open, look-ups                    gpuir__segment_open gpuir__list_open
- *     [13b-snapshot]   segments, less deleted documents, as one indexgpuir__index_make gpuir__leaf_df
- *     [13c-verify]     reads all of an index                         gpuir_verify gpuir__segment_verify
- *     [14-inversion]   builder: documents to sorted runs            gpuir__worker_packet gpuir__worker_spill
- *     [15-merge]       builder: adding documents; runs to lists     gpuir_builder_add_text gpuir__builder_merge
- *     [15b-builder]    builder: lists that are given; the index     gpuir_builder_create gpuir_builder_write
- *     [15c-walk]       files and folders, read safely               gpuir_walk gpuir_builder_add_folder
- *     [15d-near]       terms that are written nearly as a word      gpuir_terms_near gpuir__near_walk
- *     [15e-where]      where: from text to predicates                gpuir__where_make
- *     [15f-sieve]      where: which documents of a segment pass      gpuir__sieve_fill gpuir__sieve_failed
- *     [16-query]       words to weighted terms                      gpuir__query_words gpuir_query_weigh
- *     [16b-parse]      near terms in place of unknown words         gpuir_query_parse gpuir__query_spell
- *     [17-topk]        the best k hits                               gpuir__topk_push
- *     [18-lookup]      candidates looked up in a list               gpuir__lookup
- *     [19-methods]     lab: intersection methods; their table       gpuir__methods
- *     [20-engine]      kernels, tiles, cursors, deadlines            gpuir__engine_open
- *     [20b-share]      one search that several threads evaluate      gpuir__engine_part gpuir__share_open
- *     [21-and]         AND                                          gpuir__and_blocks
- *     [21a-words]      AND of dense lists, by words of bits         gpuir__eval_and
- *     [21b-phrases]    phrases and prefixes                         gpuir__terms_open gpuir__eval_phrases
- *     [22-or]          OR, pruned                                   gpuir__eval_or
- *     [23-exhaustive]  lab: the reference, no bounds; OR counted    gpuir__eval_exhaustive gpuir__count_windows
- *     [24-execution]   searchers, batches, explain, backends        gpuir_search gpuir_search_batch
- *     [25-folder]      live indexes: the folder, opening            gpuir__manifest_parse gpuir_open
- *     [26-live]        live indexes: adding, deleting, committing   gpuir_live_refresh gpuir_live_commit
- *     [27-live-merge]  live indexes: merging                        gpuir_live_merge gpuir__live_choose
- *     [28-passages]    the places of a text that answer a query     gpuir_passages gpuir__windows_from
- *     [28b-look]       a second look at hits: program code by names  gpuir_look gpuir__look_score
- *     [29b-queues]     costs of queries, lanes, eventcounts, inboxes gpuir__lane_pop gpuir__eventcount_notify
- *     [30-tasks]       a pool and its tasks                          gpuir_pool_complete
- *     [30b-crew]       threads that answer: inter and auto           gpuir__crew_choose gpuir__crew_thread
- *     [30c-device]     the thread that drives a device               gpuir__device_work
- *     [30d-pool]       pools: make one, submit, wait                 gpuir_pool_create gpuir_pool_submit
+ *     [16-base]         status, allocator, buffers, files              gpuir__fail gpuir__spool_put
+ *     [17-vectors]      bits, packed numbers, gaps                     gpuir__load64 gpuir__sum_gaps_scalar
+ *     [18-codecs]       the seam of codecs; vbyte                      gpuir__codec gpuir__vbyte_encode
+ *     [19-bp128]        the default codec                              gpuir__bp128_encode
+ *     [20-lab-unary]    lab: ef, qs, rice                              gpuir__ef_encode gpuir__qs_encode
+ *     [21-lab-pfor]     lab: pfd, pfd-list, parapfor                   gpuir__pfd_encode gpuir__para_encode
+ *     [22-lab-lines]    lab: lrc, lrcseg, seglrc, hslrc                gpuir__lrc_encode gpuir__hslrc_encode
+ *     [23-codings]      the tables of codecs; how users spell them     gpuir__coding_parse
+ *     [24-postings]     scores, bounds, records, list views, cursor    gpuir__contribution gpuir__cursor_seek
+ *     [25-positions]    where in its documents a term stands           gpuir__positions_encode gpuir__occurrences_next
+ *     [26-dense]        bits, ranks and peaks of frequent terms        gpuir__dense_fill gpuir__dense_rank
+ *     [27-bounds]       what a block or a list can contribute          gpuir__bound gpuir__saturation_prepare
+ *     [28-encoder]      from postings to streams and directory         gpuir__encode_list
+ *     [29-fold]         letters without their marks, by a table        gpuir__fold_of
+ *     [30-analysis]     to tokens: ascii, basic, unicode, custom       gpuir__scan gpuir__custom_token
+ *     [31-text]         from text to tokens: the analyzer `text`       gpuir__text_scan gpuir__text_add
+ *     [32-dictionary]   terms and records, front-coded in blocks       gpuir__dict_find gpuir__dict_encode
+ *     [33-analyzers]    analyzers made and kept                        gpuir__analyze gpuir__analyzers_take
+ *     [34-fields]       fields: how they are declared; values from text gpuir_field_parse gpuir__value_compare
+ *     [35-keys]         the values of keys and paths, in pages         gpuir__key_put gpuir__key_below
+ *     [36-names]        what the names of documents say                gpuir__path_of gpuir__is_source
+ *     [37-layout]       index file: layout; segments and indexes       gpuir__section_rows gpuir__segment
+ *     [38-notes]        columns: values noted, sorted, packed          gpuir__notes_put gpuir__notes_finish
+ *     [39-writer]       index file: writer                             gpuir__writer_finish
+ *     [40-columns]      columns: opening, values of documents          gpuir__columns_open gpuir__column_value
+ *     [41-reader]       index file: open, look-ups                     gpuir__segment_open gpuir__list_open
+ *     [42-snapshot]     segments, less deleted documents, as one index gpuir__index_make gpuir__leaf_df
+ *     [43-verify]       reads all of an index                          gpuir_verify gpuir__segment_verify
+ *     [44-inversion]    builder: documents to sorted runs              gpuir__worker_packet gpuir__worker_spill
+ *     [45-merge]        builder: adding documents; runs to lists       gpuir_builder_add_text gpuir__builder_merge
+ *     [46-builder]      builder: lists that are given; the index       gpuir_builder_create gpuir_builder_write
+ *     [47-walk]         files and folders, read safely                 gpuir_walk gpuir_builder_add_folder
+ *     [48-near]         terms that are written nearly as a word        gpuir_terms_near gpuir__near_walk
+ *     [49-where]        where: from text to predicates                 gpuir__where_make
+ *     [50-sieve]        where: which documents of a segment pass       gpuir__sieve_fill gpuir__sieve_failed
+ *     [51-query]        words to weighted terms                        gpuir__query_words gpuir_query_weigh
+ *     [52-parse]        near terms in place of unknown words           gpuir_query_parse gpuir__query_spell
+ *     [53-topk]         the best k hits                                gpuir__topk_push
+ *     [54-lookup]       candidates looked up in a list                 gpuir__lookup
+ *     [55-methods]      lab: intersection methods; their table         gpuir__methods
+ *     [56-engine]       kernels, tiles, cursors, deadlines             gpuir__engine_open
+ *     [57-share]        one search that several threads evaluate       gpuir__engine_part gpuir__share_open
+ *     [58-and]          AND                                            gpuir__and_blocks
+ *     [59-words]        AND of dense lists, by words of bits           gpuir__eval_and
+ *     [60-phrases]      phrases and prefixes                           gpuir__terms_open gpuir__eval_phrases
+ *     [61-or]           OR, pruned                                     gpuir__eval_or
+ *     [62-exhaustive]   lab: the reference, no bounds; OR counted      gpuir__eval_exhaustive gpuir__count_windows
+ *     [63-execution]    searchers, batches, explain, backends          gpuir_search gpuir_search_batch
+ *     [64-folder]       live indexes: the folder, opening              gpuir__manifest_parse gpuir_open
+ *     [65-live]         live indexes: adding, deleting, committing     gpuir_live_refresh gpuir_live_commit
+ *     [66-live-merge]   live indexes: merging                          gpuir_live_merge gpuir__live_choose
+ *     [67-passages]     the places of a text that answer a query       gpuir_passages gpuir__windows_from
+ *     [68-look]         a second look at hits: program code by names   gpuir_look gpuir__look_score
+ *     [69-queues]       costs of queries, lanes, eventcounts, inboxes  gpuir__lane_pop gpuir__eventcount_notify
+ *     [70-tasks]        a pool and its tasks                           gpuir_pool_complete
+ *     [71-crew]         threads that answer: inter and auto            gpuir__crew_choose gpuir__crew_thread
+ *     [72-device]       the thread that drives a device                gpuir__device_work
+ *     [73-pool]         pools: make one, submit, wait                  gpuir_pool_create gpuir_pool_submit
  *
  * [api-configuration]  CONFIGURATION MACROS
  *   Define them before including the header; [I] matters only in the file that

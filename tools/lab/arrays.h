@@ -1,4 +1,4 @@
-/* arrays.h - the intersection methods of [19-methods] for plain, sorted arrays in place of compressed lists.
+/* arrays.h - the intersection methods of [55-methods] for plain, sorted arrays in place of compressed lists.
  *
  *     gpuir__array_search_of   the search in arrays that belongs to a method
  *     gpuir__array_prepare     prepares an array for a method
@@ -92,7 +92,7 @@ static uint32_t gpuir__mergepath_array(gpuir__operand *o, const gpuir__pass *p) 
   return gpuir__mergepath(&m, p->m, o->prepared->param, 0);
 }
 
-/* ---- simd on arrays: as in [18-lookup], or, in a much longer array, a probe a candidate ----
+/* ---- simd on arrays: as in [54-lookup], or, in a much longer array, a probe a candidate ----
  *
  * Longer arrays have hash segments (Ao et al. 2011, section 4.4) so short that one or two registers mostly take a whole
  * one: a probe is a look-up and a comparison, and those of many candidates overlap. */
@@ -158,7 +158,7 @@ GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__probe_avx2(int indices, const gpuir__o
   return found;
 }
 
-/* Merges registers of 8, and of 16, as the functions of these names in [18-lookup] do for lists. */
+/* Merges registers of 8, and of 16, as the functions of these names in [54-lookup] do for lists. */
 GPUIR__AVX2 GPUIR__NOINLINE uint32_t gpuir__merge_bare_avx2(gpuir__merge *m, uint32_t found) {
   return gpuir__merge_any(gpuir__match_avx2, 8, 0, m, found);
 }

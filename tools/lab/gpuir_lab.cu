@@ -1788,7 +1788,7 @@ static int gcl_chill(gpuir_cuda_lab *lab, gpuir_error *err) {
   return gcl_device_alloc(&lab->r, lab->cold_size, &lab->cold, err);
 }
 
-/* What searching a list needs beside its codec, as [19-methods] of gpuir.h prepares it: tables of buckets, and lines of
+/* What searching a list needs beside its codec, as [55-methods] of gpuir.h prepares it: tables of buckets, and lines of
  * segments and of the list. A lab of coded lists has the last one alone, if its codec's lists are searched by lines. */
 static const char *const gcl_prepares[GCL_PREPARES] = {"hs16", "hs32", "hs64", "hs128", "hs256", "lr-local",
     "lr-global"};

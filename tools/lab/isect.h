@@ -6,7 +6,7 @@
  *     gpuir__isect_free
  *
  * Lists are taken from short to long, each filtering the candidates that the ones before left over. It uses private
- * parts of gpuir.h ([18-lookup], [19-methods]) and is included behind an implementation of the header; the laboratory
+ * parts of gpuir.h ([54-lookup], [55-methods]) and is included behind an implementation of the header; the laboratory
  * and the tests of the methods drive them by it.
  */
 #ifndef GPUIR_LAB_ISECT_H

@@ -3,8 +3,8 @@
  * A shard is an ordinary index file with two sections more: the place of its documents in the collection, and in how
  * many of the collection's documents each of its terms is. gpuir.h reads them wherever a query's weights come from:
  * gpuir__segment_df, and gpuir_index.collection and .average_length. They are known only when all parts are built, so
- * the file is copied, section by section, and they are put behind. This uses private parts of gpuir.h ([12-layout],
- * [13b-snapshot]) and is included behind an implementation of the header, by stamp.c and by the shards' tests.
+ * the file is copied, section by section, and they are put behind. This uses private parts of gpuir.h ([37-layout],
+ * [42-snapshot]) and is included behind an implementation of the header, by stamp.c and by the shards' tests.
  */
 #ifndef GPUIR_MPI_STAMP_H
 #define GPUIR_MPI_STAMP_H

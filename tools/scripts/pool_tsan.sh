@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # pool_tsan.sh BUILD [SECONDS [LOG]]: runs what is built with ThreadSanitizer over the queues of pools and servers
 #
-# In turn, until SECONDS (600) are over: the tests of pools (tests/unit/20b_share, 30*, whose tasks have random
+# In turn, until SECONDS (600) are over: the tests of pools (tests/unit/57_share, 30*, whose tasks have random
 # deadlines and cancellations), and gpuir lab load by every policy, those of task pools among them, with a device that
 # a processor stands for and that is held up, and against gpuir serve. A finding ends it with exit status 1. LOG
 # (BUILD/pool_tsan.txt) gets a head, a line a round, and what was found.
@@ -38,7 +38,7 @@ awk -F '\t' '{ n = split(tolower($2), w, /[^a-z]+/); if (n > 6) print w[2], w[4]
 rounds=0 tasks=0
 while ((SECONDS < seconds)); do
   rounds=$((rounds + 1))
-  for test in 20b_share 30b_crew 30c_device 30d_pool; do
+  for test in 57_share 71_crew 72_device 73_pool; do
     step "$test, round $rounds" "$build/tests/unit/$test"
   done
   for policy in inter auto gpu t-inter docp-ui docp-pi fgqp fgqp:beta=50:scoring=document serve \
