@@ -16314,19 +16314,6 @@ GPUIR__INLINE int gpuir__worker_wait(gpuir__worker *w, gpuir__token *k, const ch
   return w->ring_in - w->ring_out == GPUIR__RING ? gpuir__worker_count(w) : GPUIR_OK;
 }
 
-/* Takes a token of the current document, which occurs tf times. The table must exist. */
-static int gpuir__worker_token(gpuir__worker *w, const char *token, size_t len, uint32_t tf) {
-  gpuir__token *k = &w->ring[w->ring_in % GPUIR__RING];
-  if (GPUIR__UNLIKELY(len - 1 >= GPUIR_MAX_TERM)) return GPUIR_OK;
-  if (GPUIR__UNLIKELY(w->status)) return w->status; /* a tokenizer that goes on after an error */
-  k->position = (uint32_t)w->length;
-  w->length += tf;
-  if (GPUIR__UNLIKELY(w->length > UINT32_MAX)) return gpuir__worker_fail(w, GPUIR_E_LIMIT);
-  w->shared = 1;
-  gpuir__token_hash(k, token, len, w->table.seed);
-  return gpuir__worker_wait(w, k, token, len, tf);
-}
-
 /* Says whether the token k, whose term is token[0..k->len), stands at the last position already. The ring still holds
  * the tokens of a position when they were counted: it is larger than GPUIR_MAX_PLACE. */
 static int gpuir__worker_repeats(const gpuir__worker *w, const gpuir__token *k, const char *token) {
@@ -16341,13 +16328,11 @@ static int gpuir__worker_repeats(const gpuir__worker *w, const gpuir__token *k, 
   return 0;
 }
 
-/* Takes a token that stands at the position of the one before. Without this look for repeated terms a position would
- * not ascend, and a term would count twice where it stands once. */
-GPUIR__NOINLINE int gpuir__worker_share(gpuir__worker *w, const char *token, size_t len) {
-  gpuir__token *k = &w->ring[w->ring_in % GPUIR__RING];
-  if (len - 1 >= GPUIR_MAX_TERM || !w->length || w->status) return w->status;
+/* Takes the token k, which stands at the position of the one before. Without this look for repeated terms a position
+ * would not ascend, and a term would count twice where it stands once. */
+GPUIR__NOINLINE int gpuir__worker_share(gpuir__worker *w, gpuir__token *k, const char *token, size_t len) {
+  if (!w->length) return GPUIR_OK;
   k->len = (uint32_t)len;
-  gpuir__token_hash(k, token, len, w->table.seed);
   if (gpuir__worker_repeats(w, k, token)) return GPUIR_OK;
   if (w->shared == GPUIR_MAX_PLACE) {
     (void)gpuir__fail(&w->err, GPUIR_E_LIMIT, 0, "document %lu has more than %d terms at a position",
@@ -16359,9 +16344,23 @@ GPUIR__NOINLINE int gpuir__worker_share(gpuir__worker *w, const char *token, siz
   return gpuir__worker_wait(w, k, token, len, 1);
 }
 
+/* Takes a token of the current document, which occurs tf times; 0: it stands where the one before does. The table must
+ * exist. Tokens of both kinds come here, so that gpuir__token_hash has one caller and is inlined. */
+static int gpuir__worker_token(gpuir__worker *w, const char *token, size_t len, uint32_t tf) {
+  gpuir__token *k = &w->ring[w->ring_in % GPUIR__RING];
+  if (GPUIR__UNLIKELY(len - 1 >= GPUIR_MAX_TERM)) return GPUIR_OK;
+  if (GPUIR__UNLIKELY(w->status)) return w->status; /* a tokenizer that goes on after an error */
+  k->position = (uint32_t)w->length;
+  w->length += tf;
+  if (GPUIR__UNLIKELY(w->length > UINT32_MAX)) return gpuir__worker_fail(w, GPUIR_E_LIMIT);
+  gpuir__token_hash(k, token, len, w->table.seed);
+  if (GPUIR__UNLIKELY(!tf)) return gpuir__worker_share(w, k, token, len);
+  w->shared = 1;
+  return gpuir__worker_wait(w, k, token, len, tf);
+}
+
 static int gpuir__worker_emit(void *sink, const char *token, size_t len, unsigned advance) {
-  gpuir__worker *w = (gpuir__worker *)sink;
-  return GPUIR__LIKELY(advance) ? gpuir__worker_token(w, token, len, 1) : gpuir__worker_share(w, token, len);
+  return gpuir__worker_token((gpuir__worker *)sink, token, len, advance != 0);
 }
 
 /* What a packet has of a document, one behind the other. */
@@ -16458,8 +16457,7 @@ static int gpuir__worker_defines(gpuir__worker *w, const char *text, size_t len)
     gpuir__defined_begin(&d);
     status = gpuir__analyze(w->analyzer, text + start, i - start, gpuir__defined_take, &d, NULL);
     if (status || d.len <= 2) continue;
-    status =
-        w->shared == GPUIR_MAX_PLACE ? gpuir__worker_token(w, d.term, d.len, 1) : gpuir__worker_share(w, d.term, d.len);
+    status = gpuir__worker_token(w, d.term, d.len, w->shared == GPUIR_MAX_PLACE);
   }
   return status;
 }

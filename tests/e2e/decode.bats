@@ -61,6 +61,12 @@ needs_unicode() {
   python3 "$here/json_oracle.py" "$build/tests/e2e/json_read" "$PWD/scratch" "$count"
 }
 
+@test "bytes that begin no character are looked at once, however many follow one another" {
+  head -c 4000000 /dev/zero | tr '\0' '\251' >high
+  ulimit -t 20 # the square of their number took hours
+  gpuir index -q high -o i.gpuir
+}
+
 @test "records of one line, however many, take as long as those of many lines" {
   python3 - <<'P'
 def write(name, text):
