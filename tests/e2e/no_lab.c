@@ -1,8 +1,8 @@
 /* no_lab.c - a program of an embedder, built with GPUIR_NO_LAB and the other macros that leave something out: what it
  * says about indexes, names and queries that need what was left out, and that it builds and searches by itself.
  *
- * usage: no_lab DIR, where no_lab.bats has made the indexes ef, optpfd, auto, bp128, basic and, if the command can, text.
- * Prints "ok".
+ * usage: no_lab DIR, where no_lab.bats has made the indexes ef, optpfd, auto, bp128, basic and, if the command can,
+ * text. Prints "ok".
  */
 #define GPUIR_NO_LAB
 #define GPUIR_NO_NEAR
@@ -194,7 +194,8 @@ static void second_look(void) {
   gpuir_close(ix);
 }
 
-/* The analyzer `text`: no index is built with it, and no query made for such an index, if the command could make one. */
+/* The analyzer `text`: no index is built with it, and no query made for such an index, if the command could make
+ * one. */
 static void text_analyzer(void) {
   gpuir_builder_desc d;
   gpuir_builder *b;

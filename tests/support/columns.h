@@ -1,5 +1,5 @@
-/* columns.h - documents with values: what each has follows from its number alone, so that any index of any of them can be
- * held against it; include after an implementation of gpuir.h and cmocka.h
+/* columns.h - documents with values: what each has follows from its number alone, so that any index of any of them can
+ * be held against it; include after an implementation of gpuir.h and cmocka.h
  */
 #ifndef TESTS_COLUMNS_H
 #define TESTS_COLUMNS_H
