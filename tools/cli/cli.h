@@ -617,8 +617,8 @@ void cli_trec_string(const char *s, size_t n);
 /* How hits are printed. */
 enum { FORM_HUMAN, FORM_TREC, FORM_TSV, FORM_JSON };
 /* Prints a hit in one of the first three forms: of query `id`, or, for FORM_TSV, of the only one (NULL); name: the
- * document's, n bytes of it; tag: of the run, for FORM_TREC. plain: the score of the search, which is printed beside the
- * hit's own but for FORM_TREC; NULL: it is not. */
+ * document's, n bytes of it; tag: of the run, for FORM_TREC. plain: the score of the search, which is printed beside
+ * the hit's own but for FORM_TREC; NULL: it is not. */
 void cli_print_hit(int form, const char *id, size_t rank, gpuir_hit hit, const uint32_t *plain, const char *name,
     size_t n, const char *tag);
 /* Prints, for people, which of many queries the hits behind it answer. */

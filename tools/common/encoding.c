@@ -25,8 +25,8 @@ static size_t ascii_run(const char *s, size_t n) {
   return i;
 }
 
-/* Returns whether s[0..n) may be a character whose end is missing. It is asked at each byte that begins no character, so
- * it must not look at all that follows. */
+/* Returns whether s[0..n) may be a character whose end is missing. It is asked at each byte that begins no character,
+ * so it must not look at all that follows. */
 static int is_cut(const char *s, size_t n) {
   size_t i = 1;
   if (n >= 4 || (unsigned char)s[0] < 0xc2 || (unsigned char)s[0] > 0xf4) return 0;

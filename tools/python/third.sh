@@ -8,7 +8,8 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir -p "$work"/{lists/partial,cache/archives/partial,source}
 # shellcheck disable=SC2016 # apt fills them in
-read -r archive suite < <(apt-get indextargets --format '$(REPO_URI) $(CODENAME)' 'Created-By: Packages' 'Label: Debian' |
+read -r archive suite < <(apt-get indextargets --format '$(REPO_URI) $(CODENAME)' \
+  'Created-By: Packages' 'Label: Debian' |
   head -n 1) || { echo "third.sh: apt knows no archive of Debian here" >&2; exit 1; }
 key=/usr/share/keyrings/debian-archive-keyring.gpg
 [[ -e $key ]] || key=
