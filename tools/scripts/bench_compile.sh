@@ -26,7 +26,8 @@ for compiler; do
       # shellcheck disable=SC2086 # a list of macros
       took=$(seconds "$compiler" -std=c99 $level $macros -I"$root" -c "$scratch/library.c" -o "$scratch/library.o")
       text=-
-      [[ $level == -fsyntax-only ]] || text=$(size -A "$scratch/library.o" | awk '$1 ~ /^\.text/ { n += $2 } END { print n }')
+      [[ $level == -fsyntax-only ]] ||
+        text=$(size -A "$scratch/library.o" | awk '$1 ~ /^\.text/ { n += $2 } END { print n }')
       printf '%s\t%s\t%s\t%s\t%s\n' "$compiler" "$level" "${macros:--}" "$took" "$text"
     done
   done

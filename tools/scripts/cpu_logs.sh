@@ -139,12 +139,14 @@ cacm() {
   local dir=$logs/cacm
   rm -rf "$dir"
   python3 tests/eval/cacm.py "$cacm" "$dir"
-  gpuir index -q --trec --analyzer unicode --stem porter --stop english --k1 0.9 --b 0.4 "$dir/docs.trec" -o "$dir/cacm.gpuir"
+  gpuir index -q --trec --analyzer unicode --stem porter --stop english --k1 0.9 --b 0.4 "$dir/docs.trec" \
+    -o "$dir/cacm.gpuir"
   gpuir query --mode or -k 1000 --topics "$dir/topics" --trec "$dir/cacm.gpuir" >"$dir/run"
   awk '{ sub(/CACM-/, "", $3); printf "%s %s CACM-%04d %s\n", $1, $2, $3, $4 }' "$dir/qrels" >"$dir/padded"
   {
     head_of
-    echo "# command: gpuir index --trec --analyzer unicode --stem porter --stop english --k1 0.9 --b 0.4 docs.trec -o cacm.gpuir;" \
+    echo "# command: gpuir index --trec --analyzer unicode --stem porter --stop english --k1 0.9 --b 0.4 docs.trec" \
+      "-o cacm.gpuir;" \
       "gpuir query --mode or -k 1000 --topics topics --trec cacm.gpuir >run; trec_eval.py QRELS run"
     echo "# judgements as they are, and with their names padded as the documents' are (CACM-756: CACM-0756)"
     paste <(python3 tests/eval/trec_eval.py "$dir/qrels" "$dir/run") \
