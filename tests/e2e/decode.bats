@@ -290,6 +290,18 @@ END
   fails 1 'bin: a binary file' gpuir index -q bin -o b.gpuir
 }
 
+@test "a byte beyond ASCII is seen wherever it stands in a file" {
+  needs_unicode
+  mkdir files
+  python3 - <<'END'
+for before in range(600):
+    with open("files/%d" % before, "wb") as f:
+        f.write(b" " * before + b"\xe9t\xe9" + b" z" * 200)
+END
+  gpuir index -q --analyzer unicode files -o x.gpuir
+  prints 600 gpuir count x.gpuir été
+}
+
 @test "topics of JSON: members of the trade are read, others are refused with their names" {
   printf '7\tzebra\n8\thorse\n' >c.tsv
   gpuir index -q --tsv c.tsv -o x.gpuir

@@ -12,14 +12,27 @@ static const unsigned short windows[32] = {0x20ac, 0, 0x201a, 0x0192, 0x201e, 0x
 
 /* ---- which one it is --------------------------------------------------------------------------- */
 
-/* Returns how many bytes from s[0..n) on are ASCII. */
+/* Returns whether s[0..256) are ASCII. The loop has no way out, so that compilers unroll it or make vectors of it. */
+static int is_ascii_256(const char *s) {
+  unsigned long long any[2] = {0, 0}, words[2];
+  size_t i;
+  for (i = 0; i < 256; i += sizeof words) {
+    memcpy(words, s + i, sizeof words);
+    any[0] |= words[0];
+    any[1] |= words[1];
+  }
+  return !((any[0] | any[1]) & 0x8080808080808080u);
+}
+
+/* Returns how many bytes from s[0..n) on are ASCII. Every file is looked at, so long runs are taken by 256 bytes. */
 static size_t ascii_run(const char *s, size_t n) {
   size_t i = 0;
-  while (n - i >= 32) { /* four words at a time: every file is looked at */
-    unsigned long long words[4];
-    memcpy(words, s + i, 32);
-    if ((words[0] | words[1] | words[2] | words[3]) & 0x8080808080808080u) break;
-    i += 32;
+  while (n - i >= 256 && is_ascii_256(s + i)) i += 256;
+  while (n - i >= 8) {
+    unsigned long long word;
+    memcpy(&word, s + i, 8);
+    if (word & 0x8080808080808080u) break;
+    i += 8;
   }
   while (i < n && !(s[i] & 0x80)) i++;
   return i;
