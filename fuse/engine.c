@@ -397,7 +397,8 @@ int errno_of_status(int status) {
   switch (status) {
   case GPUIR_OK: return 0;
   case GPUIR_E_ARGUMENT:
-  case GPUIR_E_QUERY: return EINVAL;
+  case GPUIR_E_QUERY:
+  case GPUIR_E_WHERE: return EINVAL;
   case GPUIR_E_LIMIT:
   case GPUIR_E_TERMS: return E2BIG;
   case GPUIR_E_RANGE: return ERANGE;
@@ -516,6 +517,8 @@ static int parse_and_rank(ticket *t, const search_request *request, search_reply
   desc.mode = request->mode;
   desc.keep_rarest = 1;
   desc.spell = request->spell ? GPUIR_SPELL : 0;
+  desc.where = request->where;
+  desc.all = request->where && (!request->len || request->text[0] == '-');
   rc = gpuir_query_parse(g->index, &desc, request->text, request->len, &query, err);
   if (rc != GPUIR_OK) return rc;
   reply->left_out = count_left_out(query);
@@ -527,6 +530,21 @@ static int parse_and_rank(ticket *t, const search_request *request, search_reply
   if (rc == GPUIR_OK && request->keep) reply->query = query;
   else gpuir_query_destroy(query);
   return rc;
+}
+
+int generation_check_where(const generation *g, const char *where, char *why, size_t why_size) {
+  gpuir_query_desc desc;
+  gpuir_query *query = NULL;
+  gpuir_error err;
+  int rc;
+  memset(&desc, 0, sizeof desc);
+  memset(&err, 0, sizeof err);
+  desc.where = where;
+  desc.all = 1;
+  rc = gpuir_query_parse(g->index, &desc, "", 0, &query, &err);
+  gpuir_query_destroy(query);
+  if (rc != GPUIR_OK) snprintf(why, why_size, "%s", err.msg[0] ? err.msg : gpuir_strerror(rc));
+  return errno_of_status(rc);
 }
 
 int generation_search(ticket *t, const search_request *request, search_reply *reply) {

@@ -87,8 +87,9 @@ void ticket_cancel(ticket *t);
 int ticket_is_cancelled(ticket *t);
 
 typedef struct search_request {
-  const char *text;
+  const char *text; /* with a where of none: all documents */
   size_t len;
+  const char *where; /* NULL: all documents may be hits */
   int mode;
   uint32_t k;
   int backend; /* BACKEND_ */
@@ -113,6 +114,9 @@ typedef struct search_reply {
  * and threads that have nothing to do help it; otherwise the search waits for its turn.
  * Errors: EINVAL, E2BIG, ERANGE, EINTR, ETIMEDOUT, ENOMEM, EOPNOTSUPP, EIO; EAGAIN when the queue is full. */
 int generation_search(ticket *t, const search_request *request, search_reply *reply);
+
+/* Says whether a where is one of the index's: 0, or an errno, of which `why` has the words. */
+int generation_check_where(const generation *g, const char *where, char *why, size_t why_size);
 
 /* Returns the errno value that stands for a GPUIR_ status. */
 int errno_of_status(int status);

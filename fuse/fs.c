@@ -465,18 +465,22 @@ char *fs_agents(const fs_config *config) {
       "and\n"
       "  `\"two+words\"` is a phrase where the index has positions. AND, OR, NOT and regular expressions "
       "mean nothing.\n"
-      "- Write other bytes as %XX: a dot before tsv, json, paths, conf or html is %2E, a slash is %2F.\n");
+      "- Write other bytes as %XX: a dot before tsv, json, paths, conf or html is %2E, a slash is %2F.\n"
+      "- Only some documents: `ls by` has what they carry, `ls by/ext` its values, and `by/ext/c/pass/...` searches\n"
+      "  those of value c. The same in an option: `pass/@ext=c,h/...`, `pass/@mtime=2024-01../...`, "
+      "`@-dir=vendor`.\n"
+      "  `query/@ext=c/+.paths` has no words: all of them.\n");
   buf_printf(&b,
-      "- An answer is cut after %d tokens of four bytes. Options are folders: `pass/@tokens=3000/...`,\n"
-      "  `pass/@context=5/...` (lines around), `pass/@and/...` (all words), `grep/@k=30/...` (so many documents: "
-      "%lu else),\n"
-      "  `pass/@rank=plain/...` (program code, too, by its words alone).\n",
+      "- An answer is cut after %d tokens of four bytes. Options are folders: `pass/@tokens=3000/...`, `@context=5` "
+      "(lines\n"
+      "  around), `@and` (all words), `grep/@k=30/...` (documents: %lu else), `@rank=plain` (code by its words "
+      "alone).\n",
       PASSAGES_TOKENS, (unsigned long)config->k);
   buf_puts(&b,
-      "- Start with pass/, with four to eight words that the text itself would use; then read the file "
-      "at the path.\n"
-      "- `(changed since it was indexed)` in place of a text: open the file itself.\n"
-      "- An error, or nothing found: `grep last_ .stats` says why. README has all else.\n");
+      "- Start with pass/, with four to eight words that the text itself would use; then read the file at the path, "
+      "also\n"
+      "  where `(changed since it was indexed)` stands. An error, or nothing found: `grep last_ .stats`; all else: "
+      "README.\n");
   return take_string(&b);
 }
 
@@ -528,7 +532,14 @@ char *fs_readme(const fs_config *config) {
       "                    itself the first where half of the documents are source files\n"
       "  @cpu @gpu         who computes; the answer is the same\n"
       "  @tokens=N @bytes=N   pass/ and grep/: at most so much text, a token being 4 bytes; 0: no bound\n"
-      "  @context=N        pass/ and grep/: N lines before and behind those with words of the query\n");
+      "  @context=N        pass/ and grep/: N lines before and behind those with words of the query\n"
+      "And, at most 16 on a path, which all must hold, what documents carry beside their text (`ls by`):\n"
+      "  @ext=c,h @-dir=vendor    either value; none; of a path, with all below\n"
+      "  @mtime=2024-01..2024-06  a range; 2024-01.. and ..2024-06; .. is any value\n"
+      "  @where=<text>     what gpuir query -w takes, in the form of <q>\n"
+      "`,` and `..` are %2C and %2E%2E in a value. Then <q> may be `+`: all such documents.\n"
+      "by/<column>/<value>/ has query/, hits/, files/, pass/, grep/ for the documents with a value, and by/,\n"
+      "which is not listed. by/mtime/2024-01..2024-06/ and by/ext/c,h/ are found by name.\n");
   buf_printf(&b, "Without them: @%s/@k=%lu; in pass/, grep/, files/ and .paths @%s, and @tokens=%d.\n",
       mode_name(config->mode), (unsigned long)config->k, mode_name(config->sentences), PASSAGES_TOKENS);
   buf_printf(&b, "The largest N of @k= is %lu.\n\n", (unsigned long)config->max_k);

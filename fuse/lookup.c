@@ -1,9 +1,11 @@
 /* lookup.c - makes what a name stands for: a search and its answer, a document, a term. */
 #include "lookup.h"
 
+#include "by.h"
 #include "caller.h"
 #include "guard.h"
 #include "texts.h"
+#include "values.h"
 
 #include "../tools/common/advice.h"
 #include "../tools/common/decode.h"
@@ -14,7 +16,7 @@
 #include <unistd.h>
 
 #define TEXT_SIZE (2 * NAME_LIMIT)
-#define KEY_SIZE (TEXT_SIZE + 192)
+#define KEY_SIZE (TEXT_SIZE + WHERE_LIMIT + 192)
 
 static int bad_escape(lookup *l) { return lookup_fails(l, EINVAL, "a '%' without two hexadecimal digits behind it"); }
 
@@ -49,11 +51,14 @@ static int notice(lookup *l, const question *q) {
   return refused ? lookup_fails(l, EINVAL, l->note) : 0;
 }
 
+/* What parts a where from the words has no place in a where: a line break stands in quotes alone, and these are closed
+ * before it ends. */
 static void make_key(lookup *l, const name_options *o, question *q) {
-  q->key_len = (size_t)snprintf(q->key, sizeof q->key, "%llu %d %lu %d %d %d.%d %llu %llu %lu ",
+  const char *where = lookup_where(l);
+  q->key_len = (size_t)snprintf(q->key, sizeof q->key, "%llu %d %lu %d %d %d.%d %llu %llu %lu %s\n",
       (unsigned long long)generation_id(l->g), q->request.mode, (unsigned long)q->request.k, q->request.backend,
       q->request.rank, q->tree, q->format, (unsigned long long)o->tokens, (unsigned long long)o->bytes,
-      (unsigned long)o->context);
+      (unsigned long)o->context, where ? where : "");
   memcpy(q->key + q->key_len, q->text, q->request.len);
   q->key_len += q->request.len;
 }
@@ -62,12 +67,13 @@ static void make_key(lookup *l, const name_options *o, question *q) {
 static int ask(lookup *l, const node_body *body, question *q) {
   const name_options *o = &body->options;
   memset(&q->request, 0, sizeof q->request);
-  q->tree = body->tree;
+  q->tree = (int)body->tree;
   q->format = FORMAT_PLAIN;
   if (name_query(l->name, l->len, q->text, &q->request.len, is_folder(q) ? NULL : &q->format) != 0)
     return bad_escape(l);
   if (has_passages(q) && q->format != FORMAT_PLAIN) return ENOENT;
   q->request.text = q->text;
+  q->request.where = lookup_where(l);
   q->request.mode = o->given & OPTION_MODE ? o->mode : is_for_sentences(q) ? l->f->config.sentences : o->mode;
   q->request.k = o->k;
   q->request.backend = o->backend;
@@ -97,10 +103,12 @@ static void note_left_out(lookup *l, size_t n) {
 
 /* Notes that nothing has all words of a query, and what to ask for in its place. */
 static void note_none(lookup *l, const question *q, const search_reply *reply) {
+  const char *which = q->request.where ? " with these values" : "";
   if (reply->n || !q->request.k || q->request.mode != GPUIR_AND || l->note[0]) return;
-  snprintf(l->note, sizeof l->note, "%s",
-      memchr(q->text, ' ', q->request.len) ? "no document has all of these words; @andor takes any of them"
-                                           : "no document has this word");
+  if (!q->request.len) snprintf(l->note, sizeof l->note, "there is no document%s", which);
+  else if (!memchr(q->text, ' ', q->request.len))
+    snprintf(l->note, sizeof l->note, "no document%s has this word", which);
+  else snprintf(l->note, sizeof l->note, "no document%s has all of these words; @andor takes any of them", which);
 }
 
 /* Searches, and makes the answer of it; NULL with the reason in *error. */
@@ -344,20 +352,146 @@ unsigned lookup_options(node_kind tree) {
   return tree == NODE_QUERY_ROOT || tree == NODE_HITS_ROOT || tree == NODE_FILES_ROOT ? OPTIONS_SEARCH : 0;
 }
 
-static int make_option(lookup *l, node_body *body) {
-  int rc = name_option(l->name, l->len, lookup_options(body->tree), l->f->config.max_k, &body->options);
-  if (rc)
-    return lookup_fails(l, rc, "not an option here, or one of its kind stands before it, or its number is too large");
-  body->kind = NODE_OPTION;
+/* A folder of names that is no answer. */
+static void make_folder(const lookup *l, node_kind kind, node_body *body) {
+  body->kind = kind;
   body->mode = S_IFDIR | 0555;
   body->mtime = l->f->started;
+}
+
+/* Lets a folder have the where of the one that it stands in. */
+static void share_where(lookup *l, node_body *body) {
+  if (!l->given) return;
+  pthread_mutex_lock(&l->f->lock);
+  body->res = l->given;
+  body->res->refs++;
+  pthread_mutex_unlock(&l->f->lock);
+}
+
+/* Adds to the where of the folder what is asked for, which may be no where at all. */
+static int add_where(lookup *l, const char *more, node_body *body) {
+  char key[WHERE_LIMIT + 16], *where = key + strlen(strcpy(key, "where "));
+  buf b;
+  int rc = generation_check_where(l->g, more, l->why, sizeof l->why);
+  if (rc) return rc;
+  if (++body->asked > WHERE_FOLDERS || values_join(l->given ? l->given->bytes : "", more, where) != 0)
+    return lookup_fails(l, E2BIG, "more is asked of fields than the folders of one path may");
+  rc = generation_check_where(l->g, where, l->why, sizeof l->why);
+  if (rc) return rc;
+  memset(&b, 0, sizeof b);
+  b.max = sizeof key;
+  buf_put(&b, where, strlen(where) + 1);
+  rc = b.error;
+  if (rc == 0) body->res = lookup_remember(l->f, key, strlen(key), &b, NULL, 0);
+  buf_free(&b);
+  return rc ? rc : body->res ? 0 : ENOMEM;
+}
+
+/* `@ext=c`, or `@where=` and what the command takes behind -w. `equals` is where the '=' stands in the name. */
+static int make_where(lookup *l, const char *equals, node_body *body) {
+  const char *items = equals + 1;
+  const size_t column = (size_t)(equals - l->name) - 1, len = l->len - column - 2;
+  char text[PREDICATE_SIZE];
+  size_t n = 0;
+  int rc;
+  if (column == strlen("where") && !memcmp(l->name + 1, "where", column)) {
+    rc = name_unescape(items, len, text, &n);
+    if (rc == 0 && (!n || memchr(text, 0, n))) rc = EINVAL;
+    text[n] = 0;
+  } else {
+    rc = values_predicate(l->name + 1, column, items, len, text);
+  }
+  if (rc)
+    return lookup_fails(l, rc, "a '%' without two hexadecimal digits, a NUL, a quote that is not closed, or nothing");
+  rc = add_where(l, text, body);
+  if (rc == 0) make_folder(l, NODE_OPTION, body);
+  return rc;
+}
+
+static int make_option(lookup *l, node_body *body) {
+  const unsigned allowed = lookup_options(body->tree);
+  int rc = name_option(l->name, l->len, allowed, l->f->config.max_k, &body->options);
+  const char *equals = memchr(l->name, '=', l->len);
+  if (rc && equals && allowed && !name_is_reserved(l->name, l->len)) return make_where(l, equals, body);
+  if (rc)
+    return lookup_fails(l, rc, "not an option here, or one of its kind stands before it, or its number is too large");
+  make_folder(l, NODE_OPTION, body);
+  share_where(l, body);
+  return 0;
+}
+
+/* by/<column>/: any field of the index. */
+static int make_column(lookup *l, node_body *body) {
+  gpuir_field field;
+  size_t i;
+  for (i = 0; gpuir_field_get(generation_index(l->g), i, &field) == GPUIR_OK; i++)
+    if (strlen(field.name) == l->len && !memcmp(field.name, l->name, l->len)) {
+      make_folder(l, NODE_COLUMN, body);
+      share_where(l, body);
+      return 0;
+    }
+  return ENOENT;
+}
+
+/* Whether a document has what a folder asks for. */
+static int has_documents(lookup *l, const node_body *body) {
+  search_request request;
+  search_reply reply;
+  int rc;
+  memset(&request, 0, sizeof request);
+  request.text = "";
+  request.where = body->res->bytes;
+  request.k = 1;
+  request.backend = BACKEND_CPU;
+  request.rank = RANK_PLAIN;
+  rc = lookup_search(l, &request, &reply);
+  if (rc) return rc;
+  free(reply.hits);
+  return reply.n ? 0 : ENOENT;
+}
+
+/* by/<column>/<value>/: exists while a document has it. */
+static int make_value(lookup *l, node_body *body) {
+  char text[PREDICATE_SIZE];
+  int rc = values_predicate(l->column, strlen(l->column), l->name, l->len, text);
+  if (rc) return lookup_fails(l, rc, "a '%' without two hexadecimal digits, or a quote that is not closed");
+  rc = add_where(l, text, body);
+  if (rc == 0) rc = has_documents(l, body);
+  if (rc) {
+    pthread_mutex_lock(&l->f->lock);
+    result_unref(&l->f->cache, body->res);
+    pthread_mutex_unlock(&l->f->lock);
+    body->res = NULL;
+    return rc;
+  }
+  make_folder(l, NODE_VALUE, body);
+  body->recheck = 1;
+  return 0;
+}
+
+/* What stands in by/<column>/<value>/: the folders of queries, and another by/. */
+static int make_branch(lookup *l, node_body *body) {
+  const int by = strcmp(l->name, "by") == 0;
+  size_t i = 0;
+  while (!by && i < BY_BRANCHES && strcmp(by_branches[i].name, l->name) != 0) i++;
+  if (i == BY_BRANCHES) return ENOENT;
+  body->tree = by ? NODE_BY_ROOT : by_branches[i].tree;
+  make_folder(l, by ? NODE_BY : NODE_OPTION, body);
+  share_where(l, body);
   return 0;
 }
 
 static int make_node(lookup *l, node_kind dir, node_body *body) {
-  if (dir == NODE_DOC_ROOT) return make_doc(l, body);
-  if (dir == NODE_TERM_ROOT) return make_term(l, body);
-  return name_is_option(l->name, l->len) ? make_option(l, body) : make_query(l, body);
+  if (++body->depth >= NAME_DEPTH) return lookup_fails(l, E2BIG, "too many folders");
+  switch ((int)dir) {
+  case NODE_DOC_ROOT: return make_doc(l, body);
+  case NODE_TERM_ROOT: return make_term(l, body);
+  case NODE_BY_ROOT:
+  case NODE_BY: return make_column(l, body);
+  case NODE_COLUMN: return make_value(l, body);
+  case NODE_VALUE: return make_branch(l, body);
+  default: return name_is_option(l->name, l->len) ? make_option(l, body) : make_query(l, body);
+  }
 }
 
 int lookup_generation(lookup *l, node_kind dir, node_body *body) {

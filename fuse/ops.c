@@ -1,4 +1,5 @@
 /* ops.c - the FUSE operations. */
+#include "by.h"
 #include "guard.h"
 #include "lookup.h"
 #include "texts.h"
@@ -31,6 +32,7 @@ static const struct {
     {"grep", S_IFDIR | 0555},
     {"doc", S_IFDIR | 0555},
     {"term", S_IFDIR | 0555},
+    {"by", S_IFDIR | 0555},
 };
 
 static void stat_common(struct stat *st, uint64_t ino, mode_t mode, off_t size, struct timespec mtime) {
@@ -56,8 +58,7 @@ static void stat_fixed(const fs *f, node_kind kind, struct stat *st) {
 
 /* Writes the target of a link of a hits/ folder. */
 static void link_target(const node_body *hits, uint32_t link, char out[LINK_TARGET_SIZE]) {
-  const unsigned depth = 2 + name_options_depth(&hits->options); /* folders between the link and the mount point */
-  name_link_target(out, depth, hits->named ? hits->generation : 0, hits->res->links[link - 1].docid);
+  name_link_target(out, hits->depth, hits->named ? hits->generation : 0, hits->res->links[link - 1].docid);
 }
 
 static void stat_node(const fs *f, const node *n, uint32_t link, struct stat *st) {
@@ -177,6 +178,7 @@ static void lookup_new(lookup *l, fuse_ino_t parent, node_kind kind, node_body *
   if (rc) count_failure(l, rc);
   if (n && l->note[0]) fs_said(f, SAID_NOTE, fuse_req_ctx(l->req)->uid, l->name, l->len, l->note);
   if (l->before) result_unref(&f->cache, l->before);
+  result_unref(&f->cache, l->given);
   if (n) {
     reply_node(l->req, f, n, 0);
   } else {
@@ -193,14 +195,62 @@ static void lookup_fixed(fuse_req_t req, const char *name) {
   else reply_never(req);
 }
 
+/* Says what the folder is that a name is looked up in, and gives what the name stands for what it has of it. *dir is its
+ * node, if it has one. Called with the lock. */
+static node_kind enter_folder(fs *f, fuse_ino_t parent, node_body *body, node **dir) {
+  *dir = NULL;
+  if (parent < NODE_FIXED_END) {
+    body->tree = (node_kind)parent;
+    body->options.mode = f->config.mode;
+    body->options.k = f->config.k;
+    body->options.backend = f->config.backend;
+    body->depth = 1;
+    return (node_kind)parent;
+  }
+  *dir = ino_link(parent) ? NULL : cache_by_ino(&f->cache, parent);
+  if (!*dir) return NODE_NONE;
+  body->options = (*dir)->body.options;
+  body->tree = (*dir)->body.tree;
+  body->depth = (*dir)->body.depth;
+  body->asked = (*dir)->body.asked;
+  cache_touch(&f->cache, *dir);
+  return (*dir)->body.kind;
+}
+
+/* Whether what is named in a folder is made when it is named. */
+static int makes_names(node_kind kind) {
+  return (kind >= NODE_QUERY_ROOT && kind < NODE_FIXED_END) || kind == NODE_OPTION || kind == NODE_BY ||
+      kind == NODE_COLUMN || kind == NODE_VALUE;
+}
+
+/* Whether a name is answered by "no such file" without a look at the index. */
+static int is_no_name(node_kind kind, const char *name, size_t len) {
+  if (kind == NODE_COLUMN && len > 2 && !memcmp(name, "..", 2)) return 0; /* up to a value */
+  if (name_is_never(name, len)) return 1;
+  if (kind == NODE_DOC_ROOT || kind == NODE_TERM_ROOT || kind == NODE_COLUMN || name_is_option(name, len)) return 0;
+  return name_is_probe(name, len);
+}
+
+/* Lets a look-up have what it may use of the folder, and of what the name stood for before. Called with the lock. */
+static void keep_for_lookup(lookup *l, const node *dir, const node *known) {
+  const fs *f = l->f;
+  if (known && known->body.res && known->body.res->nsources && known->body.generation == generation_id(f->now)) {
+    l->before = known->body.res;
+    l->before->refs++;
+  }
+  if (!dir || !dir->body.res) return;
+  l->given = dir->body.res;
+  l->given->refs++;
+}
+
 /* Naming a file runs its query: this is where everything in the mount begins. [fuse-lookup] */
 static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name) {
   fs *f = fs_of(req);
   size_t len = strlen(name);
-  node_kind kind = NODE_NONE;
   lookup l = {.req = req, .f = f, .name = name, .len = len, .why = "over 255 bytes"};
+  node_kind kind;
   node_body body;
-  node *n;
+  node *n, *dir;
   memset(&body, 0, sizeof body);
   pthread_mutex_lock(&f->lock);
   f->count.lookups++;
@@ -210,35 +260,22 @@ static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name) {
     fuse_reply_err(req, ENAMETOOLONG);
     return;
   }
-  if (parent < NODE_FIXED_END) {
-    kind = body.tree = (node_kind)parent;
-    body.options.mode = f->config.mode;
-    body.options.k = f->config.k;
-    body.options.backend = f->config.backend;
-  } else {
-    node *dir = ino_link(parent) ? NULL : cache_by_ino(&f->cache, parent);
-    if (dir) {
-      kind = dir->body.kind;
-      body.options = dir->body.options;
-      body.tree = dir->body.tree;
-      cache_touch(&f->cache, dir);
-      if (kind == NODE_HITS || kind == NODE_FILES) {
-        lookup_link(req, f, dir, name, len);
-        return;
-      }
-    }
+  kind = enter_folder(f, parent, &body, &dir);
+  if (kind == NODE_HITS || kind == NODE_FILES) {
+    lookup_link(req, f, dir, name, len);
+    return;
   }
   if (kind == NODE_ROOT) {
     pthread_mutex_unlock(&f->lock);
     lookup_fixed(req, name);
     return;
   }
-  if (kind != NODE_OPTION && (kind < NODE_QUERY_ROOT || kind >= NODE_FIXED_END)) {
+  if (!makes_names(kind)) {
     pthread_mutex_unlock(&f->lock);
     fuse_reply_err(req, kind == NODE_NONE ? ESTALE : ENOTDIR);
     return;
   }
-  if (name_is_never(name, len) || (kind != NODE_DOC_ROOT && kind != NODE_TERM_ROOT && name_is_probe(name, len))) {
+  if (is_no_name(kind, name, len)) {
     pthread_mutex_unlock(&f->lock);
     reply_never(req);
     return;
@@ -251,10 +288,8 @@ static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name) {
     reply_node(req, f, n, 0);
     return;
   }
-  if (n && n->body.res && n->body.res->nsources && n->body.generation == generation_id(f->now)) {
-    l.before = n->body.res;
-    l.before->refs++;
-  }
+  keep_for_lookup(&l, dir, n);
+  if (kind == NODE_COLUMN) snprintf(l.column, sizeof l.column, "%s", dir->name);
   l.why[0] = 0;
   lookup_new(&l, parent, kind, &body);
 }
@@ -511,8 +546,8 @@ typedef struct listing {
   char *page;
   size_t size, used;
   uint64_t ino, up;
-  result *hits; /* of a folder of hits */
-  mode_t type; /* of its entries */
+  result *hits; /* of a folder of hits, or of one in by/ */
+  mode_t type; /* of its entries; S_IFDIR: they have no numbers yet */
 } listing;
 
 #define UNKNOWN_INO 0xffffffff /* as libfuse has it: only a look-up says which */
@@ -543,20 +578,63 @@ static int list_entry(listing *d, uint64_t at) {
   if (at == 1) return add_entry(d->req, d->page, d->size, &d->used, "..", d->up, S_IFDIR, next);
   if (d->hits)
     return at - 2 < d->hits->nlinks &&
-        add_entry(d->req, d->page, d->size, &d->used, d->hits->bytes + d->hits->links[at - 2].name, d->ino + at - 1,
-            d->type, next);
+        add_entry(d->req, d->page, d->size, &d->used, d->hits->bytes + d->hits->links[at - 2].name,
+            d->type == S_IFDIR ? UNKNOWN_INO : d->ino + at - 1, d->type, next);
   if (d->ino == FUSE_ROOT_ID)
     return kind < NODE_FIXED_END &&
         add_entry(d->req, d->page, d->size, &d->used, fixed[kind].name, kind, fixed[kind].mode, next);
   return d->ino < NODE_FIXED_END && list_option(d, at);
 }
 
+static void drop_listing(fs *f, result *r) {
+  pthread_mutex_lock(&f->lock);
+  result_unref(&f->cache, r);
+  pthread_mutex_unlock(&f->lock);
+}
+
+/* Makes what a folder in by/ lists, once for all who read it through one descriptor. */
+static void op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi) {
+  fs *f = fs_of(req);
+  lookup l = {.req = req, .f = f, .name = "", .len = 0};
+  node_kind kind = ino < NODE_FIXED_END ? (node_kind)ino : NODE_NONE;
+  result *names = NULL;
+  node *n = NULL;
+  int rc = 0;
+  pthread_mutex_lock(&f->lock);
+  if (ino >= NODE_FIXED_END && !ino_link(ino)) n = cache_by_ino(&f->cache, ino);
+  if (n) kind = n->body.kind;
+  if (by_lists(kind)) {
+    l.g = generation_ref(f->now);
+    keep_for_lookup(&l, n, NULL);
+    if (n) snprintf(l.column, sizeof l.column, "%s", n->name);
+    pthread_mutex_unlock(&f->lock);
+    rc = by_list(&l, kind, &names);
+    pthread_mutex_lock(&f->lock);
+    result_unref(&f->cache, l.given);
+    l.name = kind == NODE_COLUMN ? l.column : "by";
+    l.len = strlen(l.name);
+    if (rc) count_failure(&l, rc);
+  }
+  pthread_mutex_unlock(&f->lock);
+  generation_unref(l.g);
+  fi->fh = (uint64_t)(uintptr_t)names;
+  if (rc) fuse_reply_err(req, rc);
+  else if (fuse_reply_open(req, fi) != 0 && names) drop_listing(f, names);
+}
+
+static void op_releasedir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi) {
+  (void)ino;
+  if (fi->fh) drop_listing(fs_of(req), (result *)(uintptr_t)fi->fh);
+  fuse_reply_err(req, 0);
+}
+
 /* Finds what a folder lists; its hits get a reference. 0 when it is not known. */
 static int find_listing(fs *f, listing *d) {
   const node *n;
-  if (d->ino < NODE_FIXED_END) return 1;
+  if (d->ino < NODE_FIXED_END && !d->hits) return 1;
   pthread_mutex_lock(&f->lock);
-  n = cache_by_ino(&f->cache, d->ino);
+  if (d->hits) d->hits->refs++;
+  n = d->ino < NODE_FIXED_END ? NULL : cache_by_ino(&f->cache, d->ino);
   if (n) {
     d->up = n->parent;
     if (n->body.kind == NODE_HITS || n->body.kind == NODE_FILES) {
@@ -566,14 +644,15 @@ static int find_listing(fs *f, listing *d) {
     }
   }
   pthread_mutex_unlock(&f->lock);
-  return n != NULL;
+  return n != NULL || d->hits;
 }
 
 static void op_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, struct fuse_file_info *fi) {
   fs *f = fs_of(req);
   listing d = {.req = req, .page = malloc(size), .size = size, .ino = ino, .up = FUSE_ROOT_ID};
   uint64_t at = offset < 0 ? 0 : (uint64_t)offset;
-  (void)fi;
+  d.hits = (result *)(uintptr_t)fi->fh;
+  d.type = S_IFDIR;
   if (!d.page) {
     fuse_reply_err(req, ENOMEM);
     return;
@@ -585,11 +664,7 @@ static void op_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset
     fuse_reply_err(req, ESTALE);
   }
   free(d.page);
-  if (d.hits) {
-    pthread_mutex_lock(&f->lock);
-    result_unref(&f->cache, d.hits);
-    pthread_mutex_unlock(&f->lock);
-  }
+  if (d.hits) drop_listing(f, d.hits);
 }
 
 static void op_statfs(fuse_req_t req, fuse_ino_t ino) {
@@ -675,7 +750,9 @@ const struct fuse_lowlevel_ops fs_operations = {
     .open = op_open,
     .read = op_read,
     .release = op_release,
+    .opendir = op_opendir,
     .readdir = op_readdir,
+    .releasedir = op_releasedir,
     .statfs = op_statfs,
     .setattr = op_setattr,
     .mknod = op_mknod,

@@ -5,12 +5,6 @@
 
 #include <stdio.h>
 
-unsigned name_options_depth(const name_options *options) {
-  unsigned given = options->given, depth = 0;
-  for (; given; given &= given - 1) depth++;
-  return depth;
-}
-
 static int is_text(const char *name, size_t len, const char *text) {
   return len == strlen(text) && memcmp(name, text, len) == 0;
 }
@@ -143,6 +137,14 @@ int name_option(const char *name, size_t len, unsigned allowed, uint32_t max_k, 
   return 0;
 }
 
+int name_is_reserved(const char *name, size_t len) {
+  static const char *const kinds[] = {"@rank=", "@k=", "@tokens=", "@bytes=", "@context="};
+  size_t i;
+  for (i = 0; i < sizeof kinds / sizeof *kinds; i++)
+    if (len >= strlen(kinds[i]) && !memcmp(name, kinds[i], strlen(kinds[i]))) return 1;
+  return 0;
+}
+
 static int hex_digit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;
@@ -150,8 +152,7 @@ static int hex_digit(char c) {
   return -1;
 }
 
-/* Returns the byte that stands at name[*i], which moves past it; -1 for a bad escape. */
-static int next_byte(const char *name, size_t len, size_t *i) {
+int name_byte(const char *name, size_t len, size_t *i) {
   int high, low;
   char c = name[(*i)++];
   if (c == '+') return ' ';
@@ -217,7 +218,7 @@ int name_query(const char *name, size_t len, char *text, size_t *text_len, int *
   if (format) len = take_suffix(name, len, format);
   while (i < len) {
     const int raw_minus = name[i] == '-';
-    const int c = next_byte(name, len, &i);
+    const int c = name_byte(name, len, &i);
     if (c < 0) return EINVAL;
     read_byte(&r, c, raw_minus);
   }
@@ -228,7 +229,7 @@ int name_query(const char *name, size_t len, char *text, size_t *text_len, int *
 int name_unescape(const char *name, size_t len, char *text, size_t *text_len) {
   size_t i = 0, out = 0;
   while (i < len) {
-    int c = next_byte(name, len, &i);
+    int c = name_byte(name, len, &i);
     if (c < 0) return EINVAL;
     text[out++] = (char)c;
   }
@@ -294,7 +295,8 @@ uint32_t name_link_rank(const char *name, size_t len) {
 
 void name_link_target(char out[LINK_TARGET_SIZE], unsigned depth, uint64_t generation, uint32_t docid) {
   size_t n = 0;
-  while (depth-- > 0 && n + 3 < LINK_TARGET_SIZE / 2) {
+  if (depth > NAME_DEPTH) depth = NAME_DEPTH;
+  while (depth-- > 0) {
     memcpy(out + n, "../", 3);
     n += 3;
   }

@@ -1,7 +1,7 @@
 /* path.h - the names of the tree: what a path component means, and how links are called.
  *
  *   query/<q>  query/<q>.tsv  query/<q>.json  query/<q>.paths  query/@or/@k=100/<q>  hits/<q>/000001-<name>
- *   files/<q>/000001-<name>  pass/<q>  pass/@tokens=2000/<q>  grep/<q>
+ *   files/<q>/000001-<name>  pass/<q>  pass/@tokens=2000/<q>  grep/<q>  query/@ext=c/<q>  by/ext/c/query/<q>
  *
  * <q> is one component in Python's quote_plus form: `+` parts words and %XX stands for a byte. `-`, `@`, the
  * suffix and a leading `.` are read before unescaping, so %2D, %40 and %2E are the literal characters. `"` and `*`
@@ -38,9 +38,6 @@ typedef struct name_options {
   uint32_t context; /* as in gpuir_passages_desc */
 } name_options;
 
-/* Number of option folders: the depth that they add to a path. */
-unsigned name_options_depth(const name_options *options);
-
 /* "and", "or", "andor" -> GPUIR_ mode. EINVAL for anything else. */
 int name_mode(const char *text, size_t len, int *mode);
 
@@ -57,9 +54,16 @@ static inline int name_is_option(const char *name, size_t len) { return len > 0 
  * kind that was said before, or its k is over max_k; *options is then unchanged. */
 int name_option(const char *name, size_t len, unsigned allowed, uint32_t max_k, name_options *options);
 
+/* Whether an option folder is of a kind that takes a number or a word behind '=', be that right or wrong: no field is
+ * called so. */
+int name_is_reserved(const char *name, size_t len);
+
 /* Reads <q>: `text` (at least 2 * len bytes) gets words and phrases, parted by single spaces, in the syntax of
  * gpuir_query_parse. With `format` the suffix is read too. EINVAL for a bad escape. */
 int name_query(const char *name, size_t len, char *text, size_t *text_len, int *format);
+
+/* Returns the byte that stands at name[*i], *i < len, which moves past it; -1 for a bad escape. */
+int name_byte(const char *name, size_t len, size_t *i);
 
 /* Plain quote_plus unescaping into `text` (at least len bytes). EINVAL for a bad escape. */
 int name_unescape(const char *name, size_t len, char *text, size_t *text_len);
@@ -75,9 +79,10 @@ size_t name_link(char out[NAME_LIMIT + 1], uint32_t rank, uint32_t docid, const 
 /* Returns the rank that a link's name begins with, or 0. */
 uint32_t name_link_rank(const char *name, size_t len);
 
-/* "../../doc/<docID>", or with a generation other than 0 "../../doc/<generation>.<docID>", from a folder `depth` levels
- * below the mount point. */
-#define LINK_TARGET_SIZE 80
+/* "../../doc/<docID>", or with a generation other than 0 "../../doc/<generation>.<docID>", from a folder `depth` <=
+ * NAME_DEPTH levels below the mount point. */
+#define NAME_DEPTH 64
+#define LINK_TARGET_SIZE (3 * NAME_DEPTH + 48)
 void name_link_target(char out[LINK_TARGET_SIZE], unsigned depth, uint64_t generation, uint32_t docid);
 
 #endif

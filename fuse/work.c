@@ -71,6 +71,8 @@ result *lookup_memo(fs *f, const char *key, size_t key_len) {
   return r;
 }
 
+const char *lookup_where(const lookup *l) { return l->given ? l->given->bytes : NULL; }
+
 result *lookup_remember(fs *f, const char *key, size_t key_len, buf *b, hit_link *links, uint32_t nlinks) {
   result *r;
   char *bytes = b->data;

@@ -12,6 +12,8 @@ typedef struct lookup {
   int older; /* g is not the newest */
   const char *name;
   size_t len;
+  result *given; /* what the folder has as its where, with a reference; NULL: none */
+  char column[NAME_LIMIT + 1]; /* in by/<column>/ */
   result *before; /* what the name stood for when it was asked for last, if that is to be checked; or NULL */
   char why[WHY_SIZE]; /* it failed, in words; "": as its error says */
   char note[WHY_SIZE]; /* what the answer does not show: a word that was meant as an operator; "": nothing */
@@ -31,6 +33,9 @@ int lookup_search(lookup *l, const search_request *request, search_reply *reply)
 
 /* A result known by its key, counted as a hit, or NULL. */
 result *lookup_memo(fs *f, const char *key, size_t key_len);
+/* Returns the where of the folder that is looked in; NULL: there is none. */
+const char *lookup_where(const lookup *l);
+
 /* Makes a result of what *b holds, which is taken over, and of links. `key` is NULL for one that no other name shares.
  * NULL without memory. */
 result *lookup_remember(fs *f, const char *key, size_t key_len, buf *b, hit_link *links, uint32_t nlinks);

@@ -1,4 +1,5 @@
-/* fuzz_path.c - reads any bytes as a name in the mount: a query, an option folder, a document, a link
+/* fuzz_path.c - reads any bytes as a name in the mount: a query, an option folder, values of a field,
+ * a document, a link
  *
  *   make build/fuzz/fuzz_path && mkdir -p build/corpus-path
  *   build/fuzz/fuzz_path -max_total_time=60 -max_len=300 -timeout=10 build/corpus-path
@@ -10,6 +11,7 @@
 
 #include "fuse/common.c"
 #include "fuse/path.c"
+#include "fuse/values.c"
 #include "tools/common/text.c"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -25,6 +27,17 @@ static void check_link(const char *name, size_t len) {
   for (i = 0; i < n; i++) check(link[i] != '/' && (unsigned char)link[i] >= 32 && link[i] != 127);
 }
 
+/* The name as values of a field, as a value itself, and as two wheres. */
+static void check_values(const char *name, size_t len) {
+  char predicate[PREDICATE_SIZE], joined[WHERE_LIMIT + 1], value[NAME_LIMIT + 1], back[NAME_LIMIT + 1];
+  size_t n = values_name(value, name, len), m = 0;
+  check(n <= NAME_LIMIT && strlen(value) == n && !strchr(value, '/'));
+  if (n) check(!name_unescape(value, n, back, &m) && m == len && !memcmp(back, name, len));
+  if (values_predicate("x", 1, name, len, predicate)) return;
+  check(strlen(predicate) < sizeof predicate);
+  if (!values_join(predicate, predicate, joined)) check(strlen(joined) <= WHERE_LIMIT);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   name_options options, before;
   char *name, *text;
@@ -37,7 +50,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   memset(&options, 0, sizeof options);
   before = options;
   if (name_option(name, size, OPTIONS_ALL, 1000, &options)) check(!memcmp(&options, &before, sizeof options));
-  check(name_options_depth(&options) <= 1);
+  check_values(name, size);
   if (!name_query(name, size, text, &n, &format))
     check(n <= 2 * size && format >= FORMAT_PLAIN && format <= FORMAT_PATHS);
   if (!name_unescape(name, size, text, &n)) check(n <= size);

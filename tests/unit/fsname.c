@@ -3,6 +3,7 @@
 #include "fuse/common.c"
 #include "fuse/format.c"
 #include "fuse/path.c"
+#include "fuse/values.c"
 #include "tools/common/text.c"
 
 #include <setjmp.h>
@@ -161,22 +162,18 @@ static void options_once(void **state) {
   o.k = 10;
   assert_int_equal(option("@k=100", &o), 0);
   assert_int_equal(o.k, 100);
-  assert_int_equal(name_options_depth(&o), 1);
   assert_int_equal(option("@or", &o), 0);
   assert_int_equal(o.mode, GPUIR_OR);
   assert_int_equal(option("@gpu", &o), 0);
   assert_int_equal(o.backend, BACKEND_GPU);
-  assert_int_equal(name_options_depth(&o), 3);
   assert_int_equal(option("@tokens=800", &o), 0);
   assert_int_equal(option("@bytes=0", &o), 0);
   assert_int_equal(option("@context=0", &o), 0);
   assert_int_equal(o.tokens, 800);
   assert_int_equal(o.bytes, 0);
   assert_int_equal(o.context, GPUIR_NO_CONTEXT);
-  assert_int_equal(name_options_depth(&o), 6);
   assert_int_equal(option("@rank=code", &o), 0);
   assert_int_equal(o.rank, RANK_CODE);
-  assert_int_equal(name_options_depth(&o), 7);
   before = o;
   assert_int_equal(option("@rank=plain", &o), EINVAL);
   assert_int_equal(option("@tokens=800", &o), EINVAL);
@@ -222,6 +219,84 @@ static void options_by_folder(void **state) {
   assert_int_equal(o.given, 0);
   assert_int_equal(o.tokens + o.bytes + o.context, 0);
   assert_int_equal(name_option("@or", 3, OPTIONS_SEARCH, 1000, &o), 0);
+}
+
+/* ---- values -------------------------------------------------------------------------------------------- */
+
+static void check_predicate(const char *column, const char *name, const char *want) {
+  char text[PREDICATE_SIZE];
+  const int rc = values_predicate(column, strlen(column), name, strlen(name), text);
+  assert_int_equal(rc, want ? 0 : EINVAL);
+  if (want) assert_string_equal(text, want);
+}
+
+/* Holds that ',' and '..' are syntax as they stand, and bytes of a value where they are escaped. */
+static void predicates(void **state) {
+  (void)state;
+  check_predicate("ext", "c,h", "ext=c,h");
+  check_predicate("-dir", "src/a", "-dir=src/a");
+  check_predicate("mtime", "2024-01..", "mtime=2024-01..");
+  check_predicate("mtime", "..2024-06", "mtime=..2024-06");
+  check_predicate("mtime", "..", "mtime=..");
+  check_predicate("m", "1..2,4..,..7", "m=1..2,4..,..7");
+  check_predicate("author", "Smith%2C+John", "author=\"Smith, John\"");
+  check_predicate("author", "\"Smith,+John\",Jones", "author=\"Smith, John\",Jones");
+  check_predicate("a", "x%2E%2Ey..z", "a=\"x..y\"..z");
+  check_predicate("a", "%22q%22", "a=\"\"\"q\"\"\"");
+  check_predicate("a", "\"q\"\"r\"", "a=\"q\"\"r\"");
+  check_predicate("a", "b%7Cc", "a=\"b|c\"");
+  check_predicate("a", "b|c", "a=b|c"); /* which the library refuses, and says what to write */
+  check_predicate("a", "x.conf", "a=x.conf");
+  check_predicate("a", "", "a=");
+  check_predicate("a", "b,", "a=b,");
+  check_predicate("a", "caf%C3%A9", "a=caf\xC3\xA9");
+  check_predicate("a", "1..2..3", "a=1..2..3");
+  check_predicate("a", "%", NULL);
+  check_predicate("a", "b%00", NULL);
+  check_predicate("a", "\"b", NULL);
+  check_predicate("a", "\"b\"c", NULL);
+}
+
+static void check_join(const char *a, const char *b, const char *want) {
+  char out[WHERE_LIMIT + 1];
+  assert_int_equal(values_join(a, b, out), 0);
+  assert_string_equal(out, want);
+}
+
+static void joined(void **state) {
+  char out[WHERE_LIMIT + 1], most[WHERE_LIMIT + 1];
+  (void)state;
+  check_join("", "a=1", "a=1");
+  check_join("a=1", "b=2 c=3", "a=1 b=2 c=3");
+  check_join("a=1 | b=2", "c=3 | d=4", "a=1 c=3 | a=1 d=4 | b=2 c=3 | b=2 d=4");
+  check_join("a=\"x | y\"", "b=\"\"\" | \"", "a=\"x | y\" b=\"\"\" | \"");
+  memset(most, 'x', WHERE_LIMIT);
+  most[WHERE_LIMIT] = 0;
+  assert_int_equal(values_join("", most, out), 0);
+  assert_int_equal(values_join("a", most, out), E2BIG);
+}
+
+/* Holds that the name of a value stands for that value, whatever bytes it has. */
+static void value_names(void **state) {
+  static const char *const values[] = {"c", "a/b", "..", "...", ".x", "@k=3", "x.conf", "new\nline", "a b",
+      "caf\xC3\xA9", "\xFF", "100%", "a+b", "a,b", "\"q\"", "a|b", "-x", "a..b", "\xE2\x80\xAEgpj"};
+  char name[NAME_LIMIT + 1], text[NAME_LIMIT + 1];
+  size_t i, n, len;
+  (void)state;
+  for (i = 0; i < sizeof values / sizeof *values; i++) {
+    n = values_name(name, values[i], strlen(values[i]));
+    assert_int_equal(n, strlen(name));
+    assert_int_equal(name_unescape(name, n, text, &len), 0);
+    assert_int_equal(len, strlen(values[i]));
+    assert_memory_equal(text, values[i], len);
+    assert_false(name_is_never(name, n) || name_is_option(name, n) || strchr(name, '/') || strstr(name, ".."));
+  }
+  values_name(name, "a/b", 3);
+  assert_string_equal(name, "a%2Fb");
+  memset(text, 'x', 255);
+  assert_int_equal(values_name(name, text, 255), 255);
+  text[7] = '/';
+  assert_int_equal(values_name(name, text, 255), 0);
 }
 
 static void documents(void **state) {
@@ -296,6 +371,10 @@ static void link_targets(void **state) {
   assert_string_equal(out, "../../doc/3.17");
   name_link_target(out, 5, UINT64_MAX, UINT32_C(4294967294));
   assert_string_equal(out, "../../../../../doc/18446744073709551615.4294967294");
+  name_link_target(out, 30, UINT64_MAX, 0);
+  assert_int_equal(strlen(out), 3 * 30 + strlen("doc/18446744073709551615.0"));
+  name_link_target(out, NAME_DEPTH, UINT64_MAX, UINT32_C(4294967294));
+  assert_int_equal(strlen(out), 3 * NAME_DEPTH + strlen("doc/18446744073709551615.4294967294"));
 }
 
 /* ---- formats ------------------------------------------------------------------------------------------- */
@@ -567,6 +646,9 @@ int main(void) {
       cmocka_unit_test(options_once),
       cmocka_unit_test(options_bad),
       cmocka_unit_test(options_by_folder),
+      cmocka_unit_test(predicates),
+      cmocka_unit_test(joined),
+      cmocka_unit_test(value_names),
       cmocka_unit_test(documents),
       cmocka_unit_test(link_names),
       cmocka_unit_test(link_targets),
