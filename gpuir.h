@@ -107,7 +107,8 @@
  *                            codecs: the engine's own, vbyte, bp128 and simd, stay
  *     GPUIR_NO_NEAR          [I] leave out near terms: what is written nearly as a word
  *     GPUIR_NO_TEXT          [I] leave out the analyzer `text`, but not `unicode`
- *     GPUIR_NO_RANK          [I] leave out the second look: ranking program code by names
+ *     GPUIR_NO_RANK          [I] leave out the second look: ranking program code by names,
+ *                                and stop words of queries
  *     GPUIR_NO_FOLD          [I] leave out the analyzer `basic` with its table of letters of
  *                            2.7 KB; then NULL means `ascii`, which tells accents apart
  *     GPUIR_NO_FOLDER        [A] leave out the reading of files and folders
@@ -859,7 +860,7 @@ GPUIR_API void gpuir_live_close(gpuir_live *live);
 enum {
   GPUIR_AND = 0, /* documents that hold every positive term */
   GPUIR_OR = 1, /* documents that hold at least one */
-  GPUIR_ANDOR = 2 /* AND; exactly OR's answer when fewer than k documents match AND */
+  GPUIR_ANDOR = 2 /* AND; exactly OR's answer when fewer than k documents match AND; see gpuir_query_desc.enough */
 };
 
 enum { GPUIR_EXACT = -1, GPUIR_SPELL = 1 };
@@ -884,6 +885,13 @@ typedef struct gpuir_query_desc {
   /* Which documents may be hits, by what they have in the index's fields; NULL or "": all. See [api-columns]. */
   const char *where;
   int all; /* not 0: a text without a positive term asks for all documents, each with score 0 */
+  /* Words that say little, parted by blanks, as gpuir_stop_list gives them; NULL: none. With OR, and where ANDOR answers
+   * as OR does, a query does without those of its text that are among them, if two other positive words, prefixes or
+   * phrases remain. Case, letters' marks and signs around a word do not count. Never left out are words in capitals (IT),
+   * in phrases, before '*' and '~', negated ones, and any where some are `required`. */
+  const char *stop;
+  /* With ANDOR: so many documents that match AND are enough, if more hits are asked for; 0: as many as are asked for. */
+  uint32_t enough;
 } gpuir_query_desc;
 
 typedef struct gpuir_query gpuir_query;
@@ -909,8 +917,8 @@ typedef struct gpuir_query gpuir_query;
  * (err->offset is the byte's in the where; before all others); QUERY
  * without a positive term, or for a quote that is not closed (err->offset is the quote's in the text); LIMIT for
  * prefixes whose terms have too many postings, before any is read; UNSUPPORTED for a phrase in an index built without
- * positions and, with GPUIR_NO_NEAR, for GPUIR_SPELL and for a word~ that no document has; FORMAT for a damaged
- * list. */
+ * positions, with GPUIR_NO_NEAR for GPUIR_SPELL and for a word~ that no document has, and with GPUIR_NO_RANK for `stop`
+ * and `enough`; FORMAT for a damaged list. */
 GPUIR_API int gpuir_query_parse(const gpuir_index *index, const gpuir_query_desc *desc, const char *text, size_t len,
     gpuir_query **query, gpuir_error *err);
 GPUIR_API void gpuir_query_destroy(gpuir_query *query);
@@ -925,6 +933,10 @@ GPUIR_API int gpuir_query_unknown(const gpuir_query *query, size_t i, const char
  * bytes come first; words that no document has come last. ANDOR is then OR. Errors: ARGUMENT; NOT_FOUND behind the
  * last. Thread-safe. */
 GPUIR_API int gpuir_query_left_out(const gpuir_query *query, size_t i, const char **word, size_t *len);
+/* Tells which words a query does without as they say little, see gpuir_query_desc.stop: the i-th, as it was typed; it
+ * lives as long as the query. With ANDOR they count where all words must match. Errors: ARGUMENT; NOT_FOUND behind the
+ * last. Thread-safe. */
+GPUIR_API int gpuir_query_stopped(const gpuir_query *query, size_t i, const char **word, size_t *len);
 
 /* A term that is written nearly as a word is. */
 typedef struct gpuir_near_term {
@@ -19691,8 +19703,8 @@ static const gpuir__predicate *gpuir__sieve_failed(gpuir__sieve *s, uint32_t doc
  * A query's text is words, phrases and prefixes, each of which becomes one term or more. What is scored as one is
  * called a term here, also a phrase, or all terms that a prefix stands for.
  *
- * Uses      [24-postings] (weights), [30-analysis], [32-dictionary], [33-analyzers], [37-layout], [41-reader],
- *           [42-snapshot], [49-where].
+ * Uses      [24-postings] (weights), [29-fold], [30-analysis], [32-dictionary], [33-analyzers], [36-names], [37-layout],
+ *           [41-reader], [42-snapshot], [49-where].
  * Start at  gpuir__query_words, gpuir_query_weigh.
  * Tests     tests/unit/51_query.c
  * ======*/
@@ -19783,6 +19795,12 @@ struct gpuir_query {
   gpuir__choices *choices; /* NULL: the query has all of its words */
   struct gpuir__where *where; /* NULL: there is none */
   int all; /* 1: it has no positive term, and all documents match */
+#ifndef GPUIR_NO_RANK
+  struct gpuir_query *any; /* of ANDOR what is asked where any word is enough; NULL: this */
+  uint32_t enough; /* of ANDOR: documents with all words that are; 0: as many as hits are asked for */
+  const char *stop; /* words that are left out of the text, while it is read; NULL: none */
+  gpuir__buf stopped; /* those that were, as they were typed: a byte with the length, and the word */
+#endif
   size_t size; /* of this and the ids behind it */
   uint32_t *ids; /* [leaf * GPUIR__IDS + number], see gpuir__query_id */
   gpuir__record *records; /* [leaf * nrecords + slot], see gpuir__query_record */
@@ -20245,35 +20263,170 @@ static int gpuir__query_word(gpuir__word *word, const char *text, size_t len, gp
   return gpuir__query_words_fail(word->analyzer, gpuir__query_prefix(word, text, len - 1), err);
 }
 
+/* A piece of a query's text: a word, or what stands between quotes. */
+typedef struct gpuir__text_piece {
+  size_t at, len; /* without its signs */
+  int negated, quoted, open; /* open: the quote is not closed */
+} gpuir__text_piece;
+
+/* Finds the next piece, from text[*i] on, and steps behind it. 0: there is none. */
+static int gpuir__query_piece(const gpuir_query *q, const char *text, size_t len, size_t *i, gpuir__text_piece *p) {
+  while (*i < len && gpuir__is_space(text[*i])) ++*i;
+  if (*i == len) return 0;
+  p->negated = !q->no_operators && text[*i] == '-';
+  *i += (size_t)p->negated;
+  p->quoted = !q->no_operators && *i < len && text[*i] == '"';
+  *i += (size_t)p->quoted;
+  p->at = *i;
+  while (*i < len && (p->quoted ? text[*i] != '"' : !gpuir__is_space(text[*i]))) ++*i;
+  p->len = *i - p->at;
+  p->open = p->quoted && *i == len;
+  *i += (size_t)(p->quoted && !p->open);
+  return 1;
+}
+
+/* ---- words that say little */
+
+#ifndef GPUIR_NO_RANK
+static int gpuir__stop_is_sign(char c) {
+  return !(c & 0x80) && !(c >= '0' && c <= '9') && !((c | 0x20) >= 'a' && (c | 0x20) <= 'z');
+}
+
+/* Steps over a character of [*p, end), and returns it small and without marks; 0 at the end. */
+static uint32_t gpuir__stop_char(const char **p, const char *end) {
+  while (*p < end) {
+    uint32_t c;
+    const size_t n = gpuir__utf8_get((const uint8_t *)*p, (size_t)(end - *p), &c);
+#ifndef GPUIR_NO_FOLD
+    uint32_t to[2];
+    unsigned k;
+#endif
+    if (!n) c = 0x110000u + (uint8_t) * *p; /* no character: a byte is like itself alone */
+    *p += n ? n : 1;
+    if (c < 0x80) return (uint8_t)gpuir__small((char)c);
+#ifndef GPUIR_NO_FOLD
+    k = gpuir__fold_of(c, to);
+    if (!k) continue;
+    c = k == 2 ? to[0] << 16 | to[1] : to[0];
+#endif
+    return c;
+  }
+  return 0;
+}
+
+/* Says whether a word is written in capitals, two or more, as IT and US are. */
+static int gpuir__stop_is_name(const char *word, size_t len) {
+  unsigned large = 0;
+  size_t i = 0;
+  while (i < len) {
+    uint32_t c;
+    const size_t n = gpuir__utf8_get((const uint8_t *)word + i, len - i, &c);
+    if (!n) return 0;
+    i += n;
+    if ((c >= 'A' && c <= 'Z') || (c >= 0xc0 && c <= 0xde) || (c >= 0x391 && c <= 0x3a9) || (c >= 0x400 && c <= 0x42f))
+      large++;
+    else if (c >= 0x80 || !gpuir__stop_is_sign((char)c)) return 0;
+  }
+  return large > 1;
+}
+
+/* Says whether a word of the text is one of a list's, which blanks part: but for case, marks and the signs around
+ * it. */
+static int gpuir__stop_has(const char *list, const char *word, size_t len) {
+  while (len && gpuir__stop_is_sign(word[0])) word++, len--;
+  while (len && gpuir__stop_is_sign(word[len - 1])) len--;
+  if (!len || len > 255 || gpuir__stop_is_name(word, len)) return 0;
+  while (*list) {
+    const char *x = word, *end;
+    int same = 1;
+    while (gpuir__is_space(*list)) list++;
+    for (end = list; *end && !gpuir__is_space(*end);) end++;
+    if (list == end) break;
+    while (same && list < end) same = gpuir__stop_char(&list, end) == gpuir__stop_char(&x, word + len);
+    if (same && x == word + len) return 1;
+    list = end;
+  }
+  return 0;
+}
+
+/* Says whether a piece is a word that the list has. */
+static int gpuir__stop_is(const gpuir_query *q, const char *list, const char *text, const gpuir__text_piece *p) {
+  const char last = p->len ? text[p->at + p->len - 1] : 0;
+  if (p->negated || p->quoted || (!q->no_operators && (last == '*' || last == '~'))) return 0;
+  return gpuir__stop_has(list, text + p->at, p->len);
+}
+
+/* Returns the list, if the text does without its words: there are some, and two others that are asked for. */
+static const char *gpuir__stop_list_for(const gpuir_query *q, const char *list, const char *text, size_t len) {
+  unsigned stops = 0, others = 0;
+  size_t i = 0, j;
+  gpuir__text_piece p;
+  while (gpuir__query_piece(q, text, len, &i, &p)) {
+    const int is = gpuir__stop_is(q, list, text, &p);
+    for (j = p.at; j < p.at + p.len && gpuir__stop_is_sign(text[j]);) j++;
+    stops += (unsigned)is;
+    others += (unsigned)(!is && !p.negated && j < p.at + p.len);
+  }
+  return stops && others > 1 ? list : NULL;
+}
+
+/* Leaves a piece out, if it is one that the query does without. *status: NOMEM. */
+static int gpuir__query_stop(gpuir_query *q, const char *text, const gpuir__text_piece *p, int *status) {
+  const char n = (char)(p->len < 255 ? p->len : 255);
+  if (!q->stop || !gpuir__stop_is(q, q->stop, text, p)) return 0;
+  if (gpuir__buf_put(&q->a, &q->stopped, &n, 1) || gpuir__buf_put(&q->a, &q->stopped, text + p->at, (uint8_t)n))
+    *status = GPUIR_E_NOMEM;
+  return 1;
+}
+#else
+static int gpuir__query_stop(gpuir_query *q, const char *text, const gpuir__text_piece *p, int *status) {
+  (void)q, (void)text, (void)p, (void)status;
+  return 0;
+}
+#endif
+
+GPUIR_API int gpuir_query_stopped(const gpuir_query *q, size_t i, const char **word, size_t *len) {
+  if (!q || !word || !len) return GPUIR_E_ARGUMENT;
+#ifndef GPUIR_NO_RANK
+  {
+    const gpuir__buf *list = q->any ? &q->any->stopped : &q->stopped;
+    size_t at = 0;
+    while (at < list->len && i--) at += (size_t)list->data[at] + 1;
+    if (at >= list->len) return GPUIR_E_NOT_FOUND;
+    *word = (const char *)list->data + at + 1;
+    *len = list->data[at];
+    return GPUIR_OK;
+  }
+#else
+  (void)i;
+  return GPUIR_E_NOT_FOUND;
+#endif
+}
+
 /* Cuts the text into words and phrases, and these into terms. */
 static int gpuir__query_words(gpuir_query *q, gpuir__analyzer *analyzer, const char *text, size_t len,
     gpuir_error *err) {
   size_t i = 0;
   unsigned positive = 0;
   int status = GPUIR_OK;
-  while (!status) {
-    const char *end;
+  gpuir__text_piece p;
+  while (!status && gpuir__query_piece(q, text, len, &i, &p)) {
     gpuir__word word;
-    while (i < len && gpuir__is_space(text[i])) i++;
-    if (i == len) break;
+    if (p.open)
+      return gpuir__fail(err, GPUIR_E_QUERY, p.at - 1, "the quote at byte %lu of the query is not closed",
+          (unsigned long)(p.at - 1));
+    if (gpuir__query_stop(q, text, &p, &status)) continue;
     memset(&word, 0, offsetof(gpuir__word, text));
     word.query = q;
     word.analyzer = analyzer;
-    word.negated = !q->no_operators && text[i] == '-';
+    word.negated = p.negated;
     word.scores = !word.negated && q->required && positive++ >= q->required;
-    i += (size_t)word.negated;
-    if (!q->no_operators && i < len && text[i] == '"') {
-      end = (const char *)memchr(text + i + 1, '"', len - i - 1);
-      if (!end)
-        return gpuir__fail(err, GPUIR_E_QUERY, i, "the quote at byte %lu of the query is not closed", (unsigned long)i);
-      status = gpuir__query_quoted(&word, text + i + 1, (size_t)(end - text) - i - 1, err);
-      i = (size_t)(end - text) + 1;
+    if (p.quoted) {
+      status = gpuir__query_quoted(&word, text + p.at, p.len, err);
     } else {
-      size_t start = i;
-      while (i < len && !gpuir__is_space(text[i])) i++;
-      word.written_at = start;
-      word.near_asked = !q->no_operators && i > start + 1 && text[i - 1] == '~';
-      status = gpuir__query_word(&word, text + start, i - start, err);
+      word.written_at = p.at;
+      word.near_asked = !q->no_operators && p.len > 1 && text[p.at + p.len - 1] == '~';
+      status = gpuir__query_word(&word, text + p.at, p.len, err);
     }
   }
   if (!status && positive < q->required)
@@ -20846,6 +20999,10 @@ GPUIR_API void gpuir_query_destroy(gpuir_query *query) {
 #ifndef GPUIR_NO_COLUMNS
     gpuir__where_free(query->where);
 #endif
+#ifndef GPUIR_NO_RANK
+    gpuir_query_destroy(query->any);
+    gpuir__buf_free(&a, &query->stopped);
+#endif
     gpuir__free(&a, query->records, query->nrecords * query->ix->nleaves * sizeof *query->records);
     gpuir__free(&a, query, query->size);
   }
@@ -21217,6 +21374,12 @@ static int gpuir__query_describe(gpuir_query *q, const gpuir_query_desc *desc, g
     if (desc->spell == GPUIR_SPELL)
       return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "GPUIR_SPELL: near terms were left out by GPUIR_NO_NEAR");
 #endif
+#ifdef GPUIR_NO_RANK
+    if (desc->stop || desc->enough)
+      return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "stop words of queries were left out by GPUIR_NO_RANK");
+#else
+    q->enough = desc->enough;
+#endif
     q->mode = desc->required ? GPUIR_AND : desc->mode;
     q->required = desc->required;
     q->no_operators = desc->no_operators;
@@ -21259,10 +21422,16 @@ static int gpuir__query_read(gpuir_query *q, const gpuir_query_desc *desc, gpuir
   gpuir_error why;
   int status;
   memset(&why, 0, sizeof why);
+#ifndef GPUIR_NO_RANK
+  if (desc && desc->stop && q->mode == GPUIR_OR) q->stop = gpuir__stop_list_for(q, desc->stop, text, len);
+#endif
   status = gpuir__query_words(q, analyzer, text, len, &why);
   if (status == GPUIR_E_TERMS && desc && desc->keep_rarest && q->mode != GPUIR_AND) {
     q->n = q->distinct = q->nphrases = q->nprefixes = 0;
     q->names.len = 0;
+#ifndef GPUIR_NO_RANK
+    q->stopped.len = 0;
+#endif
     if (q->phrases) q->phrases->nmembers = q->phrases->ntokens = 0;
     q->choices = (gpuir__choices *)gpuir__alloc_zero(&q->a, sizeof *q->choices);
     return q->choices ? gpuir__query_words(q, analyzer, text, len, err) : gpuir__fail_nomem(err);
@@ -21271,34 +21440,62 @@ static int gpuir__query_read(gpuir_query *q, const gpuir_query_desc *desc, gpuir
   return status;
 }
 
+/* Makes a query of a text. */
+static int gpuir__query_make(const gpuir_index *ix, const gpuir_query_desc *desc, gpuir__analyzer *analyzer,
+    const char *text, size_t len, gpuir_query **query, gpuir_error *err) {
+  const size_t size = sizeof(gpuir_query) + ix->nleaves * GPUIR__IDS * sizeof(uint32_t);
+  gpuir_query *q = (gpuir_query *)gpuir__alloc(&ix->a, size);
+  int status;
+  if (!q) return gpuir__fail_nomem(err);
+  memset(q, 0, offsetof(gpuir_query, terms));
+  q->ix = ix;
+  q->a = ix->a;
+  q->size = size;
+  q->ids = (uint32_t *)(void *)(q + 1);
+  status = gpuir__query_describe(q, desc, err);
+  if (!status && desc) status = gpuir__query_where(q, desc->where, err);
+  if (!status) status = gpuir__query_read(q, desc, analyzer, text, len, err);
+  if (!status) status = gpuir__query_resolve(q, analyzer, text, len, err);
+  if (status) gpuir_query_destroy(q);
+  else *query = gpuir__query_fit(q);
+  return status;
+}
+
+#ifndef GPUIR_NO_RANK
+/* Makes what a query of mode ANDOR asks where any word is enough, if that does without words of the text. One that is
+ * OR itself, for it has too many words, is that. */
+static int gpuir__query_make_any(const gpuir_query_desc *desc, gpuir__analyzer *analyzer, const char *text, size_t len,
+    gpuir_query **query, gpuir_error *err) {
+  gpuir_query_desc how = *desc;
+  gpuir_query *q = *query, *any = NULL;
+  int status;
+  if (!gpuir__stop_list_for(q, desc->stop, text, len)) return GPUIR_OK;
+  how.mode = GPUIR_OR;
+  status = gpuir__query_make(q->ix, &how, analyzer, text, len, &any, err);
+  if (status || q->mode != GPUIR_ANDOR) {
+    gpuir_query_destroy(q);
+    *query = any;
+  } else {
+    q->any = any;
+  }
+  return status;
+}
+#endif
+
 GPUIR_API int gpuir_query_parse(const gpuir_index *ix, const gpuir_query_desc *desc, const char *text, size_t len,
     gpuir_query **query, gpuir_error *err) {
   gpuir__analyzer *analyzer;
-  gpuir_query *q;
-  size_t size;
   int status;
   if (query) *query = NULL;
   if (!ix || !query || (!text && len)) return gpuir__refuse(err, "gpuir_query_parse: NULL argument");
   status = gpuir__analyzers_take(ix->analysis.pool, &analyzer, err);
   if (status) return status;
-  size = sizeof *q + ix->nleaves * GPUIR__IDS * sizeof *q->ids;
-  q = (gpuir_query *)gpuir__alloc(&ix->a, size);
-  if (q) {
-    memset(q, 0, offsetof(gpuir_query, terms));
-    q->ix = ix;
-    q->a = ix->a;
-    q->size = size;
-    q->ids = (uint32_t *)(void *)(q + 1);
-    status = gpuir__query_describe(q, desc, err);
-    if (!status && desc) status = gpuir__query_where(q, desc->where, err);
-    if (!status) status = gpuir__query_read(q, desc, analyzer, text, len, err);
-    if (!status) status = gpuir__query_resolve(q, analyzer, text, len, err);
-  } else {
-    status = gpuir__fail_nomem(err);
-  }
+  status = gpuir__query_make(ix, desc, analyzer, text, len, query, err);
+#ifndef GPUIR_NO_RANK
+  if (!status && desc && desc->stop && desc->mode == GPUIR_ANDOR)
+    status = gpuir__query_make_any(desc, analyzer, text, len, query, err);
+#endif
   gpuir__analyzers_give(ix->analysis.pool, analyzer);
-  if (status) gpuir_query_destroy(q);
-  else *query = gpuir__query_fit(q);
   return status;
 }
 
@@ -26968,6 +27165,27 @@ static void gpuir__engine_start(gpuir__engine *e) {
   e->info.queries++;
 }
 
+/* Says whether n documents that match all words of a query are too few of k, so that any word is enough. */
+static int gpuir__query_wants_any(const gpuir_query *q, size_t k, size_t n) {
+#ifndef GPUIR_NO_RANK
+  if (q->enough && q->enough < k) k = q->enough;
+#endif
+  return q->mode == GPUIR_ANDOR && n < k && !q->all;
+}
+
+/* Returns what is asked where any word is enough. */
+static const gpuir_query *gpuir__query_any(const gpuir_query *q) {
+#ifndef GPUIR_NO_RANK
+  if (q->any) return q->any;
+#endif
+  return q;
+}
+
+/* Says whether a query of mode ANDOR for k hits is more than AND, and OR of the same words where that has fewer. */
+GPUIR__UNUSED static int gpuir__query_has_two(const gpuir_query *q, size_t k) {
+  return q->mode == GPUIR_ANDOR && !q->all && (gpuir__query_any(q) != q || (k && !gpuir__query_wants_any(q, k, k - 1)));
+}
+
 /* Answers one query on the CPU. */
 static int gpuir__engine_search(gpuir__engine *e, const gpuir_query *q, gpuir_hit *hits, size_t k, size_t *n) {
   int status;
@@ -26978,7 +27196,8 @@ static int gpuir__engine_search(gpuir__engine *e, const gpuir_query *q, gpuir_hi
   status = gpuir__engine_look(e);
   if (status) return status;
   status = gpuir__engine_mode(e, q, q->mode == GPUIR_OR ? GPUIR_OR : GPUIR_AND, k, hits, n);
-  if (!status && q->mode == GPUIR_ANDOR && *n < k && !q->all) status = gpuir__engine_mode(e, q, GPUIR_OR, k, hits, n);
+  if (!status && gpuir__query_wants_any(q, k, *n))
+    status = gpuir__engine_mode(e, gpuir__query_any(q), GPUIR_OR, k, hits, n);
   if (status) *n = 0;
   gpuir__engine_reset(e);
   return status;
@@ -27668,32 +27887,40 @@ static void gpuir__explain_where(const gpuir_query *q, const gpuir__leaf *leaf, 
 #endif
 }
 
+/* Explains a document of a leaf by one query. */
+static int gpuir__explain_by(gpuir__engine *e, const gpuir_query *q, const gpuir__leaf *leaf, uint32_t docid,
+    gpuir_explanation *x) {
+  unsigned npositive;
+  int status;
+  memset(x, 0, sizeof *x);
+  gpuir__engine_start(e);
+  e->unsieved = 1;
+  status = gpuir__terms_open(e, q, (size_t)(leaf - e->ix->leaves), &npositive);
+  e->unsieved = 0;
+  if (status) return status;
+  gpuir__explain_plan(e, q, npositive, x->plan, sizeof x->plan);
+  x->length = leaf->seg->lengths[docid];
+  x->k1 = q->k1;
+  x->b = q->b;
+  x->average_length = e->ix->average_length;
+  x->matches = gpuir__explain_terms(e, q, docid, x);
+  gpuir__explain_where(q, leaf, docid, x);
+  if (!x->matches) x->score = 0;
+  gpuir__engine_reset(e);
+  return GPUIR_OK;
+}
+
 GPUIR__COLD GPUIR_API int gpuir_explain(gpuir_searcher *s, const gpuir_query *q, uint32_t docid, gpuir_explanation *x) {
   const gpuir__leaf *leaf;
-  gpuir__engine *e;
-  unsigned npositive;
   int status;
   if (!s || !q || !x || q->ix != s->ix) return GPUIR_E_ARGUMENT;
   memset(x, 0, sizeof *x);
   if (docid >= s->ix->docids) return GPUIR_E_NOT_FOUND;
   leaf = gpuir__leaf_of(s->ix, docid);
   if (leaf->deleted && gpuir__deleted_has(leaf->deleted, docid - leaf->base)) return GPUIR_E_NOT_FOUND;
-  e = &s->engine;
-  gpuir__engine_start(e);
-  e->unsieved = 1;
-  status = gpuir__terms_open(e, q, (size_t)(leaf - s->ix->leaves), &npositive);
-  e->unsieved = 0;
-  if (status) return status;
-  gpuir__explain_plan(e, q, npositive, x->plan, sizeof x->plan);
-  x->length = leaf->seg->lengths[docid - leaf->base];
-  x->k1 = q->k1;
-  x->b = q->b;
-  x->average_length = s->ix->average_length;
-  x->matches = gpuir__explain_terms(e, q, docid - leaf->base, x);
-  gpuir__explain_where(q, leaf, docid - leaf->base, x);
-  if (!x->matches) x->score = 0;
-  gpuir__engine_reset(e);
-  return GPUIR_OK;
+  status = gpuir__explain_by(&s->engine, q, leaf, docid - leaf->base, x);
+  if (status || x->matches || gpuir__query_any(q) == q) return status;
+  return gpuir__explain_by(&s->engine, gpuir__query_any(q), leaf, docid - leaf->base, x);
 }
 
 /* ---- public cursors */

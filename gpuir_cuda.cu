@@ -8360,6 +8360,8 @@ static int gc_plan_query(gc_planner *x, gc_plan_counts *p, const gpuir_query *q,
   const int phrases = q->nphrases || q->nprefixes;
   if (q->nrequired < q->npositive && q->mode != GPUIR_OR)
     return gpuir__fail(err, GPUIR_E_BACKEND, 0, "the CUDA backend does not answer optional terms beside required ones");
+  if (!x->count && gpuir__query_has_two(q, k))
+    return gpuir__fail(err, GPUIR_E_BACKEND, 0, "the CUDA backend does not answer AND and an OR of other words");
   if (phrases) {
     const char *why = gc_why_not(x->cuda, q, x->count);
     if (why) return gpuir__fail(err, GPUIR_E_BACKEND, 0, "the CUDA backend does not answer %s", why);
@@ -10801,9 +10803,14 @@ static const gpuir__calls *gt_calls(const gt_member *m) { return m->context->tea
 /* Returns whether a query has phrases or prefixes. */
 static int gt_unanswerable(const gpuir_query *q) { return q->nphrases || q->nprefixes; }
 
+/* Returns whether a query has optional terms beside required ones, or asks for an OR of other words than its AND's. */
+static int gt_is_mixed(const gpuir_query *q) {
+  return (q->nrequired < q->npositive && q->mode != GPUIR_OR) || gpuir__query_has_two(q, SIZE_MAX);
+}
+
 /* Returns whether parts cannot answer a query. Only parts that are segments have positions. */
 static int gt_refuses(const gt_team *t, const gpuir_query *q) {
-  if (q->nrequired < q->npositive && q->mode != GPUIR_OR) return 1; /* optional terms */
+  if (gt_is_mixed(q)) return 1;
   return t->live ? q->nprefixes > 0 : gt_unanswerable(q);
 }
 
@@ -10954,7 +10961,9 @@ static void gt_task_finish(gt_member *m, gt_task *t) {
 
 /* Returns whether a query's failure means that the device has failed, and not that the backend cannot answer that
  * query. */
-static int gt_is_lost(const gpuir_query *q, int status) { return status == GPUIR_E_BACKEND && !gt_unanswerable(q); }
+static int gt_is_lost(const gpuir_query *q, int status) {
+  return status == GPUIR_E_BACKEND && !gt_unanswerable(q) && !gt_is_mixed(q);
+}
 
 /* Notes that a task is done. The lock is held. */
 static void gt_task_done(gt_member *m, gt_task *t) {

@@ -8,6 +8,7 @@
 #include "path.h"
 
 #include "../tools/common/source.h"
+#include "../tools/common/stop_words.h"
 
 #include <limits.h>
 #include <pthread.h>
@@ -483,6 +484,12 @@ static void note_spelled(void *arg, const char *line, size_t len) {
   if (!reply->spelled[0]) snprintf(reply->spelled, sizeof reply->spelled, "%.*s", (int)len, line);
 }
 
+/* Notes which words are left out. */
+static void note_stopped(void *arg, const char *line, size_t len) {
+  search_reply *reply = arg;
+  snprintf(reply->stopped, sizeof reply->stopped, "%.*s", (int)len, line);
+}
+
 /* Gives the hits a second look, and keeps the first k. Returns a GPUIR_ status. */
 static int look_again(const gpuir_query *query, const search_request *request, size_t k, search_reply *reply,
     gpuir_error *err) {
@@ -519,11 +526,14 @@ static int parse_and_rank(ticket *t, const search_request *request, search_reply
   desc.spell = request->spell ? GPUIR_SPELL : 0;
   desc.where = request->where;
   desc.all = request->where && (!request->len || request->text[0] == '-');
+  desc.stop = request->stop ? stop_words_for(g->index) : NULL;
+  if (look && depth < GPUIR_LOOK_HITS) depth = g->documents < GPUIR_LOOK_HITS ? g->documents : GPUIR_LOOK_HITS;
+  if (depth > k) desc.enough = (uint32_t)k;
   rc = gpuir_query_parse(g->index, &desc, request->text, request->len, &query, err);
   if (rc != GPUIR_OK) return rc;
   reply->left_out = count_left_out(query);
   (void)advice_spelled(query, note_spelled, reply);
-  if (look && depth < GPUIR_LOOK_HITS) depth = g->documents < GPUIR_LOOK_HITS ? g->documents : GPUIR_LOOK_HITS;
+  if (desc.mode == GPUIR_OR) (void)advice_stopped(query, note_stopped, reply);
   reply->hits = malloc((depth ? depth : 1) * sizeof *reply->hits);
   rc = reply->hits ? rank(t, query, request->backend, depth, reply, err) : GPUIR_E_NOMEM;
   if (rc == GPUIR_OK && look) rc = look_again(query, request, k, reply, err);

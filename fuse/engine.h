@@ -96,6 +96,7 @@ typedef struct search_request {
   int rank; /* RANK_ */
   int keep; /* the parsed query is wanted, too */
   int spell; /* near terms are searched in place of words that no document has */
+  int stop; /* words that say little are left out */
 } search_request;
 
 typedef struct search_reply {
@@ -105,6 +106,7 @@ typedef struct search_reply {
   gpuir_query *query; /* if it is to be kept: to be destroyed, before the generation is let go of */
   size_t left_out; /* words of the query, which had too many */
   char spelled[160]; /* in place of which word another is searched; "": of none */
+  char stopped[160]; /* which words are left out; "": none */
   uint64_t fallbacks; /* a GPU was wanted and the CPU answered */
   char fallback[160]; /* why */
   char error[160]; /* why it failed, in words */

@@ -79,7 +79,7 @@ static int ask(lookup *l, const node_body *body, question *q) {
   q->request.backend = o->backend;
   q->request.rank = o->rank;
   q->request.keep = has_passages(q);
-  q->request.spell = is_for_sentences(q);
+  q->request.spell = q->request.stop = is_for_sentences(q);
   make_key(l, o, q);
   return notice(l, q);
 }
@@ -127,6 +127,7 @@ static result *answer(lookup *l, const question *q, const name_options *options,
   if (rc == 0 && !has_passages(q)) note_none(l, q, &reply);
   if (rc == 0 && has_passages(q)) rc = texts_passages(l, options, q->tree == NODE_GREP_ROOT, &reply, &b, &made);
   else if (rc == 0) rc = write_answer(l, q, &reply, &b, &links);
+  if (rc == 0 && !l->note[0]) snprintf(l->note, sizeof l->note, "%s", reply.stopped);
   free(reply.hits);
   free(reply.plain);
   gpuir_query_destroy(reply.query);

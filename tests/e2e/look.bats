@@ -81,6 +81,22 @@ needs_fuse() {
   [ "$(first live)" = code/c.py ]
 }
 
+@test "the look's depth does not change what is found: documents with all words, if there are as many as are asked for" {
+  mkdir code
+  for i in 1 2 3; do printf 'wolf cub %s\n' "$i" >code/a$i.c; done
+  printf 'wolf\n' >code/wolf_cub.c
+  gpuir index -q --analyzer text --no-names code -o i.gpuir
+  [ "$(gpuir query --tsv -k 3 i.gpuir wolf cub 2>said | grep -c code/a)" -eq 3 ]
+  [ ! -s said ]
+  gpuir query --tsv -k 4 i.gpuir wolf cub 2>said | head -n 1 | grep wolf_cub.c
+  grep -q '3 documents have all of these words' said
+  needs_fuse
+  mkdir m
+  "$build/gpuirfs" "$PWD/i.gpuir" m
+  [ "$(grep -c 'code/a' m/query/@andor/@k=3/wolf+cub.tsv)" -eq 3 ]
+  [ "$(grep -c 'code/wolf' m/query/@andor/@k=4/wolf+cub.tsv)" -eq 1 ]
+}
+
 @test "in a mount all folders of queries agree with the command, and @rank says otherwise" {
   needs_fuse
   mkdir code m

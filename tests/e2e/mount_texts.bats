@@ -499,3 +499,18 @@ $T/notes/tea.txt" ]
   run "$build/tests/e2e/passage_costs" "$T/d.gpuir" "$T/queries"
   [ "$status" -eq 2 ]
 }
+
+@test "a question to pass/, grep/ and files/ of an English index does without words that say little, and last_note names them" {
+  ! grep -q '^stemmers: none' <("$gpuir" --version) || skip "built without libstemmer"
+  mkdir "$T/d" "$T/m"
+  echo "what is the way" >"$T/d/a.txt"
+  echo "the wolf of the forest" >"$T/d/b.txt"
+  (cd "$T" && "$gpuir" index -q --lang en d -o i.gpuir)
+  serve "$T/i.gpuir" "$T/m"
+  [ "$(ls "$T/m/files/what+is+the+wolf+forest")" = 000001-d_b.txt ]
+  stat_of last_note "$T/m" | grep -q '^what+is+the+wolf+forest: left out, for they say little: what is the$'
+  [ "$(grep -c : "$T/m/grep/what+is+the+wolf+forest")" -eq 1 ]
+  [[ $(cat "$T/m/pass/what+is+the+wolf+forest") == *b.txt:1-1* ]]
+  [[ $(cat "$T/m/pass/what+is+the+wolf+forest") != *a.txt* ]]
+  [ "$(wc -l <"$T/m/query/@or/what+is+the+wolf+forest.tsv")" -eq 2 ] # what programs ask for is asked as it is
+}

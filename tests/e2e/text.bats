@@ -258,3 +258,29 @@ search() {
   gpuir update -q d -o M
   [ "$(chunks M n202)" = long ]
 }
+
+@test "a question does without the words that say little, where any word is enough; only of English, unless asked" {
+  echo "what is the way" >d/a
+  echo "the wolf of the forest" >d/b
+  gpuir index -q --lang en -o en.gpuir d
+  gpuir index -q --lang none -o none.gpuir d
+  [ "$(names -m or en.gpuir what is the wolf forest)" = b ]
+  [ "$(names en.gpuir what is the wolf forest)" = b ]
+  [ "$(names -m or none.gpuir what is the wolf forest)" = "a b" ]
+  [ "$(names -m or --stop-query en none.gpuir what is the wolf forest)" = b ]
+  [ "$(names -m or --stop-query none en.gpuir what is the wolf forest)" = "a b" ]
+  [ "$(names -m or --stop-query fr en.gpuir le what is the wolf forest)" = "a b" ]
+  [ -z "$(names -m and en.gpuir what is the wolf forest)" ]
+  [ "$(gpuir count -m or en.gpuir what is the wolf forest)" -eq 2 ]
+  [ "$(gpuir query --trec en.gpuir what is the wolf forest | wc -l)" -eq 1 ]
+  gpuir query -v -m or en.gpuir what is the wolf forest 2>&1 >out |
+    grep -q '^gpuir: note: left out, for they say little: what is the; --stop-query none looks for them, too'
+  [ -z "$(gpuir query -m or en.gpuir what is the wolf forest 2>&1 >out)" ]
+  gpuir query --json -m or en.gpuir what is the wolf forest | grep -qF '"stopped":["what","is","the"],"k"'
+  [[ $(gpuir query --json -m or en.gpuir wolf forest) != *stopped* ]]
+  gpuir explain -m or en.gpuir 1 what is the wolf forest 2>said >out
+  grep -q 'left out, for they say little: what is the' said
+  [ "$(grep -cE ' (the|wolf|forest)$' out)" -eq 2 ]
+  run -2 gpuir query --stop-query klingon en.gpuir wolf
+  [[ $output == *"there is no list of 'klingon'"* ]]
+}

@@ -213,8 +213,147 @@ static void test_pairs(void **state) {
 
 #endif
 
+/* ---- words that say little */
+
+/* Parses with a list of words that are left out, and for how many documents AND is enough. */
+static gpuir_query *parse_without(gpuir_index *ix, const char *text, int mode, const char *stop, uint32_t enough) {
+  gpuir_query_desc qd;
+  gpuir_query *q;
+  gpuir_error err;
+  memset(&qd, 0, sizeof qd);
+  qd.mode = mode;
+  qd.stop = stop;
+  qd.enough = enough;
+  if (gpuir_query_parse(ix, &qd, text, strlen(text), &q, &err)) fail_msg("%s: %s", text, err.msg);
+  return q;
+}
+
+static const char *stopped(const gpuir_query *q) {
+  static char said[400];
+  const char *word;
+  size_t len, i, at = 0;
+  said[0] = 0;
+  for (i = 0; !gpuir_query_stopped(q, i, &word, &len); i++)
+    at += (size_t)snprintf(said + at, sizeof said - at, "%s%.*s", i ? " " : "", (int)len, word);
+  return said;
+}
+
+/* Two queries have the same hits and scores. */
+static void same_hits(gpuir_index *ix, const gpuir_query *a, const gpuir_query *b, const char *text) {
+  gpuir_searcher *s;
+  gpuir_hit x[16], y[16];
+  size_t n, m, i;
+  assert_int_equal(gpuir_searcher_create(ix, NULL, &s, NULL), 0);
+  assert_int_equal(gpuir_search(s, a, x, 16, &n), 0);
+  assert_int_equal(gpuir_search(s, b, y, 16, &m), 0);
+  if (n != m) fail_msg("%s: %zu hits, not %zu", text, n, m);
+  for (i = 0; i < n; i++)
+    if (x[i].docid != y[i].docid || x[i].score != y[i].score) fail_msg("%s: hit %zu differs", text, i);
+  gpuir_searcher_destroy(s);
+}
+
+static void test_stop(void **state) {
+  static const char *const texts[] = {"what is the wolf", "the wolf is in the forest", "forest wolf sheep",
+      "it is what it is", "the it department", "sheep of the wolf: what is it", "der Wolf für die Schafe"};
+  static const struct {
+    const char *text;
+    int mode;
+    const char *stopped, *same; /* as which text with no list */
+  } cases[] = {
+      {"what is the wolf sheep", GPUIR_OR, "what is the", "wolf sheep"},
+      {"What IS, (the) wolf sheep", GPUIR_OR, "What (the)", "IS wolf sheep"}, /* IS is written as a name is */
+      {"what is the wolf", GPUIR_OR, "", "what is the wolf"}, /* one word alone remains */
+      {"what is the wolf !!!", GPUIR_OR, "", "what is the wolf"}, /* signs are no word */
+      {"what is the", GPUIR_OR, "", "what is the"},
+      {"the IT wolf", GPUIR_OR, "the", "IT wolf"},
+      {"the \"what is\" wolf", GPUIR_OR, "the", "\"what is\" wolf"},
+      {"the the* what~ wolf", GPUIR_OR, "the", "the* what~ wolf"},
+      {"what -the -sheep wolf forest", GPUIR_OR, "what", "-the -sheep wolf forest"},
+      {"what -wolf -sheep forest", GPUIR_OR, "", "what -wolf -sheep forest"}, /* what is excluded is not asked for */
+      {"what is the wolf sheep", GPUIR_AND, "", "what is the wolf sheep"},
+      {"what's the wolf of-the forest", GPUIR_OR, "the", "what's wolf of-the forest"},
+  };
+  const char *list = gpuir_stop_list("english-questions");
+  gpuir_index *ix = index_of(NULL, NULL, texts, 7);
+  gpuir_query *q, *plain_one;
+  size_t i;
+  (void)state;
+  for (i = 0; i < sizeof cases / sizeof *cases; i++) {
+    q = parse_without(ix, cases[i].text, cases[i].mode, list, 0);
+    if (strcmp(stopped(q), cases[i].stopped) != 0) fail_msg("%s: without %s", cases[i].text, stopped(q));
+    plain_one = parse(ix, cases[i].same, cases[i].mode, 0);
+    same_hits(ix, q, plain_one, cases[i].text);
+    gpuir_query_destroy(plain_one);
+    gpuir_query_destroy(q);
+  }
+  q = parse_without(ix, "der Wolf FÜR Für die schafe", GPUIR_OR, "\tder  für\ndie ", 0);
+  assert_string_equal(stopped(q), "der Für die");
+  gpuir_query_destroy(q);
+  q = parse_without(ix, "as at wolf sheep", GPUIR_OR, "as", 0);
+  assert_string_equal(stopped(q), "as");
+  gpuir_query_destroy(q);
+  gpuir_close(ix);
+}
+
+/* ANDOR: AND has all words; OR, where it has to help, does without some, and that is what is explained. */
+static void test_stop_andor(void **state) {
+  static const char *const texts[] = {"what is the wolf in the forest", "forest wolf", "the what is the", "the wolf"};
+  const char *list = gpuir_stop_list("english-questions"), *text = "what is the wolf in the forest";
+  gpuir_index *ix = index_of(NULL, NULL, texts, 4);
+  gpuir_query *q = parse_without(ix, text, GPUIR_ANDOR, list, 0), *other;
+  static gpuir_explanation x;
+  gpuir_searcher *s;
+  gpuir_hit hit[8];
+  uint64_t count;
+  size_t n, i;
+  (void)state;
+  assert_int_equal(gpuir_searcher_create(ix, NULL, &s, NULL), 0);
+  assert_string_equal(stopped(q), "what is the in the");
+  other = parse(ix, "wolf forest", GPUIR_OR, 0);
+  same_hits(ix, q, other, text);
+  gpuir_query_destroy(other);
+  assert_int_equal(gpuir_search(s, q, hit, 8, &n), 0);
+  for (i = 0; i < n; i++) {
+    if (!hit[i].docid) continue; /* it has all words, and is explained so */
+    assert_int_equal(gpuir_explain(s, q, hit[i].docid, &x), 0);
+    assert_int_equal(x.score, hit[i].score);
+    assert_int_equal(x.nterms, 2);
+  }
+  assert_int_equal(gpuir_search(s, q, hit, 1, &n), 0); /* one document has all words */
+  assert_int_equal(gpuir_explain(s, q, 0, &x), 0);
+  assert_int_equal(hit[0].docid, 0);
+  assert_int_equal(x.score, hit[0].score);
+  assert_int_equal(x.nterms, 6);
+  assert_int_equal(gpuir_count(s, q, &count), 0);
+  assert_int_equal(count, 1);
+  gpuir_query_destroy(q);
+  gpuir_searcher_destroy(s);
+  gpuir_close(ix);
+}
+
+/* ANDOR: so many documents with all words are enough, however many hits are asked for. */
+static void test_enough(void **state) {
+  static const char *const texts[] = {"wolf forest", "forest wolf wolf", "wolf", "forest", "sheep"};
+  gpuir_index *ix = index_of(NULL, NULL, texts, 5);
+  const uint32_t enough[] = {0, 1, 2, 3, 9};
+  gpuir_query *and_ = parse(ix, "wolf forest", GPUIR_AND, 0), *or_ = parse(ix, "wolf forest", GPUIR_OR, 0);
+  size_t i;
+  (void)state;
+  for (i = 0; i < 5; i++) {
+    gpuir_query *q = parse_without(ix, "wolf forest", GPUIR_ANDOR, NULL, enough[i]);
+    same_hits(ix, q, enough[i] == 1 || enough[i] == 2 ? and_ : or_, "enough");
+    gpuir_query_destroy(q);
+  }
+  gpuir_query_destroy(and_);
+  gpuir_query_destroy(or_);
+  gpuir_close(ix);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_stop),
+    cmocka_unit_test(test_stop_andor),
+    cmocka_unit_test(test_enough),
     cmocka_unit_test(test_words),
     cmocka_unit_test(test_arguments),
 #if defined GPUIR_WITH_UTF8PROC && defined GPUIR_WITH_STEMMER

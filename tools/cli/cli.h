@@ -460,6 +460,8 @@ void cli_input_free(cli_input *in);
 int cli_language_choose(cli_build *b, const cli_input *in, char **operands, int n);
 /* Returns the stemmer of a language, given by its name or its ISO 639-1 code; what is not known is a stemmer's name. */
 const char *cli_language_stemmer(const char *language);
+/* query.c: Takes the argument of --stop-query: a language, or none. Not 0 after a message. */
+int cli_stop_query(const cli_args *a, const char **list);
 /* Computes XXH3 of an open file's bytes, from the first one on; 0 if that fails. */
 uint64_t cli_hash_file(int fd);
 

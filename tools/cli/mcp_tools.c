@@ -10,6 +10,7 @@
 #include "mcp.h"
 
 #include "../common/advice.h"
+#include "../common/stop_words.h"
 #include "../common/text.h"
 
 #include <errno.h>
@@ -288,10 +289,11 @@ static void note_nothing(call *c, const mcp_index *x, const gpuir_query *query) 
 
 /* Ranks the documents of one index, into hits[0..most). 0, or -1 after a note. */
 static int rank(call *c, mcp_index *x, gpuir_query **query, gpuir_hit *hits, size_t most, size_t *n) {
+  gpuir_query_desc desc = c->qd;
   gpuir_error err;
   memset(&err, 0, sizeof err);
-  int status =
-      gpuir_query_parse(x->index, &c->qd, c->query.text.p ? c->query.text.p : "", c->query.text.n, query, &err);
+  desc.stop = stop_words_for(x->index);
+  int status = gpuir_query_parse(x->index, &desc, c->query.text.p ? c->query.text.p : "", c->query.text.n, query, &err);
   if (!status) {
     status = gpuir_search(x->searcher, *query, hits, most, n);
     if (status) gpuir_searcher_error(x->searcher, &err);

@@ -2,6 +2,7 @@
 #include "cli.h"
 
 #include "../common/advice.h"
+#include "../common/stop_words.h"
 #include "../common/text.h"
 
 #include <errno.h>
@@ -273,6 +274,7 @@ typedef struct search {
   cli_buf name; /* of the document that is being printed */
   cli_passages passages;
   int look, scores; /* hits get a second look; the search's scores are printed beside its own */
+  int verbose;
   gpuir_looked *looked; /* [depth] */
   gpuir_hit *hits;
   uint32_t *counts;
@@ -425,6 +427,12 @@ static void tell_spelled(void *arg, const char *line, size_t len) {
   cli_error("note: %.*s; --exact searches it", (int)len, line);
 }
 
+/* Says which words are left out, where people may ask for them all the same. */
+static void tell_stopped(void *arg, const char *line, size_t len) {
+  (void)arg;
+  cli_error("note: %.*s; --stop-query none looks for them, too", (int)len, line);
+}
+
 /* Says the same of many queries. */
 static void tell_many_spelled(size_t n) {
   char counted[CLI_COUNTED];
@@ -436,6 +444,17 @@ static void tell_many_spelled(size_t n) {
 static void tell_word(void *arg, const char *line, size_t len) {
   (void)arg;
   cli_error("%.*s", (int)len, line);
+}
+
+/* Prints the words that are left out. */
+static void print_stopped(const gpuir_query *query) {
+  const char *word;
+  size_t len, n = 0;
+  for (; !gpuir_query_stopped(query, n, &word, &len); n++) {
+    printf("%s", n ? "," : ",\"stopped\":[");
+    cli_json_string(stdout, word, len);
+  }
+  if (n) putchar(']');
 }
 
 /* Says of an answer that it holds documents with only some of the query's words. */
@@ -466,6 +485,7 @@ static void print_answer(search *s, const char *id, const gpuir_query *query, co
   s->hits_total += n;
   s->answered++;
   if (!s->many) (void)advice_spelled(query, tell_spelled, NULL);
+  if (s->verbose && (loose || s->qd.mode == GPUIR_OR)) (void)advice_stopped(query, tell_stopped, NULL);
   if (!s->many && loose) tell_loose(s, query);
   s->loose += (size_t)loose;
   if (s->many) s->spelled += !gpuir_query_spelled(query, 0, &word, &word_len, &word, &word_len);
@@ -481,6 +501,7 @@ static void print_answer(search *s, const char *id, const gpuir_query *query, co
     if (s->qd.mode == GPUIR_ANDOR) printf(",\"any\":%s", loose || shortened ? "true" : "false");
     (void)print_left_out(query);
     print_spelled(query);
+    if (loose || s->qd.mode == GPUIR_OR) print_stopped(query);
     printf(",\"k\":%llu,\"hits\":[", (unsigned long long)s->asked);
   }
   for (size_t i = 0; i < n; i++) print_hit(s, id, query, hits, i, n);
@@ -612,7 +633,9 @@ enum {
   O_TOKENS,
   O_BASE,
   O_FILTER,
-  O_WHERE
+  O_WHERE,
+  O_STOP_QUERY,
+  O_VERBOSE
 };
 
 static const cli_option query_options[] = {{O_MODE, "mode", 'm', 1}, {O_K, "k", 'k', 1}, {O_K1, "k1", 0, 1},
@@ -624,14 +647,14 @@ static const cli_option query_options[] = {{O_MODE, "mode", 'm', 1}, {O_K, "k", 
     {O_PREFIX_POSTINGS, "prefix-postings", 0, 1}, {O_RANK, "rank", 0, 1}, {O_SCORES, "scores", 0, 0},
     {O_PASSAGES, "passages", 0, 0}, {O_GREP, "grep", 0, 0}, {O_CONTEXT, "context", 0, 1}, {O_BYTES, "bytes", 0, 1},
     {O_TOKENS, "tokens", 0, 1}, {O_BASE, "base", 0, 1}, {O_FILTER, "filter", 0, 1}, {O_WHERE, "where", 'w', 1},
-    {0, NULL, 0, 0}};
+    {O_STOP_QUERY, "stop-query", 0, 1}, {O_VERBOSE, "verbose", 'v', 0}, {0, NULL, 0, 0}};
 
 typedef struct query_flags {
   gpuir_query_desc qd;
   gpuir_searcher_desc sd;
   uint64_t k, threads, timeout;
   float k1, b;
-  int has_k, has_k1, has_b, has_mode, has_budget, backend, form, ids, rank, scores;
+  int has_k, has_k1, has_b, has_mode, has_budget, has_stop, backend, form, ids, rank, scores, verbose;
   cli_devices devices;
   const char *tag, *topics, *base;
   cli_passages passages;
@@ -700,6 +723,13 @@ static int spell_flag(const cli_args *a, query_flags *f, int spell) {
   return 0;
 }
 
+/* Takes the language whose words that say little are left out. Not 0 after a message. */
+int cli_stop_query(const cli_args *a, const char **list) {
+  *list = stop_words_of(cli_language_stemmer(a->value));
+  if (*list || !strcmp(a->value, "none")) return 0;
+  return cli_misuse(a->command, "--stop-query: there is no list of '%s'", a->value);
+}
+
 /* Options of query and count. 0; otherwise the command ends with that code - 1. */
 static int query_flags_read(cli_args *a, query_flags *f) {
   int opt, bad = 0;
@@ -733,6 +763,8 @@ static int query_flags_read(cli_args *a, query_flags *f) {
     case O_RANK: bad = cli_choice(a, "auto|plain|code", &f->rank); break;
     case O_SCORES: f->scores = 1; break;
     case O_WHERE: f->qd.where = a->value; break;
+    case O_STOP_QUERY: bad = cli_stop_query(a, &f->qd.stop), f->has_stop = 1; break;
+    case O_VERBOSE: f->verbose = 1; break;
     case O_PREFIX_POSTINGS: bad = cli_unsigned(a, 1, UINT64_MAX, &f->qd.prefix_postings); break;
     default: bad = opt == CLI_BAD || passages_flag(a, opt, f); break;
     }
@@ -777,6 +809,7 @@ static int open_search(search *s, query_flags *f, cli_gpu *gpu, size_t *batch) {
   s->index = cli_open(s->path);
   if (!s->index) return CLI_FAIL;
   cli_bm25(s->index, &s->qd, f->has_k1, f->has_b, f->k1, f->b);
+  if (!f->has_stop) s->qd.stop = stop_words_for(s->index);
   int r = gpuir_index_get_info(s->index, &info);
   if (!r) r = gpuir_searcher_create(s->index, &f->sd, &s->searcher, &err);
   if (r) {
@@ -796,6 +829,7 @@ static int open_search(search *s, query_flags *f, cli_gpu *gpu, size_t *batch) {
   s->look = is_looked_at(f, s->index);
   s->depth = (size_t)(s->look && s->k < GPUIR_LOOK_HITS ? GPUIR_LOOK_HITS : s->k);
   if (s->depth > info.documents) s->depth = (size_t)info.documents;
+  if (s->depth > s->k) s->qd.enough = (uint32_t)s->k; /* the look changes what comes first, not what is found */
   if (s->threads > 1 && s->many) *batch = s->depth > BATCH_HITS / BATCH_QUERIES ? BATCH_HITS / s->depth : BATCH_QUERIES;
   if (!*batch) *batch = 1;
   s->hits = (gpuir_hit *)cli_resize(NULL, *batch * s->depth, sizeof *s->hits);
@@ -861,6 +895,7 @@ int cli_query(int argc, char **argv) {
   s.passages = f.passages;
   s.form = f.form;
   s.scores = f.scores;
+  s.verbose = f.verbose;
   s.tag = f.tag;
   s.asked = f.k;
   s.many = a.noperands == 1 && !f.qd.all;

@@ -2,12 +2,13 @@
 #include "cli.h"
 
 #include "../common/advice.h"
+#include "../common/stop_words.h"
 #include "../common/text.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { O_JSON = 2, O_MODE, O_K1, O_B, O_NO_OPERATORS, O_EXACT, O_GPU, O_INTERSECTION };
+enum { O_JSON = 2, O_MODE, O_K1, O_B, O_NO_OPERATORS, O_EXACT, O_GPU, O_INTERSECTION, O_STOP_QUERY };
 
 /* ---- stats ---------------------------------------------------------------------------------------- */
 
@@ -319,8 +320,14 @@ static void explain_spelled(void *arg, const char *line, size_t len) {
   cli_error("note: %.*s", (int)len, line);
 }
 
+/* Says which words are left out, and of andor when. */
+static void explain_stopped(void *arg, const char *line, size_t len) {
+  const int *mode = (const int *)arg;
+  cli_error("note: %s%.*s", *mode == GPUIR_ANDOR ? "where not all words match, " : "", (int)len, line);
+}
+
 static int run_explain(const char *path, const gpuir_query_desc *desc, const gpuir_searcher_desc *sd, uint32_t docid,
-    const cli_buf *words, int has_k1, int has_b, float k1, float b, int json) {
+    const cli_buf *words, int has_k1, int has_b, int has_stop, float k1, float b, int json) {
   gpuir_query_desc qd = *desc;
   qd.keep_rarest = 1; /* as gpuir query does */
   if (!qd.spell) qd.spell = GPUIR_SPELL;
@@ -338,6 +345,7 @@ static int run_explain(const char *path, const gpuir_query_desc *desc, const gpu
     return code;
   }
   cli_bm25(index, &qd, has_k1, has_b, k1, b);
+  if (!has_stop) qd.stop = stop_words_for(index);
   if (words->n) cli_notice_operators(&qd, words->p, words->n);
   r = gpuir_query_parse(index, &qd, words->p ? words->p : "", words->n, &query, &err);
   if (!r) r = gpuir_searcher_create(index, sd, &searcher, &err);
@@ -354,6 +362,7 @@ static int run_explain(const char *path, const gpuir_query_desc *desc, const gpu
     } else {
       (void)cli_doc_name(&name, &doc);
       (void)advice_spelled(query, explain_spelled, NULL);
+      (void)advice_stopped(query, explain_stopped, &qd.mode);
       if (json) explain_json(&name, docid, e, qd.mode);
       else explain_text(&name, docid, e, qd.mode);
       cli_buf_free(&name);
@@ -370,13 +379,13 @@ static int run_explain(const char *path, const gpuir_query_desc *desc, const gpu
 int cli_explain(int argc, char **argv) {
   static const cli_option options[] = {{O_MODE, "mode", 'm', 1}, {O_K1, "k1", 0, 1}, {O_B, "b", 0, 1},
       {O_NO_OPERATORS, "no-operators", 0, 0}, {O_EXACT, "exact", 0, 0}, {O_JSON, "json", 0, 0},
-      {O_INTERSECTION, "intersection", 0, 1}, {0, NULL, 0, 0}};
+      {O_INTERSECTION, "intersection", 0, 1}, {O_STOP_QUERY, "stop-query", 0, 1}, {0, NULL, 0, 0}};
   cli_args a;
   gpuir_query_desc qd;
   gpuir_searcher_desc sd;
   cli_buf words = {NULL, 0, 0};
   float k1 = 0, b = 0;
-  int opt, bad = 0, has_k1 = 0, has_b = 0, json = 0, code;
+  int opt, bad = 0, has_k1 = 0, has_b = 0, has_stop = 0, json = 0, code;
   uint64_t docid = 0;
   memset(&qd, 0, sizeof qd);
   memset(&sd, 0, sizeof sd);
@@ -390,6 +399,7 @@ int cli_explain(int argc, char **argv) {
     case O_B: bad = cli_real(&a, 0, 1, &b), has_b = 1; break;
     case O_NO_OPERATORS: qd.no_operators = 1; break;
     case O_EXACT: qd.spell = GPUIR_EXACT; break;
+    case O_STOP_QUERY: bad = cli_stop_query(&a, &qd.stop), has_stop = 1; break;
     case O_JSON: json = 1; break;
     case O_INTERSECTION: bad = cli_intersection(&a, &sd.intersection); break;
     default: bad = 1; break;
@@ -404,7 +414,7 @@ int cli_explain(int argc, char **argv) {
       if (i > 2) cli_buf_char(&words, ' ');
       cli_buf_text(&words, a.operands[i]);
     }
-    code = run_explain(a.operands[0], &qd, &sd, (uint32_t)docid, &words, has_k1, has_b, k1, b, json);
+    code = run_explain(a.operands[0], &qd, &sd, (uint32_t)docid, &words, has_k1, has_b, has_stop, k1, b, json);
   }
   cli_buf_free(&words);
   cli_args_free(&a);

@@ -122,3 +122,17 @@ size_t advice_spelled(const gpuir_query *query, advice_put put, void *arg) {
   }
   return n;
 }
+
+size_t advice_stopped(const gpuir_query *query, advice_put put, void *arg) {
+  const char *word;
+  advice_line line;
+  size_t len, n = 0;
+  line.n = 0;
+  add_text(&line, "left out, for they say little: ");
+  for (; !gpuir_query_stopped(query, n, &word, &len); n++) {
+    if (n) add_text(&line, " ");
+    add(&line, word, len);
+  }
+  if (n) put(arg, line.text, line.n);
+  return n;
+}

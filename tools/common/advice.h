@@ -22,4 +22,7 @@ size_t advice_unknown(const gpuir_query *query, advice_put put, void *arg);
 /* Says of the query's words in whose place others are searched which ones these are. Returns their number. */
 size_t advice_spelled(const gpuir_query *query, advice_put put, void *arg);
 
+/* Says which words of a question are left out, as they say little, in one line. Returns their number. */
+size_t advice_stopped(const gpuir_query *query, advice_put put, void *arg);
+
 #endif

@@ -566,6 +566,8 @@ static int gc_plan_query(gc_planner *x, gc_plan_counts *p, const gpuir_query *q,
   const int phrases = q->nphrases || q->nprefixes;
   if (q->nrequired < q->npositive && q->mode != GPUIR_OR)
     return gpuir__fail(err, GPUIR_E_BACKEND, 0, "the CUDA backend does not answer optional terms beside required ones");
+  if (!x->count && gpuir__query_has_two(q, k))
+    return gpuir__fail(err, GPUIR_E_BACKEND, 0, "the CUDA backend does not answer AND and an OR of other words");
   if (phrases) {
     const char *why = gc_why_not(x->cuda, q, x->count);
     if (why) return gpuir__fail(err, GPUIR_E_BACKEND, 0, "the CUDA backend does not answer %s", why);

@@ -107,7 +107,8 @@
  *                            codecs: the engine's own, vbyte, bp128 and simd, stay
  *     GPUIR_NO_NEAR          [I] leave out near terms: what is written nearly as a word
  *     GPUIR_NO_TEXT          [I] leave out the analyzer `text`, but not `unicode`
- *     GPUIR_NO_RANK          [I] leave out the second look: ranking program code by names
+ *     GPUIR_NO_RANK          [I] leave out the second look: ranking program code by names,
+ *                                and stop words of queries
  *     GPUIR_NO_FOLD          [I] leave out the analyzer `basic` with its table of letters of
  *                            2.7 KB; then NULL means `ascii`, which tells accents apart
  *     GPUIR_NO_FOLDER        [A] leave out the reading of files and folders

@@ -6,7 +6,7 @@
 enum {
   GPUIR_AND = 0, /* documents that hold every positive term */
   GPUIR_OR = 1, /* documents that hold at least one */
-  GPUIR_ANDOR = 2 /* AND; exactly OR's answer when fewer than k documents match AND */
+  GPUIR_ANDOR = 2 /* AND; exactly OR's answer when fewer than k documents match AND; see gpuir_query_desc.enough */
 };
 
 enum { GPUIR_EXACT = -1, GPUIR_SPELL = 1 };
@@ -31,6 +31,13 @@ typedef struct gpuir_query_desc {
   /* Which documents may be hits, by what they have in the index's fields; NULL or "": all. See [api-columns]. */
   const char *where;
   int all; /* not 0: a text without a positive term asks for all documents, each with score 0 */
+  /* Words that say little, parted by blanks, as gpuir_stop_list gives them; NULL: none. With OR, and where ANDOR answers
+   * as OR does, a query does without those of its text that are among them, if two other positive words, prefixes or
+   * phrases remain. Case, letters' marks and signs around a word do not count. Never left out are words in capitals (IT),
+   * in phrases, before '*' and '~', negated ones, and any where some are `required`. */
+  const char *stop;
+  /* With ANDOR: so many documents that match AND are enough, if more hits are asked for; 0: as many as are asked for. */
+  uint32_t enough;
 } gpuir_query_desc;
 
 typedef struct gpuir_query gpuir_query;
@@ -56,8 +63,8 @@ typedef struct gpuir_query gpuir_query;
  * (err->offset is the byte's in the where; before all others); QUERY
  * without a positive term, or for a quote that is not closed (err->offset is the quote's in the text); LIMIT for
  * prefixes whose terms have too many postings, before any is read; UNSUPPORTED for a phrase in an index built without
- * positions and, with GPUIR_NO_NEAR, for GPUIR_SPELL and for a word~ that no document has; FORMAT for a damaged
- * list. */
+ * positions, with GPUIR_NO_NEAR for GPUIR_SPELL and for a word~ that no document has, and with GPUIR_NO_RANK for `stop`
+ * and `enough`; FORMAT for a damaged list. */
 GPUIR_API int gpuir_query_parse(const gpuir_index *index, const gpuir_query_desc *desc, const char *text, size_t len,
     gpuir_query **query, gpuir_error *err);
 GPUIR_API void gpuir_query_destroy(gpuir_query *query);
@@ -72,6 +79,10 @@ GPUIR_API int gpuir_query_unknown(const gpuir_query *query, size_t i, const char
  * bytes come first; words that no document has come last. ANDOR is then OR. Errors: ARGUMENT; NOT_FOUND behind the
  * last. Thread-safe. */
 GPUIR_API int gpuir_query_left_out(const gpuir_query *query, size_t i, const char **word, size_t *len);
+/* Tells which words a query does without as they say little, see gpuir_query_desc.stop: the i-th, as it was typed; it
+ * lives as long as the query. With ANDOR they count where all words must match. Errors: ARGUMENT; NOT_FOUND behind the
+ * last. Thread-safe. */
+GPUIR_API int gpuir_query_stopped(const gpuir_query *query, size_t i, const char **word, size_t *len);
 
 /* A term that is written nearly as a word is. */
 typedef struct gpuir_near_term {

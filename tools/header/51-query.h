@@ -5,8 +5,8 @@
  * A query's text is words, phrases and prefixes, each of which becomes one term or more. What is scored as one is
  * called a term here, also a phrase, or all terms that a prefix stands for.
  *
- * Uses      [24-postings] (weights), [30-analysis], [32-dictionary], [33-analyzers], [37-layout], [41-reader],
- *           [42-snapshot], [49-where].
+ * Uses      [24-postings] (weights), [29-fold], [30-analysis], [32-dictionary], [33-analyzers], [36-names], [37-layout],
+ *           [41-reader], [42-snapshot], [49-where].
  * Start at  gpuir__query_words, gpuir_query_weigh.
  * Tests     tests/unit/51_query.c
  * ======*/
@@ -97,6 +97,12 @@ struct gpuir_query {
   gpuir__choices *choices; /* NULL: the query has all of its words */
   struct gpuir__where *where; /* NULL: there is none */
   int all; /* 1: it has no positive term, and all documents match */
+#ifndef GPUIR_NO_RANK
+  struct gpuir_query *any; /* of ANDOR what is asked where any word is enough; NULL: this */
+  uint32_t enough; /* of ANDOR: documents with all words that are; 0: as many as hits are asked for */
+  const char *stop; /* words that are left out of the text, while it is read; NULL: none */
+  gpuir__buf stopped; /* those that were, as they were typed: a byte with the length, and the word */
+#endif
   size_t size; /* of this and the ids behind it */
   uint32_t *ids; /* [leaf * GPUIR__IDS + number], see gpuir__query_id */
   gpuir__record *records; /* [leaf * nrecords + slot], see gpuir__query_record */
@@ -559,35 +565,170 @@ static int gpuir__query_word(gpuir__word *word, const char *text, size_t len, gp
   return gpuir__query_words_fail(word->analyzer, gpuir__query_prefix(word, text, len - 1), err);
 }
 
+/* A piece of a query's text: a word, or what stands between quotes. */
+typedef struct gpuir__text_piece {
+  size_t at, len; /* without its signs */
+  int negated, quoted, open; /* open: the quote is not closed */
+} gpuir__text_piece;
+
+/* Finds the next piece, from text[*i] on, and steps behind it. 0: there is none. */
+static int gpuir__query_piece(const gpuir_query *q, const char *text, size_t len, size_t *i, gpuir__text_piece *p) {
+  while (*i < len && gpuir__is_space(text[*i])) ++*i;
+  if (*i == len) return 0;
+  p->negated = !q->no_operators && text[*i] == '-';
+  *i += (size_t)p->negated;
+  p->quoted = !q->no_operators && *i < len && text[*i] == '"';
+  *i += (size_t)p->quoted;
+  p->at = *i;
+  while (*i < len && (p->quoted ? text[*i] != '"' : !gpuir__is_space(text[*i]))) ++*i;
+  p->len = *i - p->at;
+  p->open = p->quoted && *i == len;
+  *i += (size_t)(p->quoted && !p->open);
+  return 1;
+}
+
+/* ---- words that say little */
+
+#ifndef GPUIR_NO_RANK
+static int gpuir__stop_is_sign(char c) {
+  return !(c & 0x80) && !(c >= '0' && c <= '9') && !((c | 0x20) >= 'a' && (c | 0x20) <= 'z');
+}
+
+/* Steps over a character of [*p, end), and returns it small and without marks; 0 at the end. */
+static uint32_t gpuir__stop_char(const char **p, const char *end) {
+  while (*p < end) {
+    uint32_t c;
+    const size_t n = gpuir__utf8_get((const uint8_t *)*p, (size_t)(end - *p), &c);
+#ifndef GPUIR_NO_FOLD
+    uint32_t to[2];
+    unsigned k;
+#endif
+    if (!n) c = 0x110000u + (uint8_t) * *p; /* no character: a byte is like itself alone */
+    *p += n ? n : 1;
+    if (c < 0x80) return (uint8_t)gpuir__small((char)c);
+#ifndef GPUIR_NO_FOLD
+    k = gpuir__fold_of(c, to);
+    if (!k) continue;
+    c = k == 2 ? to[0] << 16 | to[1] : to[0];
+#endif
+    return c;
+  }
+  return 0;
+}
+
+/* Says whether a word is written in capitals, two or more, as IT and US are. */
+static int gpuir__stop_is_name(const char *word, size_t len) {
+  unsigned large = 0;
+  size_t i = 0;
+  while (i < len) {
+    uint32_t c;
+    const size_t n = gpuir__utf8_get((const uint8_t *)word + i, len - i, &c);
+    if (!n) return 0;
+    i += n;
+    if ((c >= 'A' && c <= 'Z') || (c >= 0xc0 && c <= 0xde) || (c >= 0x391 && c <= 0x3a9) || (c >= 0x400 && c <= 0x42f))
+      large++;
+    else if (c >= 0x80 || !gpuir__stop_is_sign((char)c)) return 0;
+  }
+  return large > 1;
+}
+
+/* Says whether a word of the text is one of a list's, which blanks part: but for case, marks and the signs around
+ * it. */
+static int gpuir__stop_has(const char *list, const char *word, size_t len) {
+  while (len && gpuir__stop_is_sign(word[0])) word++, len--;
+  while (len && gpuir__stop_is_sign(word[len - 1])) len--;
+  if (!len || len > 255 || gpuir__stop_is_name(word, len)) return 0;
+  while (*list) {
+    const char *x = word, *end;
+    int same = 1;
+    while (gpuir__is_space(*list)) list++;
+    for (end = list; *end && !gpuir__is_space(*end);) end++;
+    if (list == end) break;
+    while (same && list < end) same = gpuir__stop_char(&list, end) == gpuir__stop_char(&x, word + len);
+    if (same && x == word + len) return 1;
+    list = end;
+  }
+  return 0;
+}
+
+/* Says whether a piece is a word that the list has. */
+static int gpuir__stop_is(const gpuir_query *q, const char *list, const char *text, const gpuir__text_piece *p) {
+  const char last = p->len ? text[p->at + p->len - 1] : 0;
+  if (p->negated || p->quoted || (!q->no_operators && (last == '*' || last == '~'))) return 0;
+  return gpuir__stop_has(list, text + p->at, p->len);
+}
+
+/* Returns the list, if the text does without its words: there are some, and two others that are asked for. */
+static const char *gpuir__stop_list_for(const gpuir_query *q, const char *list, const char *text, size_t len) {
+  unsigned stops = 0, others = 0;
+  size_t i = 0, j;
+  gpuir__text_piece p;
+  while (gpuir__query_piece(q, text, len, &i, &p)) {
+    const int is = gpuir__stop_is(q, list, text, &p);
+    for (j = p.at; j < p.at + p.len && gpuir__stop_is_sign(text[j]);) j++;
+    stops += (unsigned)is;
+    others += (unsigned)(!is && !p.negated && j < p.at + p.len);
+  }
+  return stops && others > 1 ? list : NULL;
+}
+
+/* Leaves a piece out, if it is one that the query does without. *status: NOMEM. */
+static int gpuir__query_stop(gpuir_query *q, const char *text, const gpuir__text_piece *p, int *status) {
+  const char n = (char)(p->len < 255 ? p->len : 255);
+  if (!q->stop || !gpuir__stop_is(q, q->stop, text, p)) return 0;
+  if (gpuir__buf_put(&q->a, &q->stopped, &n, 1) || gpuir__buf_put(&q->a, &q->stopped, text + p->at, (uint8_t)n))
+    *status = GPUIR_E_NOMEM;
+  return 1;
+}
+#else
+static int gpuir__query_stop(gpuir_query *q, const char *text, const gpuir__text_piece *p, int *status) {
+  (void)q, (void)text, (void)p, (void)status;
+  return 0;
+}
+#endif
+
+GPUIR_API int gpuir_query_stopped(const gpuir_query *q, size_t i, const char **word, size_t *len) {
+  if (!q || !word || !len) return GPUIR_E_ARGUMENT;
+#ifndef GPUIR_NO_RANK
+  {
+    const gpuir__buf *list = q->any ? &q->any->stopped : &q->stopped;
+    size_t at = 0;
+    while (at < list->len && i--) at += (size_t)list->data[at] + 1;
+    if (at >= list->len) return GPUIR_E_NOT_FOUND;
+    *word = (const char *)list->data + at + 1;
+    *len = list->data[at];
+    return GPUIR_OK;
+  }
+#else
+  (void)i;
+  return GPUIR_E_NOT_FOUND;
+#endif
+}
+
 /* Cuts the text into words and phrases, and these into terms. */
 static int gpuir__query_words(gpuir_query *q, gpuir__analyzer *analyzer, const char *text, size_t len,
     gpuir_error *err) {
   size_t i = 0;
   unsigned positive = 0;
   int status = GPUIR_OK;
-  while (!status) {
-    const char *end;
+  gpuir__text_piece p;
+  while (!status && gpuir__query_piece(q, text, len, &i, &p)) {
     gpuir__word word;
-    while (i < len && gpuir__is_space(text[i])) i++;
-    if (i == len) break;
+    if (p.open)
+      return gpuir__fail(err, GPUIR_E_QUERY, p.at - 1, "the quote at byte %lu of the query is not closed",
+          (unsigned long)(p.at - 1));
+    if (gpuir__query_stop(q, text, &p, &status)) continue;
     memset(&word, 0, offsetof(gpuir__word, text));
     word.query = q;
     word.analyzer = analyzer;
-    word.negated = !q->no_operators && text[i] == '-';
+    word.negated = p.negated;
     word.scores = !word.negated && q->required && positive++ >= q->required;
-    i += (size_t)word.negated;
-    if (!q->no_operators && i < len && text[i] == '"') {
-      end = (const char *)memchr(text + i + 1, '"', len - i - 1);
-      if (!end)
-        return gpuir__fail(err, GPUIR_E_QUERY, i, "the quote at byte %lu of the query is not closed", (unsigned long)i);
-      status = gpuir__query_quoted(&word, text + i + 1, (size_t)(end - text) - i - 1, err);
-      i = (size_t)(end - text) + 1;
+    if (p.quoted) {
+      status = gpuir__query_quoted(&word, text + p.at, p.len, err);
     } else {
-      size_t start = i;
-      while (i < len && !gpuir__is_space(text[i])) i++;
-      word.written_at = start;
-      word.near_asked = !q->no_operators && i > start + 1 && text[i - 1] == '~';
-      status = gpuir__query_word(&word, text + start, i - start, err);
+      word.written_at = p.at;
+      word.near_asked = !q->no_operators && p.len > 1 && text[p.at + p.len - 1] == '~';
+      status = gpuir__query_word(&word, text + p.at, p.len, err);
     }
   }
   if (!status && positive < q->required)
@@ -1159,6 +1300,10 @@ GPUIR_API void gpuir_query_destroy(gpuir_query *query) {
     gpuir__choices_free(&a, query->choices);
 #ifndef GPUIR_NO_COLUMNS
     gpuir__where_free(query->where);
+#endif
+#ifndef GPUIR_NO_RANK
+    gpuir_query_destroy(query->any);
+    gpuir__buf_free(&a, &query->stopped);
 #endif
     gpuir__free(&a, query->records, query->nrecords * query->ix->nleaves * sizeof *query->records);
     gpuir__free(&a, query, query->size);

@@ -329,6 +329,12 @@ static int gpuir__query_describe(gpuir_query *q, const gpuir_query_desc *desc, g
     if (desc->spell == GPUIR_SPELL)
       return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "GPUIR_SPELL: near terms were left out by GPUIR_NO_NEAR");
 #endif
+#ifdef GPUIR_NO_RANK
+    if (desc->stop || desc->enough)
+      return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "stop words of queries were left out by GPUIR_NO_RANK");
+#else
+    q->enough = desc->enough;
+#endif
     q->mode = desc->required ? GPUIR_AND : desc->mode;
     q->required = desc->required;
     q->no_operators = desc->no_operators;
@@ -371,10 +377,16 @@ static int gpuir__query_read(gpuir_query *q, const gpuir_query_desc *desc, gpuir
   gpuir_error why;
   int status;
   memset(&why, 0, sizeof why);
+#ifndef GPUIR_NO_RANK
+  if (desc && desc->stop && q->mode == GPUIR_OR) q->stop = gpuir__stop_list_for(q, desc->stop, text, len);
+#endif
   status = gpuir__query_words(q, analyzer, text, len, &why);
   if (status == GPUIR_E_TERMS && desc && desc->keep_rarest && q->mode != GPUIR_AND) {
     q->n = q->distinct = q->nphrases = q->nprefixes = 0;
     q->names.len = 0;
+#ifndef GPUIR_NO_RANK
+    q->stopped.len = 0;
+#endif
     if (q->phrases) q->phrases->nmembers = q->phrases->ntokens = 0;
     q->choices = (gpuir__choices *)gpuir__alloc_zero(&q->a, sizeof *q->choices);
     return q->choices ? gpuir__query_words(q, analyzer, text, len, err) : gpuir__fail_nomem(err);
@@ -383,34 +395,62 @@ static int gpuir__query_read(gpuir_query *q, const gpuir_query_desc *desc, gpuir
   return status;
 }
 
+/* Makes a query of a text. */
+static int gpuir__query_make(const gpuir_index *ix, const gpuir_query_desc *desc, gpuir__analyzer *analyzer,
+    const char *text, size_t len, gpuir_query **query, gpuir_error *err) {
+  const size_t size = sizeof(gpuir_query) + ix->nleaves * GPUIR__IDS * sizeof(uint32_t);
+  gpuir_query *q = (gpuir_query *)gpuir__alloc(&ix->a, size);
+  int status;
+  if (!q) return gpuir__fail_nomem(err);
+  memset(q, 0, offsetof(gpuir_query, terms));
+  q->ix = ix;
+  q->a = ix->a;
+  q->size = size;
+  q->ids = (uint32_t *)(void *)(q + 1);
+  status = gpuir__query_describe(q, desc, err);
+  if (!status && desc) status = gpuir__query_where(q, desc->where, err);
+  if (!status) status = gpuir__query_read(q, desc, analyzer, text, len, err);
+  if (!status) status = gpuir__query_resolve(q, analyzer, text, len, err);
+  if (status) gpuir_query_destroy(q);
+  else *query = gpuir__query_fit(q);
+  return status;
+}
+
+#ifndef GPUIR_NO_RANK
+/* Makes what a query of mode ANDOR asks where any word is enough, if that does without words of the text. One that is
+ * OR itself, for it has too many words, is that. */
+static int gpuir__query_make_any(const gpuir_query_desc *desc, gpuir__analyzer *analyzer, const char *text, size_t len,
+    gpuir_query **query, gpuir_error *err) {
+  gpuir_query_desc how = *desc;
+  gpuir_query *q = *query, *any = NULL;
+  int status;
+  if (!gpuir__stop_list_for(q, desc->stop, text, len)) return GPUIR_OK;
+  how.mode = GPUIR_OR;
+  status = gpuir__query_make(q->ix, &how, analyzer, text, len, &any, err);
+  if (status || q->mode != GPUIR_ANDOR) {
+    gpuir_query_destroy(q);
+    *query = any;
+  } else {
+    q->any = any;
+  }
+  return status;
+}
+#endif
+
 GPUIR_API int gpuir_query_parse(const gpuir_index *ix, const gpuir_query_desc *desc, const char *text, size_t len,
     gpuir_query **query, gpuir_error *err) {
   gpuir__analyzer *analyzer;
-  gpuir_query *q;
-  size_t size;
   int status;
   if (query) *query = NULL;
   if (!ix || !query || (!text && len)) return gpuir__refuse(err, "gpuir_query_parse: NULL argument");
   status = gpuir__analyzers_take(ix->analysis.pool, &analyzer, err);
   if (status) return status;
-  size = sizeof *q + ix->nleaves * GPUIR__IDS * sizeof *q->ids;
-  q = (gpuir_query *)gpuir__alloc(&ix->a, size);
-  if (q) {
-    memset(q, 0, offsetof(gpuir_query, terms));
-    q->ix = ix;
-    q->a = ix->a;
-    q->size = size;
-    q->ids = (uint32_t *)(void *)(q + 1);
-    status = gpuir__query_describe(q, desc, err);
-    if (!status && desc) status = gpuir__query_where(q, desc->where, err);
-    if (!status) status = gpuir__query_read(q, desc, analyzer, text, len, err);
-    if (!status) status = gpuir__query_resolve(q, analyzer, text, len, err);
-  } else {
-    status = gpuir__fail_nomem(err);
-  }
+  status = gpuir__query_make(ix, desc, analyzer, text, len, query, err);
+#ifndef GPUIR_NO_RANK
+  if (!status && desc && desc->stop && desc->mode == GPUIR_ANDOR)
+    status = gpuir__query_make_any(desc, analyzer, text, len, query, err);
+#endif
   gpuir__analyzers_give(ix->analysis.pool, analyzer);
-  if (status) gpuir_query_destroy(q);
-  else *query = gpuir__query_fit(q);
   return status;
 }
 

@@ -128,6 +128,27 @@ static void gpuir__engine_start(gpuir__engine *e) {
   e->info.queries++;
 }
 
+/* Says whether n documents that match all words of a query are too few of k, so that any word is enough. */
+static int gpuir__query_wants_any(const gpuir_query *q, size_t k, size_t n) {
+#ifndef GPUIR_NO_RANK
+  if (q->enough && q->enough < k) k = q->enough;
+#endif
+  return q->mode == GPUIR_ANDOR && n < k && !q->all;
+}
+
+/* Returns what is asked where any word is enough. */
+static const gpuir_query *gpuir__query_any(const gpuir_query *q) {
+#ifndef GPUIR_NO_RANK
+  if (q->any) return q->any;
+#endif
+  return q;
+}
+
+/* Says whether a query of mode ANDOR for k hits is more than AND, and OR of the same words where that has fewer. */
+GPUIR__UNUSED static int gpuir__query_has_two(const gpuir_query *q, size_t k) {
+  return q->mode == GPUIR_ANDOR && !q->all && (gpuir__query_any(q) != q || (k && !gpuir__query_wants_any(q, k, k - 1)));
+}
+
 /* Answers one query on the CPU. */
 static int gpuir__engine_search(gpuir__engine *e, const gpuir_query *q, gpuir_hit *hits, size_t k, size_t *n) {
   int status;
@@ -138,7 +159,8 @@ static int gpuir__engine_search(gpuir__engine *e, const gpuir_query *q, gpuir_hi
   status = gpuir__engine_look(e);
   if (status) return status;
   status = gpuir__engine_mode(e, q, q->mode == GPUIR_OR ? GPUIR_OR : GPUIR_AND, k, hits, n);
-  if (!status && q->mode == GPUIR_ANDOR && *n < k && !q->all) status = gpuir__engine_mode(e, q, GPUIR_OR, k, hits, n);
+  if (!status && gpuir__query_wants_any(q, k, *n))
+    status = gpuir__engine_mode(e, gpuir__query_any(q), GPUIR_OR, k, hits, n);
   if (status) *n = 0;
   gpuir__engine_reset(e);
   return status;
@@ -828,32 +850,40 @@ static void gpuir__explain_where(const gpuir_query *q, const gpuir__leaf *leaf, 
 #endif
 }
 
+/* Explains a document of a leaf by one query. */
+static int gpuir__explain_by(gpuir__engine *e, const gpuir_query *q, const gpuir__leaf *leaf, uint32_t docid,
+    gpuir_explanation *x) {
+  unsigned npositive;
+  int status;
+  memset(x, 0, sizeof *x);
+  gpuir__engine_start(e);
+  e->unsieved = 1;
+  status = gpuir__terms_open(e, q, (size_t)(leaf - e->ix->leaves), &npositive);
+  e->unsieved = 0;
+  if (status) return status;
+  gpuir__explain_plan(e, q, npositive, x->plan, sizeof x->plan);
+  x->length = leaf->seg->lengths[docid];
+  x->k1 = q->k1;
+  x->b = q->b;
+  x->average_length = e->ix->average_length;
+  x->matches = gpuir__explain_terms(e, q, docid, x);
+  gpuir__explain_where(q, leaf, docid, x);
+  if (!x->matches) x->score = 0;
+  gpuir__engine_reset(e);
+  return GPUIR_OK;
+}
+
 GPUIR__COLD GPUIR_API int gpuir_explain(gpuir_searcher *s, const gpuir_query *q, uint32_t docid, gpuir_explanation *x) {
   const gpuir__leaf *leaf;
-  gpuir__engine *e;
-  unsigned npositive;
   int status;
   if (!s || !q || !x || q->ix != s->ix) return GPUIR_E_ARGUMENT;
   memset(x, 0, sizeof *x);
   if (docid >= s->ix->docids) return GPUIR_E_NOT_FOUND;
   leaf = gpuir__leaf_of(s->ix, docid);
   if (leaf->deleted && gpuir__deleted_has(leaf->deleted, docid - leaf->base)) return GPUIR_E_NOT_FOUND;
-  e = &s->engine;
-  gpuir__engine_start(e);
-  e->unsieved = 1;
-  status = gpuir__terms_open(e, q, (size_t)(leaf - s->ix->leaves), &npositive);
-  e->unsieved = 0;
-  if (status) return status;
-  gpuir__explain_plan(e, q, npositive, x->plan, sizeof x->plan);
-  x->length = leaf->seg->lengths[docid - leaf->base];
-  x->k1 = q->k1;
-  x->b = q->b;
-  x->average_length = s->ix->average_length;
-  x->matches = gpuir__explain_terms(e, q, docid - leaf->base, x);
-  gpuir__explain_where(q, leaf, docid - leaf->base, x);
-  if (!x->matches) x->score = 0;
-  gpuir__engine_reset(e);
-  return GPUIR_OK;
+  status = gpuir__explain_by(&s->engine, q, leaf, docid - leaf->base, x);
+  if (status || x->matches || gpuir__query_any(q) == q) return status;
+  return gpuir__explain_by(&s->engine, gpuir__query_any(q), leaf, docid - leaf->base, x);
 }
 
 /* ---- public cursors */
