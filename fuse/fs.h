@@ -16,6 +16,9 @@
 #include "cache.h"
 #include "engine.h"
 
+#include "../tools/common/filters.h"
+#include "../tools/common/text_cache.h"
+
 #define FUSE_USE_VERSION 312
 #include <fuse_lowlevel.h>
 #include <pthread.h>
@@ -37,6 +40,7 @@ typedef struct fs_config {
   int sentences; /* the mode where sentences come in: pass/, grep/, files/ and query/<q>.paths */
   size_t cache_bytes, result_bytes;
   int nosource; /* documents are what the index holds, or nothing */
+  text_filters filters; /* that the user who mounted has allowed to run */
   int shared; /* other users may enter */
   int foreground;
   engine_desc engine;
@@ -85,6 +89,7 @@ typedef struct fs {
   fs_older older[KEEP_MOST]; /* [nolder] in the order of generations */
   unsigned nolder;
   cache cache;
+  text_cache *texts; /* of decoded sources; it has a lock of its own */
   ticket *running; /* searches and reads, so that shutting down can call them off */
   int quitting;
   fs_counters count;

@@ -23,9 +23,11 @@ typedef struct arguments {
   const char *index, *mountpoint;
   char *k, *max_k, *mode, *backend, *devices, *cache, *max_result, *searchers, *queue, *timeout, *source;
   int verify, nosource, partition, shared, foreground, help, version, extra;
+  text_filters filters;
+  int bad_filter;
 } arguments;
 
-enum { KEY_DEBUG = 1, KEY_SHARED };
+enum { KEY_DEBUG = 1, KEY_SHARED, KEY_FILTER };
 
 #define OPTION(text, field, value) \
   { text, offsetof(arguments, field), value }
@@ -54,6 +56,7 @@ static const struct fuse_opt options[] = {
     {"debug", UINT_MAX, KEY_DEBUG},
     {"allow_other", UINT_MAX, KEY_SHARED},
     {"allow_root", UINT_MAX, KEY_SHARED},
+    {"filter=", UINT_MAX, KEY_FILTER},
     FUSE_OPT_END,
 };
 
@@ -80,12 +83,21 @@ static void print_help(FILE *out) {
       "      queue=N         searches that wait for these at most; more fail with EAGAIN (64, all that can)\n"
       "      timeout=SECONDS of one search, or of reading for one look-up (none)\n"
       "      source=DIR      where relative source paths start (the folder of INDEX)\n"
+      "      filter=F        a filter of the index that may run: ENDING=PROGRAM, or auto\n"
       "      nosource        show stored text alone: no links to source files, no parts of them\n"
       "      verify          check all of the index before it is used\n"
       "      allow_other     let other users in, and further options of fusermount3\n"
       "\n"
       "Unmount with: fusermount3 -u MOUNTPOINT\n",
       out);
+}
+
+/* Takes a filter, which may be given more than once. */
+static void take_filter(arguments *a, const char *value) {
+  const char *why = filters_add(&a->filters, value);
+  if (!why) return;
+  complain("filter='%s': %s", value, why);
+  a->bad_filter = 1;
 }
 
 static int on_argument(void *data, const char *arg, int key, struct fuse_args *rest) {
@@ -98,6 +110,10 @@ static int on_argument(void *data, const char *arg, int key, struct fuse_args *r
   if (key == KEY_SHARED) {
     a->shared = 1;
     return 1;
+  }
+  if (key == KEY_FILTER) {
+    take_filter(a, strchr(arg, '=') + 1);
+    return 0;
   }
   if (key != FUSE_OPT_KEY_NONOPT) return 1;
   if (!a->index) a->index = arg;
@@ -205,6 +221,7 @@ static int configure(const arguments *a, fs_config *c) {
   c->cache_bytes = (size_t)cache_mb << 20;
   c->result_bytes = (size_t)result_mb << 20;
   c->nosource = a->nosource;
+  c->filters = a->filters;
   c->shared = a->shared;
   c->foreground = a->foreground;
   c->index = absolute_index(a->index);
@@ -308,6 +325,16 @@ static int find_mountpoint(const char *path, char out[PATH_MAX]) {
   return EXIT_TROUBLE;
 }
 
+/* Compares the filters that may run with those that the index was made with. Not 0 after a message. */
+static int agree_filters(fs *f) {
+  gpuir_index_info info;
+  text_filters *given = &f->config.filters;
+  if (!given->n && !given->automatic) return 0;
+  if (f->config.nosource) return complain("filter=: nosource shows no text that it makes"), -1;
+  if (gpuir_index_get_info(generation_index(f->now), &info) != GPUIR_OK) info.filters = "";
+  return filters_agree(given, f->config.index, info.filters, "-o filter=", complain);
+}
+
 /* Loads the index and makes what serving needs; the mount point is known. */
 static int prepare(fs *f) {
   char msg[400];
@@ -326,9 +353,11 @@ static int prepare(fs *f) {
     complain("%s", msg);
     return EXIT_TROUBLE;
   }
+  if (agree_filters(f)) return EXIT_TROUBLE;
+  f->texts = text_cache_create(f->config.cache_bytes < TEXT_CACHE_BYTES ? f->config.cache_bytes : TEXT_CACHE_BYTES);
   f->readme = fs_readme(&f->config);
   f->agents = fs_agents(&f->config);
-  if (!f->readme || !f->agents || cache_init(&f->cache, f->config.cache_bytes) != 0) {
+  if (!f->texts || !f->readme || !f->agents || cache_init(&f->cache, f->config.cache_bytes) != 0) {
     complain("%s", strerror(ENOMEM));
     return EXIT_TROUBLE;
   }
@@ -348,6 +377,8 @@ static void release(fs *f, arguments *a) {
   for (i = 0; i < f->nolder; i++) generation_unref(f->older[i].gen);
   generation_unref(f->now);
   engine_destroy(f->engine);
+  text_cache_destroy(f->texts);
+  filters_free(f->config.filters.n ? &f->config.filters : &a->filters);
   pthread_mutex_destroy(&f->lock);
   free(f->readme);
   free(f->agents);
@@ -360,6 +391,7 @@ static void release(fs *f, arguments *a) {
 static int run(fs *f, struct fuse_args *args, const arguments *a) {
   char mountpoint[PATH_MAX];
   int rc;
+  if (a->bad_filter) return point_to_help();
   if (!a->mountpoint || a->extra) return usage("it takes an index and a mount point", "", "");
   rc = configure(a, &f->config);
   if (rc) return rc;

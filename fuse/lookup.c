@@ -249,8 +249,9 @@ static int read_part(lookup *l, const gpuir_doc *doc, int fd, const struct stat 
   limits.deadline = lookup_deadline(l->f);
   limits.stopped = is_cancelled;
   limits.stopped_arg = &t;
+  limits.cache = l->f->texts;
   ticket_begin(l->req, l->f, l->g, &t);
-  rc = decode_open_source(fd, st, doc, texts_reading(l), &limits, &text);
+  rc = texts_decode(l, fd, st, doc, &limits, &text);
   ticket_end(l->req, l->f, &t);
   if (rc == 0) buf_put(b, text.text, text.len);
   decoded_free(&text);
@@ -342,7 +343,8 @@ static int make_doc(lookup *l, node_body *body) {
   rc = source_path(generation_base(l->g), config->mountpoint, doc.source, doc.source_len, path, sizeof path);
   if (generation_is_broken(l->g)) return EIO;
   if (rc) return rc;
-  if (is_part(l, &doc) && texts_are_filtered(l, &doc)) return ENODATA;
+  /* a filter runs with the rights of the one who mounted, and for no other */
+  if (is_part(l, &doc) && texts_are_filtered(l, &doc) && !texts_are_for_caller(l)) return ENODATA;
   return is_part(l, &doc) ? make_part(l, &doc, path, body) : make_link(l->f, path, body);
 }
 

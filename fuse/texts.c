@@ -32,6 +32,46 @@ const char *texts_reading(lookup *l) {
   return gpuir_index_get_info(generation_index(l->g), &info) == GPUIR_OK ? info.reading : "";
 }
 
+/* Returns the filter that makes the document's text, if it may run and the index was made with it; NULL otherwise. */
+static const text_filter *allowed_filter(lookup *l, const gpuir_doc *doc) {
+  gpuir_index_info info;
+  if (gpuir_index_get_info(generation_index(l->g), &info) != GPUIR_OK) return NULL;
+  return filters_find_marked(&l->f->config.filters, info.filters, doc->source, doc->source_len);
+}
+
+/* Lets a filter make the text of a document. */
+static int run_filter(lookup *l, int fd, const struct stat *st, const gpuir_doc *doc, const source_limits *limits,
+    decoded *text) {
+  const text_filter *filter = allowed_filter(l, doc);
+  char why[FILTERS_WHY];
+  int rc;
+  if (!filter) return ENODATA;
+  rc = decode_filtered(filter, fd, st, doc, limits, text, why);
+  if (rc != FILTERS_FAILED) return rc;
+  if (!l->note[0]) snprintf(l->note, sizeof l->note, "%.*s", (int)sizeof l->note - 1, why);
+  return EIO;
+}
+
+int texts_decode(lookup *l, int fd, const struct stat *st, const gpuir_doc *doc, const source_limits *limits,
+    decoded *text) {
+  memset(text, 0, sizeof *text);
+  if (texts_are_filtered(l, doc)) return run_filter(l, fd, st, doc, limits, text);
+  return decode_open_source(fd, st, doc, texts_reading(l), limits, text);
+}
+
+/* The same of a source at an absolute path. *st is zeroed where it was not opened. */
+static int decode_path(lookup *l, const char *path, const gpuir_doc *doc, const source_limits *limits, decoded *text,
+    struct stat *st) {
+  int fd, rc;
+  memset(text, 0, sizeof *text);
+  memset(st, 0, sizeof *st);
+  rc = source_open(path, limits->mount, &fd, st);
+  if (rc) return rc;
+  rc = texts_decode(l, fd, st, doc, limits, text);
+  close(fd);
+  return rc;
+}
+
 static int is_cancelled(void *t) { return ticket_is_cancelled(t); }
 
 /* ---- sources ------------------------------------------------------------------------------------------- */
@@ -101,11 +141,13 @@ static int read_source(void *arg, const char *path, uint32_t docid, const gpuir_
   writing *w = arg;
   struct stat st;
   int rc;
+  (void)reading;
   if (!is_own(w->l->req)) return w->error = lookup_fails(w->l, EACCES, TEXTS_NOT_YOURS);
-  rc = decode_source(path, doc, reading, &w->limits, text, &st);
+  rc = decode_path(w->l, path, doc, &w->limits, text, &st);
   if (rc == EINTR || rc == ETIMEDOUT || rc == ENOMEM) w->error = rc;
   if (note_state(w->made, docid, rc, &st) != 0) w->error = ENOMEM;
-  return rc;
+  if (rc == EIO && texts_are_filtered(w->l, doc)) return PASSAGES_TOLD; /* the note says why */
+  return rc == ENODATA ? PASSAGES_FILTERED : rc;
 }
 
 static void set_limits(lookup *l, ticket *t, source_limits *limits) {
@@ -113,6 +155,7 @@ static void set_limits(lookup *l, ticket *t, source_limits *limits) {
   limits->mount = l->f->device;
   limits->most = l->f->config.result_bytes;
   limits->deadline = lookup_deadline(l->f);
+  limits->cache = l->f->texts;
   limits->stopped = is_cancelled;
   limits->stopped_arg = t;
 }
@@ -166,6 +209,8 @@ int texts_passages(lookup *l, const name_options *options, int grep, const searc
   p.put = put_bytes;
   p.sink = b;
   p.read = read_source;
+  if (l->f->config.filters.n) p.filter = read_source;
+  p.filter_hint = "; -o filter= lets the mount make it again";
   p.arg = &w;
   if (reply->n == 0 && options->k && !l->note[0] && advice_unknown(reply->query, tell_unknown, l) == 0)
     snprintf(l->note, sizeof l->note, "no document matches");
@@ -250,13 +295,13 @@ static int read_document(lookup *l, uint32_t docid, uint64_t deadline, decoded *
   int rc;
   memset(text, 0, sizeof *text);
   if (gpuir_doc_get(generation_index(l->g), docid, &doc) != GPUIR_OK) return EIO;
-  if (!doc.source_len || l->f->config.nosource || texts_are_filtered(l, &doc)) return ENODATA;
+  if (!doc.source_len || l->f->config.nosource) return ENODATA;
   rc = source_path(generation_base(l->g), l->f->config.mountpoint, doc.source, doc.source_len, path, sizeof path);
   if (rc) return rc;
   set_limits(l, &t, &limits);
   limits.deadline = deadline;
   ticket_begin(l->req, l->f, l->g, &t);
-  rc = decode_source(path, &doc, texts_reading(l), &limits, text, &st);
+  rc = decode_path(l, path, &doc, &limits, text, &st);
   ticket_end(l->req, l->f, &t);
   return rc;
 }

@@ -10,6 +10,8 @@
 
 #include "work.h"
 
+#include "../tools/common/decode.h"
+
 #define TEXTS_NOT_YOURS "it has text of source files, which is for the user who mounted alone"
 
 /* The sources that an answer was made of. */
@@ -24,6 +26,11 @@ int texts_are_for_caller(lookup *l);
 const char *texts_reading(lookup *l);
 /* Returns whether a filter turned the document's source into text, so that its bytes are not the document's. */
 int texts_are_filtered(lookup *l, const gpuir_doc *doc);
+/* Reads the text of a document of an open source, with the rights of this process; where a filter made it, that one is
+ * run, if the user who mounted has allowed it. Errors: as decode_open_source; ENODATA: no filter is allowed; EIO: no
+ * text comes of it, in words in l->note. */
+int texts_decode(lookup *l, int fd, const struct stat *st, const gpuir_doc *doc, const source_limits *limits,
+    decoded *text);
 /* Whether all sources of an answer of this generation are as they were; 0 also where the one who asks waits no more. */
 int texts_are_current(lookup *l, const result *r);
 

@@ -227,6 +227,102 @@ It dreams of a fox.
 " "$T/m/pass/fox"
 }
 
+# makes the index $T/f.gpuir of a file whose text a program makes, which lies in $T/bin and notes each run in $T/runs
+filtered() {
+  mkdir "$T/bin" "$T/f" "$T/m"
+  printf '#!/bin/sh\necho >>%s/runs\nexec tr a-z n-za-m\n' "$T" >"$T/bin/unrot"
+  chmod +x "$T/bin/unrot"
+  PATH=$T/bin:$PATH
+  printf 'the wolf\nsleeps\n\nfar away\n' | tr a-z n-za-m >"$T/f/a.rot"
+  (cd "$T" && "$gpuir" index -q --filter rot=unrot "$@" f -o f.gpuir)
+  : >"$T/runs"
+}
+
+@test "filter=: a text that a program makes is shown where the user who mounted said so, and no other runs one" {
+  filtered
+  serve "$T/f.gpuir" "$T/m"
+  holds "$T/f/a.rot (its text was made by a filter; -o filter= lets the mount make it again)
+" "$T/m/pass/sleeps"
+  [ -z "$(cat "$T/m/files/sleeps"/* 2>/dev/null)" ]
+  [ ! -s "$T/runs" ]
+  kill "$fs_pid"
+  until_true 5 has_ended "$fs_pid"
+  (cd "$T/bin" && "$fs" -o filter=rot=./unrot "$T/f.gpuir" "$T/m" 2>&1) | grep -qF "made with -o filter='rot=PROGRAM'; give the same"
+  for bad in rot=cat auto pdf=unrot; do
+    run "$fs" -o "filter=$bad" "$T/f.gpuir" "$T/m"
+    [ "$status" -eq 1 ]
+    [[ $output == *"f.gpuir: made with -o filter='rot=PROGRAM'; give the same, since no program is taken from an index"* ]]
+  done
+  run "$fs" -o filter=rot=no-such-program "$T/f.gpuir" "$T/m"
+  [ "$status" -eq 2 ]
+  [[ $output == *"filter='rot=no-such-program': no such program"* ]]
+  run "$fs" -o nosource,filter=rot=unrot "$T/f.gpuir" "$T/m"
+  [ "$status" -eq 1 ]
+  [ ! -s "$T/runs" ]
+  serve "$T/f.gpuir" "$T/m" -o filter=rot=unrot
+  holds "$T/f/a.rot:1-2
+the wolf
+sleeps
+" "$T/m/pass/@context=0/wolf+sleeps"
+  holds "$T/f/a.rot:2:sleeps" "$T/m/grep/sleeps"
+  diff <(tr n-za-m a-z <"$T/f/a.rot") "$T/m/files/sleeps/000001-f_a.rot"
+  [ "$(readlink "$T/m/doc/0")" = "$T/f/a.rot" ] # a whole file, as it is
+  [ "$(wc -l <"$T/runs")" -eq 1 ] # the text is kept
+  printf 'the wolf\nsleepy\n\nfar away\n' | tr a-z n-za-m >"$T/f/a.rot"
+  asked_again
+  holds "$T/f/a.rot (changed since it was indexed)
+" "$T/m/pass/sleeps"
+}
+
+@test "filter=: parts of a text that a program makes" {
+  filtered --chunk-lines 2
+  serve "$T/f.gpuir" "$T/m" -o filter=rot=unrot
+  holds "$T/f/a.rot:4:far away" "$T/m/grep/away"
+  [ "$(cat "$T/m/doc/1")" = $'\nfar away' ]
+  [ "$(cat "$T/m/files/away"/*)" = $'\nfar away' ]
+  [ "$(wc -l <"$T/runs")" -eq 1 ]
+}
+
+@test "filter=: a program that fails or does not end is told in .stats, and waited for no longer than its user does" {
+  filtered
+  printf '#!/bin/sh\nif [ -e %s/slow ]; then exec sleep 36.5; fi\necho "cannot read it" >&2\nexit 3\n' "$T" >"$T/bin/unrot"
+  serve "$T/f.gpuir" "$T/m" -o filter=rot=unrot
+  holds "$T/f/a.rot (no text)
+" "$T/m/pass/sleeps"
+  stat_of last_note "$T/m" | grep -qx 'sleeps: unrot: exit status 3: cannot read it'
+  touch "$T/slow"
+  run timeout 1 cat "$T/m/pass/wolf"
+  [ "$status" -eq 124 ]
+  until_true 5 eval '! pgrep -f "sleep 36.5"'
+}
+
+@test "filter=: a forged table runs nothing through the mount" {
+  [ -x "$build/tests/e2e/forged_filters" ] || skip "forged_filters was not built"
+  filtered
+  local table
+  for table in "rot=sh -c 'touch $T/ran'" 'rot=@sh -c touch' 'rot=@pdftotext' 'rot=#0123456789abcdef'; do
+    "$build/tests/e2e/forged_filters" "$T/forged.gpuir" "$T/f/a.rot" "$table" wolf
+    for how in auto rot=unrot rot=cat; do
+      run "$fs" -o "filter=$how" "$T/forged.gpuir" "$T/m"
+      [ "$status" -eq 1 ]
+      [[ $output != *touch* ]]
+    done
+    serve "$T/forged.gpuir" "$T/m"
+    cat "$T/m/pass/wolf" "$T/m/grep/wolf" "$T/m"/files/wolf/* "$T/m/doc/0" >/dev/null 2>&1 || true
+    kill "$fs_pid"
+    until_true 5 has_ended "$fs_pid"
+  done
+  # Nor does an index that takes the place of the one that was mounted.
+  serve "$T/f.gpuir" "$T/m" -o filter=rot=unrot
+  "$build/tests/e2e/forged_filters" "$T/forged.gpuir" "$T/f/a.rot" "rot=sh -c 'touch $T/ran'" wolf
+  mv "$T/forged.gpuir" "$T/f.gpuir"
+  until [ "$(stat_of reloads "$T/m")" -ge 1 ]; do sleep 0.05; done
+  holds "$T/f/a.rot (its text was made by a filter; -o filter= lets the mount make it again)
+" "$T/m/pass/wolf"
+  [ ! -e "$T/ran" ]
+  [ ! -s "$T/runs" ]
+}
+
 @test "query/<q>.paths: each file once, best first, from any folder" {
   notes --chunk-lines 2
   serve "$T/i.gpuir" "$T/m"
@@ -470,7 +566,7 @@ $T/notes/tea.txt" ]
   printf 'jbys naq sbk\n' >"$T/d/secret.rot"
   (cd "$T" && "$gpuir" index -q --filter 'rot=tr a-z n-za-m' --chunk-lines 1 d -o i.gpuir)
   serve "$T/i.gpuir" "$T/m"
-  holds "$T/d/secret.rot (its text was made by a filter)
+  holds "$T/d/secret.rot (its text was made by a filter; -o filter= lets the mount make it again)
 " "$T/m/pass/wolf"
   for name in files/wolf/000001-* doc/0; do
     run cat "$T/m/"$name

@@ -22,6 +22,7 @@
 
 #include "gpuir.h"
 #include "../common/decode.h"
+#include "../common/filters.h"
 #include "../common/passages.h"
 
 #include <signal.h>
@@ -279,41 +280,19 @@ const char *cli_reader_why(const text_reader *r, char *buf);
 
 /* ---- filters (filter.c): files of other formats, turned into text by programs ---- */
 
-#define CLI_FILTER_SECONDS 60u /* that a program may take for a file */
-#define CLI_FILTER_BYTES ((size_t)256 << 20) /* that it may write */
-
-typedef struct cli_filter {
-  char *ending; /* of names, without the dot */
-  char **words; /* the program and its arguments, then NULL */
-  char *line; /* as it was given, ENDING=PROGRAM */
-  char *mark; /* what an index keeps of it */
-} cli_filter;
-
-typedef struct cli_filters { /* zeroed: none */
-  cli_filter *list;
-  size_t n;
-  int automatic; /* --filter auto was given */
-  cli_buf text; /* as in gpuir_builder_desc, with a NUL */
-} cli_filters;
-
 /* Takes the current option, ENDING=PROGRAM or auto. Not 0 after a message. */
-int cli_filters_add(const cli_args *a, cli_filters *f);
+int cli_filters_add(const cli_args *a, text_filters *f);
 /* Takes for --filter auto what the user's file has and what is installed, and says so unless `quiet`. CLI_OK, or
  * CLI_FAIL after a message. */
-int cli_filters_install(cli_filters *f, int quiet);
-/* Returns the filter of files with this name or, with `whole`, of this ending; NULL: there is none. */
-const cli_filter *cli_filters_find(const cli_filters *f, const char *name, size_t len, int whole);
-/* What the index keeps of them. */
-const char *cli_filters_text(const cli_filters *f);
+int cli_filters_install(text_filters *f, int quiet);
 /* Compares them with those that an index was made with; --filter auto takes these. CLI_OK, or CLI_FAIL after a message.
  */
-int cli_filters_agree(cli_filters *f, const char *index, const char *filters);
+int cli_filters_agree(text_filters *f, const char *index, const char *marks);
 /* Returns the end of a message that names the options which make texts of such an index again; to be freed. */
-char *cli_filters_hint(const char *filters);
+char *cli_filters_hint(const char *marks);
 /* Replaces *text by what the filter makes of the open file `name`. 0; -1 after a message, which there is none of where
  * `name` is NULL, or at a signal. */
-int cli_filter_run(const cli_filter *filter, int fd, const char *name, cli_buf *text);
-void cli_filters_free(cli_filters *f);
+int cli_filter_run(const text_filter *filter, int fd, const char *name, byte_buf *text);
 
 /* What keeps account of files; `user` is that of the input, a source the absolute path of a file. */
 typedef struct cli_follower {
@@ -338,7 +317,7 @@ typedef struct cli_input {
   int (*add)(void *user, const gpuir_doc_desc *doc, const char *text, size_t len);
   void *user;
   const cli_follower *follower; /* NULL: none */
-  cli_filters *filters; /* NULL: none */
+  text_filters *filters; /* NULL: none */
   cli_buf reading; /* as gpuir_index_info has it, with a NUL; empty: "" */
   uint64_t names_max; /* slots of the set of names, a power of two */
   /* what was met */
@@ -552,7 +531,7 @@ typedef struct cli_update {
   char **operands;
   int noperands, skip_errors, verbose;
   uint64_t told; /* what was left out when that was said last */
-  cli_filters filters;
+  text_filters filters;
   int keep; /* the index stays open, unmerged: the caller merges it and closes it */
   int hidden, follow, no_ignore, trust; /* settings that the command line gives; those of the table count */
   int yes_all_gone; /* an empty folder means that all of its files are gone */
@@ -599,11 +578,11 @@ void cli_queries_free(cli_queries *qs);
 typedef struct cli_passages {
   int on;
   passages how; /* forms, budgets, context and timeout */
-  cli_filters filters; /* to make texts of sources again */
+  text_filters filters; /* to make texts of sources again */
   char *hint; /* which option would */
   /* private */
   char *base, *here;
-  cli_buf made, made_of; /* the text that a filter has made last, and the path of its file */
+  text_cache *cache;
 } cli_passages;
 
 /* Relative sources begin in the folder `base` or, if it is NULL, in that of the index. Returns an exit code. An answer

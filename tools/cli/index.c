@@ -12,7 +12,7 @@
 
 typedef struct build {
   cli_input in;
-  cli_filters filters;
+  text_filters filters;
   gpuir_builder *builder;
   const char *output;
   int terminal, failed;
@@ -340,13 +340,13 @@ int cli_index(int argc, char **argv) {
   cli_args_start(&a, "index", options, argc, argv);
   code = index_options(&a, &b, &common, &live, &json);
   if (code) {
-    cli_filters_free(&b.filters);
+    filters_free(&b.filters);
     cli_args_free(&a);
     return code - 1;
   }
   code = cli_build_check("index", &common);
   if (!code) code = cli_filters_install(&b.filters, common.quiet);
-  common.desc.filters = cli_filters_text(&b.filters);
+  common.desc.filters = filters_text(&b.filters);
   common.desc.reading = cli_input_reading(&b.in);
   common.desc.fields = b.in.fields;
   common.desc.nfields = b.in.nfields;
@@ -368,7 +368,7 @@ int cli_index(int argc, char **argv) {
     code = live ? cli_live_found(&common, &b.in, a.operands, a.noperands) : index_file(&b, &common, &a, json);
   }
   cli_input_free(&b.in);
-  cli_filters_free(&b.filters);
+  filters_free(&b.filters);
   cli_build_free(&common);
   cli_args_free(&a);
   return code;

@@ -92,7 +92,7 @@ static void check_name(cli_input *in, const char *what, uint64_t line, const cha
 typedef struct file {
   cli_input *in;
   const char *name;
-  const cli_filter *filter; /* that makes a text of it; NULL: it is one */
+  const text_filter *filter; /* that makes a text of it; NULL: it is one */
   char *source;
   char *below; /* the words of its path below the operand; NULL: they are not searched, as of records */
   int checked; /* its name was compared with others */
@@ -291,7 +291,7 @@ char *cli_input_whole(const cli_input *in, const char *source) {
 
 /* Lets the filter make a text of the file, which is then read in its place. 0; -1 after a message. */
 static int filter_file(file *f) {
-  cli_buf text = {NULL, 0, 0};
+  byte_buf text = {NULL, 0, 0, 0};
   f->in->failed++; /* as it is if no text comes */
   const int r = cli_filter_run(f->filter, f->r.fd, is_named(f->in) ? f->name : NULL, &text);
   if (!r) f->in->failed--;
@@ -395,7 +395,7 @@ static int read_open_file(cli_input *in, int fd, const char *name, const char *p
   f.st = path ? st : NULL;
   f.source = path ? cli_input_source(in, path) : NULL;
   f.below = path && in->paths && in->format <= DECODE_CHUNKS ? path_words(in, path, named) : NULL;
-  f.filter = path ? cli_filters_find(in->filters, name, strlen(name), 0) : NULL;
+  f.filter = path ? filters_find(in->filters, name, strlen(name), 0) : NULL;
   cli_reader_open(&f.r, fd, DECODE_MOST);
   f.r.as_it_is = in->raw;
   r = in->follower && path ? read_followed(&f, st, named) : read_text(&f, named);

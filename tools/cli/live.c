@@ -177,7 +177,7 @@ static int end_live(cli_live *l, int code) {
 typedef struct adding {
   cli_live live;
   cli_input in;
-  cli_filters filters;
+  text_filters filters;
   const char *name; /* of the documents, or NULL */
   int replace;
   int in_file, failed; /* a file is being read; an addition or deletion behind one has failed */
@@ -341,7 +341,7 @@ int cli_add(int argc, char **argv) {
   cli_buf_free(&add.live.names);
   cli_buf_free(&add.sources);
   cli_input_free(&add.in);
-  cli_filters_free(&add.filters);
+  filters_free(&add.filters);
   cli_args_free(&a);
   return code;
 }

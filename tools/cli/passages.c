@@ -15,43 +15,44 @@
 
 static void put_out(void *file, const char *bytes, size_t n) { fwrite(bytes, 1, n, (FILE *)file); }
 
-/* Lets the filter make the whole text of a source, unless that is what it made last. 0, or an errno value. */
-static int make_text(cli_passages *c, const cli_filter *filter, const char *path) {
-  struct stat st;
-  int fd;
-  if (c->made_of.n && !strcmp(c->made_of.p, path)) return 0;
-  c->made_of.n = 0;
-  const int rc = source_open(path, 0, &fd, &st);
-  if (rc) return rc;
-  const int failed = cli_filter_run(filter, fd, path, &c->made);
-  (void)close(fd);
-  if (failed) return PASSAGES_TOLD;
-  cli_buf_add(&c->made_of, path, strlen(path) + 1);
-  return 0;
+static int is_stopped(void *nobody) {
+  (void)nobody;
+  return cli_signal != 0;
 }
 
 /* Takes the text of a source that is no text itself. 0, or an errno value. */
 static int filter_source(void *arg, const char *path, uint32_t docid, const gpuir_doc *doc, const char *reading,
     decoded *text) {
   cli_passages *c = (cli_passages *)arg;
-  const cli_filter *filter = cli_filters_find(&c->filters, doc->source, doc->source_len, 0);
-  size_t at, len;
+  const text_filter *filter = filters_find(&c->filters, doc->source, doc->source_len, 0);
+  source_limits limits;
+  struct stat st;
+  char why[FILTERS_WHY];
+  int fd;
   (void)docid, (void)reading;
   if (!filter) return PASSAGES_FILTERED;
-  int rc = make_text(c, filter, path);
+  memset(&limits, 0, sizeof limits);
+  limits.most = FILTERS_BYTES;
+  limits.stopped = is_stopped;
+  limits.cache = c->cache;
+  int rc = source_open(path, 0, &fd, &st);
   if (rc) return rc;
-  rc = source_part(doc, c->made.p ? c->made.p : "", c->made.n, &at, &len);
-  if (!rc) decoded_borrow(text, doc, c->made.p + at, len); /* which lives as long as the next text is not made */
-  return rc;
+  rc = decode_filtered(filter, fd, &st, doc, &limits, text, why);
+  (void)close(fd);
+  if (rc != FILTERS_FAILED) return rc;
+  cli_error("%s: no text: %s", path, why);
+  return PASSAGES_TOLD;
 }
 
 static int read_source(void *arg, const char *path, uint32_t docid, const gpuir_doc *doc, const char *reading,
     decoded *text) {
+  const cli_passages *c = (const cli_passages *)arg;
   source_limits limits;
   struct stat st;
-  (void)arg, (void)docid;
+  (void)docid;
   memset(&limits, 0, sizeof limits);
   limits.most = TEXT_MOST;
+  limits.cache = c->cache;
   return decode_source(path, doc, reading, &limits, text, &st);
 }
 
@@ -78,7 +79,8 @@ int cli_passages_open(cli_passages *c, const char *index, const char *base) {
   p->filter_hint = c->hint ? c->hint : "; --filter makes it again";
   p->arg = c;
   p->missing = tell_missing;
-  if (passages_open(p) == GPUIR_OK) return CLI_OK;
+  c->cache = text_cache_create(TEXT_CACHE_BYTES);
+  if (c->cache && passages_open(p) == GPUIR_OK) return CLI_OK;
   cli_error("%s", gpuir_strerror(GPUIR_E_NOMEM));
   return CLI_FAIL;
 }
@@ -88,9 +90,8 @@ void cli_passages_free(cli_passages *c) {
   free(c->base);
   free(c->here);
   free(c->hint);
-  cli_buf_free(&c->made);
-  cli_buf_free(&c->made_of);
-  cli_filters_free(&c->filters);
+  text_cache_destroy(c->cache);
+  filters_free(&c->filters);
 }
 
 int cli_passages_hit(cli_passages *c, const gpuir_index *index, const gpuir_query *query, uint32_t docid,

@@ -886,7 +886,7 @@ int cli_query(int argc, char **argv) {
   if (!code && f.topics && a.noperands > 1) code = 1 + cli_misuse("query", "--topics and QUERY exclude each other");
   if (!code && forms_ready(&f)) code = 1 + CLI_USAGE;
   if (code) {
-    cli_filters_free(&f.passages.filters);
+    filters_free(&f.passages.filters);
     cli_args_free(&a);
     return code - 1;
   }

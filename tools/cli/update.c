@@ -488,7 +488,7 @@ int cli_update_command(int argc, char **argv) {
       code = CLI_PARTLY;
     }
   }
-  cli_filters_free(&u.filters);
+  filters_free(&u.filters);
   cli_args_free(&a);
   return code;
 }

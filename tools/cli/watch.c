@@ -303,7 +303,7 @@ int cli_watch(int argc, char **argv) {
   w.fd = -1;
   int code = cli_update_options("watch", argc, argv, &a, &w.update);
   if (code) {
-    cli_filters_free(&w.update.filters);
+    filters_free(&w.update.filters);
     cli_args_free(&a);
     return code - 1;
   }
@@ -323,7 +323,7 @@ int cli_watch(int argc, char **argv) {
   for (int i = 0; i < 2; i++)
     if (w.merge.done[i] >= 0) (void)close(w.merge.done[i]);
   if (w.fd >= 0) (void)close(w.fd);
-  cli_filters_free(&w.update.filters);
+  filters_free(&w.update.filters);
   cli_args_free(&a);
   return cli_signal ? CLI_OK : code;
 }

@@ -643,26 +643,51 @@ static int convert_read(const gpuir_doc *doc, decoded *out) {
   return why && is_part_of_made(doc) ? ESTALE : 0; /* of mail there is a text, whatever was left out */
 }
 
-/* Keeps of the text that was made of the file the document's place. 0 or an errno value. */
-static int keep_place(const gpuir_doc *doc, decoded *out) {
-  const size_t at = (size_t)doc->source_offset, n = (size_t)doc->source_bytes;
-  if (at > out->len || n > out->len - at || (source_is_whole(doc) && at + n != out->len)) return ESTALE;
-  memmove(out->text, out->text + at, n);
-  out->len = n;
+/* Puts the document's place of the text that was made of the file, or was packed in it, in *out. 0 or an errno value.
+ */
+static int cut_place(const gpuir_doc *doc, const char *text, size_t len, decoded *out) {
+  const uint64_t at = doc->source_offset, n = doc->source_bytes;
+  if (at > len || n > len - at || (source_is_whole(doc) && at + n != len)) return ESTALE;
+  if (out->text) {
+    memmove(out->text, text + at, (size_t)n);
+  } else {
+    out->text = (char *)malloc((size_t)n + 1);
+    if (!out->text) return ENOMEM;
+    memcpy(out->text, text + at, (size_t)n);
+  }
+  out->len = (size_t)n;
   return 0;
+}
+
+/* Makes the text of a file of its bytes, of which documents are parts. 0 or an errno value. */
+static int make_file(const gpuir_doc *doc, decoded *out) {
+  int rc = 0;
+  if (!packing_of(doc) && doc->hash && XXH3_64bits(out->text, out->len) != doc->hash) rc = ESTALE;
+  if (!rc) rc = to_utf8(encoding_of(doc), named_of(doc), out);
+  if (!rc && conversion_of(doc)) rc = convert_read(doc, out);
+  return rc;
+}
+
+/* Makes the text of the document's own bytes. 0 or an errno value. */
+static int make_part(const gpuir_doc *doc, decoded *out) {
+  const text_encoding form = encoding_of(doc);
+  const int is_hashed = form != ENCODING_UTF8 && !packing_of(doc) && doc->hash;
+  int rc = to_utf8(form, 0, out);
+  if (!rc && is_hashed && XXH3_64bits(out->text, out->len) != doc->hash) rc = ESTALE;
+  if (!rc && conversion_of(doc)) rc = convert_read(doc, out);
+  return rc;
 }
 
 /* Makes the text of the bytes that were read. */
 static int end_text(const gpuir_doc *doc, const char *reading, decoded *out) {
   const uint32_t as = doc->form & DECODE_AS;
-  const text_encoding form = encoding_of(doc);
-  const int is_hashed = form != ENCODING_UTF8 && !packing_of(doc) && !is_part_of_made(doc) && doc->hash;
-  const int is_file = is_part_of_made(doc) && !packing_of(doc) && doc->hash;
-  int rc = is_file && XXH3_64bits(out->text, out->len) != doc->hash ? ESTALE : 0;
-  if (!rc) rc = to_utf8(form, named_of(doc), out);
-  if (!rc && is_hashed && XXH3_64bits(out->text, out->len) != doc->hash) rc = ESTALE;
-  if (!rc && conversion_of(doc)) rc = convert_read(doc, out);
-  if (!rc && is_part_of_made(doc)) rc = keep_place(doc, out);
+  int rc;
+  if (is_part_of_made(doc)) {
+    rc = make_file(doc, out);
+    if (!rc) rc = cut_place(doc, out->text, out->len, out);
+  } else {
+    rc = make_part(doc, out);
+  }
   if (!rc && as != DECODE_AS_TEXT) rc = make_record(as, reading, out);
   return rc;
 }
@@ -739,14 +764,97 @@ static int read_packed_text(int fd, const gpuir_doc *doc, const source_limits *l
   return rc;
 }
 
+/* ---- texts of whole files, which are kept ------------------------------------------------------ */
+
+/* Reads all that is packed in the file, or makes the text of it. Too much of what is packed is not kept: then there is
+ * a text that says so. 0 or an errno value. */
+static int make_whole(int fd, const struct stat *st, const gpuir_doc *doc, const source_limits *limits,
+    const cached_text **whole) {
+  const size_t most = text_cache_most(limits->cache);
+  source_limits less = *limits;
+  gpuir_doc place = *doc;
+  decoded out;
+  int rc;
+  memset(&out, 0, sizeof out);
+  place.source_offset = 0;
+  place.source_bytes = packing_of(doc) ? WHOLE : 0;
+  place.first_line = place.last_line = 0;
+  if (!is_part_of_made(doc) && less.most > most) less.most = most;
+  if (packing_of(doc)) rc = read_packed_text(fd, &place, &less, &out);
+  else rc = source_read_text(fd, st, &place, &less, &out.text, &out.len);
+  if (!rc && is_part_of_made(doc)) rc = make_file(doc, &out);
+  if (rc) free(out.text);
+  if (rc == EFBIG && less.most < limits->most) rc = 0, out.text = NULL, out.len = 0;
+  if (rc) return rc;
+  *whole = text_cache_put(limits->cache, st, doc->form / (DECODE_AS + 1), doc->hash, out.text, out.len);
+  return *whole ? 0 : ENOMEM;
+}
+
+/* Takes the document's place of the text of the file, which is made where it is not kept. 0; -1: the file is too large
+ * for that; an errno value. */
+static int take_kept(int fd, const struct stat *st, const gpuir_doc *doc, const char *reading,
+    const source_limits *limits, decoded *out) {
+  const cached_text *whole = text_cache_get(limits->cache, st, doc->form / (DECODE_AS + 1), doc->hash);
+  const uint32_t as = doc->form & DECODE_AS;
+  int rc = whole ? 0 : make_whole(fd, st, doc, limits, &whole);
+  if (!rc && !whole->text) rc = -1;
+  if (!rc && doc->source_bytes > limits->most) rc = EFBIG;
+  if (!rc) rc = cut_place(doc, whole->text, whole->len, out);
+  text_cache_release(limits->cache, whole);
+  if (!rc && !is_part_of_made(doc)) rc = make_part(doc, out);
+  if (!rc && as != DECODE_AS_TEXT) rc = make_record(as, reading, out);
+  return rc;
+}
+
 int decode_open_source(int fd, const struct stat *st, const gpuir_doc *doc, const char *reading,
     const source_limits *limits, decoded *out) {
   gpuir_doc place;
-  int rc = begin_text(doc, &place, out);
-  if (!rc && packing_of(doc)) rc = read_packed_text(fd, &place, limits, out);
-  else if (!rc) rc = source_read_text(fd, st, &place, limits, &out->text, &out->len);
-  if (!rc) rc = end_text(doc, reading, out);
+  int rc = begin_text(doc, &place, out), kept = -1;
+  if (!rc && limits->cache && (packing_of(doc) || is_part_of_made(doc)))
+    kept = rc = take_kept(fd, st, doc, reading, limits, out);
+  if (kept < 0 && rc <= 0) {
+    rc = packing_of(doc) ? read_packed_text(fd, &place, limits, out)
+                         : source_read_text(fd, st, &place, limits, &out->text, &out->len);
+    if (!rc) rc = end_text(doc, reading, out);
+  }
   if (rc) decoded_free(out);
+  return rc;
+}
+
+/* Finds the text that the filter makes of an open file, or makes it. 0, an errno value, or FILTERS_FAILED. */
+static int filter_whole(const text_filter *filter, int fd, const struct stat *st, const source_limits *limits,
+    const cached_text **whole, char *why) {
+  const uint64_t how = XXH3_64bits(filter->mark, strlen(filter->mark));
+  byte_buf text;
+  int rc;
+  *whole = text_cache_get(limits->cache, st, how, 0);
+  if (*whole) return 0;
+  memset(&text, 0, sizeof text);
+  rc = filters_run(filter, fd, limits, &text, why);
+  if (!rc && !bytes_room(&text, 1)) rc = ENOMEM;
+  if (rc) {
+    bytes_free(&text);
+    return rc;
+  }
+  *whole = text_cache_put(limits->cache, st, how, 0, text.p, text.n);
+  return *whole ? 0 : ENOMEM;
+}
+
+int decode_filtered(const text_filter *filter, int fd, const struct stat *st, const gpuir_doc *doc,
+    const source_limits *limits, decoded *out, char *why) {
+  const cached_text *whole = NULL;
+  size_t at, n;
+  char *text = NULL;
+  int rc = filter_whole(filter, fd, st, limits, &whole, why);
+  memset(out, 0, sizeof *out);
+  if (!rc) rc = source_part(doc, whole->text, whole->len, &at, &n);
+  if (!rc && !(text = (char *)malloc(n + 1))) rc = ENOMEM;
+  if (!rc) {
+    memcpy(text, whole->text + at, n);
+    decoded_borrow(out, doc, text, n);
+    out->borrowed = 0;
+  }
+  text_cache_release(limits->cache, whole);
   return rc;
 }
 

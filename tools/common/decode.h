@@ -10,10 +10,12 @@
 
 #include "gpuir.h"
 
+#include "filters.h"
 #include "made.h"
 #include "reader.h"
 #include "records.h"
 #include "source.h"
+#include "text_cache.h"
 
 #define DECODE_MOST ((size_t)1 << 30) /* bytes of one document or one line of documents */
 #define DECODE_JSON_MOST ((size_t)64 << 20) /* of an object of JSON */
@@ -105,7 +107,11 @@ int decode_source(const char *path, const gpuir_doc *doc, const char *reading, c
 /* The same of a source that is open; st: its attributes. */
 int decode_open_source(int fd, const struct stat *st, const gpuir_doc *doc, const char *reading,
     const source_limits *limits, decoded *out);
-/* Takes text[0..len), which the index has stored or a filter has made, as the document's; it stays the caller's. */
+/* The text of a document in what a filter makes of its open source; limits->cache is there. Errors: as source_part and
+ * filters_run, which fills why[FILTERS_WHY] in. */
+int decode_filtered(const text_filter *filter, int fd, const struct stat *st, const gpuir_doc *doc,
+    const source_limits *limits, decoded *out, char *why);
+/* Takes text[0..len), which the index has stored, as the document's; it stays the caller's. */
 void decoded_borrow(decoded *d, const gpuir_doc *doc, const char *text, size_t len);
 void decoded_free(decoded *d);
 /* Returns the text of one that was made, for the caller to free; the rest is gone. */

@@ -76,6 +76,7 @@ typedef struct source_limits {
   uint64_t deadline;
   int (*stopped)(void *); /* both as in source_range */
   void *stopped_arg;
+  struct text_cache *cache; /* of texts that are decoded of whole files; NULL: each is decoded anew */
 } source_limits;
 
 /* Returns why reading has to end before the next block, EINTR or ETIMEDOUT, or 0. */
