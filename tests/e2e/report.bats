@@ -321,6 +321,11 @@ END
   [ "$(awk -F '\t' '/^tatikonda-uneven/ && NF == 8 { print $1, $2, $3 }' "$tree/out/tatikonda.tsv" | sort -u | wc -l)" -eq 8 ]
   [ "$(grep -c '^# plot' "$tree/out/tatikonda.tsv")" -eq 2 ]
   grep -q '^# random, FGQP-2: 2 queries by one thread, the median of 1 times each' "$tree/out/tatikonda.tsv"
+  INDEX=$PWD/wordnet.gpuir INDEX_QUERIES=$PWD/topics POOL_WORK=$PWD/work CORES='1 2' QUERIES_N=20 ROUNDS=3 \
+    FIGURES=balance ORDERS='path random=random:1' "$tree/tools/scripts/tatikonda.sh" out >/dev/null
+  # four policies in two orders, twice: the median of three rounds, between the least and the greatest
+  awk -F '\t' '/^tatikonda-balance/ { n++; if ($8 != 3 || $6 > $4 || $4 > $7 || $4 <= 0) exit 1 } END { exit n != 16 }' \
+    "$tree/out/tatikonda.tsv"
 }
 
 # unnamed FOLDER: what CONTRIBUTING.md asks of a codec and the tree in the folder lacks, a line each

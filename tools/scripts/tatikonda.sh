@@ -8,13 +8,14 @@
 # said so; FIGURES (4 5a 5 6 7) puts the figures that matter most first. INDEX with its INDEX_QUERIES is taken instead
 # of lists made here. With FIGURES=uneven, ORDERS ('path random=random:1'), each a name or a name and what
 # `gpuir reorder --order` takes, are orders of its documents, in each of which one thread times what docp-ui and fgqp
-# divide each query into, SURVEY (5) times: this needs no free processors. Where the paper's text leaves something open,
-# see tools/lab/README.md.
+# divide each query into, SURVEY (5) times: this needs no free processors. FIGURES=balance measures the throughput and
+# latency of all policies in these orders. All figures are measured ROUNDS (1) times in turn; the median counts. Where
+# the paper's text leaves something open, see tools/lab/README.md.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 dir=${1:-${OUT:-build/lab}/tatikonda} work=${POOL_WORK:-/tmp/pool-gpu} documents=${DOCUMENTS:-4000000}
 budget=${BUDGET:-300} read_cores=${CORES:-1 2 4 8} n=${QUERIES_N:-3000} read_figures=${FIGURES:-4 5a 5 6 7}
-orders=${ORDERS:-path random=random:1}
+orders=${ORDERS:-path random=random:1} rounds=${ROUNDS:-1}
 n_rate=${QUERIES_RATE:-1000} # of a run at a rate, behind a second or more that warms up
 read -ra cores <<<"$read_cores"
 most=${cores[-1]}
@@ -25,6 +26,7 @@ else
 fi
 export PATH
 mkdir -p "$dir" "$work/t"
+rm -f "$work/t/order-"*
 tsv=$dir/tatikonda.tsv rows=$work/t/rows index=$work/t/index queries=$work/t/queries
 : >"$rows"
 : >"$work/t/surveys"
@@ -48,7 +50,7 @@ of() { awk -F '\t' -v f="$1" -v s="${2-}" '$1 == f && (s == "" || $2 == s) { v =
 put() {
   printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$1" "$2" "$3" "$4" "$5" "${6:-$4}" "${7:-$4}" "${8:-1}" | tee -a "$rows"
 }
-# value FIGURE SERIES X: what was put
+# value FIGURE SERIES X: what was put last
 value() {
   awk -F '\t' -v f="$1" -v s="$2" -v x="$3" '$1 == f && $2 == s && $3 == x { v = $4 } END { print v + 0 }' "$rows"
 }
@@ -162,16 +164,29 @@ figure7() {
   done
 }
 
+# order_of NAME[=ORDER]: makes the index of an order, $work/t/order-NAME
+order_of() {
+  local name=${1%%=*} order=${1#*=} made
+  made=$work/t/order-$name
+  [ ! -e "$made" ] || return 0
+  if [ "$order" = "$name" ]; then cp "$INDEX" "$made"; else gpuir reorder -q --order "$order" "$INDEX" "$made"; fi
+}
+
+# All at once, before anything is timed.
+make_orders() {
+  local order
+  for order in $orders; do order_of "$order" & done
+  wait
+}
+
 # What unevenness costs, by processor time: docp-ui and fgqp on $most threads in orders of the documents in which ranges
 # of docIDs differ. Intervals are over queries.
 figureuneven() {
-  local order spec policy name
+  local order policy name index
+  make_orders
   for order in $orders; do
-    spec=${order#*=} order=${order%%=*} index=$work/t/order
+    order=${order%%=*} index=$work/t/order-$order
     left 30 "order $order" || continue
-    if [ "$spec" = "$order" ]; then cp "$INDEX" "$index"; else
-      gpuir reorder -q --order "$spec" "$INDEX" "$index"
-    fi
     for policy in DOCP-UI=docp-ui FGQP=fgqp:beta=5; do
       name=${policy%%=*}-$most
       load "${policy#*=}:survey=${SURVEY:-5}" "$queries" --closed --threads "$most"
@@ -179,6 +194,26 @@ figureuneven() {
         $1 == "load-divided" { print "tatikonda-uneven" ($2 == "latency" ? "-latency" : ""), s, x, $4, $5, $6, $7, $8 }
       ' "$log" | tee -a "$rows"
       sed -n "s/^# survey:/# $order, $name:/p" "$log" >>"$work/t/surveys"
+    done
+  done
+}
+
+# What unevenness costs on $most processors: how many times the throughput of INTER on one, and how many times sooner a
+# query is answered than by it, in each order.
+figurebalance() {
+  local order index i throughput processing
+  make_orders
+  for order in $orders; do
+    order=${order%%=*} index=$work/t/order-$order
+    left 15 "balance, order $order" || continue
+    load t-inter "$queries" --closed --threads 1
+    throughput=$(of load-throughput) processing=$(of load-processing)
+    for i in 0 1 3 4; do
+      load "${policies[i]}" "$queries" --closed --threads "$most"
+      put tatikonda-balance "${names[i]}-$most" "$order" "$(ratio "$(of load-throughput)" "$throughput")" \
+        'times INTER-1'
+      put tatikonda-balance-latency "${names[i]}-$most" "$order" "$(ratio "$processing" "$(of load-processing)")" \
+        'times INTER-1'
     done
   done
 }
@@ -224,37 +259,54 @@ plots() {
   plot tatikonda-uneven bars '' "Throughput that the division permits, by the documents' order" '' 'times one thread' ''
   plot tatikonda-uneven-latency bars '' "Latency that the division permits, by the documents' order" '' \
     'times as fast as one thread' ''
+  plot tatikonda-balance bars '' "Throughput by the documents' order" '' "times one processor's" ''
+  plot tatikonda-balance-latency bars '' "Latency by the documents' order" '' "times as fast as on one processor" ''
   plot tatikonda-claims bars '' "The paper's claims and ours" '' '' 'paper,ours'
+}
+
+# medians: a value that was put in several rounds becomes their median, with the least and the greatest
+medians() {
+  awk -F '\t' -v OFS='\t' '{ key = $1 FS $2 FS $3; i = ++n[key]; if (i == 1) order[++keys] = key
+      y[key, i] = $4; line[key] = $0; unit[key] = $5 }
+    END { for (k = 1; k <= keys; k++) { key = order[k]; m = n[key]
+        if (m == 1) { print line[key]; continue }
+        for (i = 2; i <= m; i++) for (j = i; j > 1 && y[key, j - 1] + 0 > y[key, j] + 0; j--) {
+          t = y[key, j]; y[key, j] = y[key, j - 1]; y[key, j - 1] = t }
+        middle = m % 2 ? y[key, (m + 1) / 2] : (y[key, m / 2] + y[key, m / 2 + 1]) / 2
+        print key, middle, unit[key], y[key, 1], y[key, m], m } }' "$rows" >"$rows.all"
+  mv "$rows.all" "$rows"
 }
 
 # finish: writes what there is, also when the script is ended before its time
 finish() {
   trap - EXIT TERM
+  medians
   claims
   {
     sed -n '/^# \(corpus\|machine\|version\):/p' "$log"
-    echo "# command: tools/scripts/tatikonda.sh, conjunctions of $kind queries," \
-      "$n a run;" \
+    echo "# command: tools/scripts/tatikonda.sh, conjunctions of queries of two words or more," \
+      "$n a run, $rounds rounds;" \
       "Figures 4, 5b, 5c and 7: all submitted at once, latency from when a thread takes a query;" \
       "Figures 5a and 6: $n_rate a run behind those of a second, one seed, latency from when a query is due;" \
       "orders: $orders"
     cat "$work/t/surveys"
     plots | awk -F '\t' 'NR == FNR { has[$1]; next } $2 in has' "$rows" -
     printf 'figure\tseries\tx\ty\tunit\tmin\tmax\tn\n'
-    awk -F '\t' '!seen[$1, $2, $3]++' "$rows"
+    cat "$rows"
   } >"$tsv"
   gpuir lab plot -o "$dir" "$tsv"
   cat "$work/t/table"
 }
 
 if [ -n "${INDEX:-}" ]; then
-  index=$INDEX kind=sampled
+  index=$INDEX
   cp "$INDEX_QUERIES" "$work/t/all"
 else
-  kind=synthetic
   synth --documents "$documents" "$index" "$work/t/all" >/dev/null
 fi
 awk 'NF >= 2 && n++ < 4000' "$work/t/all" >"$queries"
 trap finish EXIT
 trap 'exit 143' TERM
-for f in $read_figures; do "figure$f"; done
+for ((round = 0; round < rounds; round++)); do
+  for f in $read_figures; do "figure$f"; done
+done
