@@ -21,6 +21,18 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#if defined(__GLIBC__) && !__GLIBC_PREREQ(2, 28)
+/* The C library has no statx yet: the kernel is asked itself, and says ENOSYS where it has none either. */
+#include <linux/stat.h>
+#include <sys/syscall.h>
+#ifndef AT_STATX_DONT_SYNC
+#define AT_STATX_DONT_SYNC 0x4000
+#endif
+static int statx(int fd, const char *path, int flags, unsigned mask, struct statx *st) {
+  return (int)syscall(SYS_statx, fd, path, flags, mask, st);
+}
+#endif
+
 /* ---- paths as text ------------------------------------------------------------------------------------- */
 
 /* Resolves "//", "/./" and "/../" in place, without looking at the disk. */

@@ -8,10 +8,25 @@
 #endif
 #include "gpuir.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define EXPORT GPUIR_API
+
+/* The analyzer of an index for which none was named: the command's, or where it was left out, the next best. */
+#ifdef GPUIR_WITH_UTF8PROC
+#define DEFAULT_ANALYZER "text"
+#else
+#define DEFAULT_ANALYZER "basic"
+#endif
+
+/* The fields of an index, with their names. */
+typedef struct gpuir_python_schema {
+  size_t n;
+  gpuir_field of[GPUIR_MAX_FIELDS];
+  char rooms[GPUIR_MAX_FIELDS][GPUIR_FIELD_ROOM];
+} gpuir_python_schema;
 
 /* What the functions that build are told. NULL and 0: the default. */
 typedef struct gpuir_python_settings {
@@ -21,6 +36,7 @@ typedef struct gpuir_python_settings {
   unsigned threads;
   int custom, store, positions;
   const int *cancel; /* not 0 stops the building */
+  const gpuir_python_schema *fields;
 } gpuir_python_settings;
 
 typedef struct gpuir_python_document {
@@ -42,7 +58,7 @@ static int is_cancelled(void *cancel, const gpuir_progress *progress) {
 static void describe(const gpuir_python_settings *s, gpuir_builder_desc *d) {
   memset(d, 0, sizeof *d);
   d->path = s->path;
-  d->analyzer.analyzer = s->analyzer;
+  d->analyzer.analyzer = s->analyzer ? s->analyzer : DEFAULT_ANALYZER;
   d->analyzer.stem = s->stem;
   d->analyzer.stop = s->stop;
   d->codec = s->codec;
@@ -54,6 +70,10 @@ static void describe(const gpuir_python_settings *s, gpuir_builder_desc *d) {
   d->threads = s->threads;
   d->store_text = s->store;
   d->positions = s->positions;
+  if (s->fields) {
+    d->fields = s->fields->of;
+    d->nfields = s->fields->n;
+  }
   if (s->cancel) {
     d->progress = is_cancelled;
     d->progress_user = (void *)(uintptr_t)s->cancel;
@@ -66,13 +86,68 @@ EXPORT int gpuir_python_build(const gpuir_python_settings *s, gpuir_builder **bu
   return gpuir_builder_create(&d, builder, err);
 }
 
+/* Writes why a call of this file failed. */
+static int refuse(gpuir_error *err, const char *what, const char *name, const char *text) {
+  memset(err, 0, sizeof *err);
+  err->code = GPUIR_E_ARGUMENT;
+  (void)snprintf(err->msg, sizeof err->msg, "field '%.40s': %s%.60s", name, what, text);
+  return err->code;
+}
+
+EXPORT void gpuir_python_schema_destroy(gpuir_python_schema *schema) { free(schema); }
+
+/* Takes the fields of an open index, whose strings are used as long as the schema, or reads n of them, parted by a NUL.
+ */
+EXPORT int gpuir_python_schema_create(const gpuir_index *index, const char *text, size_t n, gpuir_python_schema **out,
+    gpuir_error *err) {
+  gpuir_python_schema *s = (gpuir_python_schema *)calloc(1, sizeof *s);
+  int status = s ? GPUIR_OK : GPUIR_E_NOMEM;
+  *out = NULL;
+  if (!status && n > GPUIR_MAX_FIELDS) status = refuse(err, "there are more fields than an index can have", text, "");
+  while (!status && index && s->n < GPUIR_MAX_FIELDS && !gpuir_field_get(index, s->n, &s->of[s->n])) s->n++;
+  for (; !status && !index && s->n < n; s->n++, text += strlen(text) + 1)
+    status = gpuir_field_parse(text, &s->of[s->n], s->rooms[s->n], err);
+  if (status) free(s);
+  else *out = s;
+  return status;
+}
+
+/* Makes values of nvalues pairs of a field's name and a text, each with a NUL behind it. */
+static int read_values(const gpuir_python_schema *schema, const char *pairs, size_t nvalues, gpuir_value *values,
+    gpuir_error *err) {
+  size_t i;
+  for (i = 0; i < nvalues; i++) {
+    const char *name = pairs, *text = name + strlen(name) + 1;
+    size_t f = 0;
+    while (f < schema->n && strcmp(schema->of[f].name, name) != 0) f++;
+    if (f == schema->n) return refuse(err, "the index has no such field", name, "");
+    if (gpuir_value_parse(&schema->of[f], text, strlen(text), &values[i]))
+      return refuse(err, "it cannot hold ", name, text);
+    values[i].field = (unsigned)f;
+    pairs = text + strlen(text) + 1;
+  }
+  return GPUIR_OK;
+}
+
 EXPORT int gpuir_python_add(gpuir_builder *builder, gpuir_live *live, const char *name, size_t name_len,
-    const char *text, size_t len, gpuir_error *err) {
+    const char *text, size_t len, const gpuir_python_schema *schema, const char *pairs, size_t nvalues,
+    gpuir_error *err) {
   gpuir_doc_desc d;
+  gpuir_value *values = NULL;
+  int status = GPUIR_OK;
   memset(&d, 0, sizeof d);
   d.name = name;
   d.name_len = name_len;
-  return builder ? gpuir_builder_add_text(builder, &d, text, len, err) : gpuir_live_add(live, &d, text, len, err);
+  if (nvalues) {
+    values = (gpuir_value *)malloc(nvalues * sizeof *values);
+    status = values ? read_values(schema, pairs, nvalues, values, err) : GPUIR_E_NOMEM;
+    d.values = values;
+    d.nvalues = nvalues;
+  }
+  if (!status)
+    status = builder ? gpuir_builder_add_text(builder, &d, text, len, err) : gpuir_live_add(live, &d, text, len, err);
+  free(values);
+  return status;
 }
 
 EXPORT int gpuir_python_live(const gpuir_python_settings *s, int create, gpuir_live **live, gpuir_error *err) {
@@ -119,21 +194,24 @@ static int note_failure(gpuir_python_searcher *s, int status, int searched) {
   return status;
 }
 
-static int parse(const gpuir_index *index, int mode, const char *text, size_t len, gpuir_query **query,
-    gpuir_error *err) {
+/* where: which documents may be hits; NULL: all. With it a text without words asks for all that it passes. */
+static int parse(const gpuir_index *index, int mode, const char *text, size_t len, const char *where,
+    gpuir_query **query, gpuir_error *err) {
   gpuir_query_desc d;
   memset(&d, 0, sizeof d);
   d.mode = mode;
   d.keep_rarest = mode != GPUIR_AND;
+  d.where = where;
+  d.all = where != NULL;
   return gpuir_query_parse(index, &d, text, len, query, err);
 }
 
 /* Ranks one query, within timeout_ns if that is not 0. Returns the number of hits, or a status below 0. */
 EXPORT int64_t gpuir_python_search(gpuir_python_searcher *s, int mode, const char *text, size_t len, gpuir_hit *hits,
-    size_t k, uint64_t timeout_ns) {
+    size_t k, const char *where, uint64_t timeout_ns) {
   gpuir_query *query = NULL;
   size_t n = 0;
-  int status = parse(s->index, mode, text, len, &query, &s->error);
+  int status = parse(s->index, mode, text, len, where, &query, &s->error);
   if (status) return note_failure(s, status, 0);
   gpuir_searcher_set_timeout(s->searcher, timeout_ns);
   status = gpuir_search(s->searcher, query, hits, k, &n);
@@ -142,11 +220,11 @@ EXPORT int64_t gpuir_python_search(gpuir_python_searcher *s, int mode, const cha
 }
 
 /* Counts the documents that match. Returns their number, or a status below 0. */
-EXPORT int64_t gpuir_python_count(gpuir_python_searcher *s, int mode, const char *text, size_t len,
+EXPORT int64_t gpuir_python_count(gpuir_python_searcher *s, int mode, const char *text, size_t len, const char *where,
     uint64_t timeout_ns) {
   gpuir_query *query = NULL;
   uint64_t n = 0;
-  int status = parse(s->index, mode, text, len, &query, &s->error);
+  int status = parse(s->index, mode, text, len, where, &query, &s->error);
   if (status) return note_failure(s, status, 0);
   gpuir_searcher_set_timeout(s->searcher, timeout_ns);
   status = gpuir_count(s->searcher, query, &n);
@@ -156,13 +234,13 @@ EXPORT int64_t gpuir_python_count(gpuir_python_searcher *s, int mode, const char
 
 /* Parses nq queries, each of which but the last one ends with a newline. *bad gets the number of one that cannot be
  * parsed. */
-static int parse_all(const gpuir_index *index, int mode, const char *text, size_t len, gpuir_query **queries, size_t nq,
-    size_t *bad, gpuir_error *err) {
+static int parse_all(const gpuir_index *index, int mode, const char *text, size_t len, const char *where,
+    gpuir_query **queries, size_t nq, size_t *bad, gpuir_error *err) {
   size_t i, at = 0;
   for (i = 0; i < nq; i++) {
     const char *nl = (const char *)memchr(text + at, '\n', len - at);
     const size_t end = nl ? (size_t)(nl - text) : len;
-    const int status = parse(index, mode, text + at, end - at, &queries[i], err);
+    const int status = parse(index, mode, text + at, end - at, where, &queries[i], err);
     *bad = i;
     if (status) return status;
     at = nl ? end + 1 : len;
@@ -174,12 +252,12 @@ static int parse_all(const gpuir_index *index, int mode, const char *text, size_
 /* Ranks nq queries, one a line; hits[nq * k] and counts[nq] get the answers. *bad: the number of a query that cannot be
  * parsed, otherwise nq. */
 EXPORT int gpuir_python_batch(gpuir_python_searcher *s, int mode, const char *text, size_t len, size_t nq, size_t k,
-    gpuir_hit *hits, uint32_t *counts, size_t *bad) {
+    const char *where, gpuir_hit *hits, uint32_t *counts, size_t *bad) {
   gpuir_query **queries = (gpuir_query **)calloc(nq ? nq : 1, sizeof *queries);
   size_t i;
   int status;
   if (!queries) return note_failure(s, GPUIR_E_NOMEM, 0);
-  status = note_failure(s, parse_all(s->index, mode, text, len, queries, nq, bad, &s->error), 0);
+  status = note_failure(s, parse_all(s->index, mode, text, len, where, queries, nq, bad, &s->error), 0);
   if (!status) {
     gpuir_searcher_set_timeout(s->searcher, 0);
     status = gpuir_search_batch(s->searcher, (const gpuir_query *const *)queries, nq, k, hits, counts);
@@ -213,6 +291,27 @@ EXPORT int gpuir_python_name(const gpuir_index *index, uint32_t docid, char *nam
   return status;
 }
 
+/* Writes the name of field i of an index. */
+EXPORT int gpuir_python_field(const gpuir_index *index, size_t i, char name[GPUIR_FIELD_ROOM], int *column,
+    unsigned *decimals) {
+  gpuir_field f;
+  const int status = gpuir_field_get(index, i, &f);
+  if (status) return status;
+  (void)snprintf(name, GPUIR_FIELD_ROOM, "%s", f.name);
+  *column = f.column;
+  *decimals = f.decimals;
+  return GPUIR_OK;
+}
+
+/* Writes value i of a document in a field to room or, of a number or a date, to *number. */
+EXPORT int gpuir_python_value(const gpuir_index *index, uint32_t docid, unsigned field, size_t i,
+    char room[GPUIR_MAX_VALUE + 1], int64_t *number) {
+  gpuir_value v;
+  const int status = gpuir_doc_value(index, docid, field, i, &v, room);
+  if (!status) *number = v.number;
+  return status;
+}
+
 /* Counts documents, and docIDs below which they lie. */
 EXPORT int gpuir_python_info(const gpuir_index *index, uint64_t *documents, uint64_t *docids, const char **analyzer) {
   gpuir_index_info info;
@@ -232,7 +331,7 @@ EXPORT int gpuir_python_passages(const gpuir_index *index, int mode, const char 
   gpuir_passage_room room;
   gpuir_query *query = NULL;
   size_t i;
-  int status = parse(index, mode, query_text, len, &query, err);
+  int status = parse(index, mode, query_text, len, NULL, &query, err);
   memset(&d, 0, sizeof d);
   memset(&room, 0, sizeof room);
   if (status) return status;

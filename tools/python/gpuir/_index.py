@@ -1,11 +1,13 @@
 """Indexes, what they answer, and live indexes."""
 
 import ctypes
+import datetime
+import decimal
 import os
 import shutil
 import tempfile
 import threading
-from ctypes import byref, c_char_p, c_int, c_size_t, c_uint32, c_uint64, c_void_p
+from ctypes import byref, c_char_p, c_int, c_int64, c_size_t, c_uint, c_uint32, c_uint64, c_void_p
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -14,10 +16,12 @@ from typing import (
     Iterable,
     Iterator,
     List,
+    Mapping,
     NamedTuple,
     Optional,
     Tuple,
     Type,
+    TypedDict,
     Union,
 )
 
@@ -25,12 +29,32 @@ from . import _library
 from ._library import DocumentDetail, Error, ErrorDetail, PassageDetail, Settings, check, failure, lib, text_at
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     import numpy
     import numpy.typing
+    from typing_extensions import Unpack
 
 Text = Union[str, bytes]
+Scalar = Union[str, int, float, decimal.Decimal, datetime.date]
+Values = Mapping[str, Union[Scalar, Iterable[Scalar]]]  # by field; several of a key or a path
+FieldValue = Union[List[str], int, decimal.Decimal, datetime.datetime]
+
+
+class Options(TypedDict, total=False):
+    """How an index is made. What is not given has the default."""
+
+    analyzer: str  # "ascii", "basic", "unicode" or "text", the default where the library has utf8proc; else "basic"
+    stem: Optional[str]  # such as "english" or "porter"; None: words are not stemmed
+    stop: Optional[str]  # "english": its stop words are left out
+    codec: Optional[str]
+    k1: Optional[float]  # of BM25: 0.9
+    b: Optional[float]  # of BM25: 0.4
+    store: bool  # keeps the texts: True
+    positions: bool  # lets queries have phrases: False
+    memory: int  # bytes that building may take; 0: some
+    threads: int  # 0: all processors
+    fields: Mapping[str, str]  # what documents have beside their text: key, path, number, number:DECIMALS or date
+
+
 _MODES = {"and": 0, "or": 1, "andor": 2}
 _ONE = 1048576.0  # what a score of 1.0 is
 _AT_ONCE = 20_000_000  # nanoseconds for which the main thread waits before it lets Ctrl-C in
@@ -39,6 +63,52 @@ _PASSAGES, _MARKS = 64, 4096
 
 def _bytes(text: Text) -> bytes:
     return text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
+
+
+def _where(where: Optional[str]) -> Optional[bytes]:
+    if where is None:
+        return None
+    if "\0" in where:
+        raise ValueError("a where has no NUL")
+    return where.encode("utf-8", "surrogatepass")
+
+
+def _written(value: Union[Scalar, bytes]) -> bytes:
+    """A value as the library reads it."""
+    if isinstance(value, datetime.datetime):
+        value = value.astimezone(datetime.timezone.utc).replace(tzinfo=None) if value.tzinfo else value
+        value = value.isoformat(timespec="seconds")
+    elif isinstance(value, datetime.date):
+        value = value.isoformat()
+    elif isinstance(value, (float, decimal.Decimal)):
+        value = format(decimal.Decimal(str(value)), "f")  # 1e-07 has no other spelling that the library reads
+    raw = _bytes(value if isinstance(value, (str, bytes)) else str(value))
+    if b"\0" in raw:
+        raise ValueError("a value has no NUL")
+    return raw
+
+
+def _pairs(values: Values) -> Tuple[bytes, int]:
+    """Fields' names and values, each with a NUL behind it, and how many pairs they are."""
+    pairs = []
+    for name, value in values.items():
+        some = [value] if isinstance(value, (str, bytes, int, float, decimal.Decimal, datetime.date)) else value
+        pairs += [_written(name) + b"\0" + _written(one) + b"\0" for one in some]
+    return b"".join(pairs), len(pairs)
+
+
+class _Schema:
+    """The fields of an index that is written: as they were declared, or those of an open index."""
+
+    def __init__(self, fields: Mapping[str, str], native: "Optional[_Native]" = None):
+        self.pointer, self.native, detail = c_void_p(), native, ErrorDetail()
+        text = b"".join([_written(f"{name}={use}") + b"\0" for name, use in fields.items()])
+        index = native.pointer if native else None
+        check(lib.gpuir_python_schema_create(index, text, len(fields), byref(self.pointer), byref(detail)), detail)
+
+    def __del__(self, _destroy: Any = lib.gpuir_python_schema_destroy) -> None:
+        if self.pointer:
+            _destroy(self.pointer)
 
 
 def _mode(mode: str) -> int:
@@ -168,6 +238,27 @@ class _Searcher:
             self.native.release()
 
 
+def _fields_of(native: _Native) -> List[Tuple[str, int, int]]:
+    """The fields of an index: name, column, decimals."""
+    fields: List[Tuple[str, int, int]] = []
+    name = ctypes.create_string_buffer(_library.FIELD_ROOM)
+    column, decimals = c_int(), c_uint()
+    while not lib.gpuir_python_field(native.pointer, len(fields), name, byref(column), byref(decimals)):
+        fields.append((name.value.decode(), column.value, decimals.value))
+    return fields
+
+
+def _number(value: int, decimals: int) -> Union[int, decimal.Decimal]:
+    return decimal.Decimal(value).scaleb(-decimals) if decimals else value
+
+
+def _date(seconds: int) -> Union[int, datetime.datetime]:
+    try:
+        return datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc) + datetime.timedelta(seconds=seconds)
+    except OverflowError:
+        return seconds
+
+
 class Document:
     """A document of an index. Its name, text and place are read when they are asked for."""
 
@@ -214,6 +305,30 @@ class Document:
     def length(self) -> int:
         """How many tokens it has."""
         return int(self._detail()[1].length)
+
+    @property
+    def fields(self) -> Dict[str, FieldValue]:
+        """What it has in the index's fields: of a key or a path a list, of a number an int or a Decimal, of a date a
+        datetime in UTC, or seconds since 1970 where that cannot have it."""
+        native, self_id = self._detail()[0], self.docid
+        room, number = ctypes.create_string_buffer(_library.VALUE_ROOM), c_int64()
+        found: Dict[str, FieldValue] = {}
+        for field, (name, column, decimals) in enumerate(_fields_of(native)):
+            texts: List[str] = []
+            i = 0
+            while True:
+                status = lib.gpuir_python_value(native.pointer, self_id, field, i, room, byref(number))
+                if status == _library.NOT_FOUND:
+                    break
+                check(status)
+                if column in (_library.NUMBER, _library.DATE):
+                    found[name] = _number(number.value, decimals) if column == _library.NUMBER else _date(number.value)
+                else:
+                    texts.append(room.value.decode("utf-8", "replace"))
+                i += 1
+            if texts:
+                found[name] = texts
+        return found
 
     def __repr__(self) -> str:
         return f"Document(docid={self.docid})"
@@ -287,10 +402,11 @@ class Index:
             raise Error("the index is closed")
         return self._native.here()
 
-    def search(self, query: Text, k: int = 10, mode: str = "or") -> List[Hit]:
+    def search(self, query: Text, k: int = 10, mode: str = "or", where: Optional[str] = None) -> List[Hit]:
         """The k best documents for a query, best first. mode: "or" (any word), "and" (all), "andor" (all; any where
         fewer than k documents have all). -word excludes, word* is a prefix, "a phrase" needs an index with positions.
-        """
+        where: which documents may be hits, by their fields, such as 'author=Smith year=1990..'; no word then asks for
+        all that it passes."""
         if k > 4096:  # no memory for more hits than there are documents
             k = min(k, len(self))
         native = self._here()
@@ -311,10 +427,11 @@ class Index:
             len(text),
             hits,
             k,
+            where if where is None else _where(where),
             _AT_ONCE if _ident() == _Process.main else 0,
         )
         if n < 0:
-            n = self._again(searcher, _search, n, _mode(mode), text, len(text), hits, k)
+            n = self._again(searcher, _search, n, _mode(mode), text, len(text), hits, k, _where(where))
         found = hits[: 2 * n]
         searcher.room = {k: hits}
         answer = []
@@ -334,14 +451,21 @@ class Index:
             raise searcher.failure(status)
         return status
 
-    def count(self, query: Text, mode: str = "or") -> int:
+    def count(self, query: Text, mode: str = "or", where: Optional[str] = None) -> int:
         """How many documents match; of "andor" those that have all words."""
-        text = _bytes(query)
+        text, how, passing = _bytes(query), _mode(mode), _where(where)
         searcher, function = self._searcher(self._here()), lib.gpuir_python_count
-        n = int(function(searcher.pointer, _mode(mode), text, len(text), _AT_ONCE if _is_main() else 0))
-        return n if n >= 0 else self._again(searcher, function, n, _mode(mode), text, len(text))
+        n = int(function(searcher.pointer, how, text, len(text), passing, _AT_ONCE if _is_main() else 0))
+        return n if n >= 0 else self._again(searcher, function, n, how, text, len(text), passing)
 
-    def batch(self, queries: Iterable[Text], k: int = 10, mode: str = "or", threads: int = 1) -> Batch:
+    def batch(
+        self,
+        queries: Iterable[Text],
+        k: int = 10,
+        mode: str = "or",
+        threads: int = 1,
+        where: Optional[str] = None,
+    ) -> Batch:
         """Ranks many queries at once, on so many threads, into arrays of numpy, which must be there."""
         import numpy
 
@@ -353,7 +477,7 @@ class Index:
         hits = numpy.zeros((len(lines), k, 2), numpy.uint32)
         counts = numpy.zeros(len(lines), numpy.uint32)
         searcher = self._searcher(native) if threads == 1 else _Searcher(native, threads)
-        bad, how = c_size_t(), _mode(mode)
+        bad, how, passing = c_size_t(), _mode(mode), _where(where)
 
         def call() -> int:
             return int(
@@ -364,6 +488,7 @@ class Index:
                     len(text),
                     len(lines),
                     k,
+                    passing,
                     hits.ctypes.data,
                     counts.ctypes.data,
                     byref(bad),
@@ -375,11 +500,13 @@ class Index:
             raise searcher.failure(status, f"query {bad.value}" if bad.value < len(lines) else "")
         return Batch(hits[:, :, 0], hits[:, :, 1] / _ONE, counts)
 
-    def passages(self, query: Text, k: int = 5, mode: str = "or", tokens: int = 800) -> List[Passage]:
+    def passages(
+        self, query: Text, k: int = 5, mode: str = "or", tokens: int = 800, where: Optional[str] = None
+    ) -> List[Passage]:
         """The passages of the k best documents that answer the query, within a budget of tokens, four bytes each, for
         all of them; 0: none. The index must store its texts."""
         found: List[Passage] = []
-        hits = self.search(query, k, mode)
+        hits = self.search(query, k, mode, where)
         left = tokens
         for i, hit in enumerate(hits):
             share = max(left // (len(hits) - i), 1) if tokens else 0
@@ -418,10 +545,9 @@ class Index:
         found = []
         for p in passages[: n.value]:
             raw = ctypes.string_at(document.text + p.offset, p.bytes)
-            at = [
-                (marks[2 * m] - p.offset, marks[2 * m] + marks[2 * m + 1] - p.offset)
-                for m in range(p.first_mark, p.first_mark + p.marks)
-            ]
+            spans = [(marks[2 * m], marks[2 * m + 1]) for m in range(p.first_mark, p.first_mark + p.marks)]
+            # A word may stand for several terms of the analyzer "text", each of which marks it.
+            at = [(start - p.offset, start - p.offset + length) for start, length in dict.fromkeys(spans)]
             places = [
                 Mark(len(raw[:a].decode("utf-8", "replace")), len(raw[:b].decode("utf-8", "replace"))) for a, b in at
             ]
@@ -439,6 +565,12 @@ class Index:
     def analyzer(self) -> str:
         """How words are made of texts."""
         return self._info()[2]
+
+    @property
+    def fields(self) -> Dict[str, str]:
+        """What documents have beside their text: what each field is used for, by its name."""
+        uses = {1: "key", 2: "path", _library.NUMBER: "number", _library.DATE: "date"}
+        return {name: uses[c] + (f":{d}" if d else "") for name, c, d in _fields_of(self._here())}
 
     def __len__(self) -> int:
         return self._info()[0]
@@ -502,39 +634,34 @@ def _open_unlinked(path: str) -> Index:
         raise
 
 
-def _settings(
-    path: str,
-    analyzer: str,
-    stem: Optional[str],
-    stop: Optional[str],
-    codec: Optional[str],
-    k1: Optional[float],
-    b: Optional[float],
-    store: bool,
-    positions: bool,
-    memory: int,
-    threads: int,
-) -> Settings:
+def _settings(path: str, options: Options) -> Tuple[Settings, Optional[_Schema]]:
+    """What the library is told, and the fields, which must live as long."""
+    unknown = sorted(set(options) - set(Options.__annotations__))
+    if unknown:
+        raise TypeError(f"there is no option {unknown[0]!r}; there are {', '.join(Options.__annotations__)}")
+
     def encoded(text: Optional[str]) -> Optional[bytes]:
         return None if text is None else text.encode()
 
-    custom = k1 is not None or b is not None
-    return Settings(
-        os.fsencode(path),
-        encoded(analyzer),
-        encoded(stem),
-        encoded(stop),
-        encoded(codec),
-        None,
-        0.9 if k1 is None else k1,
-        0.4 if b is None else b,
-        memory,
-        threads,
-        int(custom),
-        int(store),
-        int(positions),
-        None,
+    k1, b = options.get("k1"), options.get("b")
+    fields = options.get("fields")
+    schema = _Schema(fields) if fields else None
+    settings = Settings(
+        path=os.fsencode(path),
+        analyzer=encoded(options.get("analyzer")),
+        stem=encoded(options.get("stem")),
+        stop=encoded(options.get("stop")),
+        codec=encoded(options.get("codec")),
+        k1=0.9 if k1 is None else k1,
+        b=0.4 if b is None else b,
+        memory=options.get("memory", 0),
+        threads=options.get("threads", 0),
+        custom=int(k1 is not None or b is not None),
+        store=int(options.get("store", True)),
+        positions=int(options.get("positions", False)),
+        fields=schema.pointer if schema else None,
     )
+    return settings, schema
 
 
 def _room() -> Optional[str]:
@@ -550,27 +677,47 @@ def _room() -> Optional[str]:
         return None
 
 
-def _build(settings: Settings, texts: Iterable[Text], ids: Optional[Iterable[Text]]) -> None:
+_END = object()
+
+
+def _beside(others: Optional[Iterator[Any]], what: str) -> Any:
+    """What goes with the next text; None where nothing does."""
+    if others is None:
+        return None
+    other = next(others, _END)
+    if other is _END:
+        raise ValueError(f"there are fewer {what} than texts")
+    return other
+
+
+def _build(
+    path: str,
+    texts: Iterable[Text],
+    ids: Optional[Iterable[Text]],
+    values: Optional[Iterable[Values]],
+    options: Options,
+) -> None:
     builder, detail, cancel = c_void_p(), ErrorDetail(), c_int(0)
+    settings, schema = _settings(path, options)
+    if values is not None and schema is None:
+        raise ValueError("values need fields")
     settings.cancel = ctypes.pointer(cancel)
     check(lib.gpuir_python_build(byref(settings), byref(builder), byref(detail)), detail)
-    add, error = lib.gpuir_python_add, byref(detail)
-    names = None if ids is None else iter(ids)
+    add, error, fields = lib.gpuir_python_add, byref(detail), schema.pointer if schema else None
+    pairs: Tuple[Optional[bytes], int] = (None, 0)
+    names, rest = None if ids is None else iter(ids), None if values is None else iter(values)
     try:
         for text in texts:
-            raw = _bytes(text)
-            if names is None:
-                status = add(builder, None, None, 0, raw, len(raw), error)
-            else:
-                try:
-                    name = _bytes(next(names))
-                except StopIteration:
-                    raise ValueError("there are fewer ids than texts") from None
-                status = add(builder, None, name, len(name), raw, len(raw), error)
+            raw, name, value = _bytes(text), _beside(names, "ids"), _beside(rest, "values")
+            called = None if name is None else _bytes(name)
+            if value is not None:
+                pairs = _pairs(value)
+            status = add(builder, None, called, len(called or b""), raw, len(raw), fields, *pairs, error)
             if status:
                 raise failure(status, detail)
-        if names is not None and next(names, None) is not None:
-            raise ValueError("there are more ids than texts")
+        for others, what in ((names, "ids"), (rest, "values")):
+            if others is not None and next(others, _END) is not _END:
+                raise ValueError(f"there are more {what} than texts")
 
         def write() -> int:
             return int(lib.gpuir_builder_write(builder, None, byref(detail)))
@@ -585,34 +732,19 @@ def index(
     path: Union[str, "os.PathLike[str]", None] = None,
     *,
     ids: Optional[Iterable[Text]] = None,
-    analyzer: str = "unicode",
-    stem: Optional[str] = None,
-    stop: Optional[str] = None,
-    codec: Optional[str] = None,
-    k1: Optional[float] = None,
-    b: Optional[float] = None,
-    store: bool = True,
-    positions: bool = False,
-    memory: int = 0,
-    threads: int = 0,
+    values: Optional[Iterable[Values]] = None,
+    **options: "Unpack[Options]",
 ) -> Index:
-    """Indexes texts, in the file `path` or, without one, in memory.
-
-    ids: what documents are called. analyzer: "ascii", "unicode" or "text"; stem: such as "english" or "porter"; stop:
-    "english"; k1 and b: of BM25 (0.9 and 0.4). store keeps the texts; positions lets queries have phrases. memory:
-    bytes that building may take; threads: 0, all processors.
-    """
+    """Indexes texts, in the file `path` or, without one, in memory. ids: what documents are called. values: what each
+    has in the fields that the options name, as in fields={"year": "number"}, values=[{"year": 1990}]. For the options
+    see Options."""
     if path is not None:
-        _build(
-            _settings(os.fspath(path), analyzer, stem, stop, codec, k1, b, store, positions, memory, threads),
-            texts,
-            ids,
-        )
+        _build(os.fspath(path), texts, ids, values, options)
         return open(path)
     folder = tempfile.mkdtemp(prefix="gpuir-", dir=_room())
     try:
         file = os.path.join(folder, "index")
-        _build(_settings(file, analyzer, stem, stop, codec, k1, b, store, positions, memory, threads), texts, ids)
+        _build(file, texts, ids, values, options)
         return _open_unlinked(file)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -625,6 +757,7 @@ class Live:
     def __init__(self, pointer: c_void_p, path: str):
         self._pointer: Optional[c_void_p] = pointer
         self._pid = _Process.pid
+        self._schema: Optional[_Schema] = None
         self.path = path
 
     def _here(self) -> c_void_p:
@@ -634,10 +767,18 @@ class Live:
             raise Error(f"{self.path}: the live index is closed")
         return self._pointer
 
-    def add(self, text: Text, id: Optional[Text] = None) -> None:
-        """Adds a document, which the next snapshot or commit shows."""
-        raw, name, detail = _bytes(text), None if id is None else _bytes(id), ErrorDetail()
-        check(lib.gpuir_python_add(None, self._here(), name, len(name or b""), raw, len(raw), byref(detail)), detail)
+    def add(self, text: Text, id: Optional[Text] = None, values: Optional[Values] = None) -> None:
+        """Adds a document, which the next snapshot or commit shows. values: what it has in the index's fields."""
+        raw, name, detail, schema = _bytes(text), None if id is None else _bytes(id), ErrorDetail(), None
+        pairs: Tuple[Optional[bytes], int] = (None, 0)
+        if values:
+            pairs = _pairs(values)
+            if self._schema is None:
+                native = self.snapshot()._here()
+                self._schema = _Schema({}, native)
+            schema = self._schema.pointer
+        add, here = lib.gpuir_python_add, self._here()
+        check(add(None, here, name, len(name or b""), raw, len(raw), schema, *pairs, byref(detail)), detail)
 
     def delete(self, id: Text) -> int:
         """Deletes all documents of this name. Returns how many they are."""
@@ -683,22 +824,11 @@ class Live:
 
 
 def live(
-    path: Union[str, "os.PathLike[str]"],
-    *,
-    create: bool = True,
-    analyzer: str = "unicode",
-    stem: Optional[str] = None,
-    stop: Optional[str] = None,
-    codec: Optional[str] = None,
-    k1: Optional[float] = None,
-    b: Optional[float] = None,
-    store: bool = True,
-    positions: bool = False,
-    memory: int = 0,
-    threads: int = 0,
+    path: Union[str, "os.PathLike[str]"], *, create: bool = True, **options: "Unpack[Options]"
 ) -> Live:
     """Opens the live index in the folder `path` for writing, and makes it, as `index` does, if there is none."""
-    settings = _settings(os.fspath(path), analyzer, stem, stop, codec, k1, b, store, positions, memory, threads)
+    settings, schema = _settings(os.fspath(path), options)
     pointer, detail = c_void_p(), ErrorDetail()
     check(lib.gpuir_python_live(byref(settings), int(create), byref(pointer), byref(detail)), detail)
+    del schema  # the library has its own copy by now
     return Live(pointer, os.fspath(path))

@@ -28,6 +28,7 @@ class Settings(Structure):
         ("store", c_int),
         ("positions", c_int),
         ("cancel", POINTER(c_int)),
+        ("fields", c_void_p),
     ]
 
 
@@ -58,6 +59,9 @@ class PassageDetail(Structure):
 
 OK, NOMEM, IO, QUERY, TERMS, DEADLINE, CANCELLED, NOT_FOUND = 0, -2, -3, -8, -9, -10, -11, -15
 
+NUMBER, DATE = 3, 4  # columns
+FIELD_ROOM, VALUE_ROOM = 320, 4096  # bytes
+
 folder = os.path.dirname(os.path.abspath(__file__))
 lib = ctypes.CDLL(os.path.join(folder, "libgpuir.so"))
 
@@ -72,12 +76,15 @@ for _name, _arguments in {
     "gpuir_live_merge": [_any, c_int, _any, _error],
     "gpuir_python_build": [_any, _any, _error],
     "gpuir_python_live": [_any, c_int, _any, _error],
-    "gpuir_python_add": [_any, _any, c_char_p, c_size_t, c_char_p, c_size_t, _error],
+    "gpuir_python_schema_create": [_any, c_char_p, c_size_t, _any, _error],
+    "gpuir_python_add": [_any, _any, c_char_p, c_size_t, c_char_p, c_size_t, _any, c_char_p, c_size_t, _error],
+    "gpuir_python_field": [_any, c_size_t, c_char_p, _any, _any],
+    "gpuir_python_value": [_any, c_uint32, c_uint, c_size_t, c_char_p, _any],
     "gpuir_python_searcher_create": [_any, c_uint, _any, _any, _error],
     "gpuir_python_searcher_error": [_any, _error],
-    "gpuir_python_search": [_any, c_int, c_char_p, c_size_t, _any, c_size_t, c_uint64],
-    "gpuir_python_count": [_any, c_int, c_char_p, c_size_t, c_uint64],
-    "gpuir_python_batch": [_any, c_int, c_char_p, c_size_t, c_size_t, c_size_t, _any, _any, _any],
+    "gpuir_python_search": [_any, c_int, c_char_p, c_size_t, _any, c_size_t, c_char_p, c_uint64],
+    "gpuir_python_count": [_any, c_int, c_char_p, c_size_t, c_char_p, c_uint64],
+    "gpuir_python_batch": [_any, c_int, c_char_p, c_size_t, c_size_t, c_size_t, c_char_p, _any, _any, _any],
     "gpuir_python_document_get": [_any, c_uint32, _any],
     "gpuir_python_name": [_any, c_uint32, _any, c_size_t],
     "gpuir_python_info": [_any, _any, _any, _any],
@@ -100,7 +107,8 @@ for _name, _arguments in {
     getattr(lib, _name).argtypes = _arguments
 for _name in ("gpuir_python_search", "gpuir_python_count"):
     getattr(lib, _name).restype = c_int64
-for _name in ("gpuir_close", "gpuir_builder_destroy", "gpuir_live_close", "gpuir_python_searcher_destroy"):
+for _name in ("gpuir_close", "gpuir_builder_destroy", "gpuir_live_close", "gpuir_python_searcher_destroy",
+              "gpuir_python_schema_destroy"):
     getattr(lib, _name).argtypes = [_any]
     getattr(lib, _name).restype = None
 lib.gpuir_strerror.argtypes = [c_int]
