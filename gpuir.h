@@ -85,7 +85,7 @@
  *     [65-live]         live indexes: adding, deleting, committing     gpuir_live_refresh gpuir_live_commit
  *     [66-live-merge]   live indexes: merging                          gpuir_live_merge gpuir__live_choose
  *     [67-passages]     the places of a text that answer a query       gpuir_passages gpuir__windows_from
- *     [68-look]         a second look at hits: program code by names   gpuir_look gpuir__look_score
+ *     [68-look]         a second look at hits, and words of theirs: gpuir_look gpuir_expand
  *     [69-queues]       costs of queries, lanes, eventcounts, inboxes  gpuir__lane_pop gpuir__eventcount_notify
  *     [70-tasks]        a pool and its tasks                           gpuir_pool_complete
  *     [71-crew]         threads that answer: inter and auto            gpuir__crew_choose gpuir__crew_thread
@@ -108,7 +108,7 @@
  *     GPUIR_NO_NEAR          [I] leave out near terms: what is written nearly as a word
  *     GPUIR_NO_TEXT          [I] leave out the analyzer `text`, but not `unicode`
  *     GPUIR_NO_RANK          [I] leave out the second look: ranking program code by names,
- *                                and stop words of queries
+ *                                stop words and the expansion of queries
  *     GPUIR_NO_FOLD          [I] leave out the analyzer `basic` with its table of letters of
  *                            2.7 KB; then NULL means `ascii`, which tells accents apart
  *     GPUIR_NO_FOLDER        [A] leave out the reading of files and folders
@@ -890,6 +890,9 @@ typedef struct gpuir_query_desc {
    * phrases remain. Case, letters' marks and signs around a word do not count. Never left out are words in capitals (IT),
    * in phrases, before '*' and '~', negated ones, and any where some are `required`. */
   const char *stop;
+  /* The words that the query is expanded by; read while it is parsed. Not where words are left out, see keep_rarest.
+   * NULL: none. See gpuir_expand. */
+  const struct gpuir_expansion *expansion;
   /* With ANDOR: so many documents that match AND are enough, if more hits are asked for; 0: as many as are asked for. */
   uint32_t enough;
 } gpuir_query_desc;
@@ -917,8 +920,8 @@ typedef struct gpuir_query gpuir_query;
  * (err->offset is the byte's in the where; before all others); QUERY
  * without a positive term, or for a quote that is not closed (err->offset is the quote's in the text); LIMIT for
  * prefixes whose terms have too many postings, before any is read; UNSUPPORTED for a phrase in an index built without
- * positions, with GPUIR_NO_NEAR for GPUIR_SPELL and for a word~ that no document has, and with GPUIR_NO_RANK for `stop`
- * and `enough`; FORMAT for a damaged list. */
+ * positions, with GPUIR_NO_NEAR for GPUIR_SPELL and for a word~ that no document has, and with GPUIR_NO_RANK for `stop`,
+ * `expansion` and `enough`; FORMAT for a damaged list. */
 GPUIR_API int gpuir_query_parse(const gpuir_index *index, const gpuir_query_desc *desc, const char *text, size_t len,
     gpuir_query **query, gpuir_error *err);
 GPUIR_API void gpuir_query_destroy(gpuir_query *query);
@@ -1086,7 +1089,8 @@ typedef struct gpuir_explain_term {
 } gpuir_explain_term;
 
 /* Why a document scores what it does: score = sum of q * c, c = max(1, round(W*tf / (tf + K))),
- * W = idf*(k1+1)*2^20, in double of the floats idf and k1 and rounded to a float, and
+ * W = idf*(k1+1)*2^20, in double of the floats idf and k1 and rounded to a float, of an expanded query times the term's
+ * part of GPUIR_EXPANSION_SUM, and
  * K = k1*(1-b) + k1*b*length/average_length. */
 typedef struct gpuir_explanation {
   int matches; /* the document matches the query (ANDOR: as AND) */
@@ -1227,6 +1231,39 @@ typedef struct gpuir_looked {
  * ARGUMENT, NOMEM; NOT_FOUND for a hit that is no document; FORMAT; UNSUPPORTED with GPUIR_NO_RANK. */
 GPUIR_API int gpuir_look(const gpuir_query *query, const char *text, size_t len, const gpuir_hit *hits, size_t n,
     gpuir_looked *looked, gpuir_error *err);
+
+/* ---- words to expand a query by: the relevance model of the best hits, RM3 */
+
+/* What a word weighs: its part of the model in units of 2^-16. Words come by weight, equal ones by their bytes. */
+typedef struct gpuir_expansion_term {
+  char term[GPUIR_MAX_TERM];
+  uint8_t len;
+  uint32_t weight;
+} gpuir_expansion_term;
+
+typedef struct gpuir_expansion {
+  unsigned n;
+  gpuir_expansion_term terms[GPUIR_MAX_TERMS];
+} gpuir_expansion;
+
+#define GPUIR_EXPANSION_HITS 10 /* whose texts are usually taken */
+#define GPUIR_EXPANSION_TERMS 20 /* that are usually added */
+#define GPUIR_EXPANSION_TOKENS 65536 /* of a text that are looked at */
+#define GPUIR_EXPANSION_SUM 1024 /* what all terms of an expanded query weigh together: 1 */
+
+/* Finds the `most` words that hits[0..n) have in common, of at least two bytes, in at most a tenth of the documents. A
+ * word weighs the sum over the hits of score * tf / tokens of the text, over the sum of the scores (Lavrenko and Croft,
+ * Relevance-Based Language Models, 2001, eq. 9, with BM25's score for the query's likelihood), rounded to a multiple of
+ * 2^-16, half to even: the same on every machine. texts[i] with lens[i] bytes is hit i's as it was indexed; NULL: it
+ * is not known, and the hit is passed over. *expansion is for gpuir_query_desc.expansion: there half of the weight is
+ * the query's words, by how often they occur, and half the model's (Abdul-Jaleel and others, UMass at TREC 2004, 2.1);
+ * together GPUIR_EXPANSION_SUM, each rounded half to even, and the rest is the heaviest word's. A word of the model that
+ * the query does not have only adds to scores. Thread-safe. Errors: ARGUMENT for more than GPUIR_MAX_TERMS words; NOMEM,
+ * FORMAT; UNSUPPORTED for a shard, which does not know the whole collection's words, and with GPUIR_NO_RANK; what the
+ * analyzer returns. */
+GPUIR_API int gpuir_expand(const gpuir_index *index, const gpuir_hit *hits, const char *const *texts,
+    const size_t *lens, size_t n, unsigned most, gpuir_expansion *expansion, gpuir_error *err);
+
 /* Returns 1 if at least half of the live documents have the name of a source file of a program, by its ending; *sources
  * (which may be NULL) becomes their number. It is counted when an index is built with the analyzer "text"; of others 0
  * is known. Takes time by the number of deleted documents. Thread-safe. */
@@ -19739,6 +19776,10 @@ typedef struct gpuir__query_term {
    * that is not known. And what is searched in its place; spelled_len 0: it is. */
   uint32_t typed, typed_len, spelled, spelled_len;
   uint8_t near_asked; /* word~: what is near is searched, if no document has it */
+#ifndef GPUIR_NO_RANK
+  uint8_t added; /* the text does not have it: it expands the query */
+  uint32_t model, share; /* in an expanded query, what the model gives it; its part of GPUIR_EXPANSION_SUM */
+#endif
   char text[GPUIR_MAX_TERM];
 } gpuir__query_term;
 
@@ -19798,6 +19839,7 @@ struct gpuir_query {
 #ifndef GPUIR_NO_RANK
   struct gpuir_query *any; /* of ANDOR what is asked where any word is enough; NULL: this */
   uint32_t enough; /* of ANDOR: documents with all words that are; 0: as many as hits are asked for */
+  int expanded; /* terms have shares */
   const char *stop; /* words that are left out of the text, while it is read; NULL: none */
   gpuir__buf stopped; /* those that were, as they were typed: a byte with the length, and the word */
 #endif
@@ -20863,6 +20905,9 @@ static int gpuir__query_weigh(gpuir_query *q, gpuir_error *err) {
     if (t->negated) continue;
     q->nknown++;
     t->weight = gpuir__weight(t->idf, q->k1);
+#ifndef GPUIR_NO_RANK
+    if (q->expanded) t->weight = (float)((double)t->weight * t->share / GPUIR_EXPANSION_SUM);
+#endif
     if (!(t->weight < 2147483648.0f))
       return gpuir__fail(err, GPUIR_E_RANGE, 0, "the weight of \"%.*s\" exceeds a score's range: lower k1",
           len < 64 ? (int)len : 64, name);
@@ -21051,7 +21096,7 @@ GPUIR_API int gpuir_analyze(const gpuir_index *ix, const char *text, size_t len,
  * nothing, the term nearest to it is searched in its place, one letter away, and gpuir_query_spelled tells of it. What
  * stands between quotes, short words and those with digits are searched as they are.
  *
- * Uses      [24-postings], [30-analysis], [33-analyzers], [37-layout], [42-snapshot], [48-near],
+ * Uses      [24-postings], [30-analysis], [32-dictionary], [33-analyzers], [37-layout], [42-snapshot], [48-near],
  *           [49-where], [51-query].
  * Start at  gpuir_query_parse.
  * Tests     tests/unit/52_parse.c
@@ -21322,8 +21367,71 @@ static int gpuir__query_nothing(const gpuir_query *q, gpuir__analyzer *an, const
   return gpuir__fail(err, GPUIR_E_QUERY, 0, "'%.*s' holds no word: no letter, no digit", n, text);
 }
 
+/* ---- expanded queries */
+
+#ifndef GPUIR_NO_RANK
+/* Adds the words of the model that the query lacks, which need not match, as far as there is room. One that it excludes
+ * is not asked for. */
+static void gpuir__query_add_model(gpuir_query *q, const gpuir_expansion *model) {
+  unsigned i, j;
+  for (i = 0; i < model->n && i < GPUIR_MAX_TERMS; i++) {
+    const gpuir_expansion_term *m = &model->terms[i];
+    for (j = 0; j < q->n; j++)
+      if (q->terms[j].kind == GPUIR__WORD && gpuir__token_is(&q->terms[j], m->term, m->len)) break;
+    if (j < q->n) {
+      q->terms[j].model = m->weight;
+      continue;
+    }
+    if (q->n == GPUIR_MAX_TERMS || q->distinct == GPUIR_MAX_TERMS) continue;
+    gpuir__query_term_make(&q->terms[q->n], GPUIR__WORD, 0, m->term, m->len);
+    q->terms[q->n].added = 1;
+    q->terms[q->n].model = m->weight;
+    q->terms[q->n++].optional = GPUIR__SCORES;
+    q->distinct++; /* of a member of a phrase once more, which only takes room */
+  }
+  q->expanded = model->n != 0;
+  gpuir__query_part(q);
+}
+
+/* Divides, rounding half to even. */
+static uint64_t gpuir__half_even(uint64_t a, uint64_t b) {
+  const uint64_t n = a / b, rest = a % b;
+  return n + (rest > b - rest || (rest == b - rest && (n & 1)));
+}
+
+/* Says whether a term comes before another one: it has the greater share, or the lesser bytes. */
+static int gpuir__share_before(const gpuir__query_term *a, const gpuir__query_term *b) {
+  if (a->share != b->share) return a->share > b->share;
+  return gpuir__compare_bytes(a->text, a->len, b->text, b->len) < 0;
+}
+
+/* Gives each positive term its share: half of all is the text's, by occurrences, and half the model's. */
+static void gpuir__query_share(gpuir_query *q) {
+  uint64_t typed = 0, model = 0, sum = 0;
+  unsigned i, first = 0;
+  if (q->expanded)
+    for (i = 0; i < q->npositive; i++) {
+      typed += q->terms[i].added ? 0 : gpuir__min32(q->terms[i].q, 1 << 16);
+      model += q->terms[i].model;
+    }
+  q->expanded = typed && model;
+  for (i = 0; i < q->npositive && q->expanded; i++) {
+    gpuir__query_term *t = &q->terms[i];
+    const uint64_t own = t->added ? 0 : gpuir__min32(t->q, 1 << 16);
+    t->share = (uint32_t)gpuir__half_even(GPUIR_EXPANSION_SUM / 2 * (own * model + t->model * typed), typed * model);
+    t->q = 1;
+    sum += t->share;
+    if (gpuir__share_before(t, &q->terms[first])) first = i;
+  }
+  if (!q->expanded) return;
+  q->terms[first].share += (uint32_t)(GPUIR_EXPANSION_SUM - sum); /* some more, or less */
+  q->stored_bm25 = 0; /* what lists tell of the best scores is of whole weights */
+}
+#endif
+
 /* Looks the terms up and weighs them. */
-static int gpuir__query_resolve(gpuir_query *q, gpuir__analyzer *an, const char *text, size_t len, gpuir_error *err) {
+static int gpuir__query_resolve(gpuir_query *q, const gpuir_query_desc *desc, gpuir__analyzer *an, const char *text,
+    size_t len, gpuir_error *err) {
   int status = GPUIR_OK, spelled;
   if (q->choices) {
     q->choices->fixed = q->n;
@@ -21336,6 +21444,11 @@ static int gpuir__query_resolve(gpuir_query *q, gpuir__analyzer *an, const char 
   if (q->choices && !q->nrequired) return gpuir__query_crowded(err);
   q->all = q->all && !q->nrequired;
   if (!q->nrequired && !q->all) return gpuir__query_nothing(q, an, text, len, err);
+#ifndef GPUIR_NO_RANK
+  if (desc && desc->expansion && q->nrequired && !q->choices) gpuir__query_add_model(q, desc->expansion);
+#else
+  (void)desc;
+#endif
   if (gpuir__query_name(q)) return gpuir__fail_nomem(err);
   status = gpuir__query_look_all_up(q, err);
   if (!status && q->nrequired && !q->choices) {
@@ -21346,6 +21459,9 @@ static int gpuir__query_resolve(gpuir_query *q, gpuir__analyzer *an, const char 
           gpuir_strerror(status));
     if (spelled) status = gpuir__query_look_all_up(q, err);
   }
+#ifndef GPUIR_NO_RANK
+  if (!status) gpuir__query_share(q);
+#endif
   return status ? status : gpuir__query_weigh(q, err);
 }
 
@@ -21375,7 +21491,7 @@ static int gpuir__query_describe(gpuir_query *q, const gpuir_query_desc *desc, g
       return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "GPUIR_SPELL: near terms were left out by GPUIR_NO_NEAR");
 #endif
 #ifdef GPUIR_NO_RANK
-    if (desc->stop || desc->enough)
+    if (desc->stop || desc->enough || desc->expansion)
       return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "stop words of queries were left out by GPUIR_NO_RANK");
 #else
     q->enough = desc->enough;
@@ -21455,7 +21571,7 @@ static int gpuir__query_make(const gpuir_index *ix, const gpuir_query_desc *desc
   status = gpuir__query_describe(q, desc, err);
   if (!status && desc) status = gpuir__query_where(q, desc->where, err);
   if (!status) status = gpuir__query_read(q, desc, analyzer, text, len, err);
-  if (!status) status = gpuir__query_resolve(q, analyzer, text, len, err);
+  if (!status) status = gpuir__query_resolve(q, desc, analyzer, text, len, err);
   if (status) gpuir_query_destroy(q);
   else *query = gpuir__query_fit(q);
   return status;
@@ -30851,14 +30967,14 @@ GPUIR__COLD GPUIR_API int gpuir_snippet(const gpuir_query *q, const gpuir_snippe
 }
 
 /* ========
- * [68-look]  a second look at hits: program code by names
+ * [68-look]  a second look at hits: program code by names; words that hits have in common
  *
  * See [api-look] for the formula. Each of its rules is a function of its own: gpuir__look_together, _asked, _named,
  * _defines, and what lowers a file: gpuir__look_is_test, _is_aside, _is_other. All is done in integers, over names that
  * are read once, so that it costs some ten thousand comparisons of bytes and no look into a text.
  *
- * Uses      [16-base], [24-postings], [30-analysis], [33-analyzers], [36-names], [37-layout],
- *           [41-reader], [42-snapshot], [44-inversion], [51-query].
+ * Uses      [16-base], [24-postings], [30-analysis], [32-dictionary], [33-analyzers], [36-names], [37-layout],
+ *           [41-reader], [42-snapshot], [44-inversion], [51-query], [52-parse].
  * Start at  gpuir_look.
  * Tests     tests/unit/68_look.c
  * ======*/
@@ -31396,7 +31512,145 @@ GPUIR__COLD GPUIR_API int gpuir_look(const gpuir_query *query, const char *text,
   if (err) *err = local;
   return status;
 }
+
+/* ---- words to expand a query by */
+
+/* A token of a hit's text. */
+typedef struct gpuir__model_token {
+  const uint8_t *text;
+  uint32_t len, hit;
+} gpuir__model_token;
+
+/* The tokens of all texts, on the way to what they weigh. */
+typedef struct gpuir__model {
+  gpuir_allocator a;
+  gpuir__buf bytes; /* of the tokens, each behind its length */
+  gpuir__buf tokens; /* gpuir__model_token, sorted */
+  gpuir__buf words; /* gpuir_expansion_term, sorted */
+  size_t n; /* tokens of the text that is read */
+} gpuir__model;
+
+static int gpuir__model_take(void *sink, const char *token, size_t len, unsigned advance) {
+  gpuir__model *m = (gpuir__model *)sink;
+  const uint8_t n = (uint8_t)len;
+  if (!advance || m->n == GPUIR_EXPANSION_TOKENS) return GPUIR_OK;
+  m->n++;
+  return gpuir__buf_put(&m->a, &m->bytes, &n, 1) || gpuir__buf_put(&m->a, &m->bytes, token, len) ? GPUIR_E_NOMEM
+                                                                                                 : GPUIR_OK;
+}
+
+/* Orders tokens by their bytes, equal ones by their hits. */
+static int gpuir__model_token_compare(const void *x, const void *y) {
+  const gpuir__model_token *a = (const gpuir__model_token *)x, *b = (const gpuir__model_token *)y;
+  const int order = gpuir__compare_bytes(a->text, a->len, b->text, b->len);
+  return order ? order : a->hit < b->hit ? -1 : a->hit > b->hit;
+}
+
+/* Orders words by weight, the heaviest first, equal ones by their bytes. */
+static int gpuir__model_compare(const void *x, const void *y) {
+  const gpuir_expansion_term *a = (const gpuir_expansion_term *)x, *b = (const gpuir_expansion_term *)y;
+  if (a->weight != b->weight) return a->weight > b->weight ? -1 : 1;
+  return gpuir__compare_bytes(a->term, a->len, b->term, b->len);
+}
+
+/* Reads the texts into sorted tokens. counts[i] becomes the number of hit i's. */
+static int gpuir__model_read(gpuir__model *m, const gpuir_index *ix, const char *const *texts, const size_t *lens,
+    size_t n, uint32_t *counts, gpuir_error *err) {
+  size_t i, at = 0, all = 0, j;
+  int status = GPUIR_OK;
+  gpuir__model_token *t;
+  for (i = 0; i < n && !status; i++) {
+    m->n = 0;
+    if (texts[i]) status = gpuir_analyze_places(ix, texts[i], lens[i], 0, gpuir__model_take, m, err);
+    counts[i] = (uint32_t)m->n;
+    all += m->n;
+  }
+  if (status) return status;
+  t = (gpuir__model_token *)(void *)gpuir__buf_room(&m->a, &m->tokens, all * sizeof *t + 1);
+  if (!t) return GPUIR_E_NOMEM;
+  for (i = 0; i < n; i++)
+    for (j = 0; j < counts[i]; j++, t++) {
+      t->len = m->bytes.data[at];
+      t->text = m->bytes.data + at + 1;
+      t->hit = (uint32_t)i;
+      at += 1 + (size_t)t->len;
+    }
+  m->tokens.len = all * sizeof *t;
+  qsort(m->tokens.data, all, sizeof *t, gpuir__model_token_compare);
+  return GPUIR_OK;
+}
+
+/* Weighs the words: sums, over hits, of score * tf / tokens in 2^-24. */
+static int gpuir__model_weigh(gpuir__model *m, const gpuir_hit *hits, const uint32_t *counts, size_t n) {
+  const gpuir__model_token *t = (const gpuir__model_token *)(const void *)m->tokens.data;
+  const size_t all = m->tokens.len / sizeof *t;
+  gpuir_expansion_term word;
+  uint64_t scores = 0, sum;
+  size_t i, j, end;
+  for (i = 0; i < n; i++) scores += counts[i] ? hits[i].score : 0;
+  for (i = 0; i < all && scores; i = end) {
+    for (sum = 0, end = i; end < all && t[end].len == t[i].len && !memcmp(t[end].text, t[i].text, t[i].len); end = j) {
+      for (j = end + 1; j < all && !gpuir__model_token_compare(&t[end], &t[j]);) j++;
+      sum += hits[t[end].hit].score * gpuir__half_even((uint64_t)(j - end) << 24, counts[t[end].hit]);
+    }
+    word.weight = (uint32_t)gpuir__half_even(sum, scores << 8);
+    word.len = (uint8_t)t[i].len;
+    if (word.len < 2 || !word.weight || t[i].text[0] == 0xff) continue;
+    memset(word.term, 0, sizeof word.term);
+    memcpy(word.term, t[i].text, word.len);
+    if (gpuir__buf_put(&m->a, &m->words, &word, sizeof word)) return GPUIR_E_NOMEM;
+  }
+  if (m->words.len) qsort(m->words.data, m->words.len / sizeof word, sizeof word, gpuir__model_compare);
+  return GPUIR_OK;
+}
+
+/* Takes the heaviest words that are in at most a tenth of the documents. */
+static int gpuir__model_choose(const gpuir__model *m, const gpuir_index *ix, unsigned most, gpuir_expansion *to) {
+  const gpuir_expansion_term *w = (const gpuir_expansion_term *)(const void *)m->words.data;
+  size_t i;
+  for (i = 0; i < m->words.len / sizeof *w && to->n < most; i++) {
+    uint32_t df = 0;
+    const int status = gpuir_term_count(ix, w[i].term, w[i].len, &df, NULL);
+    if (status && status != GPUIR_E_NOT_FOUND) return status;
+    if (df && (uint64_t)df * 10 <= ix->documents) to->terms[to->n++] = w[i];
+  }
+  return GPUIR_OK;
+}
+
+GPUIR__COLD GPUIR_API int gpuir_expand(const gpuir_index *ix, const gpuir_hit *hits, const char *const *texts,
+    const size_t *lens, size_t n, unsigned most, gpuir_expansion *expansion, gpuir_error *err) {
+  gpuir__model m;
+  uint32_t *counts;
+  gpuir_error local = {0, 0, ""};
+  int status;
+  if (!ix || !expansion || most > GPUIR_MAX_TERMS || (n && (!hits || !texts || !lens)))
+    return gpuir__refuse(err, "gpuir_expand: NULL argument, or more than %d words", GPUIR_MAX_TERMS);
+  expansion->n = 0;
+  if (ix->leaves[0].seg->shard)
+    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "a shard does not know the words of the whole collection");
+  memset(&m, 0, sizeof m);
+  m.a = ix->a;
+  counts = (uint32_t *)gpuir__alloc_zero(&m.a, (n + 1) * sizeof *counts);
+  status = counts ? gpuir__model_read(&m, ix, texts, lens, n, counts, &local) : GPUIR_E_NOMEM;
+  if (!status) status = gpuir__model_weigh(&m, hits, counts, n);
+  if (!status) status = gpuir__model_choose(&m, ix, most, expansion);
+  gpuir__free(&m.a, counts, (n + 1) * sizeof *counts);
+  gpuir__buf_free(&m.a, &m.bytes);
+  gpuir__buf_free(&m.a, &m.tokens);
+  gpuir__buf_free(&m.a, &m.words);
+  if (!status) return GPUIR_OK;
+  expansion->n = 0;
+  if (!local.code) (void)gpuir__fail(&local, status, 0, "the query cannot be expanded: %s", gpuir_strerror(status));
+  if (err) *err = local;
+  return status;
+}
 #else /* GPUIR_NO_RANK */
+GPUIR__COLD GPUIR_API int gpuir_expand(const gpuir_index *ix, const gpuir_hit *hits, const char *const *texts,
+    const size_t *lens, size_t n, unsigned most, gpuir_expansion *expansion, gpuir_error *err) {
+  (void)ix, (void)hits, (void)texts, (void)lens, (void)n, (void)most, (void)expansion;
+  return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "the expansion of queries was left out by GPUIR_NO_RANK");
+}
+
 GPUIR__COLD GPUIR_API int gpuir_look(const gpuir_query *query, const char *text, size_t len, const gpuir_hit *hits,
     size_t n, gpuir_looked *looked, gpuir_error *err) {
   (void)query, (void)text, (void)len, (void)hits, (void)n, (void)looked;

@@ -284,3 +284,28 @@ search() {
   run -2 gpuir query --stop-query klingon en.gpuir wolf
   [[ $output == *"there is no list of 'klingon'"* ]]
 }
+
+@test "--expand searches also what the ten best hits have in common, of files, records and a live index alike" {
+  for i in {1..40}; do echo "filler number$i of the rest" >"d/f$i"; done
+  for i in 1 2 3; do echo "wolf den cub pack$i" >"d/w$i"; done
+  echo "den cub" >d/x
+  gpuir index -q --lang none --no-names -o i.gpuir d
+  gpuir index -q --live --lang none --no-names -o live d
+  gpuir query --tsv -m or --expand i.gpuir wolf >hits 2>said
+  [ ! -s said ]
+  [ "$(cut -f 4 hits | paste -sd ' ')" = "d/w1 d/w2 d/w3 d/x" ]
+  [ "$(gpuir query --tsv -m or i.gpuir wolf | wc -l)" -eq 3 ]
+  gpuir query --tsv -m or --expand live wolf | cmp - hits
+  [ "$(gpuir query --tsv -m and --expand i.gpuir wolf | wc -l)" -eq 3 ] # what is added need not match
+  gpuir query -v -m or --expand i.gpuir wolf 2>&1 >out | grep -q '^gpuir: note: expanded by: cub den wolf pack1 pack2 pack3$'
+  gpuir query --json -m or --expand i.gpuir wolf | grep -qF '"expanded":[{"term":"cub","weight":0.25'
+  printf 'wolf\nnumber7\nnowhere\n' >asked
+  gpuir query --tsv -m or --expand --threads 1 i.gpuir <asked >one 2>said
+  gpuir query --tsv -m or --expand --threads 2 i.gpuir <asked | cmp - one
+  find d -type f -exec sh -c 'printf "%s\t%s\n" "$1" "$(cat "$1")"' _ {} \; | LC_ALL=C sort >records.tsv
+  gpuir index -q --lang none --no-names --tsv records.tsv -o r.gpuir
+  [ "$(gpuir query --tsv -m or --expand r.gpuir wolf | cut -f 3 | paste -sd ' ')" = "$(cut -f 3 hits | paste -sd ' ')" ]
+  rm d/w1 d/w2 d/w3
+  gpuir query --tsv -m or --expand i.gpuir wolf 2>said | wc -l | grep -qx 3
+  grep -q 'the best hits have no text' said
+}

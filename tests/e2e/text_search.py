@@ -47,7 +47,8 @@ def answers(queries, *options, index="x.gpuir"):
     """The names of the hits of each query, which are numbers, behind a folder or not."""
     out = [set() for _ in queries]
     text = "".join(q + "\n" for q in queries)
-    lines = must("query", "--tsv", "-k", "1000000", "--exact", "--stop-query", "none", "--no-ids", *options, index, text=text)
+    plain = ("--exact", "--stop-query", "none")
+    lines = must("query", "--tsv", "-k", "1000000", *plain, "--no-ids", *options, index, text=text)
     for line in lines.splitlines():
         fields = line.split("\t")
         out[int(fields[0]) - 1].add(int(fields[4].split("/")[-1]))

@@ -13,6 +13,8 @@
 #include <cmocka.h>
 
 #include "alloc.h"
+#include "folder.h"
+#include "rng.h"
 
 enum { ONE = 1 << 20 };
 
@@ -328,6 +330,229 @@ static void test_is_code(void **state) {
 
 #endif
 
+/* ---- words that hits have in common */
+
+/* Writes texts into a file's index or, where `live`, into a folder of a segment for each 50. */
+static gpuir_index *index_of_texts(char (*texts)[200], size_t n, int live, int simd) {
+  gpuir_builder_desc bd;
+  gpuir_live_desc ld;
+  gpuir_open_desc od;
+  gpuir_builder *b;
+  gpuir_live *l;
+  gpuir_index *ix;
+  gpuir_error err;
+  size_t i;
+  memset(&bd, 0, sizeof bd);
+  memset(&ld, 0, sizeof ld);
+  memset(&od, 0, sizeof od);
+  bd.path = path_of(live ? ".live" : ".gpuir");
+  bd.analyzer.analyzer = "ascii";
+  bd.positions = 1;
+  bd.threads = 1;
+  ld.settings = bd;
+  ld.create = 1;
+  od.simd = simd;
+  if (live) {
+    if (gpuir_live_open(&ld, &l, &err)) fail_msg("%s", err.msg);
+    for (i = 0; i < n; i++) {
+      if (gpuir_live_add(l, NULL, texts[i], strlen(texts[i]), &err)) fail_msg("%s", err.msg);
+      if (i % 50 == 49 && gpuir_live_commit(l, &err)) fail_msg("%s", err.msg);
+    }
+    if (gpuir_live_commit(l, &err) || gpuir_live_refresh(l, &ix, &err)) fail_msg("%s", err.msg);
+    gpuir_live_close(l);
+    assert_int_equal(folder_remove(bd.path), 0);
+    return ix;
+  }
+  if (gpuir_builder_create(&bd, &b, &err)) fail_msg("%s", err.msg);
+  for (i = 0; i < n; i++)
+    if (gpuir_builder_add_text(b, NULL, texts[i], strlen(texts[i]), &err)) fail_msg("%s", err.msg);
+  if (gpuir_builder_write(b, NULL, &err)) fail_msg("%s", err.msg);
+  gpuir_builder_destroy(b);
+  if (gpuir_open(bd.path, &od, &ix, &err)) fail_msg("%s", err.msg);
+  (void)unlink(bd.path);
+  return ix;
+}
+
+static gpuir_query *expanded(const gpuir_index *ix, const char *text, int mode, const gpuir_expansion *e) {
+  gpuir_query_desc qd;
+  gpuir_query *q;
+  gpuir_error err;
+  memset(&qd, 0, sizeof qd);
+  qd.mode = mode;
+  qd.expansion = e;
+  if (gpuir_query_parse(ix, &qd, text, strlen(text), &q, &err)) fail_msg("%s: %s", text, err.msg);
+  return q;
+}
+
+static char many[300][200];
+
+static void model_is(const gpuir_expansion *e, const char *const *words, const uint32_t *weights, unsigned n) {
+  unsigned i;
+  assert_int_equal(e->n, n);
+  for (i = 0; i < n; i++) {
+    assert_int_equal(e->terms[i].len, strlen(words[i]));
+    assert_memory_equal(e->terms[i].term, words[i], strlen(words[i]));
+    assert_int_equal(e->terms[i].weight, weights[i]);
+  }
+}
+
+/* What words weigh, by hand; and their shares of a query's weight. */
+static void test_model(void **state) {
+  static const char *const texts[] = {"Wolf cub cub den", "the wolf den moon moon the x x", NULL, "rare rare third"};
+  static const char *const four[] = {"cub", "den", "wolf", "moon"}, *const three[] = {"rare", "third"};
+  const uint32_t weights[] = {24576, 14336, 14336, 4096}, thirds[] = {43691, 21845};
+  const uint32_t shares[] = {640, 219, 128, 37};
+  const size_t lens[] = {16, 30, 0, 15};
+  gpuir_hit hits[] = {{0, 3 * ONE}, {1, ONE}, {2, 7 * ONE}, {3, ONE}};
+  static gpuir_explanation x, plain;
+  gpuir_expansion e;
+  gpuir_searcher *s;
+  gpuir_query *q, *own;
+  gpuir_index *ix;
+  gpuir_error err;
+  unsigned i;
+  (void)state;
+  for (i = 0; i < 60; i++) (void)snprintf(many[i], sizeof many[i], "the other x");
+  for (i = 0; i < 4; i++)
+    if (texts[i]) (void)snprintf(many[i], sizeof many[i], "%s", texts[i]);
+  ix = index_of_texts(many, 60, 0, 0);
+  assert_int_equal(gpuir_expand(ix, hits, texts, lens, 2, 64, &e, &err), 0);
+  model_is(&e, four, weights, 4); /* `the` is in most documents, x is one letter */
+  assert_int_equal(gpuir_expand(ix, hits, texts, lens, 3, 2, &e, &err), 0); /* a hit without text weighs nothing */
+  model_is(&e, four, weights, 2);
+  assert_int_equal(gpuir_expand(ix, hits + 3, texts + 3, lens + 3, 1, 20, &e, &err), 0);
+  model_is(&e, three, thirds, 2);
+  assert_int_equal(gpuir_expand(ix, NULL, NULL, NULL, 0, 20, &e, &err), 0);
+  assert_int_equal(e.n, 0);
+  assert_int_equal(gpuir_expand(ix, hits, texts, lens, 2, 65, &e, &err), GPUIR_E_ARGUMENT);
+  assert_int_equal(gpuir_expand(NULL, hits, texts, lens, 2, 20, &e, &err), GPUIR_E_ARGUMENT);
+  assert_int_equal(gpuir_expand(ix, hits, texts, lens, 2, 64, &e, &err), 0);
+  assert_int_equal(gpuir_searcher_create(ix, NULL, &s, NULL), 0);
+  q = expanded(ix, "wolf", GPUIR_OR, &e);
+  own = expanded(ix, "wolf cub den moon", GPUIR_OR, NULL);
+  assert_int_equal(gpuir_explain(s, q, 0, &x), 0);
+  assert_int_equal(gpuir_explain(s, own, 0, &plain), 0);
+  assert_int_equal(x.nterms, 4);
+  for (i = 0; i < 4; i++) {
+    assert_memory_equal(x.terms[i].term, plain.terms[i].term, 3);
+    assert_true(x.terms[i].weight == (float)((double)plain.terms[i].weight * shares[i] / 1024));
+    assert_int_equal(x.terms[i].optional, i > 0);
+  }
+  gpuir_query_destroy(q);
+  q = expanded(ix, "wolf -cub", GPUIR_OR, &e);
+  assert_int_equal(gpuir_explain(s, q, 1, &x), 0);
+  assert_int_equal(x.nterms, 4);
+  assert_true(x.terms[3].negated && x.matches);
+  gpuir_query_destroy(q);
+  gpuir_query_destroy(own);
+  gpuir_searcher_destroy(s);
+  gpuir_close(ix);
+}
+
+/* A collection of words, the frequent ones of which few documents lack. */
+static void make_many(void) {
+  size_t i, at;
+  rng r;
+  r.s = 11;
+  for (i = 0; i < 300; i++)
+    for (at = 0; at < 180;) {
+      const uint32_t a = rng_below(&r, 400), b = rng_below(&r, 400);
+      at += (size_t)snprintf(many[i] + at, 200 - at, "w%u ", a < b ? a : b);
+    }
+}
+
+/* Expands a query by its first ten hits, and returns the hits of that. */
+static size_t expanded_hits(gpuir_index *ix, const char *text, int mode, int evaluator, unsigned threads,
+    gpuir_hit *hits) {
+  gpuir_searcher_desc sd;
+  gpuir_searcher *s;
+  const char *texts[10];
+  size_t lens[10], n, i;
+  gpuir_expansion e;
+  gpuir_query *q = expanded(ix, text, mode, NULL);
+  const gpuir_query *one;
+  uint32_t count;
+  gpuir_error err;
+  memset(&sd, 0, sizeof sd);
+  sd.evaluator = evaluator;
+  sd.threads = threads;
+  assert_int_equal(gpuir_searcher_create(ix, &sd, &s, NULL), 0);
+  assert_int_equal(gpuir_search(s, q, hits, 10, &n), 0);
+  for (i = 0; i < n; i++) texts[i] = many[hits[i].docid], lens[i] = strlen(texts[i]);
+  if (gpuir_expand(ix, hits, texts, lens, n, 20, &e, &err)) fail_msg("%s", err.msg);
+  gpuir_query_destroy(q);
+  q = expanded(ix, text, mode, &e);
+  one = q;
+  assert_int_equal(gpuir_search_batch(s, &one, 1, 50, hits, &count), 0);
+  gpuir_query_destroy(q);
+  gpuir_searcher_destroy(s);
+  return count;
+}
+
+/* The hits are the same for one segment and several, SIMD levels, threads and evaluators, in every mode. */
+static void test_expanded(void **state) {
+  static const char *const asked[] = {"w3 w17", "w40 w41 w250", "w1", "w5 -w6 w120", "\"w1 w2\" w90", "w9* w300"};
+  gpuir_hit want[50], got[50];
+  gpuir_index *ix[3];
+  size_t q, i, n, differ = 0;
+  int mode;
+  (void)state;
+  make_many();
+  ix[0] = index_of_texts(many, 300, 0, GPUIR_SIMD_SCALAR);
+  ix[1] = index_of_texts(many, 300, 0, 0);
+  ix[2] = index_of_texts(many, 300, 1, 0);
+  for (q = 0; q < 6; q++)
+    for (mode = GPUIR_AND; mode <= GPUIR_ANDOR; mode++) {
+      n = expanded_hits(ix[0], asked[q], mode, GPUIR_EVAL_EXHAUSTIVE, 1, want);
+      for (i = 0; i < 6; i++) {
+        if (expanded_hits(ix[i / 2], asked[q], mode, GPUIR_EVAL_AUTO, i & 1 ? 4 : 1, got) != n)
+          fail_msg("%s, mode %d, %zu: other hits", asked[q], mode, i);
+        assert_memory_equal(got, want, n * sizeof *want);
+      }
+      if (n) {
+        gpuir_searcher *s;
+        gpuir_query *own = expanded(ix[1], asked[q], mode, NULL);
+        assert_int_equal(gpuir_searcher_create(ix[1], NULL, &s, NULL), 0);
+        assert_int_equal(gpuir_search(s, own, got, 50, &i), 0);
+        if (mode == GPUIR_AND) assert_int_equal(i, n); /* words of the model are not asked for */
+        differ += i != n || memcmp(got, want, n * sizeof *want) != 0;
+        gpuir_query_destroy(own);
+        gpuir_searcher_destroy(s);
+      }
+    }
+  assert_true(differ > 10);
+  for (i = 0; i < 3; i++) gpuir_close(ix[i]);
+}
+
+/* Without memory an expansion fails, and nothing is left. */
+static void test_expand_memory(void **state) {
+  static const char *const names[] = {"a.c"}, *const texts[] = {"wolf cub den"};
+  const size_t lens[] = {12};
+  const gpuir_hit hit = {0, ONE};
+  gpuir_allocator a;
+  alloc_book book;
+  gpuir_expansion e;
+  gpuir_index *ix;
+  gpuir_error err;
+  int status = GPUIR_E_NOMEM;
+  uint64_t at;
+  (void)state;
+  memset(&book, 0, sizeof book);
+  a = alloc_from(&book);
+  ix = index_of("ascii", names, NULL, 1, &a);
+  for (at = 1; status; at++) {
+    book.fail_at = book.calls + (int64_t)at;
+    status = gpuir_expand(ix, &hit, texts, lens, 1, 20, &e, &err);
+    book.fail_at = 0;
+    if (!status) break;
+    assert_int_equal(status, GPUIR_E_NOMEM);
+    assert_true(err.code == GPUIR_E_NOMEM && err.msg[0] && !e.n);
+  }
+  assert_true(at > 2);
+  gpuir_close(ix);
+  assert_int_equal(book.blocks, 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_rules),
@@ -335,6 +560,9 @@ int main(void) {
       cmocka_unit_test(test_hostile),
       cmocka_unit_test(test_errors),
       cmocka_unit_test(test_memory),
+      cmocka_unit_test(test_model),
+      cmocka_unit_test(test_expanded),
+      cmocka_unit_test(test_expand_memory),
 #ifdef GPUIR_WITH_UTF8PROC
       cmocka_unit_test(test_symbols),
       cmocka_unit_test(test_is_code),

@@ -275,12 +275,14 @@ typedef struct search {
   cli_passages passages;
   int look, scores; /* hits get a second look; the search's scores are printed beside its own */
   int verbose;
+  gpuir_expansion *expansions; /* [batch], of the queries that are run together; NULL: none is expanded */
   gpuir_looked *looked; /* [depth] */
   gpuir_hit *hits;
   uint32_t *counts;
   gpuir_query **parsed;
   size_t *which;
   int failed;
+  const gpuir_expansion *expansion; /* of the query that is answered; NULL: it is not expanded */
   uint64_t hits_total;
   uint64_t all, found; /* where the mode is andor: documents that have all words of the query; those that were ranked */
   /* queries; those that do without some of their words; with others in their place; answered by any of their words */
@@ -433,6 +435,17 @@ static void tell_stopped(void *arg, const char *line, size_t len) {
   cli_error("note: %.*s; --stop-query none looks for them, too", (int)len, line);
 }
 
+/* Says which words a query is expanded by, as terms. */
+static void tell_expanded(const gpuir_expansion *e) {
+  cli_buf line = {NULL, 0, 0};
+  for (unsigned i = 0; i < e->n; i++) {
+    if (i) cli_buf_char(&line, ' ');
+    cli_buf_add(&line, e->terms[i].term, e->terms[i].len);
+  }
+  if (e->n) cli_error("note: expanded by: %.*s", (int)line.n, line.p);
+  cli_buf_free(&line);
+}
+
 /* Says the same of many queries. */
 static void tell_many_spelled(size_t n) {
   char counted[CLI_COUNTED];
@@ -444,6 +457,17 @@ static void tell_many_spelled(size_t n) {
 static void tell_word(void *arg, const char *line, size_t len) {
   (void)arg;
   cli_error("%.*s", (int)len, line);
+}
+
+/* Prints the words that a query is expanded by, with their weights in the model. */
+static void print_expanded(const gpuir_expansion *e) {
+  printf(",\"expanded\":[");
+  for (unsigned i = 0; i < e->n; i++) {
+    printf("%s{\"term\":", i ? "," : "");
+    cli_json_string(stdout, e->terms[i].term, e->terms[i].len);
+    printf(",\"weight\":%.7f}", e->terms[i].weight / 65536.0);
+  }
+  putchar(']');
 }
 
 /* Prints the words that are left out. */
@@ -485,6 +509,7 @@ static void print_answer(search *s, const char *id, const gpuir_query *query, co
   s->hits_total += n;
   s->answered++;
   if (!s->many) (void)advice_spelled(query, tell_spelled, NULL);
+  if (s->verbose && s->expansion) tell_expanded(s->expansion);
   if (s->verbose && (loose || s->qd.mode == GPUIR_OR)) (void)advice_stopped(query, tell_stopped, NULL);
   if (!s->many && loose) tell_loose(s, query);
   s->loose += (size_t)loose;
@@ -502,6 +527,7 @@ static void print_answer(search *s, const char *id, const gpuir_query *query, co
     (void)print_left_out(query);
     print_spelled(query);
     if (loose || s->qd.mode == GPUIR_OR) print_stopped(query);
+    if (s->expansion) print_expanded(s->expansion);
     printf(",\"k\":%llu,\"hits\":[", (unsigned long long)s->asked);
   }
   for (size_t i = 0; i < n; i++) print_hit(s, id, query, hits, i, n);
@@ -532,6 +558,23 @@ static int search_one(search *s, const gpuir_query *query, gpuir_hit *hits, size
   return gpuir_search_count(s->searcher, query, hits, s->depth, found, &s->all);
 }
 
+/* Parses query number i, the nth of a batch, and expands it, if it is to be. Returns a GPUIR_ status. */
+static int parse_query(search *s, const cli_queries *qs, size_t i, size_t n, gpuir_error *err) {
+  gpuir_query_desc desc = s->qd;
+  gpuir_query *query = NULL;
+  int r = gpuir_query_parse(s->index, &desc, qs->texts[i], qs->lens[i], &query, err);
+  if (!r && s->expansions) {
+    gpuir_expansion *e = &s->expansions[n];
+    r = cli_expand(&s->passages, s->searcher, s->index, query, e, err);
+    gpuir_query_destroy(query);
+    if (!r && !e->n && !s->many) cli_error("note: the best hits have no text with words to expand the query by");
+    desc.expansion = e;
+    if (!r) r = gpuir_query_parse(s->index, &desc, qs->texts[i], qs->lens[i], &query, err);
+  }
+  s->parsed[n] = r ? NULL : query;
+  return r;
+}
+
 /* Answers queries [from, to), each on its own failure or success. */
 static void run_batch(search *s, const cli_queries *qs, size_t from, size_t to) {
   size_t n = 0;
@@ -539,7 +582,7 @@ static void run_batch(search *s, const cli_queries *qs, size_t from, size_t to) 
   for (size_t i = from; i < to; i++) {
     memset(&err, 0, sizeof err);
     cli_notice_operators(&s->qd, qs->texts[i], qs->lens[i]);
-    int r = gpuir_query_parse(s->index, &s->qd, qs->texts[i], qs->lens[i], &s->parsed[n], &err);
+    const int r = parse_query(s, qs, i, n, &err);
     if (r) query_failed(s, qs->ids[i], r, &err);
     else s->which[n++] = i;
   }
@@ -561,6 +604,7 @@ static void run_batch(search *s, const cli_queries *qs, size_t from, size_t to) 
       query_failed(s, qs->ids[i], r, &err);
     } else {
       s->found = found;
+      s->expansion = s->expansions ? &s->expansions[j] : NULL;
       answer(s, qs->ids[i], s->parsed[j], qs->texts[i], qs->lens[i], hits, found);
     }
     gpuir_query_destroy(s->parsed[j]);
@@ -635,7 +679,8 @@ enum {
   O_FILTER,
   O_WHERE,
   O_STOP_QUERY,
-  O_VERBOSE
+  O_VERBOSE,
+  O_EXPAND
 };
 
 static const cli_option query_options[] = {{O_MODE, "mode", 'm', 1}, {O_K, "k", 'k', 1}, {O_K1, "k1", 0, 1},
@@ -647,14 +692,14 @@ static const cli_option query_options[] = {{O_MODE, "mode", 'm', 1}, {O_K, "k", 
     {O_PREFIX_POSTINGS, "prefix-postings", 0, 1}, {O_RANK, "rank", 0, 1}, {O_SCORES, "scores", 0, 0},
     {O_PASSAGES, "passages", 0, 0}, {O_GREP, "grep", 0, 0}, {O_CONTEXT, "context", 0, 1}, {O_BYTES, "bytes", 0, 1},
     {O_TOKENS, "tokens", 0, 1}, {O_BASE, "base", 0, 1}, {O_FILTER, "filter", 0, 1}, {O_WHERE, "where", 'w', 1},
-    {O_STOP_QUERY, "stop-query", 0, 1}, {O_VERBOSE, "verbose", 'v', 0}, {0, NULL, 0, 0}};
+    {O_STOP_QUERY, "stop-query", 0, 1}, {O_VERBOSE, "verbose", 'v', 0}, {O_EXPAND, "expand", 0, 0}, {0, NULL, 0, 0}};
 
 typedef struct query_flags {
   gpuir_query_desc qd;
   gpuir_searcher_desc sd;
   uint64_t k, threads, timeout;
   float k1, b;
-  int has_k, has_k1, has_b, has_mode, has_budget, has_stop, backend, form, ids, rank, scores, verbose;
+  int has_k, has_k1, has_b, has_mode, has_budget, has_stop, backend, form, ids, rank, scores, verbose, expand;
   cli_devices devices;
   const char *tag, *topics, *base;
   cli_passages passages;
@@ -765,6 +810,7 @@ static int query_flags_read(cli_args *a, query_flags *f) {
     case O_WHERE: f->qd.where = a->value; break;
     case O_STOP_QUERY: bad = cli_stop_query(a, &f->qd.stop), f->has_stop = 1; break;
     case O_VERBOSE: f->verbose = 1; break;
+    case O_EXPAND: f->expand = 1; break;
     case O_PREFIX_POSTINGS: bad = cli_unsigned(a, 1, UINT64_MAX, &f->qd.prefix_postings); break;
     default: bad = opt == CLI_BAD || passages_flag(a, opt, f); break;
     }
@@ -835,6 +881,7 @@ static int open_search(search *s, query_flags *f, cli_gpu *gpu, size_t *batch) {
   s->hits = (gpuir_hit *)cli_resize(NULL, *batch * s->depth, sizeof *s->hits);
   if (s->look) s->looked = (gpuir_looked *)cli_resize(NULL, s->depth, sizeof *s->looked);
   s->counts = (uint32_t *)cli_resize(NULL, *batch, sizeof *s->counts);
+  if (f->expand) s->expansions = (gpuir_expansion *)cli_resize(NULL, *batch, sizeof *s->expansions);
   s->parsed = (gpuir_query **)cli_resize(NULL, *batch, sizeof *s->parsed);
   s->which = (size_t *)cli_resize(NULL, *batch, sizeof *s->which);
   return CLI_OK;
@@ -906,7 +953,7 @@ int cli_query(int argc, char **argv) {
   f.sd.threads = s.threads;
   f.sd.timeout_ns = f.timeout * 1000000u;
   code = open_search(&s, &f, &gpu, &batch);
-  if (!code && s.passages.on) code = cli_passages_open(&s.passages, s.path, f.base);
+  if (!code && (s.passages.on || f.expand)) code = cli_passages_open(&s.passages, s.path, f.base);
   if (code) goto done;
   if (f.topics) {
     code = cli_queries_read(&qs, f.topics, f.ids);
@@ -938,6 +985,7 @@ done:
   cli_buf_free(&s.name);
   cli_passages_free(&s.passages);
   free(s.looked);
+  free(s.expansions);
   free(s.hits);
   free(s.counts);
   free(s.parsed);

@@ -85,7 +85,7 @@
  *     [65-live]         live indexes: adding, deleting, committing     gpuir_live_refresh gpuir_live_commit
  *     [66-live-merge]   live indexes: merging                          gpuir_live_merge gpuir__live_choose
  *     [67-passages]     the places of a text that answer a query       gpuir_passages gpuir__windows_from
- *     [68-look]         a second look at hits: program code by names   gpuir_look gpuir__look_score
+ *     [68-look]         a second look at hits, and words of theirs: gpuir_look gpuir_expand
  *     [69-queues]       costs of queries, lanes, eventcounts, inboxes  gpuir__lane_pop gpuir__eventcount_notify
  *     [70-tasks]        a pool and its tasks                           gpuir_pool_complete
  *     [71-crew]         threads that answer: inter and auto            gpuir__crew_choose gpuir__crew_thread
@@ -108,7 +108,7 @@
  *     GPUIR_NO_NEAR          [I] leave out near terms: what is written nearly as a word
  *     GPUIR_NO_TEXT          [I] leave out the analyzer `text`, but not `unicode`
  *     GPUIR_NO_RANK          [I] leave out the second look: ranking program code by names,
- *                                and stop words of queries
+ *                                stop words and the expansion of queries
  *     GPUIR_NO_FOLD          [I] leave out the analyzer `basic` with its table of letters of
  *                            2.7 KB; then NULL means `ascii`, which tells accents apart
  *     GPUIR_NO_FOLDER        [A] leave out the reading of files and folders

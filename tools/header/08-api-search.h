@@ -36,6 +36,9 @@ typedef struct gpuir_query_desc {
    * phrases remain. Case, letters' marks and signs around a word do not count. Never left out are words in capitals (IT),
    * in phrases, before '*' and '~', negated ones, and any where some are `required`. */
   const char *stop;
+  /* The words that the query is expanded by; read while it is parsed. Not where words are left out, see keep_rarest.
+   * NULL: none. See gpuir_expand. */
+  const struct gpuir_expansion *expansion;
   /* With ANDOR: so many documents that match AND are enough, if more hits are asked for; 0: as many as are asked for. */
   uint32_t enough;
 } gpuir_query_desc;
@@ -63,8 +66,8 @@ typedef struct gpuir_query gpuir_query;
  * (err->offset is the byte's in the where; before all others); QUERY
  * without a positive term, or for a quote that is not closed (err->offset is the quote's in the text); LIMIT for
  * prefixes whose terms have too many postings, before any is read; UNSUPPORTED for a phrase in an index built without
- * positions, with GPUIR_NO_NEAR for GPUIR_SPELL and for a word~ that no document has, and with GPUIR_NO_RANK for `stop`
- * and `enough`; FORMAT for a damaged list. */
+ * positions, with GPUIR_NO_NEAR for GPUIR_SPELL and for a word~ that no document has, and with GPUIR_NO_RANK for `stop`,
+ * `expansion` and `enough`; FORMAT for a damaged list. */
 GPUIR_API int gpuir_query_parse(const gpuir_index *index, const gpuir_query_desc *desc, const char *text, size_t len,
     gpuir_query **query, gpuir_error *err);
 GPUIR_API void gpuir_query_destroy(gpuir_query *query);
@@ -232,7 +235,8 @@ typedef struct gpuir_explain_term {
 } gpuir_explain_term;
 
 /* Why a document scores what it does: score = sum of q * c, c = max(1, round(W*tf / (tf + K))),
- * W = idf*(k1+1)*2^20, in double of the floats idf and k1 and rounded to a float, and
+ * W = idf*(k1+1)*2^20, in double of the floats idf and k1 and rounded to a float, of an expanded query times the term's
+ * part of GPUIR_EXPANSION_SUM, and
  * K = k1*(1-b) + k1*b*length/average_length. */
 typedef struct gpuir_explanation {
   int matches; /* the document matches the query (ANDOR: as AND) */

@@ -38,6 +38,39 @@ typedef struct gpuir_looked {
  * ARGUMENT, NOMEM; NOT_FOUND for a hit that is no document; FORMAT; UNSUPPORTED with GPUIR_NO_RANK. */
 GPUIR_API int gpuir_look(const gpuir_query *query, const char *text, size_t len, const gpuir_hit *hits, size_t n,
     gpuir_looked *looked, gpuir_error *err);
+
+/* ---- words to expand a query by: the relevance model of the best hits, RM3 */
+
+/* What a word weighs: its part of the model in units of 2^-16. Words come by weight, equal ones by their bytes. */
+typedef struct gpuir_expansion_term {
+  char term[GPUIR_MAX_TERM];
+  uint8_t len;
+  uint32_t weight;
+} gpuir_expansion_term;
+
+typedef struct gpuir_expansion {
+  unsigned n;
+  gpuir_expansion_term terms[GPUIR_MAX_TERMS];
+} gpuir_expansion;
+
+#define GPUIR_EXPANSION_HITS 10 /* whose texts are usually taken */
+#define GPUIR_EXPANSION_TERMS 20 /* that are usually added */
+#define GPUIR_EXPANSION_TOKENS 65536 /* of a text that are looked at */
+#define GPUIR_EXPANSION_SUM 1024 /* what all terms of an expanded query weigh together: 1 */
+
+/* Finds the `most` words that hits[0..n) have in common, of at least two bytes, in at most a tenth of the documents. A
+ * word weighs the sum over the hits of score * tf / tokens of the text, over the sum of the scores (Lavrenko and Croft,
+ * Relevance-Based Language Models, 2001, eq. 9, with BM25's score for the query's likelihood), rounded to a multiple of
+ * 2^-16, half to even: the same on every machine. texts[i] with lens[i] bytes is hit i's as it was indexed; NULL: it
+ * is not known, and the hit is passed over. *expansion is for gpuir_query_desc.expansion: there half of the weight is
+ * the query's words, by how often they occur, and half the model's (Abdul-Jaleel and others, UMass at TREC 2004, 2.1);
+ * together GPUIR_EXPANSION_SUM, each rounded half to even, and the rest is the heaviest word's. A word of the model that
+ * the query does not have only adds to scores. Thread-safe. Errors: ARGUMENT for more than GPUIR_MAX_TERMS words; NOMEM,
+ * FORMAT; UNSUPPORTED for a shard, which does not know the whole collection's words, and with GPUIR_NO_RANK; what the
+ * analyzer returns. */
+GPUIR_API int gpuir_expand(const gpuir_index *index, const gpuir_hit *hits, const char *const *texts,
+    const size_t *lens, size_t n, unsigned most, gpuir_expansion *expansion, gpuir_error *err);
+
 /* Returns 1 if at least half of the live documents have the name of a source file of a program, by its ending; *sources
  * (which may be NULL) becomes their number. It is counted when an index is built with the analyzer "text"; of others 0
  * is known. Takes time by the number of deleted documents. Thread-safe. */

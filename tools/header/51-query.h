@@ -41,6 +41,10 @@ typedef struct gpuir__query_term {
    * that is not known. And what is searched in its place; spelled_len 0: it is. */
   uint32_t typed, typed_len, spelled, spelled_len;
   uint8_t near_asked; /* word~: what is near is searched, if no document has it */
+#ifndef GPUIR_NO_RANK
+  uint8_t added; /* the text does not have it: it expands the query */
+  uint32_t model, share; /* in an expanded query, what the model gives it; its part of GPUIR_EXPANSION_SUM */
+#endif
   char text[GPUIR_MAX_TERM];
 } gpuir__query_term;
 
@@ -100,6 +104,7 @@ struct gpuir_query {
 #ifndef GPUIR_NO_RANK
   struct gpuir_query *any; /* of ANDOR what is asked where any word is enough; NULL: this */
   uint32_t enough; /* of ANDOR: documents with all words that are; 0: as many as hits are asked for */
+  int expanded; /* terms have shares */
   const char *stop; /* words that are left out of the text, while it is read; NULL: none */
   gpuir__buf stopped; /* those that were, as they were typed: a byte with the length, and the word */
 #endif
@@ -1165,6 +1170,9 @@ static int gpuir__query_weigh(gpuir_query *q, gpuir_error *err) {
     if (t->negated) continue;
     q->nknown++;
     t->weight = gpuir__weight(t->idf, q->k1);
+#ifndef GPUIR_NO_RANK
+    if (q->expanded) t->weight = (float)((double)t->weight * t->share / GPUIR_EXPANSION_SUM);
+#endif
     if (!(t->weight < 2147483648.0f))
       return gpuir__fail(err, GPUIR_E_RANGE, 0, "the weight of \"%.*s\" exceeds a score's range: lower k1",
           len < 64 ? (int)len : 64, name);

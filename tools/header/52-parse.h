@@ -6,7 +6,7 @@
  * nothing, the term nearest to it is searched in its place, one letter away, and gpuir_query_spelled tells of it. What
  * stands between quotes, short words and those with digits are searched as they are.
  *
- * Uses      [24-postings], [30-analysis], [33-analyzers], [37-layout], [42-snapshot], [48-near],
+ * Uses      [24-postings], [30-analysis], [32-dictionary], [33-analyzers], [37-layout], [42-snapshot], [48-near],
  *           [49-where], [51-query].
  * Start at  gpuir_query_parse.
  * Tests     tests/unit/52_parse.c
@@ -277,8 +277,71 @@ static int gpuir__query_nothing(const gpuir_query *q, gpuir__analyzer *an, const
   return gpuir__fail(err, GPUIR_E_QUERY, 0, "'%.*s' holds no word: no letter, no digit", n, text);
 }
 
+/* ---- expanded queries */
+
+#ifndef GPUIR_NO_RANK
+/* Adds the words of the model that the query lacks, which need not match, as far as there is room. One that it excludes
+ * is not asked for. */
+static void gpuir__query_add_model(gpuir_query *q, const gpuir_expansion *model) {
+  unsigned i, j;
+  for (i = 0; i < model->n && i < GPUIR_MAX_TERMS; i++) {
+    const gpuir_expansion_term *m = &model->terms[i];
+    for (j = 0; j < q->n; j++)
+      if (q->terms[j].kind == GPUIR__WORD && gpuir__token_is(&q->terms[j], m->term, m->len)) break;
+    if (j < q->n) {
+      q->terms[j].model = m->weight;
+      continue;
+    }
+    if (q->n == GPUIR_MAX_TERMS || q->distinct == GPUIR_MAX_TERMS) continue;
+    gpuir__query_term_make(&q->terms[q->n], GPUIR__WORD, 0, m->term, m->len);
+    q->terms[q->n].added = 1;
+    q->terms[q->n].model = m->weight;
+    q->terms[q->n++].optional = GPUIR__SCORES;
+    q->distinct++; /* of a member of a phrase once more, which only takes room */
+  }
+  q->expanded = model->n != 0;
+  gpuir__query_part(q);
+}
+
+/* Divides, rounding half to even. */
+static uint64_t gpuir__half_even(uint64_t a, uint64_t b) {
+  const uint64_t n = a / b, rest = a % b;
+  return n + (rest > b - rest || (rest == b - rest && (n & 1)));
+}
+
+/* Says whether a term comes before another one: it has the greater share, or the lesser bytes. */
+static int gpuir__share_before(const gpuir__query_term *a, const gpuir__query_term *b) {
+  if (a->share != b->share) return a->share > b->share;
+  return gpuir__compare_bytes(a->text, a->len, b->text, b->len) < 0;
+}
+
+/* Gives each positive term its share: half of all is the text's, by occurrences, and half the model's. */
+static void gpuir__query_share(gpuir_query *q) {
+  uint64_t typed = 0, model = 0, sum = 0;
+  unsigned i, first = 0;
+  if (q->expanded)
+    for (i = 0; i < q->npositive; i++) {
+      typed += q->terms[i].added ? 0 : gpuir__min32(q->terms[i].q, 1 << 16);
+      model += q->terms[i].model;
+    }
+  q->expanded = typed && model;
+  for (i = 0; i < q->npositive && q->expanded; i++) {
+    gpuir__query_term *t = &q->terms[i];
+    const uint64_t own = t->added ? 0 : gpuir__min32(t->q, 1 << 16);
+    t->share = (uint32_t)gpuir__half_even(GPUIR_EXPANSION_SUM / 2 * (own * model + t->model * typed), typed * model);
+    t->q = 1;
+    sum += t->share;
+    if (gpuir__share_before(t, &q->terms[first])) first = i;
+  }
+  if (!q->expanded) return;
+  q->terms[first].share += (uint32_t)(GPUIR_EXPANSION_SUM - sum); /* some more, or less */
+  q->stored_bm25 = 0; /* what lists tell of the best scores is of whole weights */
+}
+#endif
+
 /* Looks the terms up and weighs them. */
-static int gpuir__query_resolve(gpuir_query *q, gpuir__analyzer *an, const char *text, size_t len, gpuir_error *err) {
+static int gpuir__query_resolve(gpuir_query *q, const gpuir_query_desc *desc, gpuir__analyzer *an, const char *text,
+    size_t len, gpuir_error *err) {
   int status = GPUIR_OK, spelled;
   if (q->choices) {
     q->choices->fixed = q->n;
@@ -291,6 +354,11 @@ static int gpuir__query_resolve(gpuir_query *q, gpuir__analyzer *an, const char 
   if (q->choices && !q->nrequired) return gpuir__query_crowded(err);
   q->all = q->all && !q->nrequired;
   if (!q->nrequired && !q->all) return gpuir__query_nothing(q, an, text, len, err);
+#ifndef GPUIR_NO_RANK
+  if (desc && desc->expansion && q->nrequired && !q->choices) gpuir__query_add_model(q, desc->expansion);
+#else
+  (void)desc;
+#endif
   if (gpuir__query_name(q)) return gpuir__fail_nomem(err);
   status = gpuir__query_look_all_up(q, err);
   if (!status && q->nrequired && !q->choices) {
@@ -301,6 +369,9 @@ static int gpuir__query_resolve(gpuir_query *q, gpuir__analyzer *an, const char 
           gpuir_strerror(status));
     if (spelled) status = gpuir__query_look_all_up(q, err);
   }
+#ifndef GPUIR_NO_RANK
+  if (!status) gpuir__query_share(q);
+#endif
   return status ? status : gpuir__query_weigh(q, err);
 }
 
@@ -330,7 +401,7 @@ static int gpuir__query_describe(gpuir_query *q, const gpuir_query_desc *desc, g
       return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "GPUIR_SPELL: near terms were left out by GPUIR_NO_NEAR");
 #endif
 #ifdef GPUIR_NO_RANK
-    if (desc->stop || desc->enough)
+    if (desc->stop || desc->enough || desc->expansion)
       return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "stop words of queries were left out by GPUIR_NO_RANK");
 #else
     q->enough = desc->enough;
@@ -410,7 +481,7 @@ static int gpuir__query_make(const gpuir_index *ix, const gpuir_query_desc *desc
   status = gpuir__query_describe(q, desc, err);
   if (!status && desc) status = gpuir__query_where(q, desc->where, err);
   if (!status) status = gpuir__query_read(q, desc, analyzer, text, len, err);
-  if (!status) status = gpuir__query_resolve(q, analyzer, text, len, err);
+  if (!status) status = gpuir__query_resolve(q, desc, analyzer, text, len, err);
   if (status) gpuir_query_destroy(q);
   else *query = gpuir__query_fit(q);
   return status;

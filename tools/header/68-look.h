@@ -1,13 +1,13 @@
 
 /* ========
- * [68-look]  a second look at hits: program code by names
+ * [68-look]  a second look at hits: program code by names; words that hits have in common
  *
  * See [api-look] for the formula. Each of its rules is a function of its own: gpuir__look_together, _asked, _named,
  * _defines, and what lowers a file: gpuir__look_is_test, _is_aside, _is_other. All is done in integers, over names that
  * are read once, so that it costs some ten thousand comparisons of bytes and no look into a text.
  *
- * Uses      [16-base], [24-postings], [30-analysis], [33-analyzers], [36-names], [37-layout],
- *           [41-reader], [42-snapshot], [44-inversion], [51-query].
+ * Uses      [16-base], [24-postings], [30-analysis], [32-dictionary], [33-analyzers], [36-names], [37-layout],
+ *           [41-reader], [42-snapshot], [44-inversion], [51-query], [52-parse].
  * Start at  gpuir_look.
  * Tests     tests/unit/68_look.c
  * ======*/
@@ -545,7 +545,145 @@ GPUIR__COLD GPUIR_API int gpuir_look(const gpuir_query *query, const char *text,
   if (err) *err = local;
   return status;
 }
+
+/* ---- words to expand a query by */
+
+/* A token of a hit's text. */
+typedef struct gpuir__model_token {
+  const uint8_t *text;
+  uint32_t len, hit;
+} gpuir__model_token;
+
+/* The tokens of all texts, on the way to what they weigh. */
+typedef struct gpuir__model {
+  gpuir_allocator a;
+  gpuir__buf bytes; /* of the tokens, each behind its length */
+  gpuir__buf tokens; /* gpuir__model_token, sorted */
+  gpuir__buf words; /* gpuir_expansion_term, sorted */
+  size_t n; /* tokens of the text that is read */
+} gpuir__model;
+
+static int gpuir__model_take(void *sink, const char *token, size_t len, unsigned advance) {
+  gpuir__model *m = (gpuir__model *)sink;
+  const uint8_t n = (uint8_t)len;
+  if (!advance || m->n == GPUIR_EXPANSION_TOKENS) return GPUIR_OK;
+  m->n++;
+  return gpuir__buf_put(&m->a, &m->bytes, &n, 1) || gpuir__buf_put(&m->a, &m->bytes, token, len) ? GPUIR_E_NOMEM
+                                                                                                 : GPUIR_OK;
+}
+
+/* Orders tokens by their bytes, equal ones by their hits. */
+static int gpuir__model_token_compare(const void *x, const void *y) {
+  const gpuir__model_token *a = (const gpuir__model_token *)x, *b = (const gpuir__model_token *)y;
+  const int order = gpuir__compare_bytes(a->text, a->len, b->text, b->len);
+  return order ? order : a->hit < b->hit ? -1 : a->hit > b->hit;
+}
+
+/* Orders words by weight, the heaviest first, equal ones by their bytes. */
+static int gpuir__model_compare(const void *x, const void *y) {
+  const gpuir_expansion_term *a = (const gpuir_expansion_term *)x, *b = (const gpuir_expansion_term *)y;
+  if (a->weight != b->weight) return a->weight > b->weight ? -1 : 1;
+  return gpuir__compare_bytes(a->term, a->len, b->term, b->len);
+}
+
+/* Reads the texts into sorted tokens. counts[i] becomes the number of hit i's. */
+static int gpuir__model_read(gpuir__model *m, const gpuir_index *ix, const char *const *texts, const size_t *lens,
+    size_t n, uint32_t *counts, gpuir_error *err) {
+  size_t i, at = 0, all = 0, j;
+  int status = GPUIR_OK;
+  gpuir__model_token *t;
+  for (i = 0; i < n && !status; i++) {
+    m->n = 0;
+    if (texts[i]) status = gpuir_analyze_places(ix, texts[i], lens[i], 0, gpuir__model_take, m, err);
+    counts[i] = (uint32_t)m->n;
+    all += m->n;
+  }
+  if (status) return status;
+  t = (gpuir__model_token *)(void *)gpuir__buf_room(&m->a, &m->tokens, all * sizeof *t + 1);
+  if (!t) return GPUIR_E_NOMEM;
+  for (i = 0; i < n; i++)
+    for (j = 0; j < counts[i]; j++, t++) {
+      t->len = m->bytes.data[at];
+      t->text = m->bytes.data + at + 1;
+      t->hit = (uint32_t)i;
+      at += 1 + (size_t)t->len;
+    }
+  m->tokens.len = all * sizeof *t;
+  qsort(m->tokens.data, all, sizeof *t, gpuir__model_token_compare);
+  return GPUIR_OK;
+}
+
+/* Weighs the words: sums, over hits, of score * tf / tokens in 2^-24. */
+static int gpuir__model_weigh(gpuir__model *m, const gpuir_hit *hits, const uint32_t *counts, size_t n) {
+  const gpuir__model_token *t = (const gpuir__model_token *)(const void *)m->tokens.data;
+  const size_t all = m->tokens.len / sizeof *t;
+  gpuir_expansion_term word;
+  uint64_t scores = 0, sum;
+  size_t i, j, end;
+  for (i = 0; i < n; i++) scores += counts[i] ? hits[i].score : 0;
+  for (i = 0; i < all && scores; i = end) {
+    for (sum = 0, end = i; end < all && t[end].len == t[i].len && !memcmp(t[end].text, t[i].text, t[i].len); end = j) {
+      for (j = end + 1; j < all && !gpuir__model_token_compare(&t[end], &t[j]);) j++;
+      sum += hits[t[end].hit].score * gpuir__half_even((uint64_t)(j - end) << 24, counts[t[end].hit]);
+    }
+    word.weight = (uint32_t)gpuir__half_even(sum, scores << 8);
+    word.len = (uint8_t)t[i].len;
+    if (word.len < 2 || !word.weight || t[i].text[0] == 0xff) continue;
+    memset(word.term, 0, sizeof word.term);
+    memcpy(word.term, t[i].text, word.len);
+    if (gpuir__buf_put(&m->a, &m->words, &word, sizeof word)) return GPUIR_E_NOMEM;
+  }
+  if (m->words.len) qsort(m->words.data, m->words.len / sizeof word, sizeof word, gpuir__model_compare);
+  return GPUIR_OK;
+}
+
+/* Takes the heaviest words that are in at most a tenth of the documents. */
+static int gpuir__model_choose(const gpuir__model *m, const gpuir_index *ix, unsigned most, gpuir_expansion *to) {
+  const gpuir_expansion_term *w = (const gpuir_expansion_term *)(const void *)m->words.data;
+  size_t i;
+  for (i = 0; i < m->words.len / sizeof *w && to->n < most; i++) {
+    uint32_t df = 0;
+    const int status = gpuir_term_count(ix, w[i].term, w[i].len, &df, NULL);
+    if (status && status != GPUIR_E_NOT_FOUND) return status;
+    if (df && (uint64_t)df * 10 <= ix->documents) to->terms[to->n++] = w[i];
+  }
+  return GPUIR_OK;
+}
+
+GPUIR__COLD GPUIR_API int gpuir_expand(const gpuir_index *ix, const gpuir_hit *hits, const char *const *texts,
+    const size_t *lens, size_t n, unsigned most, gpuir_expansion *expansion, gpuir_error *err) {
+  gpuir__model m;
+  uint32_t *counts;
+  gpuir_error local = {0, 0, ""};
+  int status;
+  if (!ix || !expansion || most > GPUIR_MAX_TERMS || (n && (!hits || !texts || !lens)))
+    return gpuir__refuse(err, "gpuir_expand: NULL argument, or more than %d words", GPUIR_MAX_TERMS);
+  expansion->n = 0;
+  if (ix->leaves[0].seg->shard)
+    return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "a shard does not know the words of the whole collection");
+  memset(&m, 0, sizeof m);
+  m.a = ix->a;
+  counts = (uint32_t *)gpuir__alloc_zero(&m.a, (n + 1) * sizeof *counts);
+  status = counts ? gpuir__model_read(&m, ix, texts, lens, n, counts, &local) : GPUIR_E_NOMEM;
+  if (!status) status = gpuir__model_weigh(&m, hits, counts, n);
+  if (!status) status = gpuir__model_choose(&m, ix, most, expansion);
+  gpuir__free(&m.a, counts, (n + 1) * sizeof *counts);
+  gpuir__buf_free(&m.a, &m.bytes);
+  gpuir__buf_free(&m.a, &m.tokens);
+  gpuir__buf_free(&m.a, &m.words);
+  if (!status) return GPUIR_OK;
+  expansion->n = 0;
+  if (!local.code) (void)gpuir__fail(&local, status, 0, "the query cannot be expanded: %s", gpuir_strerror(status));
+  if (err) *err = local;
+  return status;
+}
 #else /* GPUIR_NO_RANK */
+GPUIR__COLD GPUIR_API int gpuir_expand(const gpuir_index *ix, const gpuir_hit *hits, const char *const *texts,
+    const size_t *lens, size_t n, unsigned most, gpuir_expansion *expansion, gpuir_error *err) {
+  (void)ix, (void)hits, (void)texts, (void)lens, (void)n, (void)most, (void)expansion;
+  return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "the expansion of queries was left out by GPUIR_NO_RANK");
+}
+
 GPUIR__COLD GPUIR_API int gpuir_look(const gpuir_query *query, const char *text, size_t len, const gpuir_hit *hits,
     size_t n, gpuir_looked *looked, gpuir_error *err) {
   (void)query, (void)text, (void)len, (void)hits, (void)n, (void)looked;
