@@ -64,6 +64,12 @@ static uint64_t text_size(const gpuir_doc *doc) {
   return !doc->form && (doc->source_offset || doc->source_bytes) ? doc->source_bytes : SIZE_UNKNOWN;
 }
 
+int format_link(char *link, const gpuir_doc *doc, uint32_t rank, uint32_t docid, buf *name) {
+  const int rc = copy_name(doc, name);
+  if (rc == 0) (void)name_link(link, rank, docid, name->data, name->len);
+  return rc;
+}
+
 int format_links(buf *b, const gpuir_index *index, const gpuir_hit *hits, size_t n, hit_link *links) {
   buf name = {.max = SIZE_MAX};
   size_t i;
@@ -71,13 +77,14 @@ int format_links(buf *b, const gpuir_index *index, const gpuir_hit *hits, size_t
   for (i = 0; i < n && !b->error; i++) {
     char link[NAME_LIMIT + 1];
     gpuir_doc doc;
-    rc = gpuir_doc_get(index, hits[i].docid, &doc) == GPUIR_OK ? copy_name(&doc, &name) : EIO;
+    rc = gpuir_doc_get(index, hits[i].docid, &doc) == GPUIR_OK ? 0 : EIO;
+    if (rc == 0) rc = format_link(link, &doc, (uint32_t)i + 1, hits[i].docid, &name);
     if (rc) break;
     links[i].docid = hits[i].docid;
     links[i].source = !doc.text && doc.source_len;
     links[i].size = text_size(&doc);
     links[i].name = b->len;
-    buf_put(b, link, name_link(link, (uint32_t)i + 1, hits[i].docid, name.data, name.len) + 1);
+    buf_put(b, link, strlen(link) + 1);
   }
   buf_free(&name);
   return rc ? rc : b->error;

@@ -21,6 +21,8 @@ typedef struct hit_link {
 } hit_link;
 #define SIZE_UNKNOWN UINT64_MAX
 
+/* Makes the name of a hit in such a folder, with a NUL, in link[NAME_LIMIT + 1]; *name is room, to be freed. */
+int format_link(char *link, const gpuir_doc *doc, uint32_t rank, uint32_t docid, buf *name);
 /* The entries of a folder of hits: their NUL-terminated names in *b, the rest in links[0..n). */
 int format_links(buf *b, const gpuir_index *index, const gpuir_hit *hits, size_t n, hit_link *links);
 

@@ -3,6 +3,7 @@
 
 #include "caller.h"
 #include "guard.h"
+#include "values.h"
 
 #include "../tools/common/advice.h"
 #include "../tools/common/passages.h"
@@ -131,6 +132,8 @@ typedef struct writing {
   lookup *l;
   texts_made *made;
   source_limits limits;
+  const name_options *options;
+  uint32_t rank; /* of the hit, from 1 */
   int error; /* no text was read for a reason that ends the answer */
 } writing;
 
@@ -148,6 +151,45 @@ static int read_source(void *arg, const char *path, uint32_t docid, const gpuir_
   if (note_state(w->made, docid, rc, &st) != 0) w->error = ENOMEM;
   if (rc == EIO && texts_are_filtered(w->l, doc)) return PASSAGES_TOLD; /* the note says why */
   return rc == ENODATA ? PASSAGES_FILTERED : rc;
+}
+
+static void add_string(byte_buf *b, const char *s) { bytes_add(b, s, strlen(s)); }
+
+/* Appends the folders that ask in files/ for what was asked for here. 0 without a name for one. */
+static int put_folders(lookup *l, const name_options *o, byte_buf *path) {
+  static const char *const modes[] = {"and/", "or/", "andor/"};
+  static const int of[] = {GPUIR_AND, GPUIR_OR, GPUIR_ANDOR};
+  char name[NAME_LIMIT + 1];
+  const char *where = lookup_where(l);
+  const size_t n = where ? values_name(name, where, strlen(where)) : 0;
+  size_t i;
+  if (where && (!n || n + strlen("@where=") > NAME_LIMIT)) return 0;
+  if (n) add_string(path, "@where="), bytes_add(path, name, n), bytes_char(path, '/');
+  for (i = 0; i < 3; i++)
+    if (o->given & OPTION_MODE && o->mode == of[i]) bytes_char(path, '@'), add_string(path, modes[i]);
+  if (o->given & OPTION_BACKEND) add_string(path, o->backend == BACKEND_CPU ? "@cpu/" : "@gpu/");
+  if (o->given & OPTION_RANK) add_string(path, o->rank == RANK_CODE ? "@rank=code/" : "@rank=plain/");
+  if (o->given & OPTION_K) {
+    (void)snprintf(name, sizeof name, "@k=%lu/", (unsigned long)o->k);
+    add_string(path, name);
+  }
+  return 1;
+}
+
+/* Writes the path in files/ of the hit, where its decoded text is to be read. */
+static int decoded_path(void *arg, uint32_t docid, const gpuir_doc *doc, byte_buf *path) {
+  const writing *w = arg;
+  buf name = {.max = SIZE_MAX};
+  char link[NAME_LIMIT + 1];
+  const int rc = format_link(link, doc, w->rank, docid, &name);
+  buf_free(&name);
+  add_string(path, w->l->f->config.mountpoint);
+  add_string(path, "/files/");
+  if (rc || !put_folders(w->l, w->options, path)) return 0;
+  bytes_add(path, w->l->name, w->l->len);
+  bytes_char(path, '/');
+  add_string(path, link);
+  return 1;
 }
 
 static void set_limits(lookup *l, ticket *t, source_limits *limits) {
@@ -182,12 +224,13 @@ static void put_note(buf *b, const char *note) {
   buf_puts(b, ")\n");
 }
 
-static int write_hits(lookup *l, passages *p, const writing *w, const search_reply *reply, const buf *b) {
+static int write_hits(lookup *l, passages *p, writing *w, const search_reply *reply, const buf *b) {
   gpuir_error err;
   size_t i;
   memset(&err, 0, sizeof err);
   passages_begin(p);
   for (i = 0; i < reply->n; i++) {
+    w->rank = (uint32_t)i + 1;
     int rc = passages_hit(p, generation_index(l->g), reply->query, reply->hits[i].docid, reply->n - i, &err);
     if (w->error) return w->error;
     if (rc) return lookup_fails(l, errno_of_status(rc), err.code ? err.msg : gpuir_strerror(rc));
@@ -198,7 +241,7 @@ static int write_hits(lookup *l, passages *p, const writing *w, const search_rep
 
 int texts_passages(lookup *l, const name_options *options, int grep, const search_reply *reply, buf *b,
     texts_made *made) {
-  writing w = {.l = l, .made = made};
+  writing w = {.l = l, .made = made, .options = options};
   passages p;
   ticket t;
   int rc;
@@ -210,6 +253,7 @@ int texts_passages(lookup *l, const name_options *options, int grep, const searc
   p.sink = b;
   p.read = read_source;
   if (l->f->config.filters.n) p.filter = read_source;
+  p.decoded_path = decoded_path;
   p.filter_hint = "; -o filter= lets the mount make it again";
   p.arg = &w;
   if (reply->n == 0 && options->k && !l->note[0] && advice_unknown(reply->query, tell_unknown, l) == 0)

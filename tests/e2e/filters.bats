@@ -41,7 +41,7 @@ names() { gpuir query --tsv "$@" | cut -f 4 | paste -sd ' '; }
   for how in '' '--chunk-lines 1' '--lines'; do
     # shellcheck disable=SC2086 # options are parted
     gpuir index -q $how --filter "$F" docs -o x.gpuir
-    prints 'docs/a.rot:2:sleeps' gpuir query --grep --filter "$F" x.gpuir sleeps
+    prints 'docs/a.rot:sleeps' gpuir query --grep --filter "$F" x.gpuir sleeps
     run --separate-stderr gpuir query --passages x.gpuir sleeps
     [ "$status" -eq 0 ]
     [[ $output == "docs/a.rot (its text was made by a filter; --filter 'rot=PROGRAM' makes it again)"* ]]
@@ -54,7 +54,7 @@ names() { gpuir query --tsv "$@" | cut -f 4 | paste -sd ' '; }
     # stored texts need no filter
     # shellcheck disable=SC2086
     gpuir index -q --store $how --filter "$F" docs -o x.gpuir
-    prints 'docs/a.rot:2:sleeps' gpuir query --grep x.gpuir sleeps
+    prints 'docs/a.rot:sleeps' gpuir query --grep x.gpuir sleeps
   done
 }
 
@@ -68,7 +68,7 @@ names() { gpuir query --tsv "$@" | cut -f 4 | paste -sd ' '; }
   fails 1 'y.gpuir: made without --filter' gpuir query --passages --filter "$F" y.gpuir wolf
   gpuir index -q --live --filter "$F" docs -o live
   fails 1 "live: made with --filter 'rot=PROGRAM'; give the same" gpuir query --passages --filter 'rot=cat' live sleeps
-  prints 'docs/a.rot:2:sleeps' gpuir query --grep --filter "$F" live sleeps
+  prints 'docs/a.rot:sleeps' gpuir query --grep --filter "$F" live sleeps
 }
 
 @test "passages: a source that changed, or whose filter makes another text, is said to have changed" {
@@ -94,7 +94,7 @@ names() { gpuir query --tsv "$@" | cut -f 4 | paste -sd ' '; }
   printf '{"id": "one", "contents": "green tea"}\n{"id": "two", "contents": "black tea"}\n' | gzip >docs.jsonl.gz
   gpuir index -q --jsonl --filter 'jsonl.gz=gzip -dc' docs.jsonl.gz -o x.gpuir
   [ "$(names x.gpuir tea)" = "one two" ]
-  [[ $(gpuir query --grep --filter 'jsonl.gz=gzip -dc' x.gpuir black) == *'docs.jsonl.gz:2:{"id": "two"'* ]]
+  [[ $(gpuir query --grep --filter 'jsonl.gz=gzip -dc' x.gpuir black) == *'docs.jsonl.gz:{"id": "two"'* ]]
 }
 
 @test "a file of which no text comes is warned of and counted; one that was named fails" {
@@ -177,7 +177,7 @@ names() { gpuir query --tsv "$@" | cut -f 4 | paste -sd ' '; }
   [ ! -e docs/HACK ]
   # its words are as they were given
   gpuir index -q --store --filter 'rot=args -x $HOME' docs/a.rot -o x.gpuir
-  prints $'docs/a.rot:1:2:-x $HOME\ndocs/a.rot:2:the wolf' gpuir query --grep --context 0 x.gpuir home wolf
+  prints $'docs/a.rot:2:-x $HOME\ndocs/a.rot:the wolf' gpuir query --grep --context 0 x.gpuir home wolf
 }
 
 @test "misuse" {
@@ -201,7 +201,7 @@ names() { gpuir query --tsv "$@" | cut -f 4 | paste -sd ' '; }
   printf 'a fox\n' | unrot >docs/b.rot
   gpuir add -q --filter "$F" docs/b.rot -o live
   [ "$(names live fox)" = "fox docs/b.rot" ]
-  [ "$(gpuir query --grep --filter "$F" live fox 2>/dev/null)" = docs/b.rot:1:a\ fox ]
+  [ "$(gpuir query --grep --filter "$F" live fox 2>/dev/null)" = docs/b.rot:a\ fox ]
   gpuir index -q --live docs/plain.txt -o other
   fails 1 "other: made without --filter" gpuir update -q --filter "$F" docs -o other
 }
@@ -259,7 +259,7 @@ names() { gpuir query --tsv "$@" | cut -f 4 | paste -sd ' '; }
   gpuir index docs -o x.gpuir 2>err
   grep -q "skipped: 1 PDF; options that read more: --filter 'pdf=pdftotext - -'" err
   gpuir index -q --filter 'pdf=pdftotext - -' docs -o x.gpuir
-  prints 'docs/tea.pdf:1:Green tea is grown in shade.' gpuir query --grep --filter 'pdf=pdftotext - -' x.gpuir shade
+  prints 'docs/tea.pdf:Green tea is grown in shade.' gpuir query --grep --filter 'pdf=pdftotext - -' x.gpuir shade
 }
 
 @test "quotes hold blanks in a filter's words" {
@@ -304,7 +304,7 @@ names() { gpuir query --tsv "$@" | cut -f 4 | paste -sd ' '; }
   fails 1 'made with --filter auto; give the same' gpuir query --passages --filter auto forged.gpuir wolf
   [ ! -e ran ]
   "$build/tests/e2e/forged_filters" old.gpuir docs/a.rot 'rot=unrot' $'the wolf\nsleeps\n' # as an earlier version kept it
-  prints 'docs/a.rot:1:the wolf' gpuir query --grep --filter "$F" old.gpuir wolf
+  prints 'docs/a.rot:the wolf' gpuir query --grep --filter "$F" old.gpuir wolf
 }
 
 @test "--filter auto takes known programs that are installed, says so, and the index keeps their names" {
@@ -317,7 +317,7 @@ names() { gpuir query --tsv "$@" | cut -f 4 | paste -sd ' '; }
   [ "$(names x.gpuir pdf)" = docs/c.pdf ]
   gpuir stats x.gpuir | grep 'filters  *pdf=@pdftotext'
   gpuir query --passages x.gpuir pdf | grep -F '(its text was made by a filter; --filter auto makes it again)'
-  prints 'docs/c.pdf:1:the pdf wolf' gpuir query --grep --filter auto x.gpuir pdf
+  prints 'docs/c.pdf:the pdf wolf' gpuir query --grep --filter auto x.gpuir pdf
   gpuir index -q --live --filter auto docs -o live
   fails 1 'live: made with --filter auto; give the same' gpuir update -q docs -o live
   python3 "$root/tests/support/make_pdf.py" docs/d.pdf 'the owl'
@@ -333,8 +333,8 @@ names() { gpuir query --tsv "$@" | cut -f 4 | paste -sd ' '; }
   chmod 644 config/gpuir/filters
   gpuir index --filter auto docs -o x.gpuir 2>err
   grep -F 'filters: rot by unrot' err
-  prints 'docs/a.rot:2:sleeps' gpuir query --grep --filter auto x.gpuir sleeps
-  prints 'docs/a.rot:2:sleeps' gpuir query --grep --filter "$F" --filter auto x.gpuir sleeps
+  prints 'docs/a.rot:sleeps' gpuir query --grep --filter auto x.gpuir sleeps
+  prints 'docs/a.rot:sleeps' gpuir query --grep --filter "$F" --filter auto x.gpuir sleeps
   printf 'rot=unrot -f\n' >config/gpuir/filters
   fails 1 'x.gpuir: made with ' gpuir query --grep --filter auto x.gpuir sleeps
   printf 'rot=unrot -f\nzebra\n' >config/gpuir/filters

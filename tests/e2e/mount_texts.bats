@@ -260,11 +260,11 @@ filtered() {
   [ "$status" -eq 1 ]
   [ ! -s "$T/runs" ]
   serve "$T/f.gpuir" "$T/m" -o filter=rot=unrot
-  holds "$T/f/a.rot:1-2
+  holds "$T/f/a.rot
 the wolf
 sleeps
 " "$T/m/pass/@context=0/wolf+sleeps"
-  holds "$T/f/a.rot:2:sleeps" "$T/m/grep/sleeps"
+  holds "$T/m/files/sleeps/000001-f_a.rot:2:sleeps" "$T/m/grep/sleeps"
   diff <(tr n-za-m a-z <"$T/f/a.rot") "$T/m/files/sleeps/000001-f_a.rot"
   [ "$(readlink "$T/m/doc/0")" = "$T/f/a.rot" ] # a whole file, as it is
   [ "$(wc -l <"$T/runs")" -eq 1 ] # the text is kept
@@ -277,7 +277,7 @@ sleeps
 @test "filter=: parts of a text that a program makes" {
   filtered --chunk-lines 2
   serve "$T/f.gpuir" "$T/m" -o filter=rot=unrot
-  holds "$T/f/a.rot:4:far away" "$T/m/grep/away"
+  holds "$T/m/files/away/000001-f_a.rot:3-4:2:far away" "$T/m/grep/away"
   [ "$(cat "$T/m/doc/1")" = $'\nfar away' ]
   [ "$(cat "$T/m/files/away"/*)" = $'\nfar away' ]
   [ "$(wc -l <"$T/runs")" -eq 1 ]
@@ -321,6 +321,27 @@ sleeps
 " "$T/m/pass/wolf"
   [ ! -e "$T/ran" ]
   [ ! -s "$T/runs" ]
+}
+
+@test "grep: of a text that was decoded, the path and line are those of files/, whatever was asked for" {
+  mkdir "$T/notes" "$T/m"
+  printf '<html><head><title>Tea</title></head><body><p>one<p>the\twolf<p>two</body></html>\n' >"$T/notes/a.html"
+  printf 'wolf wolf wolf\n' >"$T/notes/b.txt"
+  printf 'From a Thu Jan  1 00:00:00 2026\nSubject: post\nFrom: a@b.c\n\nnone\nthe wolf\n' >"$T/notes/c.mbox"
+  printf '1\nthe packed wolf\n' | gzip >"$T/notes/d.gz"
+  (cd "$T" && "$gpuir" index -q --fields ext notes -o i.gpuir)
+  serve "$T/i.gpuir" "$T/m"
+  local folder path line text count=0
+  for folder in '' @or @k=3/@and/ @rank=plain/@context=0/ @ext=html/ @-ext=txt/@k=2/ @k=2/@tokens=300/; do
+    while IFS=: read -r path line text; do
+      [ "$(sed -n "${line}p" "$path")" = "$text" ] || [[ $path == *d.gz ]]
+      count=$((count + 1))
+    done <"$T/m/grep/$folder/wolf"
+  done
+  [ "$count" -ge 15 ]
+  grep -q "^$T/m/files/wolf/00000[1-4]-notes_a.html:3:" "$T/m/grep/wolf"
+  grep -q "^$T/m/files/wolf/00000[1-4]-notes_c.mbox:5:the wolf" "$T/m/grep/wolf"
+  grep -qx "$T/notes/d.gz:2:the packed wolf" "$T/m/grep/wolf" # as zless shows it
 }
 
 @test "query/<q>.paths: each file once, best first, from any folder" {

@@ -883,6 +883,12 @@ void decoded_borrow(decoded *d, const gpuir_doc *doc, const char *text, size_t l
       count_lines(text, text + len) != (uint64_t)(doc->last_line - doc->first_line);
 }
 
+void decoded_own_lines(decoded *d) {
+  d->lineless = d->flat = 0;
+  d->first_line = d->line = 1;
+  d->seen = 0;
+}
+
 char *decoded_take(decoded *d) {
   char *text = d->text;
   d->text = NULL;

@@ -114,6 +114,8 @@ int decode_filtered(const text_filter *filter, int fd, const struct stat *st, co
 /* Takes text[0..len), which the index has stored, as the document's; it stays the caller's. */
 void decoded_borrow(decoded *d, const gpuir_doc *doc, const char *text, size_t len);
 void decoded_free(decoded *d);
+/* Lets the lines of a text without lines of a file be its own. */
+void decoded_own_lines(decoded *d);
 /* Returns the text of one that was made, for the caller to free; the rest is gone. */
 char *decoded_take(decoded *d);
 /* Returns the line of the source that a byte of the text stands in. It is quick where bytes are asked for in order. */

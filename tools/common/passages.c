@@ -259,14 +259,19 @@ int passages_text(const passages *p, const gpuir_index *index, const gpuir_doc *
     decoded *text) {
   gpuir_index_info info;
   passages_read read = p->read;
+  int filtered, rc;
+  if (gpuir_index_get_info(index, &info)) info.filters = info.reading = "";
+  filtered = source_filtered(info.filters, doc->source, doc->source_len);
+  if (filtered) read = p->filter;
   if (doc->text) {
     decoded_borrow(text, doc, doc->text, doc->text_len);
-    return 0;
+    rc = 0;
+  } else {
+    if (!path[0]) return ENODATA;
+    rc = read ? read(p->arg, path, docid, doc, info.reading, text) : PASSAGES_FILTERED;
   }
-  if (gpuir_index_get_info(index, &info)) info.filters = info.reading = "";
-  if (source_filtered(info.filters, doc->source, doc->source_len)) read = p->filter;
-  if (!path[0]) return ENODATA;
-  return read ? read(p->arg, path, docid, doc, info.reading, text) : PASSAGES_FILTERED;
+  if (filtered) text->lineless = 1; /* the file has lines of its own, or none */
+  return rc;
 }
 
 const char *passages_why(int error) {
@@ -448,6 +453,24 @@ static int show_passages(passages *p, const gpuir_index *index, const gpuir_quer
   return GPUIR_OK;
 }
 
+/* Lets `grep` name the file that has the decoded text, in place of the one that it was made of. NOMEM. */
+static int name_decoded(passages *p, uint32_t docid, hit_text *h) {
+  byte_buf path;
+  int rc = GPUIR_OK;
+  memset(&path, 0, sizeof path);
+  if (p->decoded_path(p->arg, docid, &h->doc, &path) && !path.failed) {
+    rc = path_room(p, path.n + 1);
+    if (!rc) {
+      memcpy(p->path, path.p, path.n);
+      p->path[path.n] = 0;
+      p->path_len = path.n;
+      decoded_own_lines(&h->source);
+    }
+  }
+  bytes_free(&path);
+  return rc;
+}
+
 int passages_hit(passages *p, const gpuir_index *index, const gpuir_query *query, uint32_t docid, size_t hits_left,
     gpuir_error *err) {
   char absolute[PATH_MAX];
@@ -467,8 +490,9 @@ int passages_hit(passages *p, const gpuir_index *index, const gpuir_query *query
     return GPUIR_OK;
   }
   h.error = passages_text(p, index, &h.doc, docid, absolute, &h.source);
+  if (!h.error && p->grep && h.source.lineless && p->decoded_path) rc = name_decoded(p, docid, &h);
   if (h.error) put_missing(p, &h);
-  else rc = show_passages(p, index, query, &h, hits_left, err);
+  else if (!rc) rc = show_passages(p, index, query, &h, hits_left, err);
   decoded_free(&h.source);
   return rc;
 }

@@ -39,9 +39,12 @@ typedef struct passages {
   passages_read read;
   passages_read filter; /* of sources that a filter turned into text; NULL: they are not shown */
   const char *filter_hint; /* what to do about those; NULL: nothing */
+  /* Writes the path of a file that has the decoded text of a document, whose lines `grep` then says; NULL: there is
+   * none, and such a text has no lines. 0 without one. */
+  int (*decoded_path)(void *arg, uint32_t docid, const gpuir_doc *doc, byte_buf *path);
   /* Takes a message of a hit without text, among the lines of `grep`; NULL: it is written as a line. */
   void (*missing)(void *arg, const char *path, size_t len, const char *why);
-  void *arg; /* of the three */
+  void *arg; /* of the four */
   /* private */
   uint64_t left; /* bytes of the budgets */
   int shown, cut; /* of the answer: something was written; something did not fit */
