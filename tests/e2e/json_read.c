@@ -6,26 +6,7 @@
 #define _GNU_SOURCE
 #include "gpuir.h"
 
-#include "tools/common/convert.c"
-#include "tools/common/convert_html.c"
-#include "tools/common/convert_mail.c"
-#include "tools/common/convert_notebook.c"
-#include "tools/common/convert_roff.c"
-#include "tools/common/decode.c"
-#include "tools/common/encoding.c"
-#include "tools/common/encoding_named.c"
-#include "tools/common/json.c"
-#include "tools/common/made.c"
-#include "tools/common/markup.c"
-#include "tools/common/reader.c"
-#include "tools/common/records.c"
-#include "tools/common/source.c"
-#include "tools/common/text.c"
-#include "tools/common/unpack.c"
-#include "tools/common/unpack_bzip2.c"
-#include "tools/common/unpack_lzma.c"
-#include "tools/common/unpack_zlib.c"
-#include "tools/common/unpack_zstd.c"
+#include "tests/fuzz/reading.h"
 
 static void print_hex(const char *s, size_t n) {
   size_t i;

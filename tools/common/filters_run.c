@@ -208,13 +208,13 @@ static int start(child *c, int in) {
   return failed;
 }
 
-static int fails(const child *c, const char *why) {
+static int filter_fails(const child *c, const char *why) {
   (void)snprintf(c->why, FILTERS_WHY, "%s: %s", c->filter->words[0], why);
   return FILTERS_FAILED;
 }
 
 /* Reads what is there of one pipe: text goes to *text, or to c->said where text is NULL. 0; -1: it is at its end. */
-static int take(child *c, int fd, byte_buf *text) {
+static int take_output(child *c, int fd, byte_buf *text) {
   char room[1 << 16];
   const ssize_t n = read(fd, room, sizeof room);
   if (n < 0 && errno == EINTR) return 0;
@@ -237,9 +237,9 @@ static int wait_for(const child *c, struct pollfd *fds, nfds_t n) {
     const uint64_t left = now < c->end ? (c->end - now) / 1000000u + 1 : 0;
     stopped = source_must_end(c->limits);
     if (stopped) return stopped;
-    if (!left) return fails(c, "it took too long");
+    if (!left) return filter_fails(c, "it took too long");
     got = poll(fds, n, left < LOOK_MS ? (int)left : LOOK_MS);
-    if (got < 0 && errno != EINTR) return fails(c, strerror(errno));
+    if (got < 0 && errno != EINTR) return filter_fails(c, strerror(errno));
     if (got < 0) got = 0;
   }
   return 0;
@@ -251,10 +251,10 @@ static int listen_to(child *c, byte_buf *text) {
     struct pollfd fds[2] = {{c->out, POLLIN, 0}, {c->err, POLLIN, 0}};
     const int rc = wait_for(c, fds, 2);
     if (rc) return rc;
-    if (fds[0].revents && take(c, c->out, text)) close_end(&c->out);
-    if (fds[1].revents && take(c, c->err, NULL)) close_end(&c->err);
+    if (fds[0].revents && take_output(c, c->out, text)) close_end(&c->out);
+    if (fds[1].revents && take_output(c, c->err, NULL)) close_end(&c->err);
     if (text->failed) return ENOMEM;
-    if (text->n > c->limits->most) return fails(c, "it writes too much text");
+    if (text->n > c->limits->most) return filter_fails(c, "it writes too much text");
   }
   return 0;
 }
@@ -269,7 +269,7 @@ static int judge(child *c, int status) {
   c->said[c->nsaid] = 0;
   c->said[strcspn(c->said, "\n")] = 0;
   (void)snprintf(whole, sizeof whole, "%s%s%s", how, c->said[0] ? ": " : "", c->said);
-  return fails(c, whole);
+  return filter_fails(c, whole);
 }
 
 /* Waits for the end of the program, which has closed its output. As wait_for. */
@@ -277,12 +277,13 @@ static int await(child *c) {
   struct pollfd ended = {c->ended, POLLIN, 0};
   int status, rc = wait_for(c, &ended, 1);
   if (rc) return rc;
-  if (read(c->ended, &status, sizeof status) != (ssize_t)sizeof status) return fails(c, "it could not be started");
+  if (read(c->ended, &status, sizeof status) != (ssize_t)sizeof status)
+    return filter_fails(c, "it could not be started");
   return judge(c, status);
 }
 
 /* Lets the supervisor finish, and waits for that. */
-static void let_go(child *c) {
+static void end_run(child *c) {
   const ssize_t told = c->held[1] >= 0 ? write(c->held[1], "", 1) : 0;
   (void)told; /* where it has ended nobody listens */
   close_end(&c->out);
@@ -317,6 +318,6 @@ int filters_run(const text_filter *filter, int fd, const source_limits *limits, 
     rc = listen_to(&c, text);
     if (!rc) rc = await(&c);
   }
-  let_go(&c);
+  end_run(&c);
   return rc;
 }

@@ -37,7 +37,7 @@ text_cache *text_cache_create(size_t most) {
 size_t text_cache_most(const text_cache *c) { return c->most; }
 
 /* Takes one holder off. Called with the lock. */
-static void let_go(entry *e) {
+static void leave_text(entry *e) {
   if (--e->holders) return;
   free((char *)(uintptr_t)e->text.text);
   free(e);
@@ -47,7 +47,7 @@ static void drop(text_cache *c, unsigned i) {
   entry *e = c->entries[i];
   c->bytes -= e->text.len;
   c->entries[i] = c->entries[--c->n];
-  let_go(e);
+  leave_text(e);
 }
 
 void text_cache_destroy(text_cache *c) {
@@ -80,7 +80,7 @@ const cached_text *text_cache_get(text_cache *c, const struct stat *st, uint64_t
 }
 
 /* Makes room for one more text. Called with the lock. */
-static void make_room(text_cache *c, size_t len) {
+static void make_place(text_cache *c, size_t len) {
   while (c->n && (c->n == PLACES || c->bytes + len > c->most)) {
     unsigned oldest = 0, i;
     for (i = 1; i < c->n; i++)
@@ -104,7 +104,7 @@ const cached_text *text_cache_put(text_cache *c, const struct stat *st, uint64_t
   e->holders = 1;
   if (len > c->most) return &e->text; /* for the caller alone */
   (void)pthread_mutex_lock(&c->lock);
-  make_room(c, len);
+  make_place(c, len);
   e->used = ++c->clock;
   e->holders++;
   c->bytes += len;
@@ -116,6 +116,6 @@ const cached_text *text_cache_put(text_cache *c, const struct stat *st, uint64_t
 void text_cache_release(text_cache *c, const cached_text *text) {
   if (!text) return;
   (void)pthread_mutex_lock(&c->lock);
-  let_go((entry *)(uintptr_t)text);
+  leave_text((entry *)(uintptr_t)text);
   (void)pthread_mutex_unlock(&c->lock);
 }
