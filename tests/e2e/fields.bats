@@ -156,7 +156,13 @@ names() {
   cmp one two
   "$gpuir" index --fields none notes -q -o three
   "$gpuir" index notes -q -o four
-  cmp three four
+  cmp one four
+  [ "$("$gpuir" query -w size=..100 --json four | grep -c '"values":{"ext":\["c"\],"dir":\["notes"\],"size":10,"mtime":')" -eq 1 ]
+  run "$gpuir" query -w size=1 three
+  [[ $output == *'the index has no fields'* ]]
+  "$gpuir" index -q -o five - <notes/x.c
+  run "$gpuir" query -w size=1 five
+  [[ $output == *'the index has no fields'* ]]
   "$gpuir" index --live --fields ext notes -q -o ix
   touch -d 2022-06-15T12:00:00Z notes/x.c
   run -0 "$gpuir" update -o ix notes

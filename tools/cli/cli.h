@@ -340,6 +340,7 @@ typedef struct cli_input {
   record_reader *records; /* NULL: none was read */
   gpuir_field *fields; /* [nfields] of the index; their names and members are the input's */
   size_t nfields;
+  int fields_said; /* which fields of files there are */
   cli_buf values, value_text; /* gpuir_value, of one document; their text */
   uint64_t misfits; /* values that their columns cannot hold, and that were left out */
 } cli_input;
@@ -393,6 +394,8 @@ int cli_field_option(const cli_args *args, cli_input *in);
 /* Takes the current option, a list of what files have: ext, dir, size, mtime, or none. Not 0 after a message. */
 int cli_fields_option(const cli_args *args, cli_input *in);
 /* Returns whether this, or with NULL any, of them is a field. */
+/* Lets files have ext, dir, size and mtime, where files are read whole or in chunks and nothing else was said. */
+void cli_fields_default(cli_input *in, char **operands, int n);
 int cli_fields_of_files(const cli_input *in, const char *name);
 /* Gives a document the values of a file, whose path is the document's source. */
 void cli_fields_file(cli_input *in, const char *path, const struct stat *st, gpuir_doc_desc *doc);

@@ -325,6 +325,7 @@ static int index_options(cli_args *a, build *b, cli_build *common, int *live, in
   if (b->in.reading.n && b->in.format != DECODE_JSON)
     return 1 + cli_misuse("index", "--id, --title and --text name members of JSON: --jsonl is missing");
   if (fields_fit(&b->in)) return 1 + CLI_USAGE;
+  cli_fields_default(&b->in, a->operands, a->noperands);
   if (!a->noperands && !*live) return 1 + cli_misuse("index", "an INPUT is missing ('-' is standard input)");
   return 0;
 }

@@ -39,6 +39,7 @@ static const struct {
 
 int cli_fields_option(const cli_args *a, cli_input *in) {
   const char *at = a->value;
+  in->fields_said = 1;
   if (!strcmp(at, "none")) return 0;
   while (*at) {
     const size_t n = strcspn(at, ",");
@@ -51,6 +52,16 @@ int cli_fields_option(const cli_args *a, cli_input *in) {
     at += n + (at[n] == ',');
   }
   return 0;
+}
+
+void cli_fields_default(cli_input *in, char **operands, int n) {
+  cli_args a;
+  int files = n == 0; /* a live index, to which they come */
+  for (int i = 0; i < n; i++) files |= strcmp(operands[i], "-") != 0;
+  if (in->fields_said || !files || (in->format != DECODE_FILES && in->format != DECODE_CHUNKS)) return;
+  memset(&a, 0, sizeof a);
+  a.value = (char *)(uintptr_t) "ext,dir,size,mtime";
+  (void)cli_fields_option(&a, in);
 }
 
 int cli_fields_of_files(const cli_input *in, const char *name) {
