@@ -69,6 +69,55 @@ names() {
   [[ $output == *'"values":{"at":["src","lib/ä"]}}'* ]]
 }
 
+@test "--show: values behind the name, as a where takes them" {
+  "$gpuir" index --jsonl "${fields[@]}" a.jsonl -q -o ix
+  "$gpuir" query --tsv -k 9 -w 'price=.. | -price=..' --show author,price,day,at ix | cut -f 4- >shown
+  diff - shown <<'TSV'
+1	"Smith, John",Jones	12.50	2024-01-31T00:00:00Z	
+2	Jones	-3.00	2024-02-01T08:00:00Z	src/a/x
+3	Doe	7.25	2023-11-14T22:13:20Z	src-b
+4				src,lib/ä
+TSV
+  [ "$(names "author=$(head -n 1 shown | cut -f 2)")" = '1 2 ' ]
+  run -0 "$gpuir" query --show author ix coffee
+  [[ $output == *$'  3\tDoe'* ]]
+  run -0 "$gpuir" query --json --show price,draft -w author=Jones ix green
+  [[ $output == *'"values":{"price":12.50,"draft":["true"]}}'* ]]
+  run "$gpuir" query --show color ix tea
+  [ "$status" -eq 1 ]
+  [[ $output == *"there is no field 'color'"* ]]
+  run "$gpuir" query --show at,at ix tea
+  [ "$status" -eq 1 ]
+  run "$gpuir" query --show at --trec ix tea
+  [ "$status" -eq 2 ]
+  run "$gpuir" query --show at --grep ix tea
+  [ "$status" -eq 2 ]
+}
+
+@test "explain says which predicate a document fails" {
+  "$gpuir" index --jsonl "${fields[@]}" a.jsonl -q -o ix
+  run -0 "$gpuir" explain -w 'author=.. price=..0' ix 0 tea
+  [[ $output == *'where          fails price=..0'* ]]
+  [[ $output == *'the document does not match'* ]]
+  run -0 "$gpuir" explain -w 'author=.. price=..0' ix 1 tea
+  [[ $output != *fails* ]]
+  run -0 "$gpuir" explain --json -w '-at=src' ix 1
+  [[ $output == *'"failed":"-at=src"'* ]]
+  run "$gpuir" explain -w 'color=x' ix 1 tea
+  [ "$status" -eq 1 ]
+  run "$gpuir" explain ix 1
+  [ "$status" -eq 2 ]
+}
+
+@test "serve takes a where behind the words" {
+  "$gpuir" index --jsonl "${fields[@]}" a.jsonl -q -o ix
+  printf '%s\n' $'COUNT\ttea' $'COUNT\ttea\tauthor=Jones' $'COUNT\t\tauthor=Jones' $'TOP_10_COUNT\t+tea +green\tprice=0..' \
+    $'COUNT\t-green\tauthor=..' $'COUNT\t\t' $'COUNT\ttea\tcolor=x' $'COUNT\ttea\tauthor=Jones | at=lib' $'COUNT\ta:b\tat=lib' \
+    $'COUNT\t-green' >asked
+  "$gpuir" serve --stdio ix <asked >answered
+  [ "$(tr '\n' ' ' <answered)" = '3 2 2 1 1 4 UNSUPPORTED 3 UNSUPPORTED UNSUPPORTED ' ]
+}
+
 @test "an index without fields takes no where" {
   "$gpuir" index --jsonl a.jsonl -q -o plain
   run "$gpuir" query -w price=1 plain tea

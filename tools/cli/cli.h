@@ -410,9 +410,19 @@ void cli_fields_values(cli_input *in, gpuir_doc_desc *doc);
 void cli_fields_tell(const cli_input *in);
 /* Gives a document's description all values that it has in an index; they are in the buffers. */
 void cli_values_copy(const gpuir_index *index, uint32_t docid, cli_buf *values, cli_buf *text, gpuir_doc_desc *doc);
-/* Prints the members of an object of JSON that has what a document carries: arrays of strings, numbers, and dates as
- * strings; fields without a value have none. */
-void cli_values_json(const gpuir_index *index, uint32_t docid);
+/* Fields whose values are shown, in this order. */
+typedef struct cli_show {
+  unsigned fields[GPUIR_MAX_FIELDS];
+  size_t n;
+} cli_show;
+/* Finds the fields that a list with commas names, each once; NULL: all of an index that may have none. 0; -1 after a
+ * message. */
+int cli_show_find(const gpuir_index *index, const char *path, const char *list, cli_show *show);
+/* Prints the members of an object of JSON that has what a document carries in these fields: arrays of strings, numbers,
+ * and dates as strings; fields without a value have none. */
+void cli_values_json(const gpuir_index *index, uint32_t docid, const cli_show *show);
+/* Prints the values of a field, as a where has them behind `name=`; of none nothing. */
+void cli_values_tsv(const gpuir_index *index, uint32_t docid, unsigned field);
 /* Says by which analyzer, given by its name or specification, terms are made: with `text` paths below the operands are
  * searched, unless that is not wanted, and what source files define is kept. */
 void cli_input_names(cli_input *in, const char *analyzer);
@@ -606,7 +616,7 @@ void cli_trec_string(const char *s, size_t n);
 enum { FORM_HUMAN, FORM_TREC, FORM_TSV, FORM_JSON };
 /* Prints a hit in one of the first three forms: of query `id`, or, for FORM_TSV, of the only one (NULL); name: the
  * document's, n bytes of it; tag: of the run, for FORM_TREC. plain: the score of the search, which is printed beside
- * the hit's own but for FORM_TREC; NULL: it is not. */
+ * the hit's own but for FORM_TREC; NULL: it is not. The line is not ended. */
 void cli_print_hit(int form, const char *id, size_t rank, gpuir_hit hit, const uint32_t *plain, const char *name,
     size_t n, const char *tag);
 /* Prints, for people, which of many queries the hits behind it answer. */

@@ -273,6 +273,8 @@ typedef struct search {
   const char *tag;
   cli_buf name; /* of the document that is being printed */
   cli_passages passages;
+  cli_show show;
+  int shows; /* these columns stand behind a hit */
   int look, scores; /* hits get a second look; the search's scores are printed beside its own */
   int verbose;
   gpuir_expansion *expansions; /* [batch], of the queries that are run together; NULL: none is expanded */
@@ -314,7 +316,7 @@ void cli_print_hit(int form, const char *id, size_t rank, gpuir_hit hit, const u
     printf(" Q0 ");
     if (n) cli_trec_string(name, n);
     else printf("%u", hit.docid);
-    printf(" %zu %.7f %s\n", rank, gpuir_score(hit), tag);
+    printf(" %zu %.7f %s", rank, gpuir_score(hit), tag);
     return;
   case FORM_TSV:
     if (id) {
@@ -330,7 +332,6 @@ void cli_print_hit(int form, const char *id, size_t rank, gpuir_hit hit, const u
     printf("%10u  ", hit.docid);
   }
   cli_tsv_string(stdout, name, n);
-  putchar('\n');
 }
 
 void cli_print_question(const char *id, const char *text, size_t len) {
@@ -342,11 +343,10 @@ void cli_print_question(const char *id, const char *text, size_t len) {
 }
 
 /* Prints what a document has in the index's fields, if it has any. */
-static void print_values(const gpuir_index *index, uint32_t docid) {
-  gpuir_field field;
-  if (gpuir_field_get(index, 0, &field)) return;
+static void print_values(const search *s, uint32_t docid) {
+  if (!s->show.n) return;
   printf(",\"values\":{");
-  cli_values_json(index, docid);
+  cli_values_json(s->index, docid, &s->show);
   putchar('}');
 }
 
@@ -365,7 +365,7 @@ static void print_hit(search *s, const char *id, const gpuir_query *query, const
     if (s->look || s->scores) printf(",\"bm25\":%.7f", gpuir_score(searched));
     printf(",\"name\":");
     cli_json_string(stdout, name->p, name->n);
-    print_values(s->index, hit.docid);
+    print_values(s, hit.docid);
     if (s->passages.on && cli_passages_hit(&s->passages, s->index, query, hit.docid, n - i)) s->failed = 1;
     putchar('}');
     break;
@@ -377,6 +377,11 @@ static void print_hit(search *s, const char *id, const gpuir_query *query, const
   default:
     cli_print_hit(s->form, s->form == FORM_TSV && !s->many ? NULL : id, rank, hit, s->scores ? &searched.score : NULL,
         name->p, name->n, s->tag);
+    for (size_t j = 0; s->shows && j < s->show.n; j++) {
+      putchar('\t');
+      cli_values_tsv(s->index, hit.docid, s->show.fields[j]);
+    }
+    putchar('\n');
   }
 }
 
@@ -680,7 +685,8 @@ enum {
   O_WHERE,
   O_STOP_QUERY,
   O_VERBOSE,
-  O_EXPAND
+  O_EXPAND,
+  O_SHOW
 };
 
 static const cli_option query_options[] = {{O_MODE, "mode", 'm', 1}, {O_K, "k", 'k', 1}, {O_K1, "k1", 0, 1},
@@ -692,7 +698,8 @@ static const cli_option query_options[] = {{O_MODE, "mode", 'm', 1}, {O_K, "k", 
     {O_PREFIX_POSTINGS, "prefix-postings", 0, 1}, {O_RANK, "rank", 0, 1}, {O_SCORES, "scores", 0, 0},
     {O_PASSAGES, "passages", 0, 0}, {O_GREP, "grep", 0, 0}, {O_CONTEXT, "context", 0, 1}, {O_BYTES, "bytes", 0, 1},
     {O_TOKENS, "tokens", 0, 1}, {O_BASE, "base", 0, 1}, {O_FILTER, "filter", 0, 1}, {O_WHERE, "where", 'w', 1},
-    {O_STOP_QUERY, "stop-query", 0, 1}, {O_VERBOSE, "verbose", 'v', 0}, {O_EXPAND, "expand", 0, 0}, {0, NULL, 0, 0}};
+    {O_STOP_QUERY, "stop-query", 0, 1}, {O_VERBOSE, "verbose", 'v', 0}, {O_EXPAND, "expand", 0, 0},
+    {O_SHOW, "show", 0, 1}, {0, NULL, 0, 0}};
 
 typedef struct query_flags {
   gpuir_query_desc qd;
@@ -701,7 +708,7 @@ typedef struct query_flags {
   float k1, b;
   int has_k, has_k1, has_b, has_mode, has_budget, has_stop, backend, form, ids, rank, scores, verbose, expand;
   cli_devices devices;
-  const char *tag, *topics, *base;
+  const char *tag, *topics, *base, *show;
   cli_passages passages;
 } query_flags;
 
@@ -751,6 +758,8 @@ static int forms_ready(query_flags *f) {
   if (f->form == FORM_TREC && !f->has_mode) f->qd.mode = GPUIR_OR;
   else if (!f->topics && !f->has_mode) f->qd.mode = GPUIR_ANDOR; /* an answer instead of nothing; runs are exact */
   if (f->form == FORM_TREC && !f->has_k) f->k = 1000;
+  if (f->show && (f->form == FORM_TREC || (f->passages.on && f->form != FORM_JSON)))
+    return cli_misuse("query", "--show adds columns to hits, and neither runs nor passages have them");
   if (!f->passages.on) return 0;
   if (f->form == FORM_TREC || f->form == FORM_TSV || (f->form == FORM_JSON && p->grep))
     return cli_misuse("query", "passages are printed for people, with --grep, or with --json");
@@ -811,6 +820,7 @@ static int query_flags_read(cli_args *a, query_flags *f) {
     case O_STOP_QUERY: bad = cli_stop_query(a, &f->qd.stop), f->has_stop = 1; break;
     case O_VERBOSE: f->verbose = 1; break;
     case O_EXPAND: f->expand = 1; break;
+    case O_SHOW: f->show = a->value; break;
     case O_PREFIX_POSTINGS: bad = cli_unsigned(a, 1, UINT64_MAX, &f->qd.prefix_postings); break;
     default: bad = opt == CLI_BAD || passages_flag(a, opt, f); break;
     }
@@ -872,6 +882,8 @@ static int open_search(search *s, query_flags *f, cli_gpu *gpu, size_t *batch) {
     return CLI_FAIL;
   /* More hits than documents cannot be: no memory for them. */
   s->k = (size_t)(f->k < info.documents ? f->k : info.documents);
+  if (cli_show_find(s->index, s->path, f->show, &s->show)) return CLI_FAIL;
+  s->shows = f->show != NULL;
   s->look = is_looked_at(f, s->index);
   s->depth = (size_t)(s->look && s->k < GPUIR_LOOK_HITS ? GPUIR_LOOK_HITS : s->k);
   if (s->depth > info.documents) s->depth = (size_t)info.documents;

@@ -1,6 +1,6 @@
 /* serve.c - gpuir serve: the line protocol of the search benchmark game, over standard input and output or a socket.
  *
- * Each line is a request, COMMAND, tab, query; each gets one line, in the order of the requests. What cannot be
+ * Each line is a request, COMMAND, tab, query, and perhaps a tab and a where; each gets one line, in the order of the requests. What cannot be
  * answered exactly is UNSUPPORTED. Source: github.com/quickwit-oss/search-benchmark-game.
  */
 #include "serve.h"
@@ -88,11 +88,34 @@ static int parse_query(const char *s, size_t len, serve_request *q) {
   return 0;
 }
 
+/* Reads the words of a request with a where, which may have none, or negated ones alone. */
+static int parse_where(const char *query, const char *end, serve_request *q) {
+  const char *p = query, *word;
+  size_t n;
+  char sign;
+  int words = 0, positive = 0;
+  while (next_word(&p, end, &sign, &word, &n)) {
+    if (!is_plain(word, n)) return -1;
+    words++;
+    positive += sign != '-';
+  }
+  if (positive) return parse_query(query, (size_t)(end - query), q);
+  q->all = 1;
+  if (words) add_words(query, (size_t)(end - query), "-", 1, q);
+  return 0;
+}
+
 int serve_parse(const char *line, size_t len, serve_request *request) {
   const char *tab = (const char *)memchr(line, '\t', len);
   memset(request, 0, sizeof *request);
   if (!tab || parse_command(line, (size_t)(tab - line), request)) return -1;
-  return parse_query(tab + 1, len - (size_t)(tab + 1 - line), request);
+  const char *query = tab + 1, *end = line + len;
+  tab = (const char *)memchr(query, '\t', (size_t)(end - query));
+  if (!tab) return parse_query(query, (size_t)(end - query), request);
+  if (memchr(tab, 0, (size_t)(end - tab)) || parse_where(query, tab, request)) return -1;
+  cli_buf_add(&request->where, tab + 1, (size_t)(end - tab - 1));
+  cli_buf_char(&request->where, 0);
+  return 0;
 }
 
 /* ---- the command ------------------------------------------------------------------------------------------ */

@@ -28,9 +28,11 @@ typedef struct serve_request {
   int mode;
   unsigned required; /* words that must match, which come first; the others only rank. 0: the mode tells */
   cli_buf query; /* in gpuir's own syntax */
+  cli_buf where; /* with a NUL; n 0: there is none */
+  int all; /* no word must match */
 } serve_request;
 
-/* Understands a line without its end. 0; -1: it has no exact answer here. Either way request->query is the caller's. */
+/* Understands a line without its end. 0; -1: it has no exact answer here. Either way both texts are the caller's. */
 int serve_parse(const char *line, size_t len, serve_request *request);
 
 /* Why a client of a socket ended before its requests did. */

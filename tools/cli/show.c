@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { O_JSON = 2, O_MODE, O_K1, O_B, O_NO_OPERATORS, O_EXACT, O_GPU, O_INTERSECTION, O_STOP_QUERY };
+enum { O_JSON = 2, O_MODE, O_K1, O_B, O_NO_OPERATORS, O_EXACT, O_GPU, O_INTERSECTION, O_STOP_QUERY, O_WHERE };
 
 /* ---- stats ---------------------------------------------------------------------------------------- */
 
@@ -277,6 +277,11 @@ static void explain_text(const cli_buf *name, uint32_t docid, const gpuir_explan
   printf("\nlength         %s (average %.6g)\n", cli_counted(e->length, "token", "tokens", length), e->average_length);
   printf("bm25           k1 %g, b %g\n", (double)e->k1, (double)e->b);
   printf("mode           %s: %s\n", modes[mode], e->matches ? "the document matches" : "the document does not match");
+  if (e->failed) {
+    printf("where          fails ");
+    cli_tsv_string(stdout, e->failed, e->failed_len);
+    putchar('\n');
+  }
   printf("plan           %s\n\n", e->plan);
   printf("%4s %10s %10s %10s %14s %12s %12s %12s  %s\n", "q", "df", "tf", "idf", "W", "K", "c", "q*c", "term");
   for (size_t i = 0; i < e->nterms; i++) {
@@ -301,6 +306,10 @@ static void explain_json(const cli_buf *name, uint32_t docid, const gpuir_explan
       e->length, e->average_length, (double)e->k1, (double)e->b, modes[mode], e->matches ? "true" : "false",
       (double)e->score / GPUIR_SCORE_ONE, e->score);
   cli_json_string(stdout, e->plan, strlen(e->plan));
+  if (e->failed) {
+    printf(",\"failed\":");
+    cli_json_string(stdout, e->failed, e->failed_len);
+  }
   printf(",\"terms\":[");
   for (size_t i = 0; i < e->nterms; i++) {
     const gpuir_explain_term *t = &e->terms[i];
@@ -379,7 +388,8 @@ static int run_explain(const char *path, const gpuir_query_desc *desc, const gpu
 int cli_explain(int argc, char **argv) {
   static const cli_option options[] = {{O_MODE, "mode", 'm', 1}, {O_K1, "k1", 0, 1}, {O_B, "b", 0, 1},
       {O_NO_OPERATORS, "no-operators", 0, 0}, {O_EXACT, "exact", 0, 0}, {O_JSON, "json", 0, 0},
-      {O_INTERSECTION, "intersection", 0, 1}, {O_STOP_QUERY, "stop-query", 0, 1}, {0, NULL, 0, 0}};
+      {O_INTERSECTION, "intersection", 0, 1}, {O_STOP_QUERY, "stop-query", 0, 1}, {O_WHERE, "where", 'w', 1},
+      {0, NULL, 0, 0}};
   cli_args a;
   gpuir_query_desc qd;
   gpuir_searcher_desc sd;
@@ -400,13 +410,14 @@ int cli_explain(int argc, char **argv) {
     case O_NO_OPERATORS: qd.no_operators = 1; break;
     case O_EXACT: qd.spell = GPUIR_EXACT; break;
     case O_STOP_QUERY: bad = cli_stop_query(&a, &qd.stop), has_stop = 1; break;
+    case O_WHERE: qd.where = a.value, qd.all = 1; break;
     case O_JSON: json = 1; break;
     case O_INTERSECTION: bad = cli_intersection(&a, &sd.intersection); break;
     default: bad = 1; break;
     }
   }
   code = bad ? CLI_USAGE : CLI_OK;
-  if (!code && a.noperands < 3) code = cli_misuse("explain", "INDEX, DOCID and QUERY are needed");
+  if (!code && a.noperands < 3 - qd.all) code = cli_misuse("explain", "INDEX, DOCID and QUERY are needed");
   if (!code && cli_parse_unsigned(a.operands[1], 0, UINT32_MAX, &docid))
     code = cli_misuse("explain", "DOCID: '%s' is not a whole number from 0 to 4294967295", a.operands[1]);
   if (!code) {

@@ -74,7 +74,7 @@ static void note_idle(stream *st) {
 /* Whether the stream ends before its input does. */
 static int is_cancelled(const stream *st) { return __atomic_load_n(&st->cancel, __ATOMIC_RELAXED); }
 
-/* Appends the answer of a request. GPUIR_E_UNSUPPORTED, _TERMS and _RANGE: it has none here. -1: the index cannot be
+/* Appends the answer of a request. GPUIR_E_UNSUPPORTED, _TERMS, _RANGE and _WHERE: it has none here. -1: the index cannot be
  * read, which is told if `tell`. */
 static int put_answer(stream *st, job *j, cli_buf *text, int tell) {
   char number[32];
@@ -88,6 +88,7 @@ static int put_answer(stream *st, job *j, cli_buf *text, int tell) {
     return 0;
   case GPUIR_E_UNSUPPORTED:
   case GPUIR_E_TERMS:
+  case GPUIR_E_WHERE:
   case GPUIR_E_RANGE: cli_buf_text(text, "UNSUPPORTED\n"); return 0;
   case GPUIR_E_DEADLINE: cli_buf_text(text, "DEADLINE\n"); return 0;
   default: break;
@@ -185,11 +186,14 @@ static void job_make(const stream *st, job *j, const char *line, size_t len) {
   memset(&desc, 0, sizeof desc);
   desc.mode = request.mode;
   desc.required = request.required;
+  desc.where = request.where.n ? request.where.p : NULL;
+  desc.all = request.all;
   desc.keep_rarest = !request.count; /* of some words there is a ranking, but no count of all of them */
   if (!j->task.status)
     j->task.status = gpuir_query_parse(st->s->index, &desc, request.query.p, request.query.n, &j->query, &j->error);
   if (j->query) note_shortened(j->query);
   cli_buf_free(&request.query);
+  cli_buf_free(&request.where);
   j->number = !request.count;
   if (j->task.status == GPUIR_E_QUERY) j->task.status = GPUIR_OK; /* stop words only: nothing matches */
   if (!j->query) return;

@@ -207,40 +207,101 @@ void cli_fields_tell(const cli_input *in) {
 
 /* ---- printing ---- */
 
-/* Prints a number with its decimals. */
-static void print_number(int64_t number, unsigned decimals) {
-  uint64_t size = number < 0 ? (uint64_t)0 - (uint64_t)number : (uint64_t)number, unit = 1;
-  for (unsigned i = 0; i < decimals; i++) unit *= 10;
-  printf("%s%llu", number < 0 ? "-" : "", (unsigned long long)(size / unit));
-  if (decimals) printf(".%0*llu", (int)decimals, (unsigned long long)(size % unit));
+int cli_show_find(const gpuir_index *index, const char *path, const char *list, cli_show *show) {
+  gpuir_field field;
+  show->n = 0;
+  if (!list)
+    while (show->n < GPUIR_MAX_FIELDS && !gpuir_field_get(index, show->n, &field))
+      show->fields[show->n] = (unsigned)show->n, show->n++;
+  while (list && *list) {
+    const size_t n = strcspn(list, ",");
+    unsigned i = 0;
+    while (!gpuir_field_get(index, i, &field) && (strlen(field.name) != n || strncmp(field.name, list, n) != 0)) i++;
+    if (gpuir_field_get(index, i, &field)) return cli_error("%s: there is no field '%.*s'", path, (int)n, list), -1;
+    for (size_t j = 0; j < show->n; j++)
+      if (show->fields[j] == i) return cli_error("%s: field '%s' is shown twice", path, field.name), -1;
+    show->fields[show->n++] = i;
+    list += n + (list[n] == ',');
+  }
+  return 0;
 }
 
-/* Prints a date as a where takes it; one that no calendar has, as its seconds. */
-static void print_date(int64_t seconds) {
+/* Appends a number with its decimals. */
+static void add_number(cli_buf *b, int64_t number, unsigned decimals) {
+  uint64_t size = number < 0 ? (uint64_t)0 - (uint64_t)number : (uint64_t)number, unit = 1;
+  char text[64];
+  for (unsigned i = 0; i < decimals; i++) unit *= 10;
+  snprintf(text, sizeof text, "%s%llu", number < 0 ? "-" : "", (unsigned long long)(size / unit));
+  cli_buf_text(b, text);
+  if (!decimals) return;
+  snprintf(text, sizeof text, ".%0*llu", (int)decimals, (unsigned long long)(size % unit));
+  cli_buf_text(b, text);
+}
+
+/* Appends a date as a where takes it. Returns 0 for one that no calendar has, of which it is the seconds. */
+static int add_date(cli_buf *b, int64_t seconds) {
   const time_t at = (time_t)seconds;
   struct tm tm;
   char text[40];
   const int known = seconds >= -62167219200 && seconds <= 253402300799 && gmtime_r(&at, &tm) != NULL;
-  if (known && strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &tm)) printf("\"%s\"", text);
-  else printf("%lld", (long long)seconds);
+  if (known && strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &tm)) cli_buf_text(b, text);
+  else snprintf(text, sizeof text, "%lld", (long long)seconds), cli_buf_text(b, text);
+  return known;
 }
 
-void cli_values_json(const gpuir_index *index, uint32_t docid) {
+/* Prints what is no text. */
+static void print_number(const gpuir_field *f, int64_t number) {
+  cli_buf b = {NULL, 0, 0};
+  int quoted = 0;
+  if (f->column == GPUIR_NUMBER) add_number(&b, number, f->decimals);
+  else quoted = add_date(&b, number);
+  printf(quoted ? "\"%.*s\"" : "%.*s", (int)b.n, b.p);
+  cli_buf_free(&b);
+}
+
+void cli_values_json(const gpuir_index *index, uint32_t docid, const cli_show *show) {
   char room[GPUIR_MAX_VALUE + 1];
   gpuir_field f;
   gpuir_value v;
   const char *sep = "";
-  for (unsigned field = 0; !gpuir_field_get(index, field, &f); field++) {
+  for (size_t at = 0; at < show->n; at++) {
+    const unsigned field = show->fields[at];
+    if (gpuir_field_get(index, field, &f) || gpuir_doc_value(index, docid, field, 0, &v, room)) continue;
     const int text = f.column == GPUIR_KEY || f.column == GPUIR_PATH;
-    if (gpuir_doc_value(index, docid, field, 0, &v, room)) continue;
     printf("%s\"%s\":%s", sep, f.name, text ? "[" : "");
     sep = ",";
-    if (f.column == GPUIR_NUMBER) print_number(v.number, f.decimals);
-    if (f.column == GPUIR_DATE) print_date(v.number);
+    if (!text) print_number(&f, v.number);
     for (size_t i = 0; text && !gpuir_doc_value(index, docid, field, i, &v, room); i++) {
       if (i) putchar(',');
       cli_json_string(stdout, v.text, v.len);
     }
     if (text) putchar(']');
   }
+}
+
+/* Appends a value of a key or a path, in quotes where a where needs them. */
+static void add_text(cli_buf *b, const char *text, size_t len) {
+  const int quoted = strcspn(text, " \t\n\v\f\r\",|") != len || strstr(text, "..") != NULL;
+  if (quoted) cli_buf_char(b, '"');
+  for (size_t i = 0; i < len; i++) {
+    if (text[i] == '"') cli_buf_char(b, '"');
+    cli_buf_char(b, text[i]);
+  }
+  if (quoted) cli_buf_char(b, '"');
+}
+
+void cli_values_tsv(const gpuir_index *index, uint32_t docid, unsigned field) {
+  char room[GPUIR_MAX_VALUE + 1];
+  cli_buf b = {NULL, 0, 0};
+  gpuir_field f;
+  gpuir_value v;
+  if (gpuir_field_get(index, field, &f)) return;
+  for (size_t i = 0; !gpuir_doc_value(index, docid, field, i, &v, room); i++) {
+    if (i) cli_buf_char(&b, ',');
+    if (v.text) add_text(&b, v.text, v.len);
+    else if (f.column == GPUIR_NUMBER) add_number(&b, v.number, f.decimals);
+    else (void)add_date(&b, v.number);
+  }
+  cli_tsv_string(stdout, b.p ? b.p : "", b.n);
+  cli_buf_free(&b);
 }

@@ -114,6 +114,7 @@ static void print_answers(query *q, size_t from, const mpi_batch *b, const gpuir
       uint32_t n;
       const char *name = next_name(q, firsts, hit.docid, &n);
       cli_print_hit(q->form, q->form == FORM_TSV && !q->many ? NULL : id, j + 1, hit, NULL, name, n, q->tag);
+      putchar('\n');
       q->hits_total++;
     }
   }
