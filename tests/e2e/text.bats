@@ -176,6 +176,12 @@ search() {
   grep -q '^gpuir: note: 2 queries have a word' said
   [ "$(wc -l <out)" -eq 8 ] # with a line above each answer
   run -2 gpuir query --spell --exact i.gpuir x
+  # Of stems the note has a word of the text.
+  mkdir s
+  echo "the engine overheats" >s/a
+  gpuir index -q --stem english -o s.gpuir s
+  gpuir query s.gpuir overheating 2>&1 >out |
+    grep -q "^gpuir: note: no document has 'overheating'; 'overheats' is searched in its place"
   # A word of questions is no typing error: "goes" is not meant by "does".
   echo "it goes" >d/c
   gpuir index -q --stem english -o i.gpuir d
@@ -308,4 +314,15 @@ search() {
   rm d/w1 d/w2 d/w3
   gpuir query --tsv -m or --expand i.gpuir wolf 2>said | wc -l | grep -qx 3
   grep -q 'the best hits have no text' said
+}
+
+@test "passages mark words that are found by folding and in place of typing errors, and say what a name alone found" {
+  printf 'The café has an orchestra.\nThe registration of a blueprint.\n' >d/a
+  mkdir d/wolfden
+  echo "nothing here" >d/wolfden/x
+  gpuir index -q --lang en -o i.gpuir d
+  gpuir query --passages --json i.gpuir cafe | grep -qF '"marks":[[4,5]]'
+  gpuir query --passages --json i.gpuir registraton 2>said | grep -qF '"marks":[[32,12]]'
+  gpuir query --passages --json i.gpuir orchestras | grep -qF '"marks":[[17,9]]'
+  gpuir query --passages --json i.gpuir wolfden | grep -qF '"missing":"found by its name","passages":[]'
 }

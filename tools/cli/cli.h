@@ -601,7 +601,10 @@ typedef struct cli_passages {
 /* Relative sources begin in the folder `base` or, if it is NULL, in that of the index. Returns an exit code. An answer
  * begins with passages_begin(&c->how). */
 int cli_passages_open(cli_passages *c, const char *index, const char *base);
-/* expand.c: Finds the words that the best hits of a query have in common, for gpuir_query_desc.expansion; none where no
+/* expand.c: Reads the text of a document as passages read it, into a copy, since a filter keeps one text at a time. NULL:
+ * it is not to be had. */
+char *cli_text_of(cli_passages *p, const gpuir_index *index, uint32_t docid, size_t *len);
+/* Finds the words that the best hits of a query have in common, for gpuir_query_desc.expansion; none where no
  * text of theirs is to be had. Returns a GPUIR_ status. */
 int cli_expand(cli_passages *p, gpuir_searcher *searcher, const gpuir_index *index, const gpuir_query *query,
     gpuir_expansion *expansion, gpuir_error *err);

@@ -8,8 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Reads the text of a hit into a copy, since a filter keeps one text at a time. NULL: it is not to be had. */
-static char *text_of(cli_passages *p, const gpuir_index *index, uint32_t docid, size_t *len) {
+char *cli_text_of(cli_passages *p, const gpuir_index *index, uint32_t docid, size_t *len) {
   char absolute[PATH_MAX], *copy = NULL;
   gpuir_doc doc;
   decoded text;
@@ -35,7 +34,7 @@ int cli_expand(cli_passages *p, gpuir_searcher *searcher, const gpuir_index *ind
     gpuir_searcher_error(searcher, err);
     return status;
   }
-  for (size_t i = 0; i < n; i++) texts[i] = text_of(p, index, hits[i].docid, &lens[i]);
+  for (size_t i = 0; i < n; i++) texts[i] = cli_text_of(p, index, hits[i].docid, &lens[i]);
   status = gpuir_expand(index, hits, (const char *const *)texts, lens, n, GPUIR_EXPANSION_TERMS, expansion, err);
   for (size_t i = 0; i < n; i++) free(texts[i]);
   return status;

@@ -15,6 +15,7 @@
 /* Hits that a batch may hold at most (8 bytes each), and its queries. */
 #define BATCH_HITS ((size_t)1 << 22)
 #define BATCH_QUERIES ((size_t)1024)
+#define SURFACE_HITS ((size_t)10) /* whose texts are looked through for a word that is searched as another is */
 #define TOPICS_BYTES ((size_t)64 << 20) /* of a file of queries, all of which are in memory at once */
 
 /* ---- opening ---------------------------------------------------------------------------------- */
@@ -428,10 +429,30 @@ static void print_spelled(const gpuir_query *query) {
   if (n) putchar(']');
 }
 
-/* Says which words others are searched in place of. */
-static void tell_spelled(void *arg, const char *line, size_t len) {
-  (void)arg;
-  cli_error("note: %.*s; --exact searches it", (int)len, line);
+/* Finds a word of the best hits that is searched as a spelling is, into *word. Not 0: there is none. */
+static int find_surface(search *s, const char *instead, size_t len, const gpuir_hit *hits, size_t n, cli_buf *word) {
+  for (size_t i = 0; i < n && i < SURFACE_HITS; i++) {
+    size_t text_len, word_len;
+    char *text = cli_text_of(&s->passages, s->index, hits[i].docid, &text_len);
+    const char *found = text ? advice_surface(s->index, instead, len, text, text_len, &word_len) : NULL;
+    if (found) cli_buf_add(word, found, word_len);
+    free(text);
+    if (found) return 0;
+  }
+  return -1;
+}
+
+/* Says which words others are searched in place of: as the hits have them, or as they may be spelled. */
+static void tell_spelled(search *s, const gpuir_query *query, const gpuir_hit *hits, size_t n) {
+  const char *word, *instead;
+  size_t len, instead_len;
+  for (size_t i = 0; !gpuir_query_spelled(query, i, &word, &len, &instead, &instead_len); i++) {
+    cli_buf found = {NULL, 0, 0};
+    if (find_surface(s, instead, instead_len, hits, n, &found)) cli_buf_add(&found, instead, instead_len);
+    cli_error("note: no document has '%.*s'; '%.*s' is searched in its place; --exact searches it", (int)len, word,
+        (int)found.n, found.p);
+    cli_buf_free(&found);
+  }
 }
 
 /* Says which words are left out, where people may ask for them all the same. */
@@ -513,7 +534,7 @@ static void print_answer(search *s, const char *id, const gpuir_query *query, co
   s->shortened += (size_t)shortened;
   s->hits_total += n;
   s->answered++;
-  if (!s->many) (void)advice_spelled(query, tell_spelled, NULL);
+  if (!s->many) tell_spelled(s, query, hits, n);
   if (s->verbose && s->expansion) tell_expanded(s->expansion);
   if (s->verbose && (loose || s->qd.mode == GPUIR_OR)) (void)advice_stopped(query, tell_stopped, NULL);
   if (!s->many && loose) tell_loose(s, query);
@@ -965,7 +986,7 @@ int cli_query(int argc, char **argv) {
   f.sd.threads = s.threads;
   f.sd.timeout_ns = f.timeout * 1000000u;
   code = open_search(&s, &f, &gpu, &batch);
-  if (!code && (s.passages.on || f.expand)) code = cli_passages_open(&s.passages, s.path, f.base);
+  if (!code && (s.passages.on || f.expand || !s.many)) code = cli_passages_open(&s.passages, s.path, f.base);
   if (code) goto done;
   if (f.topics) {
     code = cli_queries_read(&qs, f.topics, f.ids);

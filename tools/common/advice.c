@@ -123,6 +123,43 @@ size_t advice_spelled(const gpuir_query *query, advice_put put, void *arg) {
   return n;
 }
 
+/* A term, and whether a text is that and no other. */
+typedef struct advice_term {
+  char bytes[GPUIR_MAX_TERM];
+  size_t len, n; /* n: terms that came */
+} advice_term;
+
+static int take_term(void *sink, const char *term, size_t len) {
+  advice_term *t = (advice_term *)sink;
+  memcpy(t->bytes, term, len);
+  t->len = len;
+  t->n++;
+  return GPUIR_OK;
+}
+
+/* Finds the only term of a text. Returns whether there is one. */
+static int only_term(const gpuir_index *index, const char *text, size_t len, advice_term *t) {
+  t->n = 0;
+  return !gpuir_analyze(index, text, len, take_term, t, NULL) && t->n == 1;
+}
+
+const char *advice_surface(const gpuir_index *index, const char *instead, size_t len, const char *text, size_t text_len,
+    size_t *word_len) {
+  const char *end = text + text_len;
+  advice_term want, got;
+  if (!len || !only_term(index, instead, len, &want)) return NULL;
+  for (const char *p = text; p < end;) {
+    const char *word = p;
+    while (p < end && (is_letter(*p) || is_digit(*p) || (*p & 0x80))) p++;
+    *word_len = (size_t)(p - word);
+    if (*word_len && *word_len <= GPUIR_MAX_TERM && ((*word ^ *instead) & 0xdf) == 0 &&
+        only_term(index, word, *word_len, &got) && got.len == want.len && !memcmp(got.bytes, want.bytes, got.len))
+      return word;
+    p += p == word;
+  }
+  return NULL;
+}
+
 size_t advice_stopped(const gpuir_query *query, advice_put put, void *arg) {
   const char *word;
   advice_line line;

@@ -22,6 +22,12 @@ size_t advice_unknown(const gpuir_query *query, advice_put put, void *arg);
 /* Says of the query's words in whose place others are searched which ones these are. Returns their number. */
 size_t advice_spelled(const gpuir_query *query, advice_put put, void *arg);
 
+/* Finds the first word of a text that is the term which a query's word is searched as, so that people are told of a word
+ * and not of a stem. `instead` is what gpuir_query_spelled says. Returns it with its *word_len bytes; NULL: there is
+ * none. */
+const char *advice_surface(const gpuir_index *index, const char *instead, size_t len, const char *text, size_t text_len,
+    size_t *word_len);
+
 /* Says which words of a question are left out, as they say little, in one line. Returns their number. */
 size_t advice_stopped(const gpuir_query *query, advice_put put, void *arg);
 

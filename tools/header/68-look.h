@@ -273,32 +273,36 @@ static unsigned gpuir__look_file_of(gpuir__look *x, const char *path, size_t len
   return x->nfiles++;
 }
 
-/* Reads the names of the hits' documents, and puts hits of one file together. */
-static int gpuir__look_files(gpuir__look *x) {
-  const gpuir_index *ix = x->q->ix;
-  size_t size = 0;
+/* Reads the names of the hits' documents, each once: x->order[i] becomes where the name of hit i begins, and its length
+ * below that. */
+static int gpuir__look_names(gpuir__look *x) {
   unsigned i;
-  char *to;
-  gpuir_doc doc;
-  int status = GPUIR_OK;
-  for (i = 0; i < x->nhits && !status; i++) {
-    status = gpuir_doc_get(ix, x->hits[i].docid, &doc);
-    size += status ? 0 : doc.name_len + 1;
-  }
-  if (status) return status;
-  to = (char *)gpuir__buf_room(&x->q->a, &x->names, size);
-  if (!to) return GPUIR_E_NOMEM;
   for (i = 0; i < x->nhits; i++) {
-    unsigned file;
-    (void)gpuir_doc_get(ix, x->hits[i].docid, &doc);
+    gpuir_doc doc;
+    char *to;
+    const int status = gpuir_doc_get(x->q->ix, x->hits[i].docid, &doc);
+    if (status) return status;
+    to = (char *)gpuir__buf_room(&x->q->a, &x->names, doc.name_len + 1);
+    if (!to) return GPUIR_E_NOMEM;
     (void)gpuir_doc_name(&doc, to, doc.name_len + 1);
-    file = gpuir__look_file_of(x, to, gpuir__path_of(to, doc.name_len), i);
-    to += doc.name_len + 1;
+    x->order[i] = (uint64_t)x->names.len << 32 | doc.name_len;
+    x->names.len += doc.name_len + 1;
+  }
+  return GPUIR_OK;
+}
+
+/* Puts hits of one file together. */
+static int gpuir__look_files(gpuir__look *x) {
+  unsigned i;
+  const int status = gpuir__look_names(x);
+  for (i = 0; i < x->nhits && !status; i++) {
+    const char *path = (const char *)x->names.data + (x->order[i] >> 32);
+    const unsigned file = gpuir__look_file_of(x, path, gpuir__path_of(path, (uint32_t)x->order[i]), i);
     x->file_of[i] = (uint8_t)file;
     x->files[file].sum += x->hits[i].score;
     x->most = gpuir__max64(x->most, x->files[file].sum);
   }
-  return GPUIR_OK;
+  return status;
 }
 
 /* Sorts numbers, the greatest first. */
