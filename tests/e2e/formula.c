@@ -49,9 +49,10 @@ static const char *places[] = {"pfd-list:0", "[1K,2K)", "lrc:256,0"};
 
 static plot_chart charts[] = {{{"curves", "", "", "", LAB_LINES, 0, NULL}, lines, 4, NULL, 0, NULL, 0},
     {{"bars-a", "", "", "", LAB_BARS, 0, NULL}, bars, 2, places, 3, NULL, 0},
-    {{"spread", "", "", "", LAB_LINES, 0, NULL}, more, 3, NULL, 0, NULL, 0}};
-static const formula_scope scope = {charts, 3, "none,bars-*", "curves,bars-*"};
-static const formula_scope once = {charts, 3, "curves,spread", "none"}; /* whose values were measured, not counted */
+    {{"spread", "", "", "", LAB_LINES, 0, NULL}, more, 3, NULL, 0, NULL, 0},
+    {{"gains", "", "", "times as fast", LAB_LINES, 0, NULL}, more, 3, NULL, 0, NULL, 0}};
+static const formula_scope scope = {charts, 4, "none,bars-*", "curves,bars-*"};
+static const formula_scope once = {charts, 4, "curves,spread", "none"}; /* whose values were measured, not counted */
 static int wrong;
 
 static void number(const char *formula, double expected) {
@@ -166,6 +167,7 @@ static void texts(void) {
   text("{1234.5;1} {0 - 12345;0} {99.96} {0.00123}", 4, "1,234.5 -12,345 100 0.00123");
   text("{[GPU@none]} {below([curves#never], [curves#slow])}", 1, "- \xe2\x88\x9e");
   text("{least [curves#*@16]} {most [CPU@*]} {most [curves#slow@*]} {least [GPU@none]}", 3, "fast/GPU pfd-list:0 16 -");
+  text("{[gains#wide@1];0} {[spread#wide@1];0} {[gains#wide@1] + 1;0}", 3, "10 (8 to 13) 10 11 (9 to 14)");
   text("{1 +}", -1, "");
   text("{1", -1, "");
   text("{least 1}", -1, "");

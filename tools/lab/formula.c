@@ -8,7 +8,7 @@
  *   functions   min([...]), max([...]) and sum([...]) of many values; below([A], [B]): the least x from which on the
  *               series A is below B, where both have values, for all x that follow; infinite if there is none;
  *               reach([A]): the greatest x of the series A, at most the next one of the series A/...
- *   in texts    {FORMULA} with three digits, {FORMULA;2} with two decimals, and with its interval if it has a quotient;
+ *   in texts    {FORMULA} with three digits, {FORMULA;2} with two decimals, and with its interval if it is a ratio;
  *               {least [...]} and {most [...]}: the name of the series, or the x, at which many values have an end
  *
  * The interval of a value is that from the least to the greatest of its repetitions. A value that was measured once has
@@ -34,6 +34,7 @@ typedef struct value { /* of a reference */
   formula_interval of;
   const char *series, *place; /* place NULL: a number, x */
   double x;
+  int ratio; /* its chart shows how many times as much, or as fast */
 } value;
 
 static int like(const char *pattern, size_t n, const char *name) {
@@ -96,6 +97,7 @@ static int value_at(const formula_scope *f, const reference *r, size_t i, value 
         v->of = interval_of(&series->point[p], formula_names(f->counted, id));
         v->x = series->point[p].x;
         v->series = series->name;
+        v->ratio = !strncmp(chart->figure.y, "times", 5);
         v->place = chart->figure.shape == LAB_BARS ? chart->place[series->point[p].place] : NULL;
         return 1;
       }
@@ -110,6 +112,7 @@ typedef struct parser {
   const formula_scope *scope;
   const char *text, *p;
   const char *wrong; /* where; NULL: nowhere yet */
+  int ratio; /* a value was read that is a ratio */
 } parser;
 
 static formula_interval compare_all(parser *z);
@@ -281,7 +284,9 @@ static formula_interval primary(parser *z) {
   blanks(z);
   if (*z->p == '[') {
     if (!take_reference(z, &r) || !r.x) fail(z);
-    return !z->wrong && value_at(z->scope, &r, 0, &v) ? v.of : exactly(NAN);
+    if (z->wrong || !value_at(z->scope, &r, 0, &v)) return exactly(NAN);
+    z->ratio |= v.ratio;
+    return v.of;
   }
   if (take(z, "(")) {
     const formula_interval inner = compare_all(z);
@@ -346,12 +351,19 @@ static formula_interval compare_all(parser *z) {
   return a;
 }
 
-size_t formula_value(const formula_scope *s, const char *formula, formula_interval *v) {
-  parser z = {s, formula, formula, NULL};
+/* As formula_value; *ratio is set to whether a value of the formula is a ratio. */
+static size_t evaluate(const formula_scope *s, const char *formula, formula_interval *v, int *ratio) {
+  parser z = {s, formula, formula, NULL, 0};
   *v = compare_all(&z);
   blanks(&z);
   if (*z.p) fail(&z);
+  *ratio = z.ratio;
   return z.wrong ? (size_t)(z.wrong - formula) + 1 : 0;
+}
+
+size_t formula_value(const formula_scope *s, const char *formula, formula_interval *v) {
+  int ratio;
+  return evaluate(s, formula, v, &ratio);
 }
 
 /* ---- texts ------------------------------------------------------------------------------------------- */
@@ -387,7 +399,7 @@ static void put_number(double v, const char *format, cli_buf *out) {
 
 /* Appends the name of where many values have their end. Returns 1; 0 if there is none; -1 if the formula is wrong. */
 static int put_name(const formula_scope *s, const char *formula, int most, cli_buf *out) {
-  parser z = {s, formula, formula, NULL};
+  parser z = {s, formula, formula, NULL, 0};
   reference r;
   value v;
   char x[32];
@@ -398,7 +410,8 @@ static int put_name(const formula_scope *s, const char *formula, int most, cli_b
   return 1;
 }
 
-/* Returns 1 if the formula is a quotient or finds an x: what a reader cannot see the interval of in a chart. */
+/* Returns 1 if the formula is a quotient or finds an x, whose interval a reader cannot see in a chart. Of a value that is
+ * a ratio itself the interval is shown as well: ratios are what claims are about. */
 static int is_derived(const char *formula) {
   int inside = 0;
   for (const char *p = formula; *p; p++) {
@@ -411,12 +424,13 @@ static int is_derived(const char *formula) {
 /* What put_name does, or a number with its interval. */
 static int put_value(const formula_scope *s, const char *formula, const char *format, cli_buf *out) {
   formula_interval v;
+  int ratio;
   if (!strncmp(formula, "least ", 6)) return put_name(s, formula + 6, 0, out);
   if (!strncmp(formula, "most ", 5)) return put_name(s, formula + 5, 1, out);
-  if (formula_value(s, formula, &v)) return -1;
+  if (evaluate(s, formula, &v, &ratio)) return -1;
   if (isnan(v.y)) return 0;
   put_number(v.y, format, out);
-  if (v.lo < v.hi && is_derived(formula)) {
+  if (v.lo < v.hi && (ratio || is_derived(formula))) {
     cli_buf_text(out, " (");
     put_number(v.lo, format, out);
     cli_buf_text(out, " to ");

@@ -102,8 +102,11 @@ static double text_units(const char *text, size_t n) {
   return units;
 }
 
-/* Returns the width in pixels, with some room for fonts that are wider than Helvetica. */
-static double text_width(const char *text, double size) { return text_units(text, strlen(text)) * size * 1.07e-3; }
+/* Thousandths of Helvetica, with room for fonts that are wider, as DejaVu Sans is. */
+#define UNIT 1.16e-3
+
+/* Returns the width in pixels. */
+static double text_width(const char *text, double size) { return text_units(text, strlen(text)) * size * UNIT; }
 
 static void put_text_n(cli_buf *out, double x, double y, const char *class_, const char *text, size_t n) {
   put(out, "<text x=\"%.1f\" y=\"%.1f\" class=\"%s\">", x, y, class_);
@@ -121,7 +124,7 @@ static size_t line_length(const char *text, double size, double width) {
   while (text[fit]) {
     size_t next = fit + 1;
     while (((unsigned char)text[next] & 0xc0) == 0x80) next++;
-    if (fit && text_units(text, next) * size * 1.07e-3 > width) return blank ? blank : fit;
+    if (fit && text_units(text, next) * size * UNIT > width) return blank ? blank : fit;
     if (text[fit] == ' ' && fit) blank = fit;
     fit = next;
   }
@@ -286,13 +289,13 @@ static const char *word_of(const char *part, size_t n) {
 }
 
 /* A series' name in words, as it is written beside its line: parallel/p99 is "both processors, 99th percentile". Names
- * of methods and codecs stay. Returns label. */
+ * of methods and codecs stay, and so does a processor that stands first: Griffin's CPU/transfer. Returns label. */
 static const char *label_of(const char *name, char label[LABEL_ROOM]) {
   size_t used = 0;
   memset(label, 0, LABEL_ROOM);
   for (const char *p = name; *p && used < LABEL_ROOM - LABEL_PART;) {
     const size_t n = strcspn(p, "/");
-    const char *const word = word_of(p, n);
+    const char *const word = p > name || *p >= 'a' ? word_of(p, n) : NULL;
     if (p > name) used += (size_t)snprintf(label + used, LABEL_ROOM - used, word ? ", " : "/");
     if (word) used += (size_t)snprintf(label + used, LABEL_ROOM - used, "%s", word);
     else
@@ -492,11 +495,13 @@ static double labels_height(const canvas *v) {
   return height;
 }
 
+#define BOLD 1.12 /* how much wider bold text is */
+
 static double labels_width(const canvas *v) {
   double most = 0;
   for (size_t i = 0; i < v->c->nseries; i++) {
     char words[LABEL_ROOM];
-    double width = text_width(label_of(v->c->series[i].name, words), label_size(v->look[i]) * 1.06);
+    double width = text_width(label_of(v->c->series[i].name, words), label_size(v->look[i]) * BOLD);
     if (width > most && is_labelled(v, i)) most = width;
   }
   return most;
