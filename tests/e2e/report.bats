@@ -292,6 +292,41 @@ END
   python3 "$BATS_TEST_TMPDIR/reader.py"
 }
 
+@test "each part of the papers and each objection has an answer: with a commit or file that is there, and a reason" {
+  cd "$root"
+  python3 - <<'PY'
+import os, re, subprocess
+text = open("tools/lab/ANSWERS.md", encoding="utf-8").read()
+answers = {"built", "in part", "mended", "refuted", "open", "not built"}
+history = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, check=False).returncode == 0
+parts = ""
+for line in text.splitlines():
+    if not line.startswith("| ") or line.startswith(("| part |", "| objection |")):
+        continue
+    cells = [cell.strip() for cell in line.strip("|").split("|")]
+    assert len(cells) == 4, line
+    part, answer, where, why = cells
+    assert answer in answers, line
+    assert len(why.split()) >= 2 and why.endswith((".", ".)")), line
+    files, commits = re.findall(r"`([^`]+)`", where), re.findall(r"\b[0-9a-f]{7}\b", where)
+    assert files or commits, line
+    assert all(os.path.exists(file) for file in files), line
+    for commit in commits if history else []:
+        assert not subprocess.run(["git", "merge-base", "--is-ancestor", commit, "HEAD"], check=False).returncode, line
+    parts += f"\n{part}"
+claims = open("tools/lab/claims.c", encoding="utf-8").read()
+papers = {"ding": "Ding 2009", "ao": "Ao 2011", "griffin": "Griffin 2018", "qs": "Li 2014", "tatikonda": "Tatikonda 2011"}
+places = re.findall(r'^    \{"[\w.-]+",\s*"(ding|ao|griffin|qs|tatikonda)", "((?:Fig|Tab|Sec)[^"]*)"', claims, re.M)
+assert len(places) > 55, len(places)
+for paper, place in places:
+    section = text.split(f"\n## {papers[paper]}\n")[1].split("\n## ")[0]
+    rows = "\n".join(row.split("|")[1] for row in section.splitlines() if row.startswith("| "))
+    kind, numbers = place.split(" ", 1)
+    number = re.escape(numbers)
+    assert re.search(rf"\b{kind}s? [^:\n]*(?<![\w.]){number}(?![\w.])", rows), (paper, place)
+PY
+}
+
 @test "manuals.py: pages without marks, links between pages that are there, dates of the files" {
   mkdir -p in/a in/b
   printf '<html><script>no()</script><p>Tea &amp; <b>milk</b>\n<a href="../b/two.html#part">two</a> <a href=none.html>none</a>' >in/a/one.html
