@@ -145,21 +145,14 @@ int name_is_reserved(const char *name, size_t len) {
   return 0;
 }
 
-static int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
 int name_byte(const char *name, size_t len, size_t *i) {
   int high, low;
   char c = name[(*i)++];
   if (c == '+') return ' ';
   if (c != '%') return (unsigned char)c;
   if (len - *i < 2) return -1;
-  high = hex_digit(name[*i]);
-  low = hex_digit(name[*i + 1]);
+  high = text_hex(name[*i]);
+  low = text_hex(name[*i + 1]);
   if (high < 0 || low < 0) return -1;
   *i += 2;
   return high * 16 + low;

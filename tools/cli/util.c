@@ -134,21 +134,8 @@ void cli_buf_char(cli_buf *b, int c) {
 }
 
 void cli_buf_utf8(cli_buf *b, unsigned c) {
-  if (c < 0x80) {
-    cli_buf_char(b, (int)c);
-  } else if (c < 0x800) {
-    cli_buf_char(b, (int)(0xc0 | c >> 6));
-    cli_buf_char(b, (int)(0x80 | (c & 63)));
-  } else if (c < 0x10000) {
-    cli_buf_char(b, (int)(0xe0 | c >> 12));
-    cli_buf_char(b, (int)(0x80 | (c >> 6 & 63)));
-    cli_buf_char(b, (int)(0x80 | (c & 63)));
-  } else {
-    cli_buf_char(b, (int)(0xf0 | c >> 18));
-    cli_buf_char(b, (int)(0x80 | (c >> 12 & 63)));
-    cli_buf_char(b, (int)(0x80 | (c >> 6 & 63)));
-    cli_buf_char(b, (int)(0x80 | (c & 63)));
-  }
+  char bytes[4];
+  cli_buf_add(b, bytes, text_put_utf8(c, bytes));
 }
 
 void cli_buf_text(cli_buf *b, const char *s) { cli_buf_add(b, s, strlen(s)); }

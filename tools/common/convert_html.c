@@ -10,6 +10,8 @@
 #include <string.h>
 #include <strings.h>
 
+#define HTML_NAME_MOST 10 /* bytes of the longest name that is looked for */
+
 typedef struct html {
   const char *p, *end; /* what is left of the page */
   made_text text, title;
@@ -38,11 +40,16 @@ static const char *html_end_of_tag(html *h, const char *p) {
   return at;
 }
 
-/* Returns whether the n bytes at `name` are one of names, which blanks part, in letters of either case. */
+/* Returns whether the n bytes at `name` are one of names, which a blank stands before and behind, in letters of either
+ * case. */
 static int html_is_one(const char *names, const char *name, size_t n) {
-  for (; *names; names += strcspn(names, " "), names += *names == ' ')
-    if (strcspn(names, " ") == n && !strncasecmp(names, name, n)) return 1;
-  return 0;
+  char room[HTML_NAME_MOST + 3];
+  size_t i;
+  if (!n || n > HTML_NAME_MOST) return 0;
+  room[0] = room[n + 1] = ' ';
+  for (i = 0; i < n; i++) room[i + 1] = (char)(name[i] >= 'A' && name[i] <= 'Z' ? name[i] + 32 : name[i]);
+  room[n + 2] = 0;
+  return strstr(names, room) != NULL;
 }
 
 /* Passes over what is no text, up to the end tag of its name. */
@@ -66,15 +73,15 @@ static void html_put_break(made_text *to) {
 /* Takes the tag at h->p, which ends at `close`. */
 static void html_take_tag(html *h, const char *close) {
   static const char inline_tags[] =
-      "a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd label mark q s samp small span strike "
-      "strong sub sup time tt u var wbr";
+      " a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd label mark q s samp small span strike "
+      "strong sub sup time tt u var wbr ";
   const int ends = h->p[1] == '/';
   const char *name = h->p + 1 + ends;
   size_t n = 0;
   while (name + n < close && html_is_name(name[n])) n++;
   h->p = close + 1;
-  if (!ends && close[-1] != '/' && html_is_one("script style template", name, n)) html_skip_element(h, name, n);
-  else if (html_is_one("title", name, n)) h->in_title = !ends && !h->title.text.n;
+  if (!ends && close[-1] != '/' && html_is_one(" script style template ", name, n)) html_skip_element(h, name, n);
+  else if (html_is_one(" title ", name, n)) h->in_title = !ends && !h->title.text.n;
   else if (!html_is_one(inline_tags, name, n)) html_put_break(h->in_title ? &h->title : &h->text);
 }
 

@@ -10,6 +10,7 @@
 #include "convert.h"
 
 #include "encoding.h"
+#include "text.h"
 
 #include <string.h>
 #include <strings.h>
@@ -92,15 +93,9 @@ static int mail_next_field(span *rest, span *name, span *value) {
 
 /* ---- transfer encodings (RFC 2045, section 6; RFC 2047, section 4) ----------------------------- */
 
-static int mail_hex(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  c |= 0x20;
-  return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* Returns what the two digits behind a sign stand for, or -1. */
 static int mail_hex_byte(const char *p, const char *end) {
-  const int high = end - p > 2 ? mail_hex(p[1]) : -1, low = end - p > 2 ? mail_hex(p[2]) : -1;
+  const int high = end - p > 2 ? text_hex(p[1]) : -1, low = end - p > 2 ? text_hex(p[2]) : -1;
   return high < 0 || low < 0 ? -1 : high << 4 | low;
 }
 
@@ -126,11 +121,27 @@ static void mail_put_quoted(byte_buf *out, span s, int in_word) {
   }
 }
 
-static int mail_base64(char c) {
-  if (c >= 'A' && c <= 'Z') return c - 'A';
-  if (c >= 'a' && c <= 'z') return c - 'a' + 26;
-  if (c >= '0' && c <= '9') return c - '0' + 52;
-  return c == '+' || c == '-' ? 62 : c == '/' || c == '_' ? 63 : -1;
+/* The value of each byte in base64, also of those of its other alphabet (RFC 4648, section 5), plus 1; 0: none. */
+static const unsigned char mail_base64[256] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 63, 0, 63, 0, 64, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62,
+    0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26,
+    0, 0, 0, 0, 64, 0, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50,
+    51, 52};
+
+/* Takes groups of four characters, which stand for three bytes, while there are no others. Returns what is left. */
+static const char *mail_put_groups(const char *p, const char *end, char **to) {
+  for (; end - p >= 4; p += 4) {
+    const unsigned a = mail_base64[(unsigned char)p[0]], b = mail_base64[(unsigned char)p[1]],
+                   c = mail_base64[(unsigned char)p[2]], d = mail_base64[(unsigned char)p[3]];
+    unsigned long bits;
+    if (!a || !b || !c || !d) break;
+    bits = (unsigned long)(a - 1) << 18 | (unsigned long)(b - 1) << 12 | (unsigned long)(c - 1) << 6 | (d - 1);
+    (*to)[0] = (char)(bits >> 16);
+    (*to)[1] = (char)(bits >> 8 & 0xff);
+    (*to)[2] = (char)(bits & 0xff);
+    *to += 3;
+  }
+  return p;
 }
 
 /* Appends what base64 stands for. What is none of its characters is passed over; "=" ends one text, and another may
@@ -139,11 +150,14 @@ static void mail_put_base64(byte_buf *out, span s) {
   char *to = bytes_room(out, span_size(s) / 4 * 3 + 3);
   unsigned long bits = 0;
   int n = 0;
-  const char *p;
+  const char *p = s.p;
   if (!to) return;
-  for (p = s.p; p < s.end; p++) {
-    const int value = mail_base64(*p);
-    if (*p == '=') n = 0;
+  while (p < s.end) {
+    int value;
+    if (!n) p = mail_put_groups(p, s.end, &to);
+    if (p == s.end) break;
+    value = mail_base64[(unsigned char)*p] - 1;
+    if (*p++ == '=') n = 0;
     if (value < 0) continue;
     bits = (bits << 6 | (unsigned long)value) & 0xffff;
     n += 6;

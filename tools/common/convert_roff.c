@@ -5,6 +5,8 @@
  */
 #include "convert.h"
 
+#include "text.h"
+
 #include <string.h>
 
 #define ROFF_DEPTH_MOST 32
@@ -51,12 +53,8 @@ static const struct {
     {"q", "\""}, {"Le", "<="}, {"Ge", ">="}, {"Lt", "<"}, {"Gt", ">"}, {"Am", "&"}, {"Ba", "|"}, {"Ne", "!="}};
 
 static void roff_put_utf8(byte_buf *out, unsigned c) {
-  made_text made;
-  memset(&made, 0, sizeof made);
-  made_utf8(&made, c, NULL);
-  if (made.text.failed) out->failed = 1;
-  bytes_add(out, made.text.p, made.text.n);
-  made_free(&made);
+  char bytes[4];
+  bytes_add(out, bytes, text_put_utf8(c, bytes));
 }
 
 static int roff_is_named(const char *name, const char *s, size_t n) { return strlen(name) == n && !memcmp(name, s, n); }

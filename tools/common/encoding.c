@@ -112,26 +112,6 @@ int encoding_guess(const char *s, size_t n, size_t *mark) {
 
 /* ---- decoding ---------------------------------------------------------------------------------- */
 
-static size_t put_utf8(unsigned long c, char *out) {
-  if (c < 0x80) return out[0] = (char)c, 1;
-  if (c < 0x800) {
-    out[0] = (char)(0xc0 | c >> 6);
-    out[1] = (char)(0x80 | (c & 63));
-    return 2;
-  }
-  if (c < 0x10000) {
-    out[0] = (char)(0xe0 | c >> 12);
-    out[1] = (char)(0x80 | (c >> 6 & 63));
-    out[2] = (char)(0x80 | (c & 63));
-    return 3;
-  }
-  out[0] = (char)(0xf0 | c >> 18);
-  out[1] = (char)(0x80 | (c >> 12 & 63));
-  out[2] = (char)(0x80 | (c >> 6 & 63));
-  out[3] = (char)(0x80 | (c & 63));
-  return 4;
-}
-
 static size_t decode_windows(const char *raw, size_t n, byte_buf *out) {
   size_t i = 0;
   while (i < n) {
@@ -143,7 +123,7 @@ static size_t decode_windows(const char *raw, size_t n, byte_buf *out) {
     if (i == n) break;
     c = (unsigned char)raw[i++];
     if (c < 0xa0) c = windows[c - 0x80] ? windows[c - 0x80] : 0xfffd;
-    bytes_add(out, to, put_utf8(c, to));
+    bytes_add(out, to, text_put_utf8(c, to));
   }
   return n;
 }
@@ -163,7 +143,7 @@ static size_t decode_utf16(const char *raw, size_t n, int big, int last, byte_bu
     } else if (c >= 0xd800 && c < 0xe000) {
       c = 0xfffd;
     }
-    to += put_utf8(c, to);
+    to += text_put_utf8(c, to);
   }
   out->n = (size_t)(to - out->p);
   return last ? n : i; /* a byte that is left over at the end is half a unit, and nothing */

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <iconv.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <strings.h>
 
@@ -70,12 +71,37 @@ static iconv_t open_named(int found) {
   return iconv_open("UTF-8", names_of[found].name); /* it calls a part missing for which there was no memory */
 }
 
+/* Opening a conversion loads a library, which takes longer than converting most mails: one of each is kept. */
+static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER;
+static iconv_t kept[NAMES]; /* NULL: none, or it is in use */
+
+/* Takes the conversion that is kept, in its first state, or opens one. As open_named. */
+static iconv_t take_converter(int found) {
+  iconv_t from;
+  (void)pthread_mutex_lock(&kept_lock);
+  from = kept[found];
+  kept[found] = NULL;
+  (void)pthread_mutex_unlock(&kept_lock);
+  if (!from) return open_named(found);
+  (void)iconv(from, NULL, NULL, NULL, NULL);
+  return from;
+}
+
+static void give_converter(int found, iconv_t from) {
+  iconv_t other;
+  (void)pthread_mutex_lock(&kept_lock);
+  other = kept[found];
+  kept[found] = from;
+  (void)pthread_mutex_unlock(&kept_lock);
+  if (other) (void)iconv_close(other);
+}
+
 int encoding_is_there(int found) {
   iconv_t from;
   if (names_of[found].own >= 0) return 1;
-  from = open_named(found);
+  from = take_converter(found);
   if (from == (iconv_t)-1) return 0;
-  (void)iconv_close(from);
+  give_converter(found, from);
   return 1;
 }
 
@@ -116,12 +142,12 @@ int encoding_convert(int found, const char *raw, size_t n, byte_buf *out) {
     (void)encoding_decode((text_encoding)form, raw + mark, n - mark, 1, out);
     return 0;
   }
-  from = open_named(found);
+  from = take_converter(found);
   if (from == (iconv_t)-1) {
     if (errno == ENOMEM) out->failed = 1;
     return ENCODING_LACKING;
   }
   convert_named(from, raw, n, out);
-  (void)iconv_close(from);
+  give_converter(found, from);
   return 0;
 }

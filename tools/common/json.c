@@ -1,6 +1,8 @@
 /* json.c - reads objects of JSON. */
 #include "json.h"
 
+#include "text.h"
+
 static int bad(json_reader *j, const char *why) {
   if (!j->why) j->why = why;
   return -1;
@@ -14,13 +16,6 @@ static int peek(const json_reader *j) { return j->p < j->end ? (unsigned char)*j
 
 /* ---- strings ----------------------------------------------------------------------------------- */
 
-/* Returns the value of a hexadecimal digit, or -1. */
-static int hex_digit(int c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 /* Checks what stands behind a backslash. */
 static int check_escape(json_reader *j) {
   const int c = peek(j);
@@ -28,7 +23,7 @@ static int check_escape(json_reader *j) {
   if (c <= 0 || !strchr("\"\\/bfnrtu", c)) return bad(j, "an unknown escape");
   j->p++;
   for (i = 0; c == 'u' && i < 4; i++, j->p++)
-    if (hex_digit(peek(j)) < 0) return bad(j, "\\u needs four hexadecimal digits");
+    if (text_hex(peek(j)) < 0) return bad(j, "\\u needs four hexadecimal digits");
   return 0;
 }
 
@@ -53,7 +48,7 @@ static int read_string(json_reader *j, const char **raw, size_t *len) {
 static unsigned long four_digits(const char *p) {
   unsigned long c = 0;
   int i;
-  for (i = 0; i < 4; i++) c = c * 16 + (unsigned long)hex_digit(p[i]);
+  for (i = 0; i < 4; i++) c = c * 16 + (unsigned long)text_hex(p[i]);
   return c;
 }
 

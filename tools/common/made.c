@@ -1,12 +1,11 @@
 /* made.c - which bytes of a record those of a text were made of. */
 #include "made.h"
 
+#include "text.h"
+
 void made_utf8(made_text *m, unsigned long c, const char *from) {
   char out[4];
-  size_t n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4, i;
-  static const unsigned char first[] = {0, 0, 0xc0, 0xe0, 0xf0};
-  for (i = n; i-- > 1; c >>= 6) out[i] = (char)(0x80 | (c & 0x3f));
-  out[0] = (char)(first[n] | c);
+  const size_t n = text_put_utf8(c, out);
   made_add(m, out, n, from);
 }
 

@@ -1,53 +1,58 @@
 /* markup.c - tags, and the character references of HTML 4.01 and XML: names, decimal and hexadecimal numbers. */
 #include "markup.h"
 
-#include <strings.h>
+#include "text.h"
 
-/* The names of U+00A0 to U+00FF, in that order. */
-static const char latin1[] =
-    "nbsp iexcl cent pound curren yen brvbar sect uml copy ordf laquo not shy reg macr deg plusmn sup2 sup3 "
-    "acute micro "
-    "para middot cedil sup1 ordm raquo frac14 frac12 frac34 iquest Agrave Aacute Acirc Atilde Auml Aring "
-    "AElig Ccedil "
-    "Egrave Eacute Ecirc Euml Igrave Iacute Icirc Iuml ETH Ntilde Ograve Oacute Ocirc Otilde Ouml times "
-    "Oslash Ugrave "
-    "Uacute Ucirc Uuml Yacute THORN szlig agrave aacute acirc atilde auml aring aelig ccedil egrave eacute "
-    "ecirc euml "
-    "igrave iacute icirc iuml eth ntilde ograve oacute ocirc otilde ouml divide oslash ugrave uacute ucirc "
-    "uuml yacute "
-    "thorn yuml ";
+#include <strings.h>
 
 typedef struct reference {
   const char *name;
   unsigned c;
 } reference;
 
-static const reference others[] = {{"OElig", 0x152}, {"oelig", 0x153}, {"Scaron", 0x160}, {"scaron", 0x161},
-    {"Yuml", 0x178}, {"fnof", 0x192}, {"circ", 0x2c6}, {"tilde", 0x2dc}, {"Alpha", 0x391}, {"Beta", 0x392},
-    {"Gamma", 0x393}, {"Delta", 0x394}, {"Epsilon", 0x395}, {"Zeta", 0x396}, {"Eta", 0x397}, {"Theta", 0x398},
-    {"Iota", 0x399}, {"Kappa", 0x39a}, {"Lambda", 0x39b}, {"Mu", 0x39c}, {"Nu", 0x39d}, {"Xi", 0x39e},
-    {"Omicron", 0x39f}, {"Pi", 0x3a0}, {"Rho", 0x3a1}, {"Sigma", 0x3a3}, {"Tau", 0x3a4}, {"Upsilon", 0x3a5},
-    {"Phi", 0x3a6}, {"Chi", 0x3a7}, {"Psi", 0x3a8}, {"Omega", 0x3a9}, {"alpha", 0x3b1}, {"beta", 0x3b2},
-    {"gamma", 0x3b3}, {"delta", 0x3b4}, {"epsilon", 0x3b5}, {"zeta", 0x3b6}, {"eta", 0x3b7}, {"theta", 0x3b8},
-    {"iota", 0x3b9}, {"kappa", 0x3ba}, {"lambda", 0x3bb}, {"mu", 0x3bc}, {"nu", 0x3bd}, {"xi", 0x3be},
-    {"omicron", 0x3bf}, {"pi", 0x3c0}, {"rho", 0x3c1}, {"sigmaf", 0x3c2}, {"sigma", 0x3c3}, {"tau", 0x3c4},
-    {"upsilon", 0x3c5}, {"phi", 0x3c6}, {"chi", 0x3c7}, {"psi", 0x3c8}, {"omega", 0x3c9}, {"thetasym", 0x3d1},
-    {"upsih", 0x3d2}, {"piv", 0x3d6}, {"ensp", 0x2002}, {"emsp", 0x2003}, {"thinsp", 0x2009}, {"zwnj", 0x200c},
-    {"zwj", 0x200d}, {"lrm", 0x200e}, {"rlm", 0x200f}, {"ndash", 0x2013}, {"mdash", 0x2014}, {"lsquo", 0x2018},
-    {"rsquo", 0x2019}, {"sbquo", 0x201a}, {"ldquo", 0x201c}, {"rdquo", 0x201d}, {"bdquo", 0x201e}, {"dagger", 0x2020},
-    {"Dagger", 0x2021}, {"bull", 0x2022}, {"hellip", 0x2026}, {"permil", 0x2030}, {"prime", 0x2032}, {"Prime", 0x2033},
-    {"lsaquo", 0x2039}, {"rsaquo", 0x203a}, {"oline", 0x203e}, {"frasl", 0x2044}, {"euro", 0x20ac}, {"image", 0x2111},
-    {"weierp", 0x2118}, {"real", 0x211c}, {"trade", 0x2122}, {"alefsym", 0x2135}, {"larr", 0x2190}, {"uarr", 0x2191},
-    {"rarr", 0x2192}, {"darr", 0x2193}, {"harr", 0x2194}, {"crarr", 0x21b5}, {"lArr", 0x21d0}, {"uArr", 0x21d1},
-    {"rArr", 0x21d2}, {"dArr", 0x21d3}, {"hArr", 0x21d4}, {"forall", 0x2200}, {"part", 0x2202}, {"exist", 0x2203},
-    {"empty", 0x2205}, {"nabla", 0x2207}, {"isin", 0x2208}, {"notin", 0x2209}, {"ni", 0x220b}, {"prod", 0x220f},
-    {"sum", 0x2211}, {"minus", 0x2212}, {"lowast", 0x2217}, {"radic", 0x221a}, {"prop", 0x221d}, {"infin", 0x221e},
-    {"ang", 0x2220}, {"and", 0x2227}, {"or", 0x2228}, {"cap", 0x2229}, {"cup", 0x222a}, {"int", 0x222b},
-    {"there4", 0x2234}, {"sim", 0x223c}, {"cong", 0x2245}, {"asymp", 0x2248}, {"ne", 0x2260}, {"equiv", 0x2261},
-    {"le", 0x2264}, {"ge", 0x2265}, {"sub", 0x2282}, {"sup", 0x2283}, {"nsub", 0x2284}, {"sube", 0x2286},
-    {"supe", 0x2287}, {"oplus", 0x2295}, {"otimes", 0x2297}, {"perp", 0x22a5}, {"sdot", 0x22c5}, {"lceil", 0x2308},
-    {"rceil", 0x2309}, {"lfloor", 0x230a}, {"rfloor", 0x230b}, {"lang", 0x2329}, {"rang", 0x232a}, {"loz", 0x25ca},
-    {"spades", 0x2660}, {"clubs", 0x2663}, {"hearts", 0x2665}, {"diams", 0x2666}};
+/* In the order of their bytes. */
+static const reference references[] = {{"AElig", 0xc6}, {"Aacute", 0xc1}, {"Acirc", 0xc2}, {"Agrave", 0xc0},
+    {"Alpha", 0x391}, {"Aring", 0xc5}, {"Atilde", 0xc3}, {"Auml", 0xc4}, {"Beta", 0x392}, {"Ccedil", 0xc7},
+    {"Chi", 0x3a7}, {"Dagger", 0x2021}, {"Delta", 0x394}, {"ETH", 0xd0}, {"Eacute", 0xc9}, {"Ecirc", 0xca},
+    {"Egrave", 0xc8}, {"Epsilon", 0x395}, {"Eta", 0x397}, {"Euml", 0xcb}, {"Gamma", 0x393}, {"Iacute", 0xcd},
+    {"Icirc", 0xce}, {"Igrave", 0xcc}, {"Iota", 0x399}, {"Iuml", 0xcf}, {"Kappa", 0x39a}, {"Lambda", 0x39b},
+    {"Mu", 0x39c}, {"Ntilde", 0xd1}, {"Nu", 0x39d}, {"OElig", 0x152}, {"Oacute", 0xd3}, {"Ocirc", 0xd4},
+    {"Ograve", 0xd2}, {"Omega", 0x3a9}, {"Omicron", 0x39f}, {"Oslash", 0xd8}, {"Otilde", 0xd5}, {"Ouml", 0xd6},
+    {"Phi", 0x3a6}, {"Pi", 0x3a0}, {"Prime", 0x2033}, {"Psi", 0x3a8}, {"Rho", 0x3a1}, {"Scaron", 0x160},
+    {"Sigma", 0x3a3}, {"THORN", 0xde}, {"Tau", 0x3a4}, {"Theta", 0x398}, {"Uacute", 0xda}, {"Ucirc", 0xdb},
+    {"Ugrave", 0xd9}, {"Upsilon", 0x3a5}, {"Uuml", 0xdc}, {"Xi", 0x39e}, {"Yacute", 0xdd}, {"Yuml", 0x178},
+    {"Zeta", 0x396}, {"aacute", 0xe1}, {"acirc", 0xe2}, {"acute", 0xb4}, {"aelig", 0xe6}, {"agrave", 0xe0},
+    {"alefsym", 0x2135}, {"alpha", 0x3b1}, {"and", 0x2227}, {"ang", 0x2220}, {"aring", 0xe5}, {"asymp", 0x2248},
+    {"atilde", 0xe3}, {"auml", 0xe4}, {"bdquo", 0x201e}, {"beta", 0x3b2}, {"brvbar", 0xa6}, {"bull", 0x2022},
+    {"cap", 0x2229}, {"ccedil", 0xe7}, {"cedil", 0xb8}, {"cent", 0xa2}, {"chi", 0x3c7}, {"circ", 0x2c6},
+    {"clubs", 0x2663}, {"cong", 0x2245}, {"copy", 0xa9}, {"crarr", 0x21b5}, {"cup", 0x222a}, {"curren", 0xa4},
+    {"dArr", 0x21d3}, {"dagger", 0x2020}, {"darr", 0x2193}, {"deg", 0xb0}, {"delta", 0x3b4}, {"diams", 0x2666},
+    {"divide", 0xf7}, {"eacute", 0xe9}, {"ecirc", 0xea}, {"egrave", 0xe8}, {"empty", 0x2205}, {"emsp", 0x2003},
+    {"ensp", 0x2002}, {"epsilon", 0x3b5}, {"equiv", 0x2261}, {"eta", 0x3b7}, {"eth", 0xf0}, {"euml", 0xeb},
+    {"euro", 0x20ac}, {"exist", 0x2203}, {"fnof", 0x192}, {"forall", 0x2200}, {"frac12", 0xbd}, {"frac14", 0xbc},
+    {"frac34", 0xbe}, {"frasl", 0x2044}, {"gamma", 0x3b3}, {"ge", 0x2265}, {"hArr", 0x21d4}, {"harr", 0x2194},
+    {"hearts", 0x2665}, {"hellip", 0x2026}, {"iacute", 0xed}, {"icirc", 0xee}, {"iexcl", 0xa1}, {"igrave", 0xec},
+    {"image", 0x2111}, {"infin", 0x221e}, {"int", 0x222b}, {"iota", 0x3b9}, {"iquest", 0xbf}, {"isin", 0x2208},
+    {"iuml", 0xef}, {"kappa", 0x3ba}, {"lArr", 0x21d0}, {"lambda", 0x3bb}, {"lang", 0x2329}, {"laquo", 0xab},
+    {"larr", 0x2190}, {"lceil", 0x2308}, {"ldquo", 0x201c}, {"le", 0x2264}, {"lfloor", 0x230a}, {"lowast", 0x2217},
+    {"loz", 0x25ca}, {"lrm", 0x200e}, {"lsaquo", 0x2039}, {"lsquo", 0x2018}, {"macr", 0xaf}, {"mdash", 0x2014},
+    {"micro", 0xb5}, {"middot", 0xb7}, {"minus", 0x2212}, {"mu", 0x3bc}, {"nabla", 0x2207}, {"nbsp", 0xa0},
+    {"ndash", 0x2013}, {"ne", 0x2260}, {"ni", 0x220b}, {"not", 0xac}, {"notin", 0x2209}, {"nsub", 0x2284},
+    {"ntilde", 0xf1}, {"nu", 0x3bd}, {"oacute", 0xf3}, {"ocirc", 0xf4}, {"oelig", 0x153}, {"ograve", 0xf2},
+    {"oline", 0x203e}, {"omega", 0x3c9}, {"omicron", 0x3bf}, {"oplus", 0x2295}, {"or", 0x2228}, {"ordf", 0xaa},
+    {"ordm", 0xba}, {"oslash", 0xf8}, {"otilde", 0xf5}, {"otimes", 0x2297}, {"ouml", 0xf6}, {"para", 0xb6},
+    {"part", 0x2202}, {"permil", 0x2030}, {"perp", 0x22a5}, {"phi", 0x3c6}, {"pi", 0x3c0}, {"piv", 0x3d6},
+    {"plusmn", 0xb1}, {"pound", 0xa3}, {"prime", 0x2032}, {"prod", 0x220f}, {"prop", 0x221d}, {"psi", 0x3c8},
+    {"rArr", 0x21d2}, {"radic", 0x221a}, {"rang", 0x232a}, {"raquo", 0xbb}, {"rarr", 0x2192}, {"rceil", 0x2309},
+    {"rdquo", 0x201d}, {"real", 0x211c}, {"reg", 0xae}, {"rfloor", 0x230b}, {"rho", 0x3c1}, {"rlm", 0x200f},
+    {"rsaquo", 0x203a}, {"rsquo", 0x2019}, {"sbquo", 0x201a}, {"scaron", 0x161}, {"sdot", 0x22c5}, {"sect", 0xa7},
+    {"shy", 0xad}, {"sigma", 0x3c3}, {"sigmaf", 0x3c2}, {"sim", 0x223c}, {"spades", 0x2660}, {"sub", 0x2282},
+    {"sube", 0x2286}, {"sum", 0x2211}, {"sup", 0x2283}, {"sup1", 0xb9}, {"sup2", 0xb2}, {"sup3", 0xb3},
+    {"supe", 0x2287}, {"szlig", 0xdf}, {"tau", 0x3c4}, {"there4", 0x2234}, {"theta", 0x3b8}, {"thetasym", 0x3d1},
+    {"thinsp", 0x2009}, {"thorn", 0xfe}, {"tilde", 0x2dc}, {"times", 0xd7}, {"trade", 0x2122}, {"uArr", 0x21d1},
+    {"uacute", 0xfa}, {"uarr", 0x2191}, {"ucirc", 0xfb}, {"ugrave", 0xf9}, {"uml", 0xa8}, {"upsih", 0x3d2},
+    {"upsilon", 0x3c5}, {"uuml", 0xfc}, {"weierp", 0x2118}, {"xi", 0x3be}, {"yacute", 0xfd}, {"yen", 0xa5},
+    {"yuml", 0xff}, {"zeta", 0x3b6}, {"zwj", 0x200d}, {"zwnj", 0x200c}};
 
 /* Those that are known in either case, as old collections write them. */
 static const reference either_case[] = {{"amp", '&'}, {"lt", '<'}, {"gt", '>'}, {"quot", '"'}, {"apos", '\''},
@@ -55,13 +60,16 @@ static const reference either_case[] = {{"amp", '&'}, {"lt", '<'}, {"gt", '>'}, 
 
 /* Returns the character that a name of n bytes stands for, or 0. */
 static unsigned named(const char *text, size_t n) {
-  unsigned c = 0xa0;
+  size_t low = 0, high = sizeof references / sizeof *references;
   for (size_t i = 0; i < sizeof either_case / sizeof *either_case; i++)
     if (strlen(either_case[i].name) == n && !strncasecmp(either_case[i].name, text, n)) return either_case[i].c;
-  for (const char *p = latin1; *p; p = strchr(p, ' ') + 1, c++)
-    if (strcspn(p, " ") == n && !memcmp(p, text, n)) return c;
-  for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-    if (strlen(others[i].name) == n && !memcmp(others[i].name, text, n)) return others[i].c;
+  while (low < high) {
+    const size_t middle = low + (high - low) / 2;
+    const int order = strncmp(references[middle].name, text, n);
+    if (!order && !references[middle].name[n]) return references[middle].c;
+    if (order < 0) low = middle + 1;
+    else high = middle;
+  }
   return 0;
 }
 
@@ -71,10 +79,9 @@ static unsigned numbered(const char *text, size_t n) {
   unsigned c = 0;
   if (n < 1u + (unsigned)hex || n > 8) return 0;
   for (size_t i = (size_t)hex; i < n; i++) {
-    const char *digits = "0123456789abcdef",
-               *at = strchr(digits, text[i] >= 'A' && text[i] <= 'F' ? text[i] + 32 : text[i]);
-    if (!text[i] || !at || (!hex && at - digits > 9)) return 0;
-    c = c * (hex ? 16 : 10) + (unsigned)(at - digits);
+    const int digit = text_hex((unsigned char)text[i]);
+    if (digit < 0 || (!hex && digit > 9)) return 0;
+    c = c * (hex ? 16 : 10) + (unsigned)digit;
   }
   if (c == '\t' || c == '\n' || c == '\r') return ' ';
   return c < 32 || (c >= 127 && c < 160) || (c >= 0xd800 && c < 0xe000) || c > 0x10ffff ? 0 : c;

@@ -26,6 +26,13 @@ size_t text_utf8(const char *text, size_t n) {
 int text_is_utf8(const char *s, size_t n) {
   size_t i, len;
   for (i = 0; i < n; i += len) {
+    while (n - i >= 8) { /* most texts are ASCII for the most part */
+      unsigned long long word;
+      memcpy(&word, s + i, 8);
+      if (word & 0x8080808080808080u) break;
+      i += 8;
+    }
+    if (i == n) break;
     len = text_utf8(s + i, n - i);
     if (!len) return 0;
   }

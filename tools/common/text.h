@@ -21,6 +21,23 @@ typedef enum text_form {
 size_t text_utf8(const char *text, size_t n);
 int text_is_utf8(const char *s, size_t n);
 
+/* Writes a character's bytes. Returns their number. */
+static inline size_t text_put_utf8(unsigned long c, char out[4]) {
+  static const unsigned char first[] = {0, 0, 0xc0, 0xe0, 0xf0};
+  const size_t n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+  size_t i;
+  for (i = n; i-- > 1; c >>= 6) out[i] = (char)(0x80 | (c & 63));
+  out[0] = (char)(first[n] | c);
+  return n;
+}
+
+/* Returns the value of a hexadecimal digit, or -1. */
+static inline int text_hex(int c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
 /* Returns the length of the character at s[0..n), n > 0, or 1 for a byte that is none; *harmless says whether
  * it may be printed. */
 size_t text_next(const char *s, size_t n, int *harmless);
