@@ -23761,11 +23761,10 @@ GPUIR__INLINE void gpuir__engine_prefetch(const gpuir__engine *e, const gpuir_qu
   }
 }
 
-/* Prefetches, of several leaves, what all lists are opened from, and what those of the first one begin with. To be
- * inlined, as what it calls. */
+/* Prefetches what all lists are opened from, and what those of the first leaf begin with: a search of rare words would
+ * wait for the memory of one list after the other's. To be inlined, as what it calls. */
 GPUIR__INLINE void gpuir__engine_announce(const gpuir__engine *e, const gpuir_query *q) {
   size_t leaf;
-  if (e->ix->nleaves < 2) return;
   for (leaf = 0; leaf < e->ix->nleaves; leaf++) gpuir__engine_prefetch(e, q, leaf, 0);
   gpuir__engine_prefetch(e, q, 0, 1);
 }

@@ -49,7 +49,7 @@ class TermInfo(ctypes.Structure):
     _fields_ = [
         ("id", ctypes.c_uint64), ("term", ctypes.c_ubyte * 256), ("term_len", ctypes.c_size_t), ("df", ctypes.c_uint32),
         ("cf", ctypes.c_uint64), ("idf", ctypes.c_float), ("codec", ctypes.c_char_p), ("freq_codec", ctypes.c_char_p),
-        ("bytes", ctypes.c_uint64 * 3), ("blocks", ctypes.c_uint32),
+        ("bytes", ctypes.c_uint64 * 4), ("blocks", ctypes.c_uint32),
     ]  # fmt: skip
 
 
