@@ -162,9 +162,9 @@ TSV
     run "$gpuir" index --jsonl --field "$bad" a.jsonl -o ix
     [ "$status" -eq 2 ]
   done
-  run "$gpuir" index --field author=key a.jsonl -o ix
+  run "$gpuir" index --lines --field author=key a.jsonl -o ix
   [ "$status" -eq 2 ]
-  [[ $output == *'--jsonl is missing'* ]]
+  [[ $output == *'lines have none'* ]]
   run "$gpuir" index --jsonl --field author=key --field author=path a.jsonl -o ix
   [ "$status" -eq 2 ]
   [[ $output == *'was declared before'* ]]
@@ -219,4 +219,65 @@ TSV
   run "$gpuir" index --fields ext,color notes -o no
   [ "$status" -eq 2 ]
   [[ $output == *"'color' is none of ext, dir, size and mtime"* ]]
+}
+
+# mails: an mbox of three messages whose headers are hard to read, and a page with front matter
+mails() {
+  mkdir -p mails
+  cat >mails/box <<'MBOX'
+From ann@example.org Fri Nov 21 09:55:06 1997
+From: "Lee, Ann" <ann@example.org>
+To: bob@example.org, Team: "c, d" <cy@example.org>, (a comment, here) di@example.org;
+Subject: =?utf-8?q?Caf=C3=A9_at?= =?utf-8?q?_noon?=
+Date: Fri, 21 Nov 1997 23:30:00 -0600
+List-Id: Tea <tea.example.org>
+
+green tea
+
+From bob@example.org Sat Nov 22 09:55:06 1997
+From: bob@example.org (Bob)
+to: "Lee, Ann"
+ <ann@example.org>
+Subject: re: a
+ folded subject
+Date: 22 Nov 97 10:00 GMT
+
+green coffee
+
+From x Sat Nov 22 09:55:06 1997
+From: nobody
+Subject:
+Date: soon
+
+green nothing
+MBOX
+  { printf -- '---\ntitle: "Tea: a guide" # not this\ntags: [green, '"'black, strong'"', ~]\nauthors:\n'
+    printf -- '  - Ann\n  # none\n  - "Bob \\"B\\""\ndate: 2024-01-31\nlong: |\n  text\nmeta:\n  title: no\nempty:\n---\ngreen page\n'
+    seq -f 'line %g' 1 300; } >mails/page.md
+  printf '+++\ntitle = "Toml"\ntags = ["green", "x"]\ndate = 2023-05-01T10:00:00Z\n[extra]\nauthors = "no"\n+++\ngreen toml\n' >mails/toml.md
+  printf -- '---\ntitle: never closed\ngreen open\n' >mails/open.md
+}
+
+@test "mails by sender, receiver and date; pages by their front matter" {
+  mails
+  "$gpuir" index -q --field from=key --field to=key --field subject=key --field date=date --field list=key@List-Id \
+    --field title=key --field tags=key --field authors=key --field long=key mails -o ix 2>said || true
+  shown() { "$gpuir" query --tsv -k 99 -w "$1" --show "$2" ix green | cut -f 5- | sort; }
+  [ "$(shown from=ann@example.org to,subject,date,list)" = \
+    $'bob@example.org,cy@example.org,di@example.org\t"Café at noon"\t1997-11-22T05:30:00Z\t"Tea <tea.example.org>"' ]
+  [ "$(shown from=bob@example.org to,subject,date)" = $'ann@example.org\t"re: a folded subject"\t1997-11-22T10:00:00Z' ]
+  [ "$(shown from=nobody subject,date)" = $'\t' ]
+  [ "$(shown date=1997-11 from | wc -l)" -eq 2 ]
+  [ "$(shown to=cy@example.org from)" = ann@example.org ]
+  [ "$(shown title=.. title,tags,authors,date,long)" = \
+    $'"Tea: a guide"\tgreen,"black, strong"\tAnn,"Bob ""B"""\t2024-01-31T00:00:00Z\t\nToml\tgreen,x\t\t2023-05-01T10:00:00Z\t' ]
+  [ "$("$gpuir" count -w tags=green ix)" -gt 6 ] # every chunk of the page
+  [ "$("$gpuir" count -w ext=md ix)" -gt 6 ]
+  grep -q '1 value was left out' said || "$gpuir" index --field date=date mails -o iy 2>&1 | grep '1 value was left out'
+}
+
+@test "headers of mail and front matter are what Python reads, and no mutation of them does harm" {
+  command -v python3 >/dev/null || skip "no python3"
+  run -0 python3 "$BATS_TEST_DIRNAME/heads_oracle.py" "$gpuir" docs "${GPUIR_LONG:+3}500" "$((RANDOM))"
+  [[ $output == *' 0 wrong' ]]
 }

@@ -23,6 +23,7 @@
 #include "gpuir.h"
 #include "../common/decode.h"
 #include "../common/filters.h"
+#include "../common/heads.h"
 #include "../common/passages.h"
 
 #include <signal.h>
@@ -397,8 +398,12 @@ int cli_fields_option(const cli_args *args, cli_input *in);
 /* Lets files have ext, dir, size and mtime, where files are read whole or in chunks and nothing else was said. */
 void cli_fields_default(cli_input *in, char **operands, int n);
 int cli_fields_of_files(const cli_input *in, const char *name);
-/* Gives a document the values of a file, whose path is the document's source. */
-void cli_fields_file(cli_input *in, const char *path, const struct stat *st, gpuir_doc_desc *doc);
+/* Gives a document the values of its file, whose path is the document's source (st NULL: it is of none), and those that
+ * the head of its text has. */
+void cli_fields_file(cli_input *in, const char *path, const struct stat *st, heads_kind kind, const char *head,
+    size_t len, gpuir_doc_desc *doc);
+/* Returns whether a field is of what heads of texts say. */
+int cli_fields_of_heads(const cli_input *in);
 /* Takes the fields that an index has. */
 void cli_fields_take(cli_input *in, const gpuir_index *index);
 void cli_fields_free(cli_input *in);

@@ -55,7 +55,7 @@ static const char help_index[] =
     "  --id NAME, --title NAME, --text NAME[,NAME...]\n"
     "                     the members of JSON that are these; a.b is member b of object a\n"
     "  --field NAME=USE, --fields LIST\n"
-    "                     for gpuir query -w: members of JSON; of files ext,dir,size,mtime, or none\n"
+    "                     for gpuir query -w: of JSON, mail, pages; of files ext,dir,size,mtime or none\n"
     "  --trec             each <DOC> with its <DOCNO> or id=; tags are no text\n"
     "\n"
     "What is a term\n"

@@ -295,8 +295,9 @@ static int index_file(build *b, cli_build *common, const cli_args *a, int json) 
 /* Checks that fields are of what is read. 0, or as index_options. */
 static int fields_fit(const cli_input *in) {
   const int files = cli_fields_of_files(in, NULL), records = in->format == DECODE_JSON;
-  if (in->nfields && !files && !records)
-    return 1 + cli_misuse("index", "--field names members of JSON: --jsonl is missing");
+  const int heads = in->format == DECODE_FILES || in->format == DECODE_CHUNKS;
+  if (cli_fields_of_heads(in) && !heads && !records)
+    return 1 + cli_misuse("index", "--field names members of JSON, of mail and of front matter: lines have none");
   if (files && (records || in->format == DECODE_TREC || in->format == DECODE_TSV))
     return 1 + cli_misuse("index", "--fields are of files, and each record is a document");
   return 0;

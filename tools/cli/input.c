@@ -98,8 +98,25 @@ typedef struct file {
   int checked; /* its name was compared with others */
   int named; /* by the command line; a folder has the others */
   const struct stat *st; /* NULL: of standard input */
+  cli_buf head; /* its front matter, for all of its chunks */
+  heads_kind front; /* which that is */
   text_reader r;
 } file;
+
+/* Gives a document that is no record its values. */
+static void put_values(file *f, const decode_document *doc, gpuir_doc_desc *d) {
+  size_t n = 0;
+  if (doc->mail || !cli_fields_of_heads(f->in)) {
+    cli_fields_file(f->in, f->source, f->st, doc->mail ? HEADS_MAIL : HEADS_NONE, doc->mail, doc->mail_len, d);
+    return;
+  }
+  if (doc->first <= 1) { /* the first of the file's */
+    f->front = heads_front(doc->text, doc->len, &n);
+    f->head.n = 0;
+    cli_buf_add(&f->head, doc->text, n);
+  }
+  cli_fields_file(f->in, f->source, f->st, f->front, f->head.p, f->head.n, d);
+}
 
 static int on_document(void *user, const decode_document *doc) {
   file *f = (file *)user;
@@ -125,7 +142,7 @@ static int on_document(void *user, const decode_document *doc) {
     d.also_len = strlen(f->below);
   }
   if (doc->is_record && f->in->format == DECODE_JSON) cli_fields_values(f->in, &d);
-  else if (f->in->nfields && f->st) cli_fields_file(f->in, f->source, f->st, &d);
+  else if (f->in->nfields && (f->st || cli_fields_of_heads(f->in))) put_values(f, doc, &d);
   f->in->documents++;
   if (!f->in->defines || doc->is_record || f->filter || !gpuir_is_source_name(doc->name, doc->name_len))
     return f->in->add(f->in->user, &d, doc->text, doc->len);
@@ -404,6 +421,7 @@ static int read_open_file(cli_input *in, int fd, const char *name, const char *p
     r = CLI_FAIL;
   }
   reader_close(&f.r);
+  cli_buf_free(&f.head);
   free(f.source);
   free(f.below);
   return r;

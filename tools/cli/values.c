@@ -54,14 +54,28 @@ int cli_fields_option(const cli_args *a, cli_input *in) {
   return 0;
 }
 
+static int is_declared(const cli_input *in, const char *name) {
+  size_t i = 0;
+  while (i < in->nfields && strcmp(in->fields[i].name, name) != 0) i++;
+  return i < in->nfields;
+}
+
 void cli_fields_default(cli_input *in, char **operands, int n) {
   cli_args a;
   int files = n == 0; /* a live index, to which they come */
   for (int i = 0; i < n; i++) files |= strcmp(operands[i], "-") != 0;
   if (in->fields_said || !files || (in->format != DECODE_FILES && in->format != DECODE_CHUNKS)) return;
   memset(&a, 0, sizeof a);
-  a.value = (char *)(uintptr_t) "ext,dir,size,mtime";
-  (void)cli_fields_option(&a, in);
+  for (size_t i = 0; i < sizeof file_fields / sizeof *file_fields; i++) {
+    a.value = (char *)(uintptr_t)file_fields[i].spelt;
+    if (!is_declared(in, file_fields[i].name) && in->nfields < GPUIR_MAX_FIELDS) (void)cli_field_option(&a, in);
+  }
+}
+
+int cli_fields_of_heads(const cli_input *in) {
+  for (size_t i = 0; i < in->nfields; i++)
+    if (in->fields[i].member[0] != ':') return 1;
+  return 0;
 }
 
 int cli_fields_of_files(const cli_input *in, const char *name) {
@@ -174,10 +188,35 @@ static void put_folder(cli_input *in, unsigned field, const char *path) {
   if (slash) put_text(in, field, path, (size_t)(slash - path));
 }
 
-void cli_fields_file(cli_input *in, const char *path, const struct stat *st, gpuir_doc_desc *doc) {
+/* Appends what the head of a text has in a field. */
+static void put_head(cli_input *in, unsigned field, heads_kind kind, const char *head, size_t len) {
+  const gpuir_field *f = &in->fields[field];
+  const size_t most = f->column == GPUIR_NUMBER || f->column == GPUIR_DATE ? 1 : GPUIR_MAX_VALUES;
+  byte_buf text = {NULL, 0, 0, 0};
+  char date[HEADS_DATE];
+  for (size_t i = 0; text.n = 0, heads_value(kind, head, len, f->member, i, &text); i++) {
+    gpuir_value v;
+    if (text.failed) (void)cli_resize(NULL, SIZE_MAX, 2); /* which ends the command */
+    const int is_date = f->column == GPUIR_DATE && text.n && heads_date(text.p, text.n, date);
+    if (i >= most || gpuir_value_parse(f, is_date ? date : text.n ? text.p : "", is_date ? strlen(date) : text.n, &v)) {
+      in->misfits++;
+      if (i >= most) break;
+      continue;
+    }
+    v.field = field;
+    if (v.text) cli_buf_add(&in->value_text, v.text, v.len);
+    cli_buf_add(&in->values, &v, sizeof v);
+  }
+  bytes_free(&text);
+}
+
+void cli_fields_file(cli_input *in, const char *path, const struct stat *st, heads_kind kind, const char *head,
+    size_t len, gpuir_doc_desc *doc) {
   in->values.n = in->value_text.n = 0;
   for (unsigned i = 0; i < in->nfields; i++) {
     const char *member = in->fields[i].member;
+    if (member[0] != ':') put_head(in, i, kind, head, len);
+    if (!st || member[0] != ':') continue;
     if (!strcmp(member, ":ext")) put_ending(in, i, path);
     if (!strcmp(member, ":dir")) put_folder(in, i, path);
     if (!strcmp(member, ":size")) put_number(in, i, (int64_t)st->st_size);

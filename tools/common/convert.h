@@ -38,6 +38,8 @@ int convert_is_notebook(const char *text, size_t n);
 /* A message, with the line before it that an mbox has or without. The text is made as far as limits allow: what is
  * returned says what was left out. */
 const char *convert_mail(const char *text, size_t n, byte_buf *out);
+/* Appends value i of a field of a message's header, as heads_value says it. */
+int convert_mail_field(const char *text, size_t n, const char *field, size_t i, byte_buf *out);
 /* Returns whether a file of bytes that begins with text[0..n) is a message, or an mbox of messages. */
 int convert_is_mail(const char *text, size_t n);
 /* Returns whether a line is one that begins a message in an mbox; the line before it is empty, or there is none. */

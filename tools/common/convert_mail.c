@@ -574,6 +574,83 @@ const char *convert_mail(const char *text, size_t n, byte_buf *out) {
   return m.cut;
 }
 
+/* ---- fields as values -------------------------------------------------------------------------- */
+
+static int mail_has_addresses(span name) {
+  static const char *const names[] = {"from", "to", "cc", "bcc", "reply-to", "sender", "resent-from", "resent-to"};
+  size_t i;
+  for (i = 0; i < sizeof names / sizeof *names; i++)
+    if (span_is(name, names[i])) return 1;
+  return 0;
+}
+
+/* Steps over a string in quotes or a comment that begins at p; returns p where neither does. */
+static const char *mail_pass(const char *p, const char *end) {
+  unsigned depth = 0;
+  if (p < end && *p == '"') {
+    for (p++; p < end && *p != '"'; p++)
+      if (*p == '\\' && p + 1 < end) p++;
+    return p < end ? p + 1 : end;
+  }
+  if (p == end || *p != '(') return p;
+  for (; p < end; p++) {
+    if (*p == '\\' && p + 1 < end) p++;
+    else if (*p == '(') depth++;
+    else if (*p == ')' && !--depth) return p + 1;
+  }
+  return end;
+}
+
+/* Takes the next address of a list (RFC 5322, section 3.4): what stands in angles, or all without comments; the name of
+ * a group is none. 0: there are no more. */
+static int mail_next_address(span *rest, byte_buf *out) {
+  const size_t before = out->n;
+  const char *p = rest->p;
+  int angles = 0, done = 0;
+  while (p < rest->end && *p != ',' && *p != ';') {
+    const char *behind = mail_pass(p, rest->end);
+    if (behind > p && *p == '(') {
+      p = behind;
+      continue;
+    }
+    if (behind == p) behind++;
+    if (*p == '<') out->n = before, angles = 1;
+    else if (*p == '>' && angles) done = 1;
+    else if (*p == ':' && !angles) out->n = before;
+    else if (!done && !mail_is_blank(*p)) bytes_add(out, p, (size_t)(behind - p));
+    p = behind;
+  }
+  if (p == rest->p && p == rest->end) return 0;
+  rest->p = p < rest->end ? p + 1 : p;
+  return 1;
+}
+
+int convert_mail_field(const char *text, size_t n, const char *field, size_t i, byte_buf *out) {
+  const span all = {text, text + n};
+  const size_t before = out->n;
+  span rest = mail_without_from(all), name, value;
+  mail m;
+  int found = 0;
+  memset(&m, 0, sizeof m);
+  m.out = out;
+  while (!found && mail_next_field(&rest, &name, &value)) {
+    if (!span_is(name, field)) continue;
+    if (!mail_has_addresses(name)) {
+      found = !i;
+      if (!i--) mail_put_words(&m, span_trim(value));
+      continue;
+    }
+    while (!found && mail_next_address(&value, out)) {
+      if (out->n > before) found = !i--;
+      if (!found) out->n = before;
+    }
+  }
+  if (m.bytes.failed || m.text.failed) out->failed = 1;
+  bytes_free(&m.bytes);
+  bytes_free(&m.text);
+  return found;
+}
+
 /* ---- what is mail ------------------------------------------------------------------------------ */
 
 int convert_begins_mail(const char *line, size_t n) {

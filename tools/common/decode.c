@@ -453,6 +453,8 @@ static int put_mail(decode_run *d, const piece *p, size_t n, uint64_t behind) {
     set_place(d, p, 0, n, DECODE_AS_TEXT, &to);
     to.name = d->name;
     to.name_len = strlen(d->name);
+    to.mail = p->text;
+    to.mail_len = n;
     to.text = text.p;
     to.len = text.n;
     to.first = behind ? p->line : 0;

@@ -50,6 +50,8 @@ typedef struct decode_document {
   int is_record; /* the name is the document's own; otherwise it begins with the file's */
   const char *text;
   size_t len;
+  const char *mail; /* the message that it is the text of, mail_len bytes; NULL: it is none */
+  size_t mail_len;
   uint64_t first, last; /* lines; 0: the whole file */
   uint64_t offset, bytes; /* its place in the file, or in what is packed there */
   uint64_t
