@@ -56,7 +56,8 @@ value() {
 }
 ratio() { awk -v a="$1" -v b="$2" 'BEGIN { printf "%.4g", b ? a / b : 0 }'; }
 
-# Parts of what INTER answers on all cores: at these rates queries come.
+# Parts of what INTER answers on all cores: at these rates queries come, in each round at the same ones.
+declare -A most_rate
 parts=0.1,0.3,0.5,0.7,0.9
 
 names=(INTER 'FGQP(5)' 'FGQP(150)' DOCP-UI DOCP-PI)
@@ -98,16 +99,18 @@ figure4() {
 # rates FIGURE FILE POLICY/THREADS/PARTS...: mean latency from when a query is due, at PARTS of what INTER answers,
 # those of a policy in one run
 rates() {
-  local figure=$1 file=$2 most_rate system policy threads parts name rate mean saturated
+  local figure=$1 file=$2 system policy threads parts name rate mean saturated
   shift 2
   left 10 "$figure" || return 0
-  load t-inter "$file" --closed --threads "$most"
-  most_rate=$(of load-throughput)
+  if [ -z "${most_rate[$figure]-}" ]; then
+    load t-inter "$file" --closed --threads "$most"
+    most_rate[$figure]=$(of load-throughput)
+  fi
   for system in "$@"; do
     IFS=/ read -r policy threads parts <<<"$system"
     name=$(sed 's/t-inter/INTER/; s/docp-ui/DOCP-UI/; s/fgqp.*/FGQP/' <<<"$policy")-$threads
     left 12 "$figure: $name" || continue
-    rate=$(awk -v a="$most_rate" -v p="$parts" 'BEGIN {
+    rate=$(awk -v a="${most_rate[$figure]}" -v p="$parts" 'BEGIN {
       for (i = split(p, part, ","); i; i--) all = sprintf("%.0f", a * part[i]) (all ? "," all : ""); print all }')
     load "$policy" "$file" --threads "$threads" --rate "$rate" --queries "$n_rate"
     while read -r rate mean saturated; do
