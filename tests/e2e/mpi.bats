@@ -268,3 +268,19 @@ PYTHON
   printf 'a\tb\nc\n' >bad
   refused 'bad:2: ' 1 index --tsv bad -o x
 }
+
+@test "ranks leave out of a question what one index does" {
+  local question="what is the wolf of the forest"
+  for i in {1..20}; do printf '%s\twhat is the way of it, and of the %s\n' "$i" "$i"; done >q.tsv
+  printf '21\tthe wolf of the forest\n22\tforest\n23\tthe sheep\n' >>q.tsv
+  gpuir index -q --tsv --lang en q.tsv -o q.gpuir
+  ranks 2 index -q --tsv --lang en q.tsv -o q.shards
+  for mode in or andor; do
+    gpuir query --tsv --mode "$mode" q.gpuir "$question" >want || true
+    [ "$(wc -l <want)" -eq 2 ]
+    ranks 2 query --tsv --mode "$mode" q.shards "$question" | cmp - want
+  done
+  gpuir query --tsv --mode or --stop-query none -k 30 q.gpuir "$question" >want
+  [ "$(wc -l <want)" -eq 23 ]
+  ranks 2 query --tsv --mode or --stop-query none -k 30 q.shards "$question" | cmp - want
+}

@@ -37,7 +37,8 @@ static int gpuir__listed(const char (*list)[GPUIR__LISTED], size_t n, const char
   for (i = 0; i < len; i++) small[i] = gpuir__small(word[i]);
   while (n) {
     const size_t half = n / 2;
-    const int order = memcmp(small, list[lo + half], sizeof small);
+    int order = (int)(uint8_t)small[0] - (int)(uint8_t)list[lo + half][0]; /* mostly enough, without a call */
+    if (!order) order = memcmp(small, list[lo + half], sizeof small);
     if (!order) return 1;
     if (order > 0) lo += half + 1;
     n = order > 0 ? n - half - 1 : half;

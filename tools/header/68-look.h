@@ -15,6 +15,7 @@
 #ifndef GPUIR_NO_RANK
 #define GPUIR__LOOK_WORDS 64u /* of a query or a name that are compared */
 #define GPUIR__LOOK_SYMBOLS 8u
+#define GPUIR__LOOK_FOLDERS 64u /* that are kept */
 
 /* What the rules weigh, and to what they lower a score, in hundredths. */
 #define GPUIR__LOOK_TOGETHER 50u
@@ -51,6 +52,13 @@ typedef struct gpuir__look_file {
   uint32_t score;
 } gpuir__look_file;
 
+/* Folders of a path, and what they tell. */
+typedef struct gpuir__look_folders {
+  const char *path; /* NULL: none */
+  size_t len;
+  unsigned tell;
+} gpuir__look_folders;
+
 typedef struct gpuir__look {
   const gpuir_query *q;
   const gpuir_hit *hits;
@@ -63,6 +71,7 @@ typedef struct gpuir__look {
   uint8_t file_of[GPUIR_LOOK_HITS];
   uint8_t slots[512]; /* numbers of files plus 1, by the hash of their paths */
   uint64_t order[GPUIR_LOOK_HITS]; /* what is sorted */
+  gpuir__look_folders folders[GPUIR__LOOK_FOLDERS]; /* seen last, by the hash of their paths */
   gpuir__look_file files[GPUIR_LOOK_HITS];
 } gpuir__look;
 
@@ -305,13 +314,17 @@ static int gpuir__look_files(gpuir__look *x) {
   return status;
 }
 
-/* Sorts numbers, the greatest first. */
+/* Sorts numbers, the greatest first, by Shell's method with Ciura's gaps. */
 static void gpuir__look_sort(uint64_t *x, unsigned n) {
-  unsigned i, j;
-  for (i = 1; i < n; i++) {
-    const uint64_t v = x[i];
-    for (j = i; j && x[j - 1] < v; j--) x[j] = x[j - 1];
-    x[j] = v;
+  static const unsigned gaps[] = {132, 57, 23, 10, 4, 1};
+  unsigned g, i, j;
+  for (g = 0; g < sizeof gaps / sizeof *gaps; g++) {
+    const unsigned gap = gaps[g];
+    for (i = gap; i < n; i++) {
+      const uint64_t v = x[i];
+      for (j = i; j >= gap && x[j - gap] < v; j -= gap) x[j] = x[j - gap];
+      x[j] = v;
+    }
   }
 }
 
@@ -392,15 +405,25 @@ static int gpuir__look_among(const char *text, size_t n, const char *words, int 
   return 0;
 }
 
-/* Says whether one of the folders of a path, which end before `base`, is one of a list's n. */
-static int gpuir__look_folder_in(const char (*list)[GPUIR__LISTED], size_t n, const char *path, size_t base) {
+/* What is told by folders: they are of tests; of examples and the like. */
+enum { GPUIR__LOOK_TESTS = 1, GPUIR__LOOK_ASIDES = 2 };
+
+/* Returns what the folders path[0..len) tell, each of which ends with a slash. Many files lie in the same ones, so that
+ * what was found last is kept, by its hash. */
+static unsigned gpuir__look_folders_tell(gpuir__look *x, const char *path, size_t len) {
+  gpuir__look_folders *known = &x->folders[gpuir__hash(path, len, 0) % GPUIR__LOOK_FOLDERS];
   size_t i, start = 0;
-  for (i = 0; i < base; i++) {
+  if (known->path && known->len == len && !memcmp(known->path, path, len)) return known->tell;
+  known->path = path;
+  known->len = len;
+  known->tell = 0;
+  for (i = 0; i < len; i++) {
     if (path[i] != '/') continue;
-    if (gpuir__listed(list, n, path + start, i - start)) return 1;
+    if (GPUIR__LISTED_IN(gpuir__look_tests, path + start, i - start)) known->tell |= GPUIR__LOOK_TESTS;
+    else if (GPUIR__LISTED_IN(gpuir__look_asides, path + start, i - start)) known->tell |= GPUIR__LOOK_ASIDES;
     start = i + 1;
   }
-  return 0;
+  return known->tell;
 }
 
 /* What the name of a file says. */
@@ -408,6 +431,7 @@ typedef struct gpuir__look_name {
   const char *path, *base, *ending; /* base: its last component */
   size_t folders, rest, ending_len; /* bytes: of the folders; of the base without its ending */
   int pointed, capital; /* a point parts the base; it begins with a capital */
+  unsigned tell; /* by its folders */
   gpuir__look_words stem,
       folder; /* up to the first point; of the folder that the file lies in; both in small letters */
   gpuir__look_word first, last; /* of the words of the base without its ending, in small letters; of 0 bytes: none */
@@ -431,25 +455,26 @@ static void gpuir__look_read(const gpuir__look_file *f, gpuir__look_name *name) 
   name->stem.n = name->folder.n = all.n = 0;
   gpuir__look_cut(name->base, stem, &name->stem);
   if (folders) gpuir__look_cut(f->path + above, folders - 1 - above, &name->folder);
-  gpuir__look_cut(name->base, name->rest, &all);
   name->first.len = name->last.len = 0;
-  if (all.n) name->first = all.word[0], name->last = all.word[all.n - 1];
+  if (stem == name->rest) { /* there is one point, or none */
+    if (name->stem.n) name->first = name->stem.word[0], name->last = name->stem.word[name->stem.n - 1];
+  } else {
+    gpuir__look_cut(name->base, name->rest, &all);
+    if (all.n) name->first = all.word[0], name->last = all.word[all.n - 1];
+  }
   for (above = 0; above < f->len; above++) small[above] = gpuir__small(small[above]);
 }
 
 /* It is a test, by its folders or its name: tests/x.c, test_x.py, x_test.go, x.spec.js, XTest.java, x.bats. */
 static int gpuir__look_is_test(const gpuir__look_name *name) {
-  return gpuir__look_folder_in(gpuir__look_tests, sizeof gpuir__look_tests / GPUIR__LISTED, name->path,
-             name->folders) ||
-      gpuir__look_among(name->ending, name->ending_len, "bats t", 0) ||
+  return (name->tell & GPUIR__LOOK_TESTS) || gpuir__look_among(name->ending, name->ending_len, "bats t", 0) ||
       (name->first.len && gpuir__look_among(name->first.text, name->first.len, "test tests conftest", 0)) ||
       (name->last.len && gpuir__look_among(name->last.text, name->last.len, "test tests spec specs", 0));
 }
 
 /* It is an example, documentation, or what others or programs wrote: docs/x.c, vendor/x.go, x.min.js, x_pb2.py. */
 static int gpuir__look_is_aside(const gpuir__look_name *name) {
-  return gpuir__look_folder_in(gpuir__look_asides, sizeof gpuir__look_asides / GPUIR__LISTED, name->path,
-             name->folders) ||
+  return (name->tell & GPUIR__LOOK_ASIDES) ||
       gpuir__look_among(name->base, name->rest, ".min .pb .d .generated _generated _pb2 _pb2_grpc", 1);
 }
 
@@ -459,10 +484,11 @@ static int gpuir__look_is_other(const gpuir__look_name *name) {
 }
 
 /* Returns a file's score. */
-static uint32_t gpuir__look_score(const gpuir__look *x, const gpuir__look_file *f) {
+static uint32_t gpuir__look_score(gpuir__look *x, const gpuir__look_file *f) {
   gpuir__look_name name;
   uint64_t value, score;
   gpuir__look_read(f, &name);
+  name.tell = gpuir__look_folders_tell(x, name.path, name.folders);
   value = gpuir__look_together(x, f) + gpuir__look_asked(x, &name.stem, &name.folder) +
       gpuir__look_named(x, &name.stem) + (f->defines ? (uint64_t)GPUIR__LOOK_DEFINES << 16 : 0);
   score = x->hits[f->best].score + (x->hits[0].score * value) / (UINT64_C(100) << 16);

@@ -1,6 +1,8 @@
 /* query.c - gpuir-mpi query: the first rank reads queries and prints hits, all ranks answer. */
 #include "mpi.h"
 
+#include "../common/stop_words.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +16,7 @@ typedef struct query {
   size_t shortened; /* queries that do without some of their words */
   uint64_t k, batch, threads;
   float k1, b;
-  int has_k, has_mode, has_k1, has_b, form, ids, backend, many, failed;
+  int has_k, has_mode, has_stop, has_k1, has_b, form, ids, backend, many, failed;
   size_t hits_total;
   cli_buf names; /* this rank's on their way, or all ranks' */
   int *places; /* [ranks] where those of each begin */
@@ -163,7 +165,8 @@ enum {
   O_IDS,
   O_NO_IDS,
   O_NO_OPERATORS,
-  O_PREFIX_POSTINGS
+  O_PREFIX_POSTINGS,
+  O_STOP_QUERY
 };
 
 static int one_form(const cli_args *a, query *q, int form) {
@@ -193,6 +196,7 @@ static int query_options(cli_args *a, query *q) {
     case O_IDS: q->ids = CLI_IDS_YES; break;
     case O_NO_IDS: q->ids = CLI_IDS_NO; break;
     case O_NO_OPERATORS: q->search.desc.no_operators = 1; break;
+    case O_STOP_QUERY: bad = cli_stop_query(a, &q->search.desc.stop), q->has_stop = 1; break;
     case O_PREFIX_POSTINGS: bad = cli_unsigned(a, 1, UINT64_MAX, &q->search.desc.prefix_postings); break;
     default: bad = 1; break;
     }
@@ -231,6 +235,7 @@ static int open_search(query *q, gpuir_searcher **searcher) {
   memset(&sd, 0, sizeof sd);
   memset(&err, 0, sizeof err);
   sd.threads = (unsigned)q->threads;
+  if (!q->has_stop) q->search.desc.stop = stop_words_for(q->shard.index); /* of all shards alike */
   cli_bm25(q->shard.index, &q->search.desc, q->has_k1, q->has_b, q->k1, q->b);
   mpi_all_speak();
   status = gpuir_searcher_create(q->shard.index, &sd, searcher, &err);
@@ -250,7 +255,7 @@ int mpi_query(int argc, char **argv) {
       {O_B, "b", 0, 1}, {O_BACKEND, "backend", 0, 1}, {O_THREADS, "threads", 0, 1}, {O_BATCH, "batch", 0, 1},
       {O_TREC, "trec", 0, 0}, {O_TSV, "tsv", 0, 0}, {O_TAG, "tag", 0, 1}, {O_TOPICS, "topics", 0, 1},
       {O_IDS, "ids", 0, 0}, {O_NO_IDS, "no-ids", 0, 0}, {O_NO_OPERATORS, "no-operators", 0, 0},
-      {O_PREFIX_POSTINGS, "prefix-postings", 0, 1}, {0, NULL, 0, 0}};
+      {O_PREFIX_POSTINGS, "prefix-postings", 0, 1}, {O_STOP_QUERY, "stop-query", 0, 1}, {0, NULL, 0, 0}};
   gpuir_searcher *searcher = NULL;
   uint64_t *firsts = NULL;
   query q;
