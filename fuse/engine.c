@@ -513,8 +513,7 @@ static int look_again(const gpuir_query *query, const search_request *request, s
 /* Parses and ranks. Returns a GPUIR_ status. */
 static int parse_and_rank(ticket *t, const search_request *request, search_reply *reply, gpuir_error *err) {
   generation *g = t->gen;
-  /* Cutting k to the number of documents saves memory and changes nothing, not even for AND+OR: where AND
-   * matches them all, OR gives the same documents and scores. */
+  /* Cutting k to the number of documents saves memory and changes nothing: searches do so, too. */
   size_t k = request->k < g->documents ? request->k : g->documents, depth = k;
   const int look = k && (request->rank == RANK_CODE || (request->rank == RANK_AUTO && g->code));
   gpuir_query_desc desc;

@@ -349,11 +349,67 @@ static void test_enough(void **state) {
   gpuir_close(ix);
 }
 
+/* Sixty segments, and a pool of four threads: what words are left out, spelled and enough is as one searcher has it. */
+static void test_sixty(void **state) {
+  static const struct {
+    const char *text;
+    int mode;
+    uint32_t enough;
+  } asked[] = {{"what is the wolf in the forest", GPUIR_ANDOR, 0}, {"what is the wolf in the forest", GPUIR_OR, 0},
+      {"the registraton of wolf7", GPUIR_ANDOR, 0}, {"wolf forest", GPUIR_ANDOR, 4}, {"wolf forest", GPUIR_ANDOR, 40}};
+  static char text[60][80];
+  const char *texts[60];
+  gpuir_pool_desc pd;
+  gpuir_pool *pool;
+  gpuir_searcher *s;
+  gpuir_index *ix;
+  gpuir_error err;
+  size_t i, n;
+  (void)state;
+  for (i = 0; i < 60; i++) {
+    (void)snprintf(text[i], sizeof text[i], "%s %s wolf%zu %s", i % 3 ? "the wolf" : "what is", i % 4 ? "forest" : "in",
+        i, i % 5 ? "registration of it" : "sheep");
+    texts[i] = text[i];
+  }
+  ix = index_of(NULL, NULL, texts, 60);
+  memset(&pd, 0, sizeof pd);
+  pd.threads = 4;
+  if (gpuir_pool_create(ix, &pd, &pool, &err)) fail_msg("%s", err.msg);
+  assert_int_equal(gpuir_searcher_create(ix, NULL, &s, NULL), 0);
+  for (i = 0; i < sizeof asked / sizeof *asked; i++) {
+    gpuir_query_desc qd;
+    gpuir_query *q;
+    gpuir_task task;
+    gpuir_hit want[60], got[60];
+    memset(&qd, 0, sizeof qd);
+    memset(&task, 0, sizeof task);
+    qd.mode = asked[i].mode;
+    qd.enough = asked[i].enough;
+    qd.stop = gpuir_stop_list("english-questions");
+    qd.spell = GPUIR_SPELL;
+    if (gpuir_query_parse(ix, &qd, asked[i].text, strlen(asked[i].text), &q, &err)) fail_msg("%s", err.msg);
+    assert_int_equal(gpuir_search(s, q, want, 60, &n), 0);
+    task.query = q;
+    task.k = 60;
+    task.hits = got;
+    assert_int_equal(gpuir_pool_run(pool, &task), 0);
+    gpuir_pool_wait(pool, &task);
+    assert_int_equal(task.status, 0);
+    assert_int_equal(task.count, n);
+    assert_memory_equal(got, want, n * sizeof *want);
+    gpuir_query_destroy(q);
+  }
+  gpuir_searcher_destroy(s);
+  gpuir_pool_destroy(pool);
+  gpuir_close(ix);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_stop),
     cmocka_unit_test(test_stop_andor),
     cmocka_unit_test(test_enough),
+    cmocka_unit_test(test_sixty),
     cmocka_unit_test(test_words),
     cmocka_unit_test(test_arguments),
 #if defined GPUIR_WITH_UTF8PROC && defined GPUIR_WITH_STEMMER
