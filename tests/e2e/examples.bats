@@ -345,3 +345,29 @@ $1/b
   [[ ${lines[-6]} == "both lists fused, best first:" ]]
   [[ ${lines[-5]} =~ ^0\.[0-9]{5}\ [0-9]+$ ]]
 }
+
+@test "mails.sh, mails.c: mails by sender and month" {
+  cd "$BATS_TEST_TMPDIR"
+  mkdir box
+  mail() { printf 'From: %s\nTo: me@example.org\nSubject: %s\nDate: %s\n\n%s\n' "$@"; }
+  mail 'Ann <ann@example.org>' 'The boat' 'Wed, 31 Jan 2024 23:30:00 +0000' 'the mooring is paid' >box/1.eml
+  mail 'Ann <ann@example.org>' 'Tea' 'Thu, 01 Feb 2024 10:00:00 +0000' 'the mooring, again' >box/2.eml
+  mail bob@example.org 'Boats' 'Fri, 02 Feb 2024 10:00:00 +0000' 'no mooring' >box/3.eml
+  export MAILS=$PWD/mails.live PATH=$build:$PATH
+  run "$root/examples/mails.sh" ann@example.org 2024-01 box mooring
+  [ "$status" -eq 0 ]
+  [ "$output" = $'2024-01-31T23:30:00Z\tann@example.org\t"The boat"' ]
+  [ "$("$root/examples/mails.sh" '' 2024-02 box | wc -l)" -eq 2 ]
+  mail bob@example.org 'Late' 'Fri, 29 Mar 2024 10:00:00 +0000' 'paid' >box/4.eml
+  [ "$("$root/examples/mails.sh" bob@example.org '' box | wc -l)" -eq 2 ]
+  run "$build/examples/mails" mails.live 'date=2024-02' mooring
+  [ "$status" -eq 0 ]
+  [ "${#lines[@]}" -eq 2 ]
+  [[ $output == *'2024-02-01  ann@example.org  Tea'* ]]
+  run "$build/examples/mails" mails.live 'from=bob@example.org'
+  [ "$status" -eq 0 ]
+  [ "${#lines[@]}" -eq 2 ]
+  run "$build/examples/mails" mails.live 'sender=x'
+  [ "$status" -eq 1 ]
+  [[ $output == *"there is no field 'sender'"* ]]
+}
