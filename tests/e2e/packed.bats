@@ -81,7 +81,7 @@ needs_fuse() {
   printf 'the wolf\n' | gzip >d/a.gz
   gpuir index -q --live --analyzer ascii d -o live
   touch -d '1 hour ago' d/a.gz
-  gpuir update d -o live 2>&1 | grep -F '1 unchanged'
+  gpuir update d -o live 2>&1 | grep -F '1 in its time alone'
   printf 'the fox\n' | gzip >d/a.gz
   prints 'd/a.gz (changed since it was indexed)' gpuir query --passages live wolf
   gpuir update d -o live 2>&1 | grep -F '1 changed'

@@ -61,6 +61,7 @@ static int take_event(void *records_of, const json_event *e);
 int records_open(record_reader *r, const char *reading, int topics) {
   int failed;
   memset(r, 0, sizeof *r);
+  r->topics = topics;
   r->names = (char *)malloc(strlen(reading) + 1);
   r->members = (records_member *)calloc(RECORDS_NAMES + RECORDS_FIELDS, sizeof *r->members);
   if (!r->names || !r->members) return -1;
@@ -198,9 +199,13 @@ static void put_roles(record_reader *r) {
   has_id = put_role(r, RECORDS_ID, &id);
   r->id = id.text;
   (void)put_role(r, RECORDS_TITLE, &r->text);
-  if (!has_id) r->why = "none of the members that may be its id is there, as a string or a number";
+  if (!has_id)
+    r->why = r->topics ? "none of the members that may be its id is there, as a string or a number"
+                       : "none of the members that may be its id is there, as a string or a number; --id names another";
   else if (!put_role(r, RECORDS_TEXT, &r->text))
-    r->why = "none of the members that may be its text is there, as a string or an array";
+    r->why = r->topics ? "none of the members that may be its text is there, as a string or an array"
+                       : "none of the members that may be its text is there, as a string or an array; --text names "
+                         "others";
   if (r->id.failed || r->text.text.failed || r->text.runs.failed) r->why = "there is no memory for it";
 }
 

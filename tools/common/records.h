@@ -49,6 +49,7 @@ typedef struct record_reader {
   int chosen[RECORDS_ROLES]; /* named by the caller: all of them are taken, not the first one */
   size_t ndropped;
   char *names; /* which the members' names are parts of */
+  int topics; /* they are questions, of which no option names members */
 } record_reader;
 
 /* Prepares to read objects. `reading` says what gpuir_index_info.reading has: "id=NAME", "title=NAME" and
