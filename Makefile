@@ -567,7 +567,7 @@ bench-compile:
 
 # The logs of the laboratory: folders and files that claims.c knows.
 LAB_LOGS = $(addprefix tools/results/,lab-web lab-dict lab lab-pagerank lab-ao lab-ao-large lab-alone lab-cache \
-  lab-manuals lab-chunks schedulers schedulers-more tatikonda-large tatikonda-uneven) \
+  lab-manuals lab-manuals-gpu lab-chunks schedulers schedulers-more tatikonda-large tatikonda-uneven) \
   $(wildcard tools/results/tatikonda*.tsv)
 
 # Draws the committed charts again from the logs beside them, judges the claims by the logs, and copies figures and
