@@ -28,7 +28,8 @@ endif
 
 WARNINGS = -Wall -Wextra -Wpedantic -Wconversion -Wshadow
 VERSION := $(shell sed -n 's/^\#define GPUIR_VERSION_\(MAJOR\|MINOR\|PATCH\) //p' gpuir.h | paste -sd.)
-SO_MAJOR = $(firstword $(subst ., ,$(VERSION)))
+# Programs find the library by this part of the version, up to which it promises to keep what they were built with.
+SO_MAJOR = $(if $(filter 0.%,$(VERSION)),$(basename $(VERSION)),$(firstword $(subst ., ,$(VERSION))))
 
 # ---- what this machine has ---------------------------------------------------------------------------------------
 
@@ -127,7 +128,7 @@ SHARED  = $(patsubst -g,-g1,$(patsubst -O3,-O2,$(CFLAGS)))
 
 .PHONY: header join split dev help all commands demo check test test-long test-programs unit-tests fuzzers \
         compile-cuda bench install install-strip uninstall format commit-check hooks lint \
-        sanitize fuzz coverage clean synth figures wheel sdist dist \
+        sanitize fuzz coverage clean synth figures wheel wheels sdist dist deb \
         report gpu test-gpu sanitize-gpu bench-gpu mpi FORCE
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := all
@@ -146,8 +147,10 @@ help:
 	@echo 'make figures    draw charts, judge claims and copy the figures of the READMEs from the logs again'
 	@echo 'make report     write build/report.html: the papers and what was measured'
 	@echo 'make install    to $$(DESTDIR)$$(PREFIX); install-strip without symbols; uninstall removes the same files'
-	@echo 'make wheel      build/wheels: the Python package, for pip (tools/python); sdist: its sources, with all it needs'
-	@echo 'make dist       build/dist: the tracked files as a tarball, and gpuir.h in one file with xxHash'"'"'s header'
+	@echo 'make wheel      build/wheels: the Python package, for pip (tools/python); sdist: its sources, with all it needs;'
+	@echo '                wheels: manylinux2014 and musllinux, x86-64 and aarch64, with compilers of PyPI'
+	@echo 'make dist       build/dist: the tracked files as a tarball; gpuir.h in one file with xxHash'"'"'s header, for'
+	@echo '                Meson (gpuir.wrap) and Conan, too; deb: Debian packages in build/deb'
 	@echo 'make header     gpuir.h from tools/header, gpuir_cuda.cu from tools/cuda, as each make does first;'
 	@echo '                join: whatever they hold; split: what was edited in them goes to the rooms'
 	@echo 'make format     lay out the sources with clang-format'
@@ -536,21 +539,62 @@ sdist: tools/python/third
 tools/python/third:
 	$(Q)tools/python/third.sh
 
+wheels: tools/python/third
+	$(Q)tools/python/wheels.sh $(B)/wheels
+
 # ---- distributions -----------------------------------------------------------------------------------------------
 
 # The header of xxHash that is put into the one file.
 XXHASH ?= $(firstword $(wildcard $(addsuffix /xxhash.h,$(INCLUDEDIR) /usr/include /usr/local/include)))
 
-dist: $(B)/dist/gpuir-$(VERSION)-single/gpuir.h
+# The folder of the one file, with what Meson and Conan read.
+SINGLE = $(B)/dist/gpuir-$(VERSION)-single
+SINGLE_FILES = $(SINGLE)/gpuir.h $(SINGLE)/LICENSE $(SINGLE)/meson.build $(SINGLE)/conanfile.py
+
+dist: $(B)/dist/gpuir-$(VERSION).tar.gz $(B)/dist/gpuir.wrap
+	@printf '%s\n' $^ $(SINGLE).tar.gz $(SINGLE)/gpuir.h
+
+$(B)/dist/gpuir-$(VERSION).tar.gz: FORCE
+	@mkdir -p $(@D)
 	$(Q)git rev-parse -q --verify HEAD >/dev/null || \
 	  { echo 'make dist: this is no clone, and holds no history' >&2; exit 1; }
-	$(Q)git archive --format=tar --prefix=gpuir-$(VERSION)/ HEAD | gzip -n >$(B)/dist/gpuir-$(VERSION).tar.gz
-	@printf '%s\n' $(B)/dist/gpuir-$(VERSION).tar.gz $<
+	$(Q)git archive --format=tar --prefix=gpuir-$(VERSION)/ HEAD | gzip -n >$@
 
-$(B)/dist/gpuir-$(VERSION)-single/gpuir.h: gpuir.h $(XXHASH) tools/scripts/single.awk
+$(SINGLE)/gpuir.h: gpuir.h $(XXHASH) tools/scripts/single.awk
 	@mkdir -p $(@D)
 	$(Q)test -n '$(XXHASH)' || { echo 'make dist: no xxhash.h was found; XXHASH=FILE names one' >&2; exit 1; }
 	$(Q)LC_ALL=C awk -f tools/scripts/single.awk $(XXHASH) gpuir.h >$@
+
+$(SINGLE)/LICENSE: LICENSE
+	@mkdir -p $(@D) && cp $< $@
+
+$(SINGLE)/%: tools/cmake/%.in gpuir.h
+	@mkdir -p $(@D)
+	@VERSION='$(VERSION)' awk -f tools/scripts/gpuir.pc.awk $< >$@
+
+# The same files give the same bytes.
+$(SINGLE).tar.gz: $(SINGLE_FILES)
+	$(Q)tar -C $(B)/dist --sort=name --owner=0 --group=0 --numeric-owner --mtime=@0 --mode=644 -cf - \
+	  $(patsubst $(B)/dist/%,%,$^) | gzip -n >$@
+
+$(B)/dist/gpuir.wrap: tools/cmake/gpuir.wrap.in $(SINGLE).tar.gz
+	@VERSION='$(VERSION)' HASH="$$(sha256sum $(SINGLE).tar.gz | cut -d ' ' -f 1)" \
+	  awk -f tools/scripts/gpuir.pc.awk $< >$@
+
+# Debian's packages, from the tarball with tools/debian laid into it; lintian looks at them, where it is.
+DEB = $(B)/deb/gpuir-$(VERSION)
+
+deb: $(B)/dist/gpuir-$(VERSION).tar.gz
+	$(Q)command -v dpkg-buildpackage >/dev/null && command -v dh_python3 >/dev/null || \
+	  { echo 'make deb: it needs dpkg-dev, debhelper and dh-python' >&2; exit 1; }
+	$(Q)rm -rf $(B)/deb && mkdir -p $(B)/deb
+	$(Q)cp $< $(B)/deb/gpuir_$(VERSION).orig.tar.gz
+	$(Q)tar -xzf $< -C $(B)/deb && cp -r $(DEB)/tools/debian $(DEB)/debian
+	$(Q)cd $(DEB) && env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS dpkg-buildpackage -us -uc >../build.log 2>&1 || \
+	  { tail -n 40 ../build.log; exit 1; }
+	$(Q)if command -v lintian >/dev/null; then lintian --allow-root --fail-on error,warning $(B)/deb/*.changes; \
+	  else echo 'note: no lintian was found'; fi
+	@ls $(B)/deb/*.deb
 
 # ---- measuring ---------------------------------------------------------------------------------------------------
 

@@ -31,7 +31,7 @@ class Doc(Structure):
 
 def load():
     built = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "build", "libgpuir.so")
-    path = os.environ.get("GPUIR_LIBRARY") or (built if os.path.exists(built) else "libgpuir.so.0")
+    path = os.environ.get("GPUIR_LIBRARY") or (built if os.path.exists(built) else "libgpuir.so.0.2")
     lib = ctypes.CDLL(path)
     lib.gpuir_open.argtypes = [c_char_p, c_void_p, POINTER(c_void_p), POINTER(Error)]
     lib.gpuir_query_parse.argtypes = [c_void_p, c_void_p, c_char_p, c_size_t, POINTER(c_void_p), POINTER(Error)]

@@ -21,7 +21,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#if defined(__GLIBC__) && !__GLIBC_PREREQ(2, 28)
+#if defined(__GLIBC__) && (__GLIBC__ < 2 || (__GLIBC__ == 2 && __GLIBC_MINOR__ < 28))
 /* The C library has no statx yet: the kernel is asked itself, and says ENOSYS where it has none either. */
 #include <linux/stat.h>
 #include <sys/syscall.h>
@@ -137,9 +137,13 @@ typedef struct place {
   mode_t type; /* S_IF bits */
 } place;
 
+/* Older C libraries and musl do not name the mount's number, but have the room for what the kernel writes. */
 #ifndef STATX_MNT_ID
-#define STATX_MNT_ID 0u
+#define STATX_MNT_ID 0x1000u
 #endif
+#define MOUNT_OFFSET 0x90 /* of stx_mnt_id, in the 256 bytes that the kernel fills */
+
+typedef char statx_has_room[sizeof(struct statx) >= 256 ? 1 : -1];
 
 /* Looks at what fd is. The file system is not asked, as fstat would do over FUSE: the kernel knows all of this. */
 static int place_of(int fd, place *p) {
@@ -147,7 +151,7 @@ static int place_of(int fd, place *p) {
   memset(p, 0, sizeof *p);
   if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE | STATX_MNT_ID, &st) != 0) return errno;
   p->device = makedev(st.stx_dev_major, st.stx_dev_minor);
-  p->mount = st.stx_mask & STATX_MNT_ID ? st.stx_mnt_id : 0;
+  if (st.stx_mask & STATX_MNT_ID) memcpy(&p->mount, (const char *)&st + MOUNT_OFFSET, sizeof p->mount);
   p->type = st.stx_mode & S_IFMT;
   return 0;
 }

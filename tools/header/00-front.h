@@ -1,4 +1,4 @@
-/* gpuir.h - ranked text search in one C header                     version 0.1.0
+/* gpuir.h - ranked text search in one C header                     version 0.2.0
  *
  * An index file format, a builder and a query engine that ranks documents with
  * BM25, exactly and repeatably: one thread, many threads, any SIMD level and the
@@ -244,7 +244,7 @@
 #endif
 
 #define GPUIR_VERSION_MAJOR 0
-#define GPUIR_VERSION_MINOR 1
+#define GPUIR_VERSION_MINOR 2
 #define GPUIR_VERSION_PATCH 0
 #define GPUIR_VERSION_NUMBER (GPUIR_VERSION_MAJOR * 10000 + GPUIR_VERSION_MINOR * 100 + GPUIR_VERSION_PATCH)
 

@@ -44,7 +44,7 @@ typedef struct gpuir_error {
 
 /* A short English name of a status code; never NULL. Thread-safe. */
 GPUIR_API const char *gpuir_strerror(int status);
-/* The linked implementation's GPUIR_VERSION_NUMBER and its text, "0.1.0". */
+/* The linked implementation's GPUIR_VERSION_NUMBER and its text, "0.2.0". */
 GPUIR_API unsigned gpuir_version_number(void);
 GPUIR_API const char *gpuir_version(void);
 
