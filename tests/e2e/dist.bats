@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
-# What others get of the project: the one file with xxHash's header in it, the tarball, the version that each part tells,
-# and what CMake, Meson and Conan find.
+# What others get of the project: the one file with xxHash's header in it, the tarball, the version that each part
+# tells, and what CMake, Meson and Conan find.
 
 bats_require_minimum_version 1.5.0
 

