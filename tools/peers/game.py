@@ -34,9 +34,10 @@ from peers import gpuir, np
 
 COMMANDS = ["COUNT", "TOP_10", "TOP_100", "TOP_1000", "TOP_10_COUNT", "TOP_100_COUNT"]
 PLOT = (
-    "# plot", "game", "bars", "log-y",
+    "# plot", "game_chunks", "bars", "log-y",
     "Ranked search beside gpuir: how many times as long a query takes, on average",
-    "engine", "times as long as gpuir, which is 1 (logarithmic)", "and,or", "engine", "mean_ratio", "kind", "command=TOP_10",
+    "engine", "times as long as gpuir, which is 1 (logarithmic)", "",
+    "engine", "mean_ratio", "asked",
 )  # fmt: skip
 
 
@@ -270,18 +271,16 @@ def measure(engines, command, queries, setup, few):
     return {e: [tuple(statistics.median(t) / 1e3 for t in zip(*x)) for _, x in sorted(times[e].items())] for e in able}
 
 
-def rows(kind, command, engines, measured):
-    """A row for each engine: its times, and their quotients by gpuir's on the same queries."""
+def rows(kind, command, engines, measured, unsupported):
+    """A row for each engine that can answer: its times, and their quotients by gpuir's on the same queries."""
     own = measured[engines[0]]
-    for e in engines:
-        if e not in measured:
-            yield e.name, e.version(), command, kind, "0", *["UNSUPPORTED"] * 9
-            continue
+    unsupported += [f"{e.name} {command} {kind}" for e in engines if e not in measured]
+    for e in measured:
         n = len(measured[e])
         thread, clock = (peers.figures([t[i] for t in measured[e]]) for i in (0, 1))
         base = peers.figures([t[0] for t in own[:n]])
         yield (e.name, e.version(), command, kind, str(n), *(f"{x:.1f}" for x in (*thread, *clock)),
-               *(f"{x / y:.2f}" for x, y in zip(thread, base)))  # fmt: skip
+               *(f"{x / y:.2f}" for x, y in zip(thread, base)), f"{command} {kind}")  # fmt: skip
 
 
 def main():
@@ -308,26 +307,29 @@ def main():
         except ImportError as error:
             print(f"{key}: left out: {error}", file=sys.stderr)
     table = [("engine", "version", "command", "kind", "queries", "mean_us", "p50_us", "p99_us", "clock_mean_us",
-              "clock_p50_us", "clock_p99_us", "mean_ratio", "p50_ratio", "p99_ratio")]  # fmt: skip
-    load = os.getloadavg()[0]
+              "clock_p50_us", "clock_p99_us", "mean_ratio", "p50_ratio", "p99_ratio", "asked")]  # fmt: skip
+    load, unsupported = os.getloadavg()[0], []
     for command in arguments.commands.split(","):
         for kind, queries in setup.queries.items():
-            for row in rows(kind, command, engines, measure(engines, command, queries, setup, arguments.slow)):
+            measured = measure(engines, command, queries, setup, arguments.slow)
+            for row in rows(kind, command, engines, measured, unsupported):
                 table.append(row)
                 print("\t".join(row), flush=True)
     for e in engines:
         e.close()
     if arguments.tsv:
-        write(arguments, setup, table, load)
+        write(arguments, setup, table, load, unsupported)
 
 
-def write(arguments, setup, table, load):
+def write(arguments, setup, table, load, unsupported):
     with open(arguments.tsv, "w", encoding="utf-8") as out:
         out.write(f"# machine\t{peers.machine()}, load {load:.0f} to {os.getloadavg()[0]:.0f}\n")
         out.write(f"# index\t{os.path.basename(setup.index)}\n# commit\t{peers.commit()}\n")
         out.write(f"# command\tgame.py {' '.join(sys.argv[1:])}\n")
         out.write("# times\tmicroseconds of the searching thread's processor time, and of the clock\n")
         out.write("# ratios\tprocessor time by gpuir's on the same queries; all count the same documents\n")
+        if unsupported:
+            out.write(f"# UNSUPPORTED\t{', '.join(unsupported)}\n")
         out.write("\t".join(PLOT) + "\n")  # gpuir lab plot FILE draws it
         out.write("".join("\t".join(row) + "\n" for row in table))
 
