@@ -466,7 +466,7 @@ char *fs_agents(const fs_config *config) {
       "  `\"two+words\"` is a phrase where the index has positions. AND, OR, NOT and regular expressions "
       "mean nothing.\n"
       "- Write other bytes as %XX: a dot before tsv, json, paths, conf or html is %2E, a slash is %2F.\n"
-      "- Only some documents: `ls by` has what they carry, `ls by/ext` its values, and `by/ext/c/pass/...` searches\n"
+      "- Only some documents: `ls by` has what they carry, and `by/ext/c/pass/...`, for one, searches\n"
       "  those of value c. The same in an option: `pass/@ext=c,h/...`, `pass/@mtime=2024-01../...`, "
       "`@-dir=vendor`.\n"
       "  `query/@ext=c/+.paths` has no words: all of them.\n");
