@@ -58,6 +58,7 @@ def c_calls(index, queries):
             len(text),
             len(queries),
             K,
+            None,
             hits.ctypes.data,
             counts.ctypes.data,
             byref(bad),
