@@ -6,13 +6,14 @@ folder=${1%/} index=${1%/}.gpuir
 shift
 [ -e "$index" ] || gpuir index --quiet --store --filter 'pdf=pdftotext - -' "$folder" -o "$index"
 
-# A form feed stands before each page but the first: the page is one more than those above the line.
-gpuir query --grep "$index" -- "$@" | while IFS=: read -r path line text; do
+# A form feed ends each page. What a filter wrote has no line in the file, so the page is the first that holds the text.
+gpuir query --grep "$index" -- "$@" | while IFS= read -r hit; do
+  path=${hit%%:*} text=${hit#*:}
   case $path in
     *.[Pp][Dd][Ff])
       text=${text#'\x0c'}
-      page=$(pdftotext "$path" - | head -n "$line" | tr -cd '\f' | wc -c)
-      printf '%s, page %d: %s\n' "$path" $((page + 1)) "$text" ;;
-    *) printf '%s:%s: %s\n' "$path" "$line" "$text" ;;
+      page=$(pdftotext "$path" - | TEXT=$text awk 'BEGIN { RS = "\f" } index($0, ENVIRON["TEXT"]) { print NR; exit }')
+      printf '%s, page %s: %s\n' "$path" "${page:-unknown}" "$text" ;;
+    *) printf '%s:%s: %s\n' "$path" "${text%%:*}" "${text#*:}" ;;
   esac
 done

@@ -29,13 +29,18 @@ static const char *over_name(const char *p, const char *end) {
   return p;
 }
 
-/* Returns whether [p, end) is one of `words`, which blanks part. */
+/* Returns whether [p, end) is one of `words`, which blanks part. Most words of a text differ from those of the lists by
+ * the first byte: a library's search for the blank would cost a third of what indexing program code does. */
 static int is_among(const char *p, const char *end, const char *words) {
   const size_t n = (size_t)(end - p);
-  while (*words) {
-    const size_t len = strcspn(words, " ");
-    if (len == n && !memcmp(words, p, n)) return 1;
-    words += len + (words[len] == ' ');
+  while (n && *words) {
+    if (*words == *p) {
+      size_t i = 1;
+      while (i < n && words[i] == p[i]) i++;
+      if (i == n && (words[n] == ' ' || !words[n])) return 1;
+    }
+    while (*words && *words != ' ') words++;
+    words += *words == ' ';
   }
   return 0;
 }

@@ -195,6 +195,6 @@ const char *stop_words_of(const char *language) {
 
 const char *stop_words_for(const gpuir_index *index) {
   gpuir_index_info info;
-  if (gpuir_index_get_info(index, &info) || strcmp(info.language, "english") != 0) return NULL;
-  return stop_words_of(info.language);
+  if (gpuir_index_get_info(index, &info) || strncmp(info.analyzer, "text", 4) != 0) return NULL;
+  return strcmp(info.language, "english") ? NULL : stop_words_of(info.language);
 }
