@@ -91,6 +91,7 @@
  *     [71-crew]         threads that answer: inter and auto            gpuir__crew_choose gpuir__crew_thread
  *     [72-device]       the thread that drives a device                gpuir__device_work
  *     [73-pool]         pools: make one, submit, wait                  gpuir_pool_create gpuir_pool_submit
+ *     [74-facets]       what matches have in fields, counted           gpuir_facets_count
  *
  * [api-configuration]  CONFIGURATION MACROS
  *   Define them before including the header; [I] matters only in the file that
@@ -895,6 +896,13 @@ typedef struct gpuir_query_desc {
   const struct gpuir_expansion *expansion;
   /* With ANDOR: so many documents that match AND are enough, if more hits are asked for; 0: as many as are asked for. */
   uint32_t enough;
+  /* A field, or '-' and a field. Hits come by the first value that documents have there, rising, or falling behind '-';
+   * documents without one come last either way, and equal ones by docID. Scores are as ever. NULL or "": by score. */
+  const char *sort;
+  /* A field. Of the matches with the same first value there the best one is a hit: with `sort` the one that comes first.
+   * A document without a value stands for itself. Counts and facets do not collapse, and ANDOR turns to OR where fewer
+   * than k hits are left. NULL or "": none. */
+  const char *collapse;
 } gpuir_query_desc;
 
 typedef struct gpuir_query gpuir_query;
@@ -917,7 +925,7 @@ typedef struct gpuir_query gpuir_query;
  * The text is any bytes and is not kept. Where documents were deleted, it counts those that hold each term: a
  * millisecond for some 2 million postings, once a process and file.
  * Errors, of several the first in the text, and those of the whole query last: ARGUMENT, TERMS, RANGE, NOMEM; WHERE
- * (err->offset is the byte's in the where; before all others); QUERY
+ * (err->offset is the byte's in the where, the sort or the collapse; before all others); QUERY
  * without a positive term, or for a quote that is not closed (err->offset is the quote's in the text); LIMIT for
  * prefixes whose terms have too many postings, before any is read; UNSUPPORTED for a phrase in an index built without
  * positions, with GPUIR_NO_NEAR for GPUIR_SPELL and for a word~ that no document has, and with GPUIR_NO_RANK for `stop`,
@@ -1003,8 +1011,8 @@ GPUIR_API void gpuir_searcher_destroy(gpuir_searcher *searcher);
 /* Changes the timeout of later searches; 0: none. */
 GPUIR_API void gpuir_searcher_set_timeout(gpuir_searcher *searcher, uint64_t timeout_ns);
 
-/* Ranks documents: writes the best min(k, matches) hits, by score descending, then docID ascending, to
- * hits[0..*n). k may be 0 or exceed the number of documents.
+/* Ranks documents: writes the best min(k, matches) hits, by score descending, then docID ascending (but see
+ * gpuir_query_desc.sort and .collapse), to hits[0..*n). k may be 0 or exceed the number of documents.
  * Errors: ARGUMENT, NOMEM, DEADLINE, CANCELLED, FORMAT, BACKEND; then *n is 0. */
 GPUIR_API int gpuir_search(gpuir_searcher *searcher, const gpuir_query *query, gpuir_hit *hits, size_t k, size_t *n);
 /* Ranks as gpuir_search does, and counts as gpuir_count does, in the same snapshot and within one timeout: *matches
@@ -1033,8 +1041,9 @@ typedef struct gpuir_batch_desc {
   /* Flags, [nq], read atomically: one that is not 0 stops its query. Each may be NULL, as may the array. */
   const int *const *cancels;
   /* Of each query, [nq], a score that k documents are known to have, here or in other parts of a collection; 0: none
-   * is known. Hits below it may be left out. It is read and raised atomically, so that those who search the parts learn
-   * from each other, also through memory that processes share. Those of ANDOR are not looked at. NULL: none. */
+   * is known. With a where they are documents that pass it. Hits below it may be left out. It is read and raised atomically, so that those who search the parts learn
+   * from each other, also through memory that processes share. Those of ANDOR, and of
+   * queries with sort or collapse, are not looked at. NULL: none. */
   uint32_t *thresholds;
   /* 1: the queries are counted, not ranked: counts[i] is gpuir_count's of query i; k, hits and matches are not looked
    * at. */
@@ -1061,6 +1070,36 @@ GPUIR_API int gpuir_search_finish(gpuir_batch *batch);
 
 /* Counts the matching documents without ranking (ANDOR counts as AND). Errors: as gpuir_search. */
 GPUIR_API int gpuir_count(gpuir_searcher *searcher, const gpuir_query *query, uint64_t *matches);
+
+/* How many of a query's matches have what in a field. Of a key or a path: a value, or a folder; else NULL. Of a number
+ * or a date: from `low` to `high`, both included. */
+typedef struct gpuir_facet {
+  const char *value; /* with a NUL behind it; lives as long as the facets */
+  size_t len;
+  int64_t low, high;
+  uint64_t count;
+} gpuir_facet;
+
+typedef struct gpuir_facets gpuir_facets;
+
+/* Counts what all live documents that match a query have in fields, columns[0..n), n <= GPUIR_MAX_FIELDS, exactly; a
+ * document counts once for each of its values. *matches, unless it is NULL, becomes what gpuir_count tells. A column is
+ *
+ *     author       each value: of a key or a path the most frequent first, equal ones by their bytes; else in order
+ *     author:20    of a key the 20 most frequent ones
+ *     dir:src      of a path the folders and files in src, in the same order, with all below each; dir: those at the top
+ *     size:0,1000  of a number or a date the ranges that these values part: below the first, from each to the next, and
+ *                  from the last on; also those without documents
+ *     mtime:month  of a date each year, month or day with documents, in UTC
+ *
+ * Where a device searches, the CPU counts. *facets must be destroyed. Errors: as gpuir_search; WHERE for a column that
+ * says nothing of the kind (gpuir_searcher_error tells the byte); UNSUPPORTED (see GPUIR_NO_COLUMNS). */
+GPUIR_API int gpuir_facets_count(gpuir_searcher *searcher, const gpuir_query *query, const char *const *columns,
+    size_t n, gpuir_facets **facets, uint64_t *matches);
+/* Tells facet i of column number `which`. Thread-safe. Errors: ARGUMENT; NOT_FOUND behind the last one. */
+GPUIR_API int gpuir_facets_get(const gpuir_facets *facets, size_t which, size_t i, gpuir_facet *facet);
+GPUIR_API void gpuir_facets_destroy(gpuir_facets *facets);
+
 /* Detail of the searcher's last failure, one of a backend's too that the CPU made good: code 0 when there was none. */
 GPUIR_API void gpuir_searcher_error(const gpuir_searcher *searcher, gpuir_error *err);
 
@@ -11074,6 +11113,23 @@ static int gpuir__schema_make(const gpuir_allocator *a, const char *text, gpuir_
   return status;
 }
 
+/* Finds the field called name[0..len), which stands at `offset` of what a query calls `what`. 0 or WHERE. */
+static int gpuir__field_find(const gpuir__schema *f, const char *what, const char *name, size_t len, size_t offset,
+    unsigned *field, gpuir_error *err) {
+  size_t used = 0;
+  char known[80];
+  unsigned i;
+  for (i = 0; f && i < f->n; i++) {
+    *field = i;
+    if (strlen(f->of[i].name) == len && !memcmp(f->of[i].name, name, len)) return GPUIR_OK;
+  }
+  if (!f) return gpuir__fail(err, GPUIR_E_WHERE, offset, "%s: the index has no fields", what);
+  for (i = 0; i < f->n && used + strlen(f->of[i].name) + 2 < sizeof known; i++)
+    used += (size_t)snprintf(known + used, sizeof known - used, i ? ", %s" : "%s", f->of[i].name);
+  return gpuir__fail(err, GPUIR_E_WHERE, offset, "%s: there is no field '%.*s'; there are %s", what,
+      (int)gpuir__min64(len, 40), name, known);
+}
+
 /* Appends how a field is spelt. 0 or NOMEM. */
 static int gpuir__field_spell(const gpuir_allocator *a, const gpuir_field *f, gpuir__buf *out) {
   char use[24];
@@ -11193,8 +11249,8 @@ static int gpuir__digits(const char **p, const char *end, unsigned n, unsigned *
 
 /* Returns the day since 1970-01-01 of a date of the Gregorian calendar (H. Hinnant, "chrono-compatible low-level date
  * algorithms", days_from_civil). */
-static int64_t gpuir__day_of(unsigned year, unsigned month, unsigned day) {
-  const int64_t y = (int64_t)year - (month <= 2), era = (y >= 0 ? y : y - 399) / 400;
+static int64_t gpuir__day_of(int64_t year, unsigned month, unsigned day) {
+  const int64_t y = year - (month <= 2), era = (y >= 0 ? y : y - 399) / 400;
   const int64_t of_era = y - era * 400,
                 of_year = (153 * (int64_t)(month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1;
   return era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
@@ -13572,6 +13628,19 @@ static inline uint64_t gpuir__column_read(const gpuir__column_block *b, unsigned
   return b->least + (b->table ? gpuir__load64(b->table + 8 * v) : v);
 }
 
+/* Reads the first value of document i of a block of a column, a number or a rank. 0: it has none. */
+static inline int gpuir__column_first(const gpuir__column_block *b, int is_text, unsigned i, uint64_t *v) {
+  uint64_t first;
+  if (!gpuir__column_count(b, i, &first)) return 0;
+  *v = gpuir__column_read(b, i, first);
+  return !is_text || *v;
+}
+
+/* Returns a kept number of a column as a number without a sign, which has the order of those with one. */
+static inline uint64_t gpuir__column_number(const gpuir__column *row, uint64_t v) {
+  return gpuir__unsign(row->least) + v * row->divisor;
+}
+
 /* Returns the values of a key or a path. */
 static gpuir__key_texts gpuir__column_texts(const gpuir__segment *ix, unsigned column) {
   const gpuir__index_columns *x = &ix->columns;
@@ -13600,7 +13669,7 @@ static int gpuir__column_value(const gpuir__segment *ix, uint32_t docid, unsigne
   if (i >= n) return GPUIR_E_NOT_FOUND;
   v = gpuir__column_read(&b, docid % GPUIR__BLOCK, first + i);
   if (!gpuir__is_text_column((int)row->kind)) {
-    value->number = gpuir__resign(gpuir__unsign(row->least) + v * row->divisor);
+    value->number = gpuir__resign(gpuir__column_number(row, v));
     return GPUIR_OK;
   } else {
     const gpuir__key_texts t = gpuir__column_texts(ix, column);
@@ -19332,24 +19401,14 @@ static int gpuir__where_item_read(gpuir__where_reader *r, const gpuir_field *f) 
 /* Finds the field of a name. */
 static int gpuir__where_name(gpuir__where_reader *r, unsigned *column) {
   const char *text = r->w->text + r->at;
-  size_t n = 0, used = 0;
-  char known[80];
-  unsigned i;
+  size_t n = 0;
+  int status;
   while (r->at + n < r->w->len && text[n] != '=' && !gpuir__is_space(text[n]) && text[n] != '|') n++;
   if (!n || r->at + n >= r->w->len || text[n] != '=')
     return gpuir__where_fail(r, r->at, "where: a predicate is missing, as in name=value");
-  for (i = 0; r->schema && i < r->schema->n; i++) {
-    const char *name = r->schema->of[i].name;
-    *column = i;
-    if (strlen(name) != n || memcmp(name, text, n) != 0) continue;
-    r->at += n + 1;
-    return GPUIR_OK;
-  }
-  if (!r->schema) return gpuir__where_fail(r, r->at, "where: the index has no fields");
-  for (i = 0; i < r->schema->n && used + strlen(r->schema->of[i].name) + 2 < sizeof known; i++)
-    used += (size_t)snprintf(known + used, sizeof known - used, i ? ", %s" : "%s", r->schema->of[i].name);
-  return gpuir__where_fail(r, r->at, "where: there is no field '%.*s'; there are %s", (int)gpuir__min64(n, 40), text,
-      known);
+  status = gpuir__field_find(r->schema, "where", text, n, r->at, column, r->err);
+  r->at += n + 1;
+  return status;
 }
 
 /* Reads a predicate. */
@@ -19837,6 +19896,8 @@ struct gpuir_query {
   gpuir__choices *choices; /* NULL: the query has all of its words */
   struct gpuir__where *where; /* NULL: there is none */
   int all; /* 1: it has no positive term, and all documents match */
+  unsigned sort, collapse; /* columns, plus 1; 0: none */
+  int falling; /* of the sort */
 #ifndef GPUIR_NO_RANK
   struct gpuir_query *any; /* of ANDOR what is asked where any word is enough; NULL: this */
   uint32_t enough; /* of ANDOR: documents with all words that are; 0: as many as hits are asked for */
@@ -19867,6 +19928,11 @@ static inline uint32_t gpuir__query_end(const gpuir_query *q, size_t leaf, unsig
 }
 static inline uint32_t gpuir__query_stem(const gpuir_query *q, size_t leaf, unsigned term) {
   return q->ids[leaf * GPUIR__IDS + GPUIR__ID_STEMS + term];
+}
+
+/* Says whether a query asks for the best of all documents with its terms, and nothing else: only such are a device's. */
+static inline int gpuir__query_is_plain(const gpuir_query *q) {
+  return !q->where && !q->all && !q->sort && !q->collapse;
 }
 
 /* Returns the record, in a leaf, of the term of the query (number: from GPUIR__ID_TERMS on) or of the member of its
@@ -21097,8 +21163,8 @@ GPUIR_API int gpuir_analyze(const gpuir_index *ix, const char *text, size_t len,
  * nothing, the term nearest to it is searched in its place, one letter away, and gpuir_query_spelled tells of it. What
  * stands between quotes, short words and those with digits are searched as they are.
  *
- * Uses      [24-postings], [30-analysis], [32-dictionary], [33-analyzers], [37-layout], [42-snapshot], [48-near],
- *           [49-where], [51-query].
+ * Uses      [24-postings], [30-analysis], [32-dictionary], [33-analyzers], [34-fields], [37-layout], [42-snapshot],
+ *           [48-near], [49-where], [51-query].
  * Start at  gpuir_query_parse.
  * Tests     tests/unit/52_parse.c
  * ======*/
@@ -21477,6 +21543,30 @@ static int gpuir__query_where(gpuir_query *q, const char *where, gpuir_error *er
 #endif
 }
 
+/* Finds the columns by which a query's hits are ordered and collapsed. */
+static int gpuir__query_order(gpuir_query *q, const gpuir_query_desc *desc, gpuir_error *err) {
+  const char *const sort = desc->sort ? desc->sort : "", *const collapse = desc->collapse ? desc->collapse : "";
+#ifdef GPUIR_NO_COLUMNS
+  (void)q;
+  return *sort || *collapse ? gpuir__fail_columns(err) : GPUIR_OK;
+#else
+  const gpuir__schema *f = q->ix->leaves[0].seg->columns.fields;
+  unsigned field;
+  int status = GPUIR_OK;
+  if (*sort) {
+    q->falling = *sort == '-';
+    status =
+        gpuir__field_find(f, "sort", sort + q->falling, strlen(sort + q->falling), (size_t)q->falling, &field, err);
+    q->sort = status ? 0 : field + 1;
+  }
+  if (!status && *collapse) {
+    status = gpuir__field_find(f, "collapse", collapse, strlen(collapse), 0, &field, err);
+    q->collapse = status ? 0 : field + 1;
+  }
+  return status;
+#endif
+}
+
 static int gpuir__query_describe(gpuir_query *q, const gpuir_query_desc *desc, gpuir_error *err) {
   const gpuir__stat *stored = &q->ix->leaves[0].seg->stat;
   q->k1 = stored->k1;
@@ -21571,6 +21661,7 @@ static int gpuir__query_make(const gpuir_index *ix, const gpuir_query_desc *desc
   q->ids = (uint32_t *)(void *)(q + 1);
   status = gpuir__query_describe(q, desc, err);
   if (!status && desc) status = gpuir__query_where(q, desc->where, err);
+  if (!status && desc) status = gpuir__query_order(q, desc, err);
   if (!status) status = gpuir__query_read(q, desc, analyzer, text, len, err);
   if (!status) status = gpuir__query_resolve(q, desc, analyzer, text, len, err);
   if (status) gpuir_query_destroy(q);
@@ -21720,10 +21811,153 @@ GPUIR_API int gpuir_query_spelled(const gpuir_query *q, size_t i, const char **w
  *
  * A heap of the best k hits. The worst of them is the threshold, which a document has to exceed to be a hit.
  *
- * Uses      [37-layout], [42-snapshot].
- * Start at  gpuir__topk_push, gpuir__topk_threshold.
+ * Where hits are ordered by a column, or only the best document of each value is one, they are picks instead: an array
+ * of up to some 2k, which is now and then sorted and cut to the best k of different values. So no pick ever has to be
+ * found and moved, and a value whose best document was cut off comes again with a better one.
+ *
+ * Uses      [18-codecs], [34-fields], [35-keys], [37-layout], [40-columns], [42-snapshot].
+ * Start at  gpuir__topk_push, gpuir__topk_threshold; gpuir__picks_push.
  * Tests     tests/unit/53_topk.c
  * ======*/
+
+#ifndef GPUIR_NO_COLUMNS
+/* ---- picks */
+
+/* A hit in an order: the least is the best. */
+typedef struct gpuir__pick {
+  uint64_t value; /* what it is ordered by */
+  uint64_t group; /* a hash of the value that it is collapsed by */
+  uint32_t docid; /* in the index */
+  uint32_t none; /* 1: it has no value to be ordered by, and comes last */
+} gpuir__pick;
+
+/* The best k picks, of a column's values each one. */
+typedef struct gpuir__picks {
+  gpuir_allocator a;
+  const gpuir_index *ix;
+  unsigned collapse; /* the column, plus 1; 0: none */
+  size_t n, k; /* picks now, wanted */
+  gpuir__buf all, table; /* the picks; uint32_t: numbers of picks that stay, plus 1, by their groups */
+  gpuir__pick worst; /* of the best k, once there were k */
+  int full; /* 1: worse picks than `worst` are not taken */
+  int failed; /* 1: there was no memory */
+} gpuir__picks;
+
+static void gpuir__picks_start(gpuir__picks *p, const gpuir_allocator *a, const gpuir_index *ix, unsigned collapse,
+    size_t k) {
+  p->a = *a;
+  p->ix = ix;
+  p->collapse = collapse;
+  p->n = 0;
+  p->k = k;
+  p->full = p->failed = 0;
+}
+
+/* The first value of a document in a column. */
+typedef struct gpuir__first {
+  const gpuir__segment *seg;
+  uint64_t value; /* a number without a sign, or a rank in the segment */
+  int has;
+} gpuir__first;
+
+static gpuir__first gpuir__first_of(const gpuir_index *ix, unsigned column, uint32_t docid) {
+  const gpuir__leaf *leaf = gpuir__leaf_of(ix, docid);
+  const gpuir__column *row = &leaf->seg->columns.rows[column];
+  const int is_text = gpuir__is_text_column((int)row->kind);
+  gpuir__column_block b;
+  gpuir__first x = {leaf->seg, 0, 0};
+  docid -= leaf->base;
+  gpuir__column_open(x.seg, column, docid / GPUIR__BLOCK, &b);
+  x.has = gpuir__column_first(&b, is_text, docid % GPUIR__BLOCK, &x.value);
+  if (x.has && !is_text) x.value = gpuir__column_number(row, x.value);
+  return x;
+}
+
+/* Reads the text of a first value of a key or a path to w; the length, 0 in a damaged file. */
+static size_t gpuir__first_text(const gpuir__first *x, unsigned column, gpuir__key_walk *w) {
+  const gpuir__key_texts t = gpuir__column_texts(x->seg, column);
+  return gpuir__key_get(&t, x->value - 1, w);
+}
+
+/* Hashes the first value of a document; one without stands for itself. */
+static uint64_t gpuir__first_hash(const gpuir_index *ix, unsigned column, uint32_t docid) {
+  const gpuir__first x = gpuir__first_of(ix, column, docid);
+  gpuir__key_walk w;
+  if (!x.has) return gpuir__hash(&docid, sizeof docid, 1);
+  if (!gpuir__is_text_column((int)x.seg->columns.rows[column].kind)) return gpuir__hash(&x.value, sizeof x.value, 0);
+  return gpuir__hash(w.text, gpuir__first_text(&x, column, &w), 0);
+}
+
+/* Says whether two documents have the same first value; keys of two segments are compared by their bytes. */
+static int gpuir__first_same(const gpuir_index *ix, unsigned column, uint32_t a, uint32_t b) {
+  const gpuir__first x = gpuir__first_of(ix, column, a), y = gpuir__first_of(ix, column, b);
+  gpuir__key_walk v, w;
+  if (!x.has || !y.has) return 0;
+  if (x.seg == y.seg || !gpuir__is_text_column((int)x.seg->columns.rows[column].kind)) return x.value == y.value;
+  return gpuir__first_text(&x, column, &v) == gpuir__first_text(&y, column, &w) && !memcmp(v.text, w.text, v.len);
+}
+
+/* Orders picks, for qsort; of a document there is one at most. */
+static int gpuir__pick_compare(const void *a, const void *b) {
+  const gpuir__pick *x = (const gpuir__pick *)a, *y = (const gpuir__pick *)b;
+  if (x->none != y->none) return x->none < y->none ? -1 : 1;
+  if (x->value != y->value) return x->value < y->value ? -1 : 1;
+  return x->docid < y->docid ? -1 : x->docid > y->docid;
+}
+
+static gpuir__pick *gpuir__picks_all(const gpuir__picks *p) { return (gpuir__pick *)(void *)p->all.data; }
+
+/* Notes a pick as number `n` of those that stay, in a table of so many slots; 0 if one of the same value stays. */
+static int gpuir__picks_note(const gpuir__picks *p, size_t slots, const gpuir__pick *x, size_t n) {
+  uint32_t *table = (uint32_t *)(void *)p->table.data;
+  const gpuir__pick *all = gpuir__picks_all(p);
+  size_t at = (size_t)x->group & (slots - 1);
+  for (; table[at]; at = (at + 1) & (slots - 1)) {
+    const gpuir__pick *y = &all[table[at] - 1];
+    if (y->group == x->group && gpuir__first_same(p->ix, p->collapse - 1, x->docid, y->docid)) return 0;
+  }
+  table[at] = (uint32_t)n + 1;
+  return 1;
+}
+
+/* Sorts the picks, and keeps the best k of different values. */
+static void gpuir__picks_settle(gpuir__picks *p) {
+  gpuir__pick *all = gpuir__picks_all(p);
+  size_t slots = 16, i, kept = 0;
+  if (p->n > 1) qsort(all, p->n, sizeof *all, gpuir__pick_compare);
+  while (slots < 2 * p->n) slots *= 2;
+  p->table.len = 0;
+  if (p->collapse && !gpuir__buf_room(&p->a, &p->table, slots * sizeof(uint32_t))) {
+    p->failed = 1;
+    return;
+  }
+  if (p->collapse) memset(p->table.data, 0, slots * sizeof(uint32_t));
+  for (i = 0; i < p->n && kept < p->k; i++)
+    if (!p->collapse || gpuir__picks_note(p, slots, &all[i], kept)) all[kept++] = all[i];
+  p->n = kept;
+  p->full = kept == p->k;
+  if (p->full) p->worst = all[kept - 1];
+}
+
+/* Says whether a pick may be one of the best k. */
+static inline int gpuir__picks_want(const gpuir__picks *p, const gpuir__pick *x) {
+  return !p->full || gpuir__pick_compare(x, &p->worst) < 0;
+}
+
+/* Offers a pick, whose group is not known yet. */
+static void gpuir__picks_push(gpuir__picks *p, gpuir__pick x) {
+  gpuir__pick *to;
+  if (p->failed || !gpuir__picks_want(p, &x)) return;
+  if (p->collapse) x.group = gpuir__first_hash(p->ix, p->collapse - 1, x.docid);
+  p->all.len = p->n * sizeof x;
+  to = (gpuir__pick *)(void *)gpuir__buf_room(&p->a, &p->all, sizeof x);
+  p->failed = !to;
+  if (!to) return;
+  *to = x;
+  p->n++;
+  if (p->n / 2 >= p->k + 4) gpuir__picks_settle(p);
+}
+#endif
 
 /* ---- the best k, as a min-heap of keys (score << 32 | ~docID) */
 
@@ -21731,6 +21965,9 @@ typedef struct gpuir__topk {
   uint64_t *heap; /* n keys, the least one first */
   size_t n, k, cap; /* keys now, wanted, allocated */
   uint64_t threshold_key; /* only keys above it are taken */
+#ifndef GPUIR_NO_COLUMNS
+  gpuir__picks *picks; /* takes the place of the heap, of which only n is kept, 0, 1 or k; NULL: there is none */
+#endif
 } gpuir__topk;
 
 /* Returns the key of a hit: greater keys are better hits. */
@@ -21770,10 +22007,27 @@ static void gpuir__heap_down(uint64_t *heap, size_t n, size_t at) {
   heap[at] = key;
 }
 
+#ifndef GPUIR_NO_COLUMNS
+/* Makes a pick of a key: a document and its score. */
+static void gpuir__topk_pick(gpuir__topk *t, uint64_t key) {
+  gpuir__picks *p = t->picks;
+  const gpuir__pick x = {UINT32_MAX - (key >> 32), 0, ~(uint32_t)key, 0};
+  gpuir__picks_push(p, x);
+  t->n = p->full ? t->k : 1;
+  if (p->full) t->threshold_key = gpuir__key(UINT32_MAX - (uint32_t)p->worst.value, p->worst.docid);
+}
+#endif
+
 /* Offers a key: the best k that were offered stay. */
 static void gpuir__topk_push(gpuir__topk *t, uint64_t key) {
   size_t i;
   if (key <= t->threshold_key) return;
+#ifndef GPUIR_NO_COLUMNS
+  if (GPUIR__UNLIKELY(t->picks != NULL)) {
+    gpuir__topk_pick(t, key);
+    return;
+  }
+#endif
   if (t->n < t->k) {
     for (i = t->n++; i && t->heap[(i - 1) / 2] > key; i = (i - 1) / 2) t->heap[i] = t->heap[(i - 1) / 2];
     t->heap[i] = key;
@@ -23569,6 +23823,11 @@ typedef struct gpuir__engine {
   gpuir__operand *operands; /* one a cursor, for look-ups */
   unsigned ncursors, cap; /* opened; allocated */
   gpuir__topk top;
+#ifndef GPUIR_NO_COLUMNS
+  gpuir__picks picks; /* hits of a search with sort or collapse */
+  gpuir__buf marked; /* scratch memory: bits of a leaf's matches */
+  uint64_t *marks; /* where what is counted is marked, too; NULL: nowhere */
+#endif
   gpuir__buf scratch; /* arrays of one search, carved by gpuir__carve */
   size_t carved; /* bytes of scratch in use */
 } gpuir__engine;
@@ -23608,6 +23867,11 @@ GPUIR__COLD static void gpuir__engine_free(gpuir__engine *e) {
   gpuir__buf_free(&e->a, &e->made.sums);
   gpuir__buf_free(&e->a, &e->made.places);
   gpuir__buf_free(&e->a, &e->sieve);
+#ifndef GPUIR_NO_COLUMNS
+  gpuir__buf_free(&e->a, &e->marked);
+  gpuir__buf_free(&e->a, &e->picks.all);
+  gpuir__buf_free(&e->a, &e->picks.table);
+#endif
   if (e->top.heap) (void)e->a.resize(e->a.user, e->top.heap, e->top.cap * 8, 0);
   gpuir__buf_free(&e->a, &e->scratch);
 }
@@ -23880,7 +24144,7 @@ static int gpuir__engine_open(gpuir__engine *e, const gpuir_query *q, size_t lea
  * stored for the idf and the lengths of one segment alone, and of all its documents. */
 static uint32_t gpuir__stored_seed(const gpuir__cursor *c, const gpuir_query *q, size_t k) {
   unsigned s = 0;
-  if (!q->stored_bm25 || !c->list.seeds || !gpuir__only(q->ix) || q->where) return 0;
+  if (!q->stored_bm25 || !c->list.seeds || !gpuir__only(q->ix) || q->where || q->collapse) return 0;
   while (s < GPUIR__SEEDS && gpuir__seed_ranks[s] < k) s++;
   return s < GPUIR__SEEDS ? c->scorer.q * c->list.seeds[s] : 0;
 }
@@ -23897,6 +24161,21 @@ static void gpuir__engine_peaks(gpuir__engine *e, const gpuir__cursor *c, uint32
   const gpuir__norm own = gpuir__norm_make(stat->k1, stat->b, gpuir__mean(stat->tokens, stat->documents));
   gpuir__peaks_prepare(&e->peaks, gpuir__norm_ratio(own, c->scorer.norm));
   e->kernels->peaks(&e->peaks, c->scorer.weight, c->scorer.q, bound);
+}
+
+/* Marks n matches of the leaf, where the engine marks what it counts. */
+static inline void gpuir__engine_mark(const gpuir__engine *e, const uint32_t *docs, uint32_t n) {
+#ifdef GPUIR_NO_COLUMNS
+  (void)e;
+  (void)docs;
+  (void)n;
+#else
+  const uint64_t documents = e->leaf.seg->stat.documents;
+  uint32_t i;
+  if (!e->marks) return;
+  for (i = 0; i < n; i++)
+    if (docs[i] < documents) e->marks[docs[i] / 64] |= (uint64_t)1 << docs[i] % 64; /* not so in damaged files */
+#endif
 }
 
 /* Writes the indices of the candidates that a negated list does not hold to kept[0..p->m); returns their number. */
@@ -24803,8 +25082,10 @@ static int gpuir__and_blocks(gpuir__engine *e, gpuir__and *x, uint64_t *count) {
     n = gpuir__and_candidates(e, x, block, threshold);
     if (n) n = gpuir__and_match(e, x, n);
     if (e->stopped) return e->stopped;
-    if (count) *count += gpuir__and_count(e, x, n);
-    else if (n) gpuir__and_score(e, x, n);
+    if (count) {
+      gpuir__engine_mark(e, x->docs, n);
+      *count += gpuir__and_count(e, x, n);
+    } else if (n) gpuir__and_score(e, x, n);
   }
   if (x->uncounted) *count += gpuir__and_count_rest(e, x);
   return GPUIR_OK;
@@ -25943,6 +26224,7 @@ static uint64_t gpuir__phrases_count(gpuir__phrases *p) {
     }
     n = kept;
   }
+  gpuir__engine_mark(p->e, docs, n);
   return p->e->stopped ? 0 : n;
 }
 
@@ -26463,12 +26745,14 @@ static uint32_t gpuir__or_kth(gpuir__engine *e, const gpuir_query *q, const gpui
 }
 
 /* Returns a score that at least k documents of n leaves reach: some term's k-th greatest contribution, as far as known.
- * The term that weighs most is asked first. 0 if there are negated terms, which may exclude these documents. */
+ * The term that weighs most is asked first. 0 if there are negated terms, which may exclude these documents, or if they
+ * are collapsed. */
 static uint32_t gpuir__or_seed(gpuir__engine *e, const gpuir_query *q, const gpuir__or_leaf *leaves, size_t n,
     size_t k) {
   uint32_t seed;
   unsigned i, first = 0;
   size_t j;
+  if (q->collapse) return 0;
   for (j = 0; j < n; j++)
     if (leaves[j].ncursors > leaves[j].o.n) return 0;
   for (i = 1; i < q->npositive; i++)
@@ -27129,6 +27413,9 @@ static int gpuir__count_windows(gpuir__engine *e, unsigned npositive, int all, u
     if ((status = gpuir__engine_look(e)) != 0) return status;
     status = gpuir__count_window(e, npositive, all, low, bits);
     if (!status) *count += e->kernels->ones(bits, GPUIR__WINDOW / 64);
+#ifndef GPUIR_NO_COLUMNS
+    if (e->marks) memcpy(e->marks + low / 64, bits, (size_t)gpuir__min64(GPUIR__WINDOW, documents - low + 63) / 64 * 8);
+#endif
   }
   return status;
 }
@@ -27158,10 +27445,10 @@ static int gpuir__eval_all(gpuir__engine *e) {
  * The public functions that search: which evaluator serves which mode, a batch's queries shared out to threads, or
  * handed to a backend such as gpuir_cuda.cu; explanations of one document's score; the cursor that users step.
  *
- * Uses      [18-codecs], [24-postings], [25-positions], [28-encoder], [33-analyzers], [37-layout], [39-writer],
- *           [41-reader], [42-snapshot], [44-inversion], [45-merge], [46-builder], [49-where], [50-sieve],
- *           [51-query], [53-topk], [54-lookup], [55-methods], [56-engine], [57-share], [58-and], [59-words],
- *           [60-phrases], [61-or], [62-exhaustive].
+ * Uses      [18-codecs], [24-postings], [25-positions], [28-encoder], [33-analyzers], [34-fields], [35-keys],
+ *           [37-layout], [39-writer], [40-columns], [41-reader], [42-snapshot], [44-inversion], [45-merge],
+ *           [46-builder], [49-where], [50-sieve], [51-query], [53-topk], [54-lookup], [55-methods], [56-engine],
+ *           [57-share], [58-and], [59-words], [60-phrases], [61-or], [62-exhaustive].
  * Start at  gpuir_search, gpuir_search_batch; gpuir__engine_mode (which evaluator serves which mode).
  * Tests     tests/unit/63_execution.c
  * ======*/
@@ -27241,17 +27528,342 @@ static int gpuir__engine_help(gpuir__engine *e, gpuir__share *s) {
 /* Returns 1 if the terms' lists of a query are read where they lie: those of phrases and prefixes that rank beside
  * others are made first, by each engine again. */
 static int gpuir__engine_may_share(const gpuir__engine *e, const gpuir_query *q) {
-  return e->share && !q->all && !q->nprefixes && (!q->nphrases || e->phrases_required);
+  return e->share && !q->all && !q->collapse && !q->nprefixes && (!q->nphrases || e->phrases_required);
 }
+
+/* ---- counting */
+
+/* Returns 1 if one word alone decides what matches a query: its count is what the leaves tell of the word's list. */
+static int gpuir__query_is_word(const gpuir_query *q) {
+  return !q->all && !q->where && q->terms[0].kind == GPUIR__WORD && q->npositive == q->n &&
+      (q->n == 1 || (q->mode != GPUIR_OR && q->nrequired == 1));
+}
+
+/* Counts the live documents of a leaf that hold the only word of a query. */
+static int gpuir__engine_count_word(gpuir__engine *e, const gpuir_query *q, size_t leaf, uint64_t *matches) {
+  const uint32_t id = gpuir__query_id(q, leaf, 0);
+  gpuir__record r;
+  uint32_t df;
+  int status;
+  if (id == GPUIR__NO_TERM) return GPUIR_OK;
+  status = gpuir__leaf_df(&e->ix->leaves[leaf], id, &r, &df);
+  if (status) return gpuir__engine_fail(e, status, gpuir_strerror(status));
+  *matches += df;
+  return GPUIR_OK;
+}
+
+/* Says whether the engine marks what it counts. */
+static inline int gpuir__engine_marks(const gpuir__engine *e) {
+#ifdef GPUIR_NO_COLUMNS
+  (void)e;
+  return 0;
+#else
+  return e->marks != NULL;
+#endif
+}
+
+/* Counts a leaf's documents that match one query in a mode, AND or OR. */
+static int gpuir__engine_count_leaf(gpuir__engine *e, const gpuir_query *q, size_t leaf, int mode, uint64_t *matches) {
+  unsigned npositive;
+  int status;
+  if (!gpuir__engine_marks(e) && gpuir__query_is_word(q)) return gpuir__engine_count_word(e, q, leaf, matches);
+  if (!gpuir__leaf_begin(e, q, leaf, mode)) return GPUIR_OK;
+  if (gpuir__phrases_are_required(e, q, mode)) return gpuir__eval_phrases(e, q, leaf, matches);
+  status = gpuir__terms_open(e, q, leaf, &npositive);
+  if (!status && q->all) return gpuir__count_windows(e, 0, 0, matches);
+  if (status || !npositive || (mode == GPUIR_AND && npositive - e->turn.noptional < q->nrequired)) return status;
+  if (mode == GPUIR_OR) e->turn.noptional = 0;
+  if (mode == GPUIR_OR && npositive > 1) return gpuir__count_windows(e, npositive, 0, matches);
+  if (gpuir__count_is_dense(e, npositive - e->turn.noptional)) return gpuir__count_windows(e, npositive, 1, matches);
+  return gpuir__eval_and(e, npositive, matches);
+}
+
+#ifndef GPUIR_NO_COLUMNS
+/* ---- hits in the order of a column */
+
+/* Marks the live documents of a leaf that match one query in a mode and pass its where, in the engine's `marked`. */
+static int gpuir__engine_mark_leaf(gpuir__engine *e, const gpuir_query *q, size_t leaf, int mode, uint64_t *matches) {
+  const uint64_t words = e->ix->leaves[leaf].seg->stat.documents / 64 + 1;
+  int status;
+  e->marked.len = 0;
+  e->marks = (uint64_t *)(void *)gpuir__buf_room(&e->a, &e->marked, (size_t)words * 8);
+  if (!e->marks) return gpuir__engine_fail(e, GPUIR_E_NOMEM, "out of memory");
+  memset(e->marks, 0, (size_t)words * 8);
+  e->leaf.deleted = NULL; /* of a leaf that is not turned to nothing is marked */
+  e->counts_only = 1;
+  status = gpuir__engine_count_leaf(e, q, leaf, mode, matches);
+  e->counts_only = 0;
+  if (e->leaf.deleted)
+    e->kernels->words(e->marks, e->leaf.deleted->bits, (size_t)gpuir__min64(words, e->leaf.deleted->words),
+        GPUIR__WORDS_WITHOUT);
+  e->marks = NULL;
+  gpuir__engine_reset(e);
+  return status;
+}
+
+/* A leaf's matches on their way to picks. */
+typedef struct gpuir__ordering {
+  gpuir__engine *e;
+  const gpuir__leaf *leaf;
+  unsigned column;
+  int is_text, falling;
+  const uint64_t *marks;
+} gpuir__ordering;
+
+/* A block of matches. */
+typedef struct gpuir__sort_block {
+  uint64_t bound; /* the best value that a document of it may have */
+  uint64_t block;
+} gpuir__sort_block;
+
+/* Returns what a number or a rank is ordered by. Numbers compare in all leaves; ranks in one: between two there is room
+ * for the values that only other leaves have, see gpuir__sort_turn. */
+static uint64_t gpuir__sort_value(const gpuir__ordering *s, uint64_t v) {
+  const uint64_t x = s->is_text ? v << 32 : gpuir__column_number(&s->leaf->seg->columns.rows[s->column], v);
+  return s->falling ? ~x : x;
+}
+
+/* Makes a pick of document i of a block, or of the best that it may have. */
+static gpuir__pick gpuir__sort_pick(const gpuir__ordering *s, uint64_t value, uint64_t block, unsigned i, int none) {
+  gpuir__pick x;
+  x.value = none ? 0 : value;
+  x.group = 0;
+  x.docid = s->leaf->base + (uint32_t)(block * GPUIR__BLOCK + i);
+  x.none = (uint32_t)none;
+  return x;
+}
+
+/* Turns to a leaf with picks of those before: a key is ordered by its rank here, or by the rank before which it would
+ * come and the order of those that do so too. */
+static void gpuir__sort_turn(const gpuir__ordering *s) {
+  gpuir__picks *p = &s->e->picks;
+  const gpuir__key_texts t = gpuir__column_texts(s->leaf->seg, s->column);
+  gpuir__key_walk walk, last;
+  uint64_t value = 0, ordinal = 0;
+  size_t i;
+  gpuir__picks_settle(p);
+  last.len = 0;
+  for (i = 0; i < p->n; i++) { /* by their texts, rising */
+    gpuir__pick *x = &gpuir__picks_all(p)[s->falling ? p->n - 1 - i : i];
+    const gpuir__first first = gpuir__first_of(p->ix, s->column, x->docid);
+    int found;
+    if (x->none) continue;
+    (void)gpuir__first_text(&first, s->column, &walk);
+    if (walk.len != last.len || memcmp(walk.text, last.text, walk.len) != 0) {
+      value = gpuir__key_below(&t, walk.text, walk.len, &found) << 32;
+      value += found ? (uint64_t)1 << 32 : ++ordinal;
+      memcpy(last.text, walk.text, walk.len);
+      last.len = walk.len;
+    }
+    x->value = s->falling ? ~value : value;
+  }
+  if (p->full) p->worst = gpuir__picks_all(p)[p->n - 1];
+}
+
+static int gpuir__sort_before(const gpuir__sort_block *x, const gpuir__sort_block *y) {
+  return x->bound != y->bound ? x->bound < y->bound : x->block < y->block;
+}
+
+/* Sifts heap[at] down to its place among n blocks, of which the best one is the first. */
+static void gpuir__sort_down(gpuir__sort_block *heap, size_t n, size_t at) {
+  const gpuir__sort_block x = heap[at];
+  for (;;) {
+    size_t child = 2 * at + 1;
+    if (child >= n) break;
+    if (child + 1 < n && gpuir__sort_before(&heap[child + 1], &heap[child])) child++;
+    if (!gpuir__sort_before(&heap[child], &x)) break;
+    heap[at] = heap[child];
+    at = child;
+  }
+  heap[at] = x;
+}
+
+/* Collects the blocks that have matches, and values, as a heap; returns their number. */
+static size_t gpuir__sort_blocks(const gpuir__ordering *s, gpuir__sort_block *heap) {
+  const gpuir__index_columns *x = &s->leaf->seg->columns;
+  const uint64_t words = s->leaf->seg->stat.documents / 64 + 1;
+  uint64_t block;
+  size_t n = 0, i;
+  for (block = 0; block < x->blocks; block++) {
+    const uint64_t at = s->column * x->blocks + block, second = 2 * block + 1;
+    if (!s->marks[2 * block] && (second >= words || !s->marks[second])) continue;
+    if (x->least[at] > x->most[at]) continue;
+    heap[n].bound = gpuir__sort_value(s, s->falling ? x->most[at] : x->least[at]);
+    heap[n++].block = block;
+  }
+  for (i = n / 2; i-- > 0;) gpuir__sort_down(heap, n, i);
+  return n;
+}
+
+/* Offers the matches of a block that have a value, or those that have `none`. */
+static void gpuir__sort_offer(const gpuir__ordering *s, uint64_t block, int none) {
+  const uint64_t words = s->leaf->seg->stat.documents / 64 + 1;
+  gpuir__column_block b;
+  uint64_t word, v = 0;
+  unsigned half;
+  gpuir__column_open(s->leaf->seg, s->column, block, &b);
+  for (half = 0; half < 2 && 2 * block + half < words; half++)
+    for (word = s->marks[2 * block + half]; word; word &= word - 1) {
+      const unsigned i = 64 * half + gpuir__ctz64(word);
+      if (gpuir__column_first(&b, s->is_text, i, &v) == none) continue;
+      gpuir__picks_push(&s->e->picks, gpuir__sort_pick(s, none ? 0 : gpuir__sort_value(s, v), block, i, none));
+    }
+}
+
+/* Offers the matches of a leaf: block by block, by the best value that each may have, until none can be better than the
+ * k-th; then those without a value, in their order. */
+static int gpuir__sort_leaf(const gpuir__ordering *s) {
+  gpuir__engine *e = s->e;
+  gpuir__picks *p = &e->picks;
+  const uint64_t blocks = s->leaf->seg->columns.blocks;
+  gpuir__sort_block *heap;
+  gpuir__pick best;
+  uint64_t block;
+  size_t n;
+  int status = gpuir__reserve(e, 4 * (size_t)blocks, 1);
+  if (status) return status;
+  heap = (gpuir__sort_block *)(void *)gpuir__carve(e, 4 * (size_t)blocks);
+  if (s->is_text) gpuir__sort_turn(s);
+  for (n = gpuir__sort_blocks(s, heap); n && !status; status = gpuir__engine_worked(e, 1)) {
+    best = gpuir__sort_pick(s, heap[0].bound, heap[0].block, 0, 0);
+    if (!gpuir__picks_want(p, &best)) break;
+    gpuir__sort_offer(s, heap[0].block, 0);
+    heap[0] = heap[--n];
+    if (n) gpuir__sort_down(heap, n, 0);
+  }
+  gpuir__picks_settle(p);
+  for (block = 0; block < blocks && !status; block++) {
+    best = gpuir__sort_pick(s, 0, block, 0, 1);
+    if (!gpuir__picks_want(p, &best)) break;
+    gpuir__sort_offer(s, block, 1);
+    status = gpuir__engine_worked(e, 1);
+  }
+  return status;
+}
+
+/* Scores a document of the leaf whose lists are open; documents must come in their order. */
+static uint32_t gpuir__engine_score_one(gpuir__engine *e, const gpuir_query *q, uint32_t docid) {
+  const float norm = gpuir__norm_of(q->norm.a, q->norm.b, e->leaf.seg->lengths[docid]);
+  uint32_t score = 0;
+  unsigned i;
+  for (i = 0; i < q->npositive; i++) {
+    const gpuir__query_term *t = &q->terms[i];
+    gpuir__cursor *c = e->turn.cursor_of[i] == GPUIR__NO_TERM ? NULL : &e->cursors[e->turn.cursor_of[i]];
+    if (!c || gpuir__cursor_seek(c, docid) != docid) continue;
+    score += t->q * gpuir__contribution(t->weight, gpuir__list_tf(&c->list, c->block * GPUIR__BLOCK + c->pos), norm);
+  }
+  return score;
+}
+
+static int gpuir__compare_asc64(const void *a, const void *b) {
+  const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+  return x < y ? -1 : x > y;
+}
+
+/* Scores hits, in the order of their documents. */
+static int gpuir__engine_score_hits(gpuir__engine *e, const gpuir_query *q, gpuir_hit *hits, size_t n) {
+  const gpuir__leaf *leaf = NULL;
+  uint64_t *order;
+  unsigned npositive;
+  size_t i;
+  int status = GPUIR_OK;
+  e->marked.len = 0;
+  order = (uint64_t *)(void *)gpuir__buf_room(&e->a, &e->marked, n * sizeof *order);
+  if (!order) return gpuir__engine_fail(e, GPUIR_E_NOMEM, "out of memory");
+  for (i = 0; i < n; i++) order[i] = (uint64_t)hits[i].docid << 32 | i;
+  if (n) qsort(order, n, sizeof *order, gpuir__compare_asc64);
+  for (i = 0; i < n && !status; i++) {
+    const uint32_t docid = (uint32_t)(order[i] >> 32);
+    if (!leaf || docid - leaf->base >= leaf->seg->stat.documents) {
+      leaf = gpuir__leaf_of(e->ix, docid);
+      status = gpuir__terms_open(e, q, (size_t)(leaf - e->ix->leaves), &npositive);
+    }
+    if (!status) hits[(uint32_t)order[i]].score = gpuir__engine_score_one(e, q, docid - leaf->base);
+    if (!status) status = gpuir__engine_worked(e, 1);
+  }
+  gpuir__engine_reset(e);
+  return status;
+}
+
+/* Hands out the picks: documents, and what stands in place of a score. */
+static int gpuir__picks_hits(gpuir__engine *e, gpuir_hit *hits, size_t *n) {
+  gpuir__picks *p = &e->picks;
+  size_t i;
+  if (!p->failed) gpuir__picks_settle(p);
+  if (p->failed) return gpuir__engine_fail(e, GPUIR_E_NOMEM, "out of memory");
+  for (i = 0; i < p->n; i++) {
+    hits[i].docid = gpuir__picks_all(p)[i].docid;
+    hits[i].score = UINT32_MAX - (uint32_t)gpuir__picks_all(p)[i].value;
+  }
+  *n = p->n;
+  return GPUIR_OK;
+}
+
+/* Answers a query with a sort in mode AND or OR. */
+static int gpuir__engine_sort(gpuir__engine *e, const gpuir_query *q, int mode, size_t k, gpuir_hit *hits, size_t *n) {
+  gpuir__ordering s;
+  size_t leaf;
+  int status = GPUIR_OK;
+  s.e = e;
+  s.column = q->sort - 1;
+  s.falling = q->falling;
+  gpuir__picks_start(&e->picks, &e->a, e->ix, q->collapse, k);
+  for (leaf = 0; leaf < e->ix->nleaves && !status; leaf++) {
+    uint64_t matches = 0;
+    status = gpuir__engine_mark_leaf(e, q, leaf, mode, &matches);
+    if (status || !matches) continue;
+    s.leaf = &e->ix->leaves[leaf];
+    s.is_text = gpuir__is_text_column((int)s.leaf->seg->columns.rows[s.column].kind);
+    s.marks = (const uint64_t *)(const void *)e->marked.data;
+    status = gpuir__sort_leaf(&s);
+  }
+  if (!status) status = gpuir__picks_hits(e, hits, n);
+  return status ? status : gpuir__engine_score_hits(e, q, hits, *n);
+}
+#endif
+
+/* Returns 1 if hits are picks: then the engine's top-k hands them on. */
+static int gpuir__engine_picks(gpuir__engine *e, const gpuir_query *q, size_t k) {
+#ifdef GPUIR_NO_COLUMNS
+  (void)e;
+  (void)q;
+  (void)k;
+  return 0;
+#else
+  e->top.picks = q->collapse ? &e->picks : NULL;
+  if (q->collapse) gpuir__picks_start(&e->picks, &e->a, e->ix, q->collapse, k);
+  return q->collapse != 0;
+#endif
+}
+
+/* Empties the top-k, or the picks, into hits. */
+static int gpuir__engine_found(gpuir__engine *e, int picks, gpuir_hit *hits, size_t *n) {
+#ifndef GPUIR_NO_COLUMNS
+  if (picks) return gpuir__picks_hits(e, hits, n);
+#endif
+  (void)picks;
+  return gpuir__engine_hits(e, hits, n);
+}
+
+/* ---- one query */
 
 /* Ranks one query in mode AND or OR: all leaves share one top-k, and so its threshold. */
 static int gpuir__engine_mode(gpuir__engine *e, const gpuir_query *q, int mode, size_t k, gpuir_hit *hits, size_t *n) {
   gpuir__share *const share = e->share;
   size_t leaf;
-  int status;
+  int status, picks;
   *n = 0;
   if ((!q->nknown && !q->all) || (mode == GPUIR_AND && q->nunknown)) return GPUIR_OK;
   gpuir__engine_announce(e, q);
+#ifndef GPUIR_NO_COLUMNS
+  if (q->sort) {
+    e->share = NULL;
+    status = gpuir__engine_sort(e, q, mode, k, hits, n);
+    e->share = share;
+    return status;
+  }
+#endif
+  picks = gpuir__engine_picks(e, q, k);
   status = gpuir__engine_top(e, k, 0);
   if (status) return gpuir__engine_fail(e, status, "out of memory");
   e->phrases_required = gpuir__phrases_are_required(e, q, mode);
@@ -27263,7 +27875,7 @@ static int gpuir__engine_mode(gpuir__engine *e, const gpuir_query *q, int mode, 
   if (e->share) status = gpuir__share_close(e, status);
   e->share = share;
   if (!status && e->limits.threshold) gpuir__engine_threshold(e);
-  if (!status) status = gpuir__engine_hits(e, hits, n);
+  if (!status) status = gpuir__engine_found(e, picks, hits, n);
   return status;
 }
 
@@ -27319,42 +27931,6 @@ static int gpuir__engine_search(gpuir__engine *e, const gpuir_query *q, gpuir_hi
   return status;
 }
 
-/* Returns 1 if one word alone decides what matches a query: its count is what the leaves tell of the word's list. */
-static int gpuir__query_is_word(const gpuir_query *q) {
-  return !q->all && !q->where && q->terms[0].kind == GPUIR__WORD && q->npositive == q->n &&
-      (q->n == 1 || (q->mode != GPUIR_OR && q->nrequired == 1));
-}
-
-/* Counts the live documents of a leaf that hold the only word of a query. */
-static int gpuir__engine_count_word(gpuir__engine *e, const gpuir_query *q, size_t leaf, uint64_t *matches) {
-  const uint32_t id = gpuir__query_id(q, leaf, 0);
-  gpuir__record r;
-  uint32_t df;
-  int status;
-  if (id == GPUIR__NO_TERM) return GPUIR_OK;
-  status = gpuir__leaf_df(&e->ix->leaves[leaf], id, &r, &df);
-  if (status) return gpuir__engine_fail(e, status, gpuir_strerror(status));
-  *matches += df;
-  return GPUIR_OK;
-}
-
-/* Counts a leaf's documents that match one query. */
-static int gpuir__engine_count_leaf(gpuir__engine *e, const gpuir_query *q, size_t leaf, uint64_t *matches) {
-  unsigned npositive;
-  int status;
-  if (gpuir__query_is_word(q)) return gpuir__engine_count_word(e, q, leaf, matches);
-  if (!gpuir__leaf_begin(e, q, leaf, q->mode)) return GPUIR_OK;
-  if (gpuir__phrases_are_required(e, q, q->mode == GPUIR_OR ? GPUIR_OR : GPUIR_AND))
-    return gpuir__eval_phrases(e, q, leaf, matches);
-  status = gpuir__terms_open(e, q, leaf, &npositive);
-  if (!status && q->all) return gpuir__count_windows(e, 0, 0, matches);
-  if (status || !npositive || (q->mode != GPUIR_OR && npositive - e->turn.noptional < q->nrequired)) return status;
-  if (q->mode == GPUIR_OR) e->turn.noptional = 0;
-  if (q->mode == GPUIR_OR && npositive > 1) return gpuir__count_windows(e, npositive, 0, matches);
-  if (gpuir__count_is_dense(e, npositive - e->turn.noptional)) return gpuir__count_windows(e, npositive, 1, matches);
-  return gpuir__eval_and(e, npositive, matches);
-}
-
 /* Counts the documents that match one query; the clock runs already. */
 GPUIR__NOINLINE int gpuir__engine_tally(gpuir__engine *e, const gpuir_query *q, uint64_t *matches) {
   size_t leaf;
@@ -27364,7 +27940,8 @@ GPUIR__NOINLINE int gpuir__engine_tally(gpuir__engine *e, const gpuir_query *q, 
   if (status || (q->mode != GPUIR_OR && q->nunknown)) return status;
   gpuir__engine_announce(e, q);
   e->counts_only = 1;
-  for (leaf = 0; leaf < e->ix->nleaves && !status; leaf++) status = gpuir__engine_count_leaf(e, q, leaf, matches);
+  for (leaf = 0; leaf < e->ix->nleaves && !status; leaf++)
+    status = gpuir__engine_count_leaf(e, q, leaf, q->mode == GPUIR_OR ? GPUIR_OR : GPUIR_AND, matches);
   e->counts_only = 0;
   if (status) *matches = 0;
   gpuir__engine_reset(e);
@@ -27384,7 +27961,7 @@ static int gpuir__engine_search_count(gpuir__engine *e, const gpuir_query *q, gp
   int status = gpuir__engine_search(e, q, hits, k, n);
   if (!matches) return status;
   *matches = status ? 0 : *n;
-  if (status || (*n < k && q->mode != GPUIR_ANDOR && !e->limits.threshold)) return status;
+  if (status || (*n < k && q->mode != GPUIR_ANDOR && !q->collapse && !e->limits.threshold)) return status;
   e->share = NULL; /* others do not help to count */
   status = gpuir__engine_tally(e, q, matches);
   if (status) *n = 0;
@@ -27595,7 +28172,8 @@ static int gpuir__work_on(gpuir__engine *e, const gpuir_batch_desc *desc, uint64
   int status;
   e->limits.query_deadline = desc->deadlines ? desc->deadlines[i] : 0;
   e->limits.query_cancel = desc->cancels ? desc->cancels[i] : NULL;
-  if (desc->thresholds && !ranked && desc->queries[i]->mode != GPUIR_ANDOR && desc->k <= e->ix->documents)
+  if (desc->thresholds && !ranked && desc->queries[i]->mode != GPUIR_ANDOR && !desc->queries[i]->sort &&
+      !desc->queries[i]->collapse && desc->k <= e->ix->documents)
     e->limits.threshold = &desc->thresholds[i];
   if (desc->count || ranked) {
     status = gpuir__engine_count(e, desc->queries[i], &matches);
@@ -27682,10 +28260,10 @@ static int gpuir__falls_back(const gpuir_searcher *s, int status) {
   return s->fallback && status != GPUIR_E_CANCELLED && status != GPUIR_E_DEADLINE && status != GPUIR_E_BUSY;
 }
 
-/* Says whether a backend takes the queries: none knows a where, or a query of no words. */
+/* Says whether a backend takes the queries. */
 static int gpuir__batch_is_plain(const gpuir_batch_desc *desc) {
   size_t i;
-  for (i = 0; i < desc->nq && !desc->queries[i]->where && !desc->queries[i]->all; i++) {}
+  for (i = 0; i < desc->nq && gpuir__query_is_plain(desc->queries[i]); i++) {}
   return i == desc->nq;
 }
 
@@ -27703,8 +28281,8 @@ static int gpuir__batch_ask(gpuir_searcher *s, gpuir_batch *b) {
     status = s->backend.begin(s->backend.context, &b->desc, gpuir__batch_deadline(s->engine.timeout_ns, nq),
         s->engine.limits.cancel, &b->running, &b->error);
   else
-    status = gpuir__fail(&b->error, GPUIR_E_UNSUPPORTED, 0, "backend %s: it takes no where, and no query without words",
-        s->backend.name);
+    status = gpuir__fail(&b->error, GPUIR_E_UNSUPPORTED, 0,
+        "backend %s: it takes no where, no order by fields, and no query without words", s->backend.name);
   b->asked = !status;
   if (!status) return GPUIR_OK;
   if (gpuir__falls_back(s, status)) {
@@ -32271,10 +32849,10 @@ static uint64_t gpuir__device_estimate(const gpuir__crew *c, uint64_t now, uint6
   return wait + batch * (1 + before / c->pool->desc.batch);
 }
 
-/* Returns 1 if a device can answer a task: none takes a where, or a query of no words. */
+/* Returns 1 if a device can answer a task. */
 static int gpuir__device_suits(const gpuir_task *task) {
   return !task->matches && task->k && task->k <= GPUIR__SHARE_K && task->pool_state != GPUIR__TASK_RETURNED &&
-      !task->query->where && !task->query->all;
+      gpuir__query_is_plain(task->query);
 }
 
 /* Returns 1 if a task that comes now is one for the device: see the head of this part. high: what it costs a thread. */
@@ -33172,6 +33750,593 @@ GPUIR__COLD GPUIR_API void gpuir_pool_get_stats(gpuir_pool *p, gpuir_pool_stats 
     gpuir__unlock(&c->lock);
   }
 }
+
+/* ========
+ * [74-facets]  what the matches of a query have in fields, counted
+ *
+ * The matches of a leaf are marked, as they are counted. Blocks with marks are read: a key is counted by its rank, a
+ * folder by the ranks below it, which follow one another; a number goes to a table of ranges, that all leaves share.
+ * Keys of several leaves are merged by their texts.
+ *
+ * Uses      [18-codecs], [34-fields], [35-keys], [37-layout], [38-notes], [40-columns], [51-query], [56-engine],
+ *           [63-execution].
+ * Start at  gpuir_facets_count.
+ * Tests     tests/unit/74_facets.c
+ * ======*/
+
+#ifdef GPUIR_NO_COLUMNS
+GPUIR_API int gpuir_facets_count(gpuir_searcher *s, const gpuir_query *q, const char *const *columns, size_t n,
+    gpuir_facets **facets, uint64_t *matches) {
+  (void)columns;
+  (void)n;
+  if (facets) *facets = NULL;
+  if (matches) *matches = 0;
+  if (!s || !q || !facets) return GPUIR_E_ARGUMENT;
+  memset(&s->engine.error, 0, sizeof s->engine.error);
+  return gpuir__fail_columns(&s->engine.error);
+}
+
+GPUIR_API int gpuir_facets_get(const gpuir_facets *facets, size_t which, size_t i, gpuir_facet *facet) {
+  (void)facets;
+  (void)which;
+  (void)i;
+  (void)facet;
+  return GPUIR_E_ARGUMENT;
+}
+
+GPUIR_API void gpuir_facets_destroy(gpuir_facets *facets) { (void)facets; }
+#else
+
+enum { GPUIR__BY_VALUE, GPUIR__BY_FOLDER, GPUIR__BY_RANGE, GPUIR__BY_YEAR, GPUIR__BY_MONTH, GPUIR__BY_DAY };
+
+#define GPUIR__FACET_BORDERS 1024u
+
+/* What is counted together; of a key `low` is where its text stands. */
+typedef struct gpuir__facet_item {
+  int64_t low, high;
+  uint64_t count, len;
+} gpuir__facet_item;
+
+/* A column whose facets are counted. */
+typedef struct gpuir__facet_column {
+  unsigned column;
+  int by, is_text;
+  uint64_t most; /* facets of a key; 0: all */
+  const char *folder;
+  size_t folder_len;
+  gpuir__buf borders; /* int64_t */
+  gpuir__buf found; /* gpuir__facet_item; of numbers that are no ranges a hash table, until all are counted */
+  gpuir__buf text; /* of keys, with a NUL behind each */
+  size_t slots, used; /* of the table */
+  size_t last; /* the slot, or the range, that was counted last */
+  /* of a leaf */
+  gpuir__buf counts; /* uint32_t: by rank, or by folder */
+  gpuir__buf folders; /* uint32_t: by rank from `first` on, the folder */
+  gpuir__buf seen; /* uint32_t: by folder, the document that was counted last, plus 1 */
+  uint64_t first, n; /* ranks, from 1, that are counted */
+} gpuir__facet_column;
+
+struct gpuir_facets {
+  gpuir_allocator a;
+  size_t n;
+  gpuir__facet_column of[GPUIR_MAX_FIELDS];
+};
+
+GPUIR_API void gpuir_facets_destroy(gpuir_facets *f) {
+  gpuir_allocator a;
+  size_t i;
+  if (!f) return;
+  a = f->a;
+  for (i = 0; i < f->n; i++) {
+    gpuir__buf_free(&a, &f->of[i].borders);
+    gpuir__buf_free(&a, &f->of[i].found);
+    gpuir__buf_free(&a, &f->of[i].text);
+    gpuir__buf_free(&a, &f->of[i].counts);
+    gpuir__buf_free(&a, &f->of[i].folders);
+    gpuir__buf_free(&a, &f->of[i].seen);
+  }
+  gpuir__free(&a, f, sizeof *f);
+}
+
+static gpuir__facet_item *gpuir__facet_items(const gpuir__facet_column *c) {
+  return (gpuir__facet_item *)(void *)c->found.data;
+}
+
+static size_t gpuir__facet_nitems(const gpuir__facet_column *c) { return c->found.len / sizeof(gpuir__facet_item); }
+
+/* ---- what is asked for */
+
+/* Reads the borders of ranges, behind the name of a field. */
+static int gpuir__facet_borders(const gpuir_allocator *a, gpuir__facet_column *c, const gpuir_field *f,
+    const char *text, const char *at, gpuir_error *err) {
+  int64_t before = INT64_MIN;
+  for (;; at++) {
+    const size_t len = strcspn(at, ",");
+    gpuir__bounds b;
+    const int known =
+        f->column == GPUIR_DATE ? gpuir__date_bounds(at, len, &b) : gpuir__number_bounds(at, len, f->decimals, &b);
+    if (!known || b.no_low || (c->borders.len && b.low <= before))
+      return gpuir__fail(err, GPUIR_E_WHERE, (uint64_t)(at - text),
+          "facets: '%.*s' is no %s, or not above the one before", (int)gpuir__min64(len, 40), at,
+          f->column == GPUIR_DATE ? "date, as in 2024-01-31" : "number");
+    if (c->borders.len / sizeof before == GPUIR__FACET_BORDERS)
+      return gpuir__fail(err, GPUIR_E_WHERE, (uint64_t)(at - text), "facets: more than %u borders",
+          GPUIR__FACET_BORDERS);
+    before = b.low;
+    if (gpuir__buf_put(a, &c->borders, &before, sizeof before)) return gpuir__fail_nomem(err);
+    at += len;
+    if (!*at) break;
+  }
+  c->by = GPUIR__BY_RANGE;
+  return GPUIR_OK;
+}
+
+/* Reads what stands behind the name of a field, and ':'. */
+static int gpuir__facet_how(const gpuir_allocator *a, gpuir__facet_column *c, const gpuir_field *f, const char *text,
+    const char *at, gpuir_error *err) {
+  static const char *const units[] = {"year", "month", "day"};
+  unsigned i;
+  if (f->column == GPUIR_PATH) {
+    c->by = GPUIR__BY_FOLDER;
+    c->folder = at;
+    c->folder_len = strlen(at);
+    if (c->folder_len < GPUIR_MAX_VALUE) return GPUIR_OK;
+    return gpuir__fail(err, GPUIR_E_WHERE, (uint64_t)(at - text), "facets: a folder of over %d bytes", GPUIR_MAX_VALUE);
+  }
+  for (i = 0; f->column == GPUIR_DATE && i < 3; i++)
+    if (!strcmp(at, units[i])) {
+      c->by = GPUIR__BY_YEAR + (int)i;
+      return GPUIR_OK;
+    }
+  if (f->column != GPUIR_KEY) return gpuir__facet_borders(a, c, f, text, at, err);
+  for (i = 0; gpuir__is_digit(at[i]) && i < 10; i++) c->most = c->most * 10 + (uint64_t)(at[i] - '0');
+  if (i && !at[i]) return GPUIR_OK;
+  return gpuir__fail(err, GPUIR_E_WHERE, (uint64_t)(at - text),
+      "facets: behind ':' of a key comes how many values, as in %s:20", f->name);
+}
+
+/* Reads a column that is asked for. */
+static int gpuir__facet_read(const gpuir_allocator *a, const gpuir_index *ix, const char *text, gpuir__facet_column *c,
+    gpuir_error *err) {
+  const gpuir__schema *fields = ix->leaves[0].seg->columns.fields;
+  const size_t len = text ? strcspn(text, ":") : 0;
+  int status = gpuir__field_find(fields, "facets", text ? text : "", len, 0, &c->column, err);
+  if (status) return status;
+  c->is_text = gpuir__is_text_column(fields->of[c->column].column);
+  c->by = GPUIR__BY_VALUE;
+  return text[len] ? gpuir__facet_how(a, c, &fields->of[c->column], text, text + len + 1, err) : GPUIR_OK;
+}
+
+/* ---- numbers and dates */
+
+/* Returns the year and the month of a day since 1970-01-01 (H. Hinnant, "chrono-compatible low-level date algorithms",
+ * civil_from_days). */
+static int64_t gpuir__year_of(int64_t day, unsigned *month) {
+  const int64_t z = day + 719468, era = (z >= 0 ? z : z - 146096) / 146097, of_era = z - era * 146097;
+  const int64_t year = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
+  const int64_t of_year = of_era - (365 * year + year / 4 - year / 100), m = (5 * of_year + 2) / 153;
+  *month = (unsigned)(m < 10 ? m + 3 : m - 9);
+  return year + era * 400 + (*month <= 2);
+}
+
+/* Finds the first and the last second of the year, month or day of a second. */
+static void gpuir__facet_span(int by, int64_t second, int64_t *low, int64_t *high) {
+  const int64_t most = INT64_MAX / 86400;
+  int64_t from = second / 86400 - (second % 86400 < 0), to = from + 1;
+  unsigned month;
+  const int64_t year = gpuir__year_of(from, &month);
+  if (by == GPUIR__BY_YEAR) {
+    from = gpuir__day_of(year, 1, 1);
+    to = gpuir__day_of(year + 1, 1, 1);
+  } else if (by == GPUIR__BY_MONTH) {
+    from = gpuir__day_of(year, month, 1);
+    to = gpuir__day_of(year + (month == 12), month % 12 + 1, 1);
+  }
+  *low = from < -most ? INT64_MIN : from * 86400;
+  *high = to > most ? INT64_MAX : to * 86400 - 1;
+}
+
+static size_t gpuir__facet_slot(const gpuir__facet_item *items, size_t slots, int64_t low) {
+  size_t at = (size_t)((uint64_t)low * 0x9e3779b97f4a7c15u >> 32) & (slots - 1);
+  while (items[at].count && items[at].low != low) at = (at + 1) & (slots - 1);
+  return at;
+}
+
+/* Makes the table twice as large. 0 or NOMEM. */
+static int gpuir__facet_grow(const gpuir_allocator *a, gpuir__facet_column *c) {
+  const size_t slots = c->slots ? 2 * c->slots : 64;
+  gpuir__facet_item *items = gpuir__facet_items(c), *to;
+  gpuir__buf larger = {NULL, 0, 0};
+  size_t i;
+  if (slots > SIZE_MAX / 2 / sizeof *to) return GPUIR_E_NOMEM;
+  to = (gpuir__facet_item *)(void *)gpuir__buf_room(a, &larger, slots * sizeof *to);
+  if (!to) return GPUIR_E_NOMEM;
+  memset((void *)to, 0, slots * sizeof *to);
+  for (i = 0; i < c->slots; i++)
+    if (items[i].count) to[gpuir__facet_slot(to, slots, items[i].low)] = items[i];
+  gpuir__buf_free(a, &c->found);
+  larger.len = slots * sizeof *to;
+  c->found = larger;
+  c->slots = slots;
+  c->last = 0;
+  return GPUIR_OK;
+}
+
+/* Makes the ranges that the borders part. 0 or NOMEM. */
+static int gpuir__facet_ranges(const gpuir_allocator *a, gpuir__facet_column *c) {
+  const int64_t *borders = (const int64_t *)(const void *)c->borders.data;
+  const size_t n = c->borders.len / sizeof *borders;
+  gpuir__facet_item x = {INT64_MIN, 0, 0, 0};
+  size_t i;
+  for (i = 0; i <= n; i++) {
+    if (!i && borders[0] == INT64_MIN) continue; /* nothing is below it */
+    if (i) x.low = borders[i - 1];
+    x.high = i < n ? borders[i] - 1 : INT64_MAX;
+    if (gpuir__buf_put(a, &c->found, &x, sizeof x)) return GPUIR_E_NOMEM;
+  }
+  return GPUIR_OK;
+}
+
+/* Counts a number in so many documents. 0 or NOMEM. */
+static int gpuir__facet_number(const gpuir_allocator *a, gpuir__facet_column *c, int64_t v, uint64_t times) {
+  gpuir__facet_item *items = gpuir__facet_items(c), *x = items ? &items[c->last] : NULL;
+  if (!x || v < x->low || v > x->high || (c->by != GPUIR__BY_RANGE && !x->count)) {
+    if (c->by == GPUIR__BY_RANGE) {
+      size_t lo = 0, n = gpuir__facet_nitems(c);
+      for (; n > 1; n -= n / 2) lo += v >= items[lo + n / 2].low ? n / 2 : 0;
+      c->last = lo;
+    } else {
+      gpuir__facet_item one = {v, v, 0, 0};
+      if (c->by != GPUIR__BY_VALUE) gpuir__facet_span(c->by, v, &one.low, &one.high);
+      if (2 * c->used >= c->slots && gpuir__facet_grow(a, c)) return GPUIR_E_NOMEM;
+      items = gpuir__facet_items(c);
+      c->last = gpuir__facet_slot(items, c->slots, one.low);
+      c->used += !items[c->last].count;
+      if (!items[c->last].count) items[c->last] = one;
+    }
+    x = &items[c->last];
+  }
+  x->count += times;
+  return GPUIR_OK;
+}
+
+/* ---- keys and folders of a leaf */
+
+/* Returns how much of a value is the folder, or file, in the column's folder that it lies in. */
+static size_t gpuir__facet_folder(const gpuir__facet_column *c, const char *text, size_t len) {
+  const size_t from = c->folder_len ? c->folder_len + 1 : 1;
+  const char *end = from < len ? (const char *)memchr(text + from, '/', len - from) : NULL;
+  return end ? (size_t)(end - text) : len;
+}
+
+/* Numbers the folders in the column's folder, by rank. 0, NOMEM, or why the search has to stop. */
+static int gpuir__facet_number_folders(gpuir__engine *e, const gpuir_allocator *a, gpuir__facet_column *c,
+    const gpuir__key_texts *t, uint32_t *folders) {
+  gpuir__key_walk w;
+  char before[GPUIR_MAX_VALUE + 1];
+  size_t len, before_len = 0;
+  uint64_t i;
+  *folders = 0;
+  c->folders.len = 0;
+  w.len = 0;
+  for (i = 0; i < c->n; i++) {
+    const uint64_t at = c->first - 1 + i;
+    if (!i) (void)gpuir__key_get(t, at, &w);
+    else if (at % GPUIR__KEY_PAGE == 0) gpuir__key_open(t, at / GPUIR__KEY_PAGE, &w);
+    else gpuir__key_next(&w);
+    len = gpuir__facet_folder(c, w.text, w.len);
+    if (!*folders || len != before_len || memcmp(before, w.text, len) != 0) ++*folders;
+    memcpy(before, w.text, len);
+    before_len = len;
+    if (gpuir__buf_put(a, &c->folders, folders, sizeof *folders))
+      return gpuir__engine_fail(e, GPUIR_E_NOMEM, "out of memory");
+    if (i % 1024 == 0 && gpuir__engine_look(e)) return e->stopped;
+  }
+  return GPUIR_OK;
+}
+
+/* Begins to count a leaf's keys. 0, NOMEM, or why the search has to stop. */
+static int gpuir__facet_open(gpuir__engine *e, const gpuir_allocator *a, gpuir__facet_column *c,
+    const gpuir__segment *seg) {
+  const gpuir__key_texts t = gpuir__column_texts(seg, c->column);
+  char behind[GPUIR_MAX_VALUE + 2];
+  uint32_t folders = 0;
+  int found, status = GPUIR_OK;
+  c->first = 1;
+  c->n = t.n;
+  if (c->by == GPUIR__BY_FOLDER && c->folder_len) {
+    memcpy(behind, c->folder, c->folder_len);
+    behind[c->folder_len] = '/';
+    c->first = gpuir__key_below(&t, behind, c->folder_len + 1, &found) + 1;
+    behind[c->folder_len] = 1; /* the byte behind '/' */
+    c->n = gpuir__key_below(&t, behind, c->folder_len + 1, &found);
+    c->n = c->n >= c->first ? c->n - c->first + 1 : 0;
+  }
+  if (c->by == GPUIR__BY_FOLDER) status = gpuir__facet_number_folders(e, a, c, &t, &folders);
+  else folders = (uint32_t)c->n;
+  if (status) return status;
+  c->counts.len = c->seen.len = 0;
+  if (!gpuir__buf_room(a, &c->counts, ((size_t)folders + 1) * 4) ||
+      !gpuir__buf_room(a, &c->seen, ((size_t)folders + 1) * 4))
+    return gpuir__engine_fail(e, GPUIR_E_NOMEM, "out of memory");
+  c->counts.len = ((size_t)folders + 1) * 4;
+  memset(c->counts.data, 0, c->counts.len);
+  memset(c->seen.data, 0, c->counts.len);
+  return GPUIR_OK;
+}
+
+/* Counts a key, or its folder, in a document. */
+static inline void gpuir__facet_key(const gpuir__facet_column *c, uint64_t rank, uint32_t docid) {
+  uint32_t *counts = (uint32_t *)(void *)c->counts.data, *seen = (uint32_t *)(void *)c->seen.data;
+  const uint64_t i = rank - c->first;
+  if (i >= c->n) return; /* 0, and in damaged files one behind the last */
+  if (c->by == GPUIR__BY_VALUE) {
+    counts[i + 1]++;
+  } else {
+    const uint32_t folder = ((const uint32_t *)(const void *)c->folders.data)[i];
+    counts[folder] += seen[folder] != docid + 1;
+    seen[folder] = docid + 1;
+  }
+}
+
+/* ---- blocks */
+
+/* Counts a value that so many documents of a block have, which have no other. 0 or NOMEM. */
+static int gpuir__facet_one(const gpuir_allocator *a, gpuir__facet_column *c, const gpuir__column *row, uint64_t v,
+    uint64_t times) {
+  uint32_t *counts = (uint32_t *)(void *)c->counts.data;
+  const uint64_t i = v - c->first;
+  if (!c->is_text) return gpuir__facet_number(a, c, gpuir__resign(gpuir__column_number(row, v)), times);
+  if (i < c->n)
+    counts[c->by == GPUIR__BY_VALUE ? i + 1 : ((const uint32_t *)(const void *)c->folders.data)[i]] += (uint32_t)times;
+  return GPUIR_OK;
+}
+
+/* Counts what the marked documents of a block have. 0 or NOMEM. *worked grows by what was read. */
+static int gpuir__facet_block(const gpuir_allocator *a, gpuir__facet_column *c, const gpuir__segment *seg,
+    uint64_t block, const uint64_t marks[2], uint64_t *worked) {
+  const gpuir__column *row = &seg->columns.rows[c->column];
+  gpuir__column_block b;
+  uint64_t first, n, j, word;
+  unsigned half;
+  int status = GPUIR_OK;
+  gpuir__column_open(seg, c->column, block, &b);
+  if (b.none) return GPUIR_OK;
+  if (!b.ends && !b.table && !b.width) {
+    const uint64_t has[2] = {b.has ? gpuir__load64(b.has) : UINT64_MAX, b.has ? gpuir__load64(b.has + 8) : UINT64_MAX};
+    n = gpuir__ones64(marks[0] & has[0]) + gpuir__ones64(marks[1] & has[1]);
+    return n ? gpuir__facet_one(a, c, row, b.least, n) : GPUIR_OK;
+  }
+  for (half = 0; half < 2; half++)
+    for (word = marks[half]; word && !status; word &= word - 1) {
+      const unsigned i = 64 * half + gpuir__ctz64(word);
+      n = gpuir__column_count(&b, i, &first);
+      for (j = 0; j < n && !status; j++) {
+        const uint64_t v = gpuir__column_read(&b, i, first + j);
+        if (c->is_text) gpuir__facet_key(c, v, (uint32_t)(block * GPUIR__BLOCK + i));
+        else status = gpuir__facet_number(a, c, gpuir__resign(gpuir__column_number(row, v)), 1);
+      }
+      *worked += n;
+    }
+  return status;
+}
+
+/* Counts what the marked documents of a leaf have in a column. */
+static int gpuir__facet_leaf(gpuir__engine *e, const gpuir_allocator *a, gpuir__facet_column *c,
+    const gpuir__segment *seg, const uint64_t *marks) {
+  const uint64_t words = seg->stat.documents / 64 + 1, blocks = seg->columns.blocks;
+  uint64_t block, worked = 0;
+  int status = GPUIR_OK;
+  for (block = 0; block < blocks && !status; block++) {
+    const uint64_t two[2] = {marks[2 * block], 2 * block + 1 < words ? marks[2 * block + 1] : 0};
+    if (!(two[0] | two[1])) continue;
+    if (gpuir__facet_block(a, c, seg, block, two, &worked))
+      status = gpuir__engine_fail(e, GPUIR_E_NOMEM, "out of memory");
+    else status = gpuir__engine_worked(e, 1 + worked / 1024);
+    worked %= 1024;
+  }
+  return status;
+}
+
+/* ---- from ranks to texts */
+
+/* Leaves out, of the only leaf's keys, all but the most frequent ones, so that few texts are read. 0 or NOMEM. */
+static int gpuir__facet_cut(const gpuir_allocator *a, gpuir__facet_column *c) {
+  uint32_t *counts = (uint32_t *)(void *)c->counts.data;
+  const size_t n = c->counts.len / 4;
+  uint64_t *order;
+  size_t i, kept = 0;
+  c->seen.len = 0;
+  order = (uint64_t *)(void *)gpuir__buf_room(a, &c->seen, n * sizeof *order);
+  if (!order) return GPUIR_E_NOMEM;
+  for (i = 1; i < n; i++)
+    if (counts[i]) order[kept++] = (uint64_t)(UINT32_MAX - counts[i]) << 32 | i;
+  if (kept > 1) qsort(order, kept, sizeof *order, gpuir__compare_asc64);
+  for (i = (size_t)gpuir__min64(c->most, kept); i < kept; i++) counts[(uint32_t)order[i]] = 0;
+  return GPUIR_OK;
+}
+
+/* The facets of the leaves before on their way to those of one more. */
+typedef struct gpuir__facet_merge {
+  const gpuir_allocator *a;
+  gpuir__facet_column *c;
+  int column; /* GPUIR_KEY or GPUIR_PATH */
+  gpuir__buf found, text;
+  size_t at; /* the next facet of those before */
+} gpuir__facet_merge;
+
+/* Writes a facet. */
+static int gpuir__facet_put(gpuir__facet_merge *m, const char *text, size_t len, uint64_t count) {
+  const gpuir__facet_item x = {(int64_t)m->text.len, 0, count, len};
+  if (gpuir__buf_put(m->a, &m->found, &x, sizeof x) || gpuir__buf_put(m->a, &m->text, text, len) ||
+      gpuir__buf_put(m->a, &m->text, "", 1))
+    return GPUIR_E_NOMEM;
+  return GPUIR_OK;
+}
+
+/* Writes a facet of the leaf behind those of the leaves before that come before it; a text that is one of them is
+ * counted there. text NULL: the rest of them. */
+static int gpuir__facet_take(gpuir__facet_merge *m, const char *text, size_t len, uint64_t count) {
+  const gpuir__facet_item *items = gpuir__facet_items(m->c);
+  for (; m->at < gpuir__facet_nitems(m->c); m->at++) {
+    const gpuir__facet_item *x = &items[m->at];
+    const char *there = (const char *)m->c->text.data + x->low;
+    const int order = text ? gpuir__value_compare(m->column, there, (size_t)x->len, text, len) : -1;
+    if (order > 0) break;
+    if (gpuir__facet_put(m, there, (size_t)x->len, x->count + (order ? 0 : count))) return GPUIR_E_NOMEM;
+    if (order) continue;
+    m->at++;
+    return GPUIR_OK;
+  }
+  return text ? gpuir__facet_put(m, text, len, count) : GPUIR_OK;
+}
+
+/* Merges the leaf's texts that were counted with the facets of the leaves before. */
+static int gpuir__facet_texts(gpuir__facet_merge *m, const gpuir__key_texts *t) {
+  const gpuir__facet_column *c = m->c;
+  const uint32_t *counts = (const uint32_t *)(const void *)c->counts.data;
+  const uint32_t *folders = (const uint32_t *)(const void *)c->folders.data;
+  uint64_t page = UINT64_MAX, next = 0, i;
+  uint32_t last = 0;
+  gpuir__key_walk w;
+  int status = GPUIR_OK;
+  for (i = 0; i < c->n && !status; i++) {
+    const uint64_t at = c->first - 1 + i;
+    const uint32_t which = c->by == GPUIR__BY_FOLDER ? folders[i] : (uint32_t)i + 1;
+    if (which == last || !counts[which]) continue;
+    last = which;
+    if (at / GPUIR__KEY_PAGE != page) {
+      page = at / GPUIR__KEY_PAGE;
+      next = page * GPUIR__KEY_PAGE;
+      gpuir__key_open(t, page, &w);
+    }
+    for (; next < at && w.len; next++) gpuir__key_next(&w);
+    if (w.len)
+      status = gpuir__facet_take(m, w.text, c->by == GPUIR__BY_FOLDER ? gpuir__facet_folder(c, w.text, w.len) : w.len,
+          counts[which]);
+  }
+  return status ? status : gpuir__facet_take(m, NULL, 0, 0);
+}
+
+/* Adds what was counted of a leaf's keys to the facets. */
+static int gpuir__facet_close(gpuir__engine *e, const gpuir_allocator *a, gpuir__facet_column *c,
+    const gpuir__segment *seg) {
+  const gpuir__key_texts t = gpuir__column_texts(seg, c->column);
+  gpuir__facet_merge m;
+  int status = GPUIR_OK;
+  memset(&m, 0, sizeof m);
+  m.a = a;
+  m.c = c;
+  m.column = t.column;
+  if (c->most && e->ix->nleaves == 1) status = gpuir__facet_cut(a, c);
+  if (!status) status = gpuir__facet_texts(&m, &t);
+  gpuir__buf_free(a, status ? &m.found : &c->found);
+  gpuir__buf_free(a, status ? &m.text : &c->text);
+  if (status) return gpuir__engine_fail(e, status, "out of memory");
+  c->found = m.found;
+  c->text = m.text;
+  return gpuir__engine_look(e);
+}
+
+/* ---- all of it */
+
+/* Orders facets of keys: the most frequent first, others as their texts stand. */
+static int gpuir__facet_compare(const void *a, const void *b) {
+  const gpuir__facet_item *x = (const gpuir__facet_item *)a, *y = (const gpuir__facet_item *)b;
+  if (x->count != y->count) return x->count > y->count ? -1 : 1;
+  return x->low < y->low ? -1 : x->low > y->low;
+}
+
+static int gpuir__facet_compare_numbers(const void *a, const void *b) {
+  const gpuir__facet_item *x = (const gpuir__facet_item *)a, *y = (const gpuir__facet_item *)b;
+  return x->low < y->low ? -1 : x->low > y->low;
+}
+
+/* Puts a column's facets in order. */
+static void gpuir__facet_sort(gpuir__facet_column *c) {
+  gpuir__facet_item *items = gpuir__facet_items(c);
+  size_t n = gpuir__facet_nitems(c), i, kept = 0;
+  if (c->by == GPUIR__BY_RANGE) return;
+  for (i = 0; i < n; i++)
+    if (items[i].count) items[kept++] = items[i];
+  if (kept > 1) qsort(items, kept, sizeof *items, c->is_text ? gpuir__facet_compare : gpuir__facet_compare_numbers);
+  if (c->most) kept = (size_t)gpuir__min64(kept, c->most);
+  c->found.len = kept * sizeof *items;
+}
+
+/* Counts one leaf. */
+static int gpuir__facets_leaf(gpuir__engine *e, const gpuir_query *q, size_t leaf, gpuir_facets *f, uint64_t *matches) {
+  const gpuir__segment *seg = e->ix->leaves[leaf].seg;
+  uint64_t count = 0;
+  size_t i;
+  int status = gpuir__engine_mark_leaf(e, q, leaf, q->mode == GPUIR_OR ? GPUIR_OR : GPUIR_AND, &count);
+  *matches += count;
+  for (i = 0; i < f->n && !status && count; i++) {
+    gpuir__facet_column *c = &f->of[i];
+    if (c->is_text) status = gpuir__facet_open(e, &f->a, c, seg);
+    if (!status) status = gpuir__facet_leaf(e, &f->a, c, seg, (const uint64_t *)(const void *)e->marked.data);
+    if (!status && c->is_text) status = gpuir__facet_close(e, &f->a, c, seg);
+  }
+  return status;
+}
+
+/* Reads what is asked for, and counts it. */
+static int gpuir__facets_make(gpuir__engine *e, const gpuir_query *q, const char *const *columns, size_t n,
+    gpuir_facets *f, uint64_t *matches) {
+  size_t i, leaf;
+  int status = GPUIR_OK;
+  for (; f->n < n && !status; f->n++) {
+    gpuir__facet_column *c = &f->of[f->n];
+    status = gpuir__facet_read(&f->a, e->ix, columns[f->n], c, &e->error);
+    if (!status && c->by == GPUIR__BY_RANGE && gpuir__facet_ranges(&f->a, c)) status = gpuir__fail_nomem(&e->error);
+  }
+  if (!status) status = gpuir__engine_look(e);
+  if (status || (!q->nknown && !q->all) || (q->mode != GPUIR_OR && q->nunknown)) return status;
+  gpuir__engine_announce(e, q);
+  for (leaf = 0; leaf < e->ix->nleaves && !status; leaf++) status = gpuir__facets_leaf(e, q, leaf, f, matches);
+  for (i = 0; i < n && !status; i++) gpuir__facet_sort(&f->of[i]);
+  return status;
+}
+
+GPUIR_API int gpuir_facets_count(gpuir_searcher *s, const gpuir_query *q, const char *const *columns, size_t n,
+    gpuir_facets **facets, uint64_t *matches) {
+  uint64_t count = 0;
+  gpuir_facets *f;
+  int status;
+  if (facets) *facets = NULL;
+  if (matches) *matches = 0;
+  if (!s || !q || !facets || (n && !columns) || n > GPUIR_MAX_FIELDS || q->ix != s->ix) return GPUIR_E_ARGUMENT;
+  gpuir__engine_start(&s->engine);
+  f = (gpuir_facets *)gpuir__alloc_zero(&s->engine.a, sizeof *f);
+  if (!f) return gpuir__engine_fail(&s->engine, GPUIR_E_NOMEM, "out of memory");
+  f->a = s->engine.a;
+  status = gpuir__facets_make(&s->engine, q, columns, n, f, &count);
+  gpuir__engine_reset(&s->engine);
+  if (status) {
+    gpuir_facets_destroy(f);
+    return status;
+  }
+  *facets = f;
+  if (matches) *matches = count;
+  return GPUIR_OK;
+}
+
+GPUIR_API int gpuir_facets_get(const gpuir_facets *f, size_t which, size_t i, gpuir_facet *facet) {
+  const gpuir__facet_column *c;
+  const gpuir__facet_item *x;
+  if (!f || !facet || which >= f->n) return GPUIR_E_ARGUMENT;
+  c = &f->of[which];
+  memset(facet, 0, sizeof *facet);
+  if (i >= gpuir__facet_nitems(c)) return GPUIR_E_NOT_FOUND;
+  x = &gpuir__facet_items(c)[i];
+  facet->count = x->count;
+  facet->low = c->is_text ? 0 : x->low;
+  facet->high = c->is_text ? 0 : x->high;
+  facet->value = c->is_text ? (const char *)c->text.data + x->low : NULL;
+  facet->len = (size_t)x->len;
+  return GPUIR_OK;
+}
+#endif
 
 #if defined(__GNUC__) && !defined(__clang__) && !defined(__CUDACC__)
 #pragma GCC diagnostic pop

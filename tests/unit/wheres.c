@@ -26,112 +26,11 @@
 #include "collection.h"
 #include "columns.h"
 #include "wheres.h"
+#include "raw_index.h"
 
 #define MOST 8000
 
 static gpuir_hit all_and[MOST], all_or[MOST], want[MOST], got[MOST], both[2 * MOST];
-
-/* The text of a document: words of which some are frequent, and documents of all lengths. */
-static size_t text_of(uint32_t id, char *text) {
-  rng r = {id + 1};
-  const uint32_t n = 1 + rng_below(&r, 30);
-  size_t len = 0;
-  uint32_t i;
-  for (i = 0; i < n; i++) {
-    const uint32_t bound = 1 + rng_below(&r, 60);
-    len += (size_t)sprintf(text + len, "w%u ", rng_below(&r, bound));
-  }
-  return len;
-}
-
-static int add_raw(gpuir_builder *b, gpuir_live *l, uint32_t id, gpuir_error *err) {
-  static raw_doc one;
-  static char text[400];
-  const size_t len = text_of(id, text);
-  return b ? gpuir_builder_add_text(b, raw_describe(id, &one), text, len, err)
-           : gpuir_live_add(l, raw_describe(id, &one), text, len, err);
-}
-
-static gpuir_builder_desc where_desc(const char *at, int dense) {
-  gpuir_builder_desc d = desc_of(at);
-  d.memory = 8 << 20;
-  d.positions = 1;
-  d.fields = column_fields;
-  d.nfields = NCOLUMNS;
-  d.dense = dense;
-  return d;
-}
-
-static gpuir_index *make_static(uint32_t n, int dense) {
-  gpuir_builder_desc d = where_desc(path, dense);
-  gpuir_builder *b;
-  gpuir_index *ix;
-  gpuir_error err;
-  uint32_t i;
-  assert_int_equal(gpuir_builder_create(&d, &b, &err), 0);
-  for (i = 0; i < n; i++) assert_int_equal(add_raw(b, NULL, i, &err), 0);
-  assert_int_equal(gpuir_builder_write(b, NULL, &err), 0);
-  gpuir_builder_destroy(b);
-  assert_int_equal(gpuir_open(path, NULL, &ix, &err), 0);
-  return ix;
-}
-
-/* A snapshot of so many segments, and the handle, from which a third of the documents is deleted. */
-static gpuir_index *make_live(gpuir_live **live, const char *name, uint32_t n, uint32_t segments) {
-  gpuir_live_desc d;
-  gpuir_index *ix = NULL;
-  gpuir_error err;
-  uint32_t i;
-  memset(&d, 0, sizeof d);
-  d.settings = where_desc(name, 0);
-  d.create = 1;
-  assert_int_equal(gpuir_live_open(&d, live, &err), 0);
-  for (i = 0; i < n; i++) {
-    assert_int_equal(add_raw(NULL, *live, i, &err), 0);
-    if (i % (n / segments) != n / segments - 1) continue;
-    assert_int_equal(gpuir_live_refresh(*live, &ix, &err), 0);
-    gpuir_close(ix);
-  }
-  for (i = 0; i < n; i += 3) {
-    char key[16];
-    const size_t len = (size_t)sprintf(key, "%u", i / 900 % 2 ? i + 1 : i);
-    assert_int_equal(gpuir_live_delete(*live, GPUIR_BY_NAME, key, len, NULL, &err), 0);
-  }
-  assert_int_equal(gpuir_live_refresh(*live, &ix, &err), 0);
-  return ix;
-}
-
-/* A query's text: words, phrases, prefixes, some negated. */
-static void query_text(rng *r, char *text) {
-  uint32_t i, n = 1 + rng_below(r, 4);
-  size_t len = 0;
-  text[0] = 0;
-  for (i = 0; i < n; i++) {
-    const uint32_t bound = 1 + rng_below(r, 60), word = rng_below(r, bound);
-    const char *sign = i && rng_below(r, 5) == 0 ? "-" : "";
-    switch (rng_below(r, 8)) {
-    case 0: len += (size_t)sprintf(text + len, "%s\"w%u w%u\" ", sign, word, rng_below(r, bound)); break;
-    case 1: len += (size_t)sprintf(text + len, "%sw%u* ", sign, 1 + word % 9); break;
-    default: len += (size_t)sprintf(text + len, "%sw%u ", sign, word);
-    }
-  }
-}
-
-/* Makes the query; NULL if the text is none. */
-static gpuir_query *parsed(const gpuir_index *ix, const char *text, const char *where, int mode, int all) {
-  gpuir_query_desc d;
-  gpuir_query *q = NULL;
-  gpuir_error err;
-  int status;
-  memset(&d, 0, sizeof d);
-  d.mode = mode;
-  d.where = where;
-  d.all = all;
-  status = gpuir_query_parse(ix, &d, text, strlen(text), &q, &err);
-  if (status && status != GPUIR_E_QUERY) print_error("%s, where %s: %s\n", text, where ? where : "", err.msg);
-  assert_true(!status || status == GPUIR_E_QUERY);
-  return q;
-}
 
 typedef struct searchers {
   gpuir_searcher *engine, *reference;
@@ -292,9 +191,7 @@ static void test_live(void **state) {
   gpuir_index *ix, *merged;
   gpuir_live *live;
   gpuir_error err;
-  char name[96], at[512];
-  DIR *dir;
-  struct dirent *e;
+  char name[96];
   (void)state;
   path_of(name, "live");
   ix = make_live(&live, name, 5000, 7);
@@ -311,13 +208,7 @@ static void test_live(void **state) {
   gpuir_close(merged);
   gpuir_close(ix);
   gpuir_live_close(live);
-  dir = opendir(name);
-  while ((e = readdir(dir))) {
-    (void)snprintf(at, sizeof at, "%s/%s", name, e->d_name);
-    (void)unlink(at);
-  }
-  (void)closedir(dir);
-  assert_int_equal(rmdir(name), 0);
+  remove_live(name);
 }
 
 int main(void) {

@@ -91,6 +91,7 @@
  *     [71-crew]         threads that answer: inter and auto            gpuir__crew_choose gpuir__crew_thread
  *     [72-device]       the thread that drives a device                gpuir__device_work
  *     [73-pool]         pools: make one, submit, wait                  gpuir_pool_create gpuir_pool_submit
+ *     [74-facets]       what matches have in fields, counted           gpuir_facets_count
  *
  * [api-configuration]  CONFIGURATION MACROS
  *   Define them before including the header; [I] matters only in the file that

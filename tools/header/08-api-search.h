@@ -41,6 +41,13 @@ typedef struct gpuir_query_desc {
   const struct gpuir_expansion *expansion;
   /* With ANDOR: so many documents that match AND are enough, if more hits are asked for; 0: as many as are asked for. */
   uint32_t enough;
+  /* A field, or '-' and a field. Hits come by the first value that documents have there, rising, or falling behind '-';
+   * documents without one come last either way, and equal ones by docID. Scores are as ever. NULL or "": by score. */
+  const char *sort;
+  /* A field. Of the matches with the same first value there the best one is a hit: with `sort` the one that comes first.
+   * A document without a value stands for itself. Counts and facets do not collapse, and ANDOR turns to OR where fewer
+   * than k hits are left. NULL or "": none. */
+  const char *collapse;
 } gpuir_query_desc;
 
 typedef struct gpuir_query gpuir_query;
@@ -63,7 +70,7 @@ typedef struct gpuir_query gpuir_query;
  * The text is any bytes and is not kept. Where documents were deleted, it counts those that hold each term: a
  * millisecond for some 2 million postings, once a process and file.
  * Errors, of several the first in the text, and those of the whole query last: ARGUMENT, TERMS, RANGE, NOMEM; WHERE
- * (err->offset is the byte's in the where; before all others); QUERY
+ * (err->offset is the byte's in the where, the sort or the collapse; before all others); QUERY
  * without a positive term, or for a quote that is not closed (err->offset is the quote's in the text); LIMIT for
  * prefixes whose terms have too many postings, before any is read; UNSUPPORTED for a phrase in an index built without
  * positions, with GPUIR_NO_NEAR for GPUIR_SPELL and for a word~ that no document has, and with GPUIR_NO_RANK for `stop`,
@@ -149,8 +156,8 @@ GPUIR_API void gpuir_searcher_destroy(gpuir_searcher *searcher);
 /* Changes the timeout of later searches; 0: none. */
 GPUIR_API void gpuir_searcher_set_timeout(gpuir_searcher *searcher, uint64_t timeout_ns);
 
-/* Ranks documents: writes the best min(k, matches) hits, by score descending, then docID ascending, to
- * hits[0..*n). k may be 0 or exceed the number of documents.
+/* Ranks documents: writes the best min(k, matches) hits, by score descending, then docID ascending (but see
+ * gpuir_query_desc.sort and .collapse), to hits[0..*n). k may be 0 or exceed the number of documents.
  * Errors: ARGUMENT, NOMEM, DEADLINE, CANCELLED, FORMAT, BACKEND; then *n is 0. */
 GPUIR_API int gpuir_search(gpuir_searcher *searcher, const gpuir_query *query, gpuir_hit *hits, size_t k, size_t *n);
 /* Ranks as gpuir_search does, and counts as gpuir_count does, in the same snapshot and within one timeout: *matches
@@ -179,8 +186,9 @@ typedef struct gpuir_batch_desc {
   /* Flags, [nq], read atomically: one that is not 0 stops its query. Each may be NULL, as may the array. */
   const int *const *cancels;
   /* Of each query, [nq], a score that k documents are known to have, here or in other parts of a collection; 0: none
-   * is known. Hits below it may be left out. It is read and raised atomically, so that those who search the parts learn
-   * from each other, also through memory that processes share. Those of ANDOR are not looked at. NULL: none. */
+   * is known. With a where they are documents that pass it. Hits below it may be left out. It is read and raised atomically, so that those who search the parts learn
+   * from each other, also through memory that processes share. Those of ANDOR, and of
+   * queries with sort or collapse, are not looked at. NULL: none. */
   uint32_t *thresholds;
   /* 1: the queries are counted, not ranked: counts[i] is gpuir_count's of query i; k, hits and matches are not looked
    * at. */
@@ -207,6 +215,36 @@ GPUIR_API int gpuir_search_finish(gpuir_batch *batch);
 
 /* Counts the matching documents without ranking (ANDOR counts as AND). Errors: as gpuir_search. */
 GPUIR_API int gpuir_count(gpuir_searcher *searcher, const gpuir_query *query, uint64_t *matches);
+
+/* How many of a query's matches have what in a field. Of a key or a path: a value, or a folder; else NULL. Of a number
+ * or a date: from `low` to `high`, both included. */
+typedef struct gpuir_facet {
+  const char *value; /* with a NUL behind it; lives as long as the facets */
+  size_t len;
+  int64_t low, high;
+  uint64_t count;
+} gpuir_facet;
+
+typedef struct gpuir_facets gpuir_facets;
+
+/* Counts what all live documents that match a query have in fields, columns[0..n), n <= GPUIR_MAX_FIELDS, exactly; a
+ * document counts once for each of its values. *matches, unless it is NULL, becomes what gpuir_count tells. A column is
+ *
+ *     author       each value: of a key or a path the most frequent first, equal ones by their bytes; else in order
+ *     author:20    of a key the 20 most frequent ones
+ *     dir:src      of a path the folders and files in src, in the same order, with all below each; dir: those at the top
+ *     size:0,1000  of a number or a date the ranges that these values part: below the first, from each to the next, and
+ *                  from the last on; also those without documents
+ *     mtime:month  of a date each year, month or day with documents, in UTC
+ *
+ * Where a device searches, the CPU counts. *facets must be destroyed. Errors: as gpuir_search; WHERE for a column that
+ * says nothing of the kind (gpuir_searcher_error tells the byte); UNSUPPORTED (see GPUIR_NO_COLUMNS). */
+GPUIR_API int gpuir_facets_count(gpuir_searcher *searcher, const gpuir_query *query, const char *const *columns,
+    size_t n, gpuir_facets **facets, uint64_t *matches);
+/* Tells facet i of column number `which`. Thread-safe. Errors: ARGUMENT; NOT_FOUND behind the last one. */
+GPUIR_API int gpuir_facets_get(const gpuir_facets *facets, size_t which, size_t i, gpuir_facet *facet);
+GPUIR_API void gpuir_facets_destroy(gpuir_facets *facets);
+
 /* Detail of the searcher's last failure, one of a backend's too that the CPU made good: code 0 when there was none. */
 GPUIR_API void gpuir_searcher_error(const gpuir_searcher *searcher, gpuir_error *err);
 

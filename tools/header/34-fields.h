@@ -146,6 +146,23 @@ static int gpuir__schema_make(const gpuir_allocator *a, const char *text, gpuir_
   return status;
 }
 
+/* Finds the field called name[0..len), which stands at `offset` of what a query calls `what`. 0 or WHERE. */
+static int gpuir__field_find(const gpuir__schema *f, const char *what, const char *name, size_t len, size_t offset,
+    unsigned *field, gpuir_error *err) {
+  size_t used = 0;
+  char known[80];
+  unsigned i;
+  for (i = 0; f && i < f->n; i++) {
+    *field = i;
+    if (strlen(f->of[i].name) == len && !memcmp(f->of[i].name, name, len)) return GPUIR_OK;
+  }
+  if (!f) return gpuir__fail(err, GPUIR_E_WHERE, offset, "%s: the index has no fields", what);
+  for (i = 0; i < f->n && used + strlen(f->of[i].name) + 2 < sizeof known; i++)
+    used += (size_t)snprintf(known + used, sizeof known - used, i ? ", %s" : "%s", f->of[i].name);
+  return gpuir__fail(err, GPUIR_E_WHERE, offset, "%s: there is no field '%.*s'; there are %s", what,
+      (int)gpuir__min64(len, 40), name, known);
+}
+
 /* Appends how a field is spelt. 0 or NOMEM. */
 static int gpuir__field_spell(const gpuir_allocator *a, const gpuir_field *f, gpuir__buf *out) {
   char use[24];
@@ -265,8 +282,8 @@ static int gpuir__digits(const char **p, const char *end, unsigned n, unsigned *
 
 /* Returns the day since 1970-01-01 of a date of the Gregorian calendar (H. Hinnant, "chrono-compatible low-level date
  * algorithms", days_from_civil). */
-static int64_t gpuir__day_of(unsigned year, unsigned month, unsigned day) {
-  const int64_t y = (int64_t)year - (month <= 2), era = (y >= 0 ? y : y - 399) / 400;
+static int64_t gpuir__day_of(int64_t year, unsigned month, unsigned day) {
+  const int64_t y = year - (month <= 2), era = (y >= 0 ? y : y - 399) / 400;
   const int64_t of_era = y - era * 400,
                 of_year = (153 * (int64_t)(month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1;
   return era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;

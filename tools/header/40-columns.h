@@ -145,6 +145,19 @@ static inline uint64_t gpuir__column_read(const gpuir__column_block *b, unsigned
   return b->least + (b->table ? gpuir__load64(b->table + 8 * v) : v);
 }
 
+/* Reads the first value of document i of a block of a column, a number or a rank. 0: it has none. */
+static inline int gpuir__column_first(const gpuir__column_block *b, int is_text, unsigned i, uint64_t *v) {
+  uint64_t first;
+  if (!gpuir__column_count(b, i, &first)) return 0;
+  *v = gpuir__column_read(b, i, first);
+  return !is_text || *v;
+}
+
+/* Returns a kept number of a column as a number without a sign, which has the order of those with one. */
+static inline uint64_t gpuir__column_number(const gpuir__column *row, uint64_t v) {
+  return gpuir__unsign(row->least) + v * row->divisor;
+}
+
 /* Returns the values of a key or a path. */
 static gpuir__key_texts gpuir__column_texts(const gpuir__segment *ix, unsigned column) {
   const gpuir__index_columns *x = &ix->columns;
@@ -173,7 +186,7 @@ static int gpuir__column_value(const gpuir__segment *ix, uint32_t docid, unsigne
   if (i >= n) return GPUIR_E_NOT_FOUND;
   v = gpuir__column_read(&b, docid % GPUIR__BLOCK, first + i);
   if (!gpuir__is_text_column((int)row->kind)) {
-    value->number = gpuir__resign(gpuir__unsign(row->least) + v * row->divisor);
+    value->number = gpuir__resign(gpuir__column_number(row, v));
     return GPUIR_OK;
   } else {
     const gpuir__key_texts t = gpuir__column_texts(ix, column);

@@ -152,24 +152,14 @@ static int gpuir__where_item_read(gpuir__where_reader *r, const gpuir_field *f) 
 /* Finds the field of a name. */
 static int gpuir__where_name(gpuir__where_reader *r, unsigned *column) {
   const char *text = r->w->text + r->at;
-  size_t n = 0, used = 0;
-  char known[80];
-  unsigned i;
+  size_t n = 0;
+  int status;
   while (r->at + n < r->w->len && text[n] != '=' && !gpuir__is_space(text[n]) && text[n] != '|') n++;
   if (!n || r->at + n >= r->w->len || text[n] != '=')
     return gpuir__where_fail(r, r->at, "where: a predicate is missing, as in name=value");
-  for (i = 0; r->schema && i < r->schema->n; i++) {
-    const char *name = r->schema->of[i].name;
-    *column = i;
-    if (strlen(name) != n || memcmp(name, text, n) != 0) continue;
-    r->at += n + 1;
-    return GPUIR_OK;
-  }
-  if (!r->schema) return gpuir__where_fail(r, r->at, "where: the index has no fields");
-  for (i = 0; i < r->schema->n && used + strlen(r->schema->of[i].name) + 2 < sizeof known; i++)
-    used += (size_t)snprintf(known + used, sizeof known - used, i ? ", %s" : "%s", r->schema->of[i].name);
-  return gpuir__where_fail(r, r->at, "where: there is no field '%.*s'; there are %s", (int)gpuir__min64(n, 40), text,
-      known);
+  status = gpuir__field_find(r->schema, "where", text, n, r->at, column, r->err);
+  r->at += n + 1;
+  return status;
 }
 
 /* Reads a predicate. */

@@ -101,6 +101,8 @@ struct gpuir_query {
   gpuir__choices *choices; /* NULL: the query has all of its words */
   struct gpuir__where *where; /* NULL: there is none */
   int all; /* 1: it has no positive term, and all documents match */
+  unsigned sort, collapse; /* columns, plus 1; 0: none */
+  int falling; /* of the sort */
 #ifndef GPUIR_NO_RANK
   struct gpuir_query *any; /* of ANDOR what is asked where any word is enough; NULL: this */
   uint32_t enough; /* of ANDOR: documents with all words that are; 0: as many as hits are asked for */
@@ -131,6 +133,11 @@ static inline uint32_t gpuir__query_end(const gpuir_query *q, size_t leaf, unsig
 }
 static inline uint32_t gpuir__query_stem(const gpuir_query *q, size_t leaf, unsigned term) {
   return q->ids[leaf * GPUIR__IDS + GPUIR__ID_STEMS + term];
+}
+
+/* Says whether a query asks for the best of all documents with its terms, and nothing else: only such are a device's. */
+static inline int gpuir__query_is_plain(const gpuir_query *q) {
+  return !q->where && !q->all && !q->sort && !q->collapse;
 }
 
 /* Returns the record, in a leaf, of the term of the query (number: from GPUIR__ID_TERMS on) or of the member of its

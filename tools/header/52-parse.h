@@ -6,8 +6,8 @@
  * nothing, the term nearest to it is searched in its place, one letter away, and gpuir_query_spelled tells of it. What
  * stands between quotes, short words and those with digits are searched as they are.
  *
- * Uses      [24-postings], [30-analysis], [32-dictionary], [33-analyzers], [37-layout], [42-snapshot], [48-near],
- *           [49-where], [51-query].
+ * Uses      [24-postings], [30-analysis], [32-dictionary], [33-analyzers], [34-fields], [37-layout], [42-snapshot],
+ *           [48-near], [49-where], [51-query].
  * Start at  gpuir_query_parse.
  * Tests     tests/unit/52_parse.c
  * ======*/
@@ -386,6 +386,30 @@ static int gpuir__query_where(gpuir_query *q, const char *where, gpuir_error *er
 #endif
 }
 
+/* Finds the columns by which a query's hits are ordered and collapsed. */
+static int gpuir__query_order(gpuir_query *q, const gpuir_query_desc *desc, gpuir_error *err) {
+  const char *const sort = desc->sort ? desc->sort : "", *const collapse = desc->collapse ? desc->collapse : "";
+#ifdef GPUIR_NO_COLUMNS
+  (void)q;
+  return *sort || *collapse ? gpuir__fail_columns(err) : GPUIR_OK;
+#else
+  const gpuir__schema *f = q->ix->leaves[0].seg->columns.fields;
+  unsigned field;
+  int status = GPUIR_OK;
+  if (*sort) {
+    q->falling = *sort == '-';
+    status =
+        gpuir__field_find(f, "sort", sort + q->falling, strlen(sort + q->falling), (size_t)q->falling, &field, err);
+    q->sort = status ? 0 : field + 1;
+  }
+  if (!status && *collapse) {
+    status = gpuir__field_find(f, "collapse", collapse, strlen(collapse), 0, &field, err);
+    q->collapse = status ? 0 : field + 1;
+  }
+  return status;
+#endif
+}
+
 static int gpuir__query_describe(gpuir_query *q, const gpuir_query_desc *desc, gpuir_error *err) {
   const gpuir__stat *stored = &q->ix->leaves[0].seg->stat;
   q->k1 = stored->k1;
@@ -480,6 +504,7 @@ static int gpuir__query_make(const gpuir_index *ix, const gpuir_query_desc *desc
   q->ids = (uint32_t *)(void *)(q + 1);
   status = gpuir__query_describe(q, desc, err);
   if (!status && desc) status = gpuir__query_where(q, desc->where, err);
+  if (!status && desc) status = gpuir__query_order(q, desc, err);
   if (!status) status = gpuir__query_read(q, desc, analyzer, text, len, err);
   if (!status) status = gpuir__query_resolve(q, desc, analyzer, text, len, err);
   if (status) gpuir_query_destroy(q);

@@ -368,6 +368,11 @@ typedef struct gpuir__engine {
   gpuir__operand *operands; /* one a cursor, for look-ups */
   unsigned ncursors, cap; /* opened; allocated */
   gpuir__topk top;
+#ifndef GPUIR_NO_COLUMNS
+  gpuir__picks picks; /* hits of a search with sort or collapse */
+  gpuir__buf marked; /* scratch memory: bits of a leaf's matches */
+  uint64_t *marks; /* where what is counted is marked, too; NULL: nowhere */
+#endif
   gpuir__buf scratch; /* arrays of one search, carved by gpuir__carve */
   size_t carved; /* bytes of scratch in use */
 } gpuir__engine;
@@ -407,6 +412,11 @@ GPUIR__COLD static void gpuir__engine_free(gpuir__engine *e) {
   gpuir__buf_free(&e->a, &e->made.sums);
   gpuir__buf_free(&e->a, &e->made.places);
   gpuir__buf_free(&e->a, &e->sieve);
+#ifndef GPUIR_NO_COLUMNS
+  gpuir__buf_free(&e->a, &e->marked);
+  gpuir__buf_free(&e->a, &e->picks.all);
+  gpuir__buf_free(&e->a, &e->picks.table);
+#endif
   if (e->top.heap) (void)e->a.resize(e->a.user, e->top.heap, e->top.cap * 8, 0);
   gpuir__buf_free(&e->a, &e->scratch);
 }
@@ -679,7 +689,7 @@ static int gpuir__engine_open(gpuir__engine *e, const gpuir_query *q, size_t lea
  * stored for the idf and the lengths of one segment alone, and of all its documents. */
 static uint32_t gpuir__stored_seed(const gpuir__cursor *c, const gpuir_query *q, size_t k) {
   unsigned s = 0;
-  if (!q->stored_bm25 || !c->list.seeds || !gpuir__only(q->ix) || q->where) return 0;
+  if (!q->stored_bm25 || !c->list.seeds || !gpuir__only(q->ix) || q->where || q->collapse) return 0;
   while (s < GPUIR__SEEDS && gpuir__seed_ranks[s] < k) s++;
   return s < GPUIR__SEEDS ? c->scorer.q * c->list.seeds[s] : 0;
 }
@@ -696,6 +706,21 @@ static void gpuir__engine_peaks(gpuir__engine *e, const gpuir__cursor *c, uint32
   const gpuir__norm own = gpuir__norm_make(stat->k1, stat->b, gpuir__mean(stat->tokens, stat->documents));
   gpuir__peaks_prepare(&e->peaks, gpuir__norm_ratio(own, c->scorer.norm));
   e->kernels->peaks(&e->peaks, c->scorer.weight, c->scorer.q, bound);
+}
+
+/* Marks n matches of the leaf, where the engine marks what it counts. */
+static inline void gpuir__engine_mark(const gpuir__engine *e, const uint32_t *docs, uint32_t n) {
+#ifdef GPUIR_NO_COLUMNS
+  (void)e;
+  (void)docs;
+  (void)n;
+#else
+  const uint64_t documents = e->leaf.seg->stat.documents;
+  uint32_t i;
+  if (!e->marks) return;
+  for (i = 0; i < n; i++)
+    if (docs[i] < documents) e->marks[docs[i] / 64] |= (uint64_t)1 << docs[i] % 64; /* not so in damaged files */
+#endif
 }
 
 /* Writes the indices of the candidates that a negated list does not hold to kept[0..p->m); returns their number. */

@@ -648,8 +648,10 @@ static int gpuir__and_blocks(gpuir__engine *e, gpuir__and *x, uint64_t *count) {
     n = gpuir__and_candidates(e, x, block, threshold);
     if (n) n = gpuir__and_match(e, x, n);
     if (e->stopped) return e->stopped;
-    if (count) *count += gpuir__and_count(e, x, n);
-    else if (n) gpuir__and_score(e, x, n);
+    if (count) {
+      gpuir__engine_mark(e, x->docs, n);
+      *count += gpuir__and_count(e, x, n);
+    } else if (n) gpuir__and_score(e, x, n);
   }
   if (x->uncounted) *count += gpuir__and_count_rest(e, x);
   return GPUIR_OK;

@@ -796,6 +796,7 @@ static uint64_t gpuir__phrases_count(gpuir__phrases *p) {
     }
     n = kept;
   }
+  gpuir__engine_mark(p->e, docs, n);
   return p->e->stopped ? 0 : n;
 }
 

@@ -236,12 +236,14 @@ static uint32_t gpuir__or_kth(gpuir__engine *e, const gpuir_query *q, const gpui
 }
 
 /* Returns a score that at least k documents of n leaves reach: some term's k-th greatest contribution, as far as known.
- * The term that weighs most is asked first. 0 if there are negated terms, which may exclude these documents. */
+ * The term that weighs most is asked first. 0 if there are negated terms, which may exclude these documents, or if they
+ * are collapsed. */
 static uint32_t gpuir__or_seed(gpuir__engine *e, const gpuir_query *q, const gpuir__or_leaf *leaves, size_t n,
     size_t k) {
   uint32_t seed;
   unsigned i, first = 0;
   size_t j;
+  if (q->collapse) return 0;
   for (j = 0; j < n; j++)
     if (leaves[j].ncursors > leaves[j].o.n) return 0;
   for (i = 1; i < q->npositive; i++)

@@ -286,6 +286,9 @@ static int gpuir__count_windows(gpuir__engine *e, unsigned npositive, int all, u
     if ((status = gpuir__engine_look(e)) != 0) return status;
     status = gpuir__count_window(e, npositive, all, low, bits);
     if (!status) *count += e->kernels->ones(bits, GPUIR__WINDOW / 64);
+#ifndef GPUIR_NO_COLUMNS
+    if (e->marks) memcpy(e->marks + low / 64, bits, (size_t)gpuir__min64(GPUIR__WINDOW, documents - low + 63) / 64 * 8);
+#endif
   }
   return status;
 }

@@ -5,10 +5,10 @@
  * The public functions that search: which evaluator serves which mode, a batch's queries shared out to threads, or
  * handed to a backend such as gpuir_cuda.cu; explanations of one document's score; the cursor that users step.
  *
- * Uses      [18-codecs], [24-postings], [25-positions], [28-encoder], [33-analyzers], [37-layout], [39-writer],
- *           [41-reader], [42-snapshot], [44-inversion], [45-merge], [46-builder], [49-where], [50-sieve],
- *           [51-query], [53-topk], [54-lookup], [55-methods], [56-engine], [57-share], [58-and], [59-words],
- *           [60-phrases], [61-or], [62-exhaustive].
+ * Uses      [18-codecs], [24-postings], [25-positions], [28-encoder], [33-analyzers], [34-fields], [35-keys],
+ *           [37-layout], [39-writer], [40-columns], [41-reader], [42-snapshot], [44-inversion], [45-merge],
+ *           [46-builder], [49-where], [50-sieve], [51-query], [53-topk], [54-lookup], [55-methods], [56-engine],
+ *           [57-share], [58-and], [59-words], [60-phrases], [61-or], [62-exhaustive].
  * Start at  gpuir_search, gpuir_search_batch; gpuir__engine_mode (which evaluator serves which mode).
  * Tests     tests/unit/63_execution.c
  * ======*/
@@ -88,17 +88,342 @@ static int gpuir__engine_help(gpuir__engine *e, gpuir__share *s) {
 /* Returns 1 if the terms' lists of a query are read where they lie: those of phrases and prefixes that rank beside
  * others are made first, by each engine again. */
 static int gpuir__engine_may_share(const gpuir__engine *e, const gpuir_query *q) {
-  return e->share && !q->all && !q->nprefixes && (!q->nphrases || e->phrases_required);
+  return e->share && !q->all && !q->collapse && !q->nprefixes && (!q->nphrases || e->phrases_required);
 }
+
+/* ---- counting */
+
+/* Returns 1 if one word alone decides what matches a query: its count is what the leaves tell of the word's list. */
+static int gpuir__query_is_word(const gpuir_query *q) {
+  return !q->all && !q->where && q->terms[0].kind == GPUIR__WORD && q->npositive == q->n &&
+      (q->n == 1 || (q->mode != GPUIR_OR && q->nrequired == 1));
+}
+
+/* Counts the live documents of a leaf that hold the only word of a query. */
+static int gpuir__engine_count_word(gpuir__engine *e, const gpuir_query *q, size_t leaf, uint64_t *matches) {
+  const uint32_t id = gpuir__query_id(q, leaf, 0);
+  gpuir__record r;
+  uint32_t df;
+  int status;
+  if (id == GPUIR__NO_TERM) return GPUIR_OK;
+  status = gpuir__leaf_df(&e->ix->leaves[leaf], id, &r, &df);
+  if (status) return gpuir__engine_fail(e, status, gpuir_strerror(status));
+  *matches += df;
+  return GPUIR_OK;
+}
+
+/* Says whether the engine marks what it counts. */
+static inline int gpuir__engine_marks(const gpuir__engine *e) {
+#ifdef GPUIR_NO_COLUMNS
+  (void)e;
+  return 0;
+#else
+  return e->marks != NULL;
+#endif
+}
+
+/* Counts a leaf's documents that match one query in a mode, AND or OR. */
+static int gpuir__engine_count_leaf(gpuir__engine *e, const gpuir_query *q, size_t leaf, int mode, uint64_t *matches) {
+  unsigned npositive;
+  int status;
+  if (!gpuir__engine_marks(e) && gpuir__query_is_word(q)) return gpuir__engine_count_word(e, q, leaf, matches);
+  if (!gpuir__leaf_begin(e, q, leaf, mode)) return GPUIR_OK;
+  if (gpuir__phrases_are_required(e, q, mode)) return gpuir__eval_phrases(e, q, leaf, matches);
+  status = gpuir__terms_open(e, q, leaf, &npositive);
+  if (!status && q->all) return gpuir__count_windows(e, 0, 0, matches);
+  if (status || !npositive || (mode == GPUIR_AND && npositive - e->turn.noptional < q->nrequired)) return status;
+  if (mode == GPUIR_OR) e->turn.noptional = 0;
+  if (mode == GPUIR_OR && npositive > 1) return gpuir__count_windows(e, npositive, 0, matches);
+  if (gpuir__count_is_dense(e, npositive - e->turn.noptional)) return gpuir__count_windows(e, npositive, 1, matches);
+  return gpuir__eval_and(e, npositive, matches);
+}
+
+#ifndef GPUIR_NO_COLUMNS
+/* ---- hits in the order of a column */
+
+/* Marks the live documents of a leaf that match one query in a mode and pass its where, in the engine's `marked`. */
+static int gpuir__engine_mark_leaf(gpuir__engine *e, const gpuir_query *q, size_t leaf, int mode, uint64_t *matches) {
+  const uint64_t words = e->ix->leaves[leaf].seg->stat.documents / 64 + 1;
+  int status;
+  e->marked.len = 0;
+  e->marks = (uint64_t *)(void *)gpuir__buf_room(&e->a, &e->marked, (size_t)words * 8);
+  if (!e->marks) return gpuir__engine_fail(e, GPUIR_E_NOMEM, "out of memory");
+  memset(e->marks, 0, (size_t)words * 8);
+  e->leaf.deleted = NULL; /* of a leaf that is not turned to nothing is marked */
+  e->counts_only = 1;
+  status = gpuir__engine_count_leaf(e, q, leaf, mode, matches);
+  e->counts_only = 0;
+  if (e->leaf.deleted)
+    e->kernels->words(e->marks, e->leaf.deleted->bits, (size_t)gpuir__min64(words, e->leaf.deleted->words),
+        GPUIR__WORDS_WITHOUT);
+  e->marks = NULL;
+  gpuir__engine_reset(e);
+  return status;
+}
+
+/* A leaf's matches on their way to picks. */
+typedef struct gpuir__ordering {
+  gpuir__engine *e;
+  const gpuir__leaf *leaf;
+  unsigned column;
+  int is_text, falling;
+  const uint64_t *marks;
+} gpuir__ordering;
+
+/* A block of matches. */
+typedef struct gpuir__sort_block {
+  uint64_t bound; /* the best value that a document of it may have */
+  uint64_t block;
+} gpuir__sort_block;
+
+/* Returns what a number or a rank is ordered by. Numbers compare in all leaves; ranks in one: between two there is room
+ * for the values that only other leaves have, see gpuir__sort_turn. */
+static uint64_t gpuir__sort_value(const gpuir__ordering *s, uint64_t v) {
+  const uint64_t x = s->is_text ? v << 32 : gpuir__column_number(&s->leaf->seg->columns.rows[s->column], v);
+  return s->falling ? ~x : x;
+}
+
+/* Makes a pick of document i of a block, or of the best that it may have. */
+static gpuir__pick gpuir__sort_pick(const gpuir__ordering *s, uint64_t value, uint64_t block, unsigned i, int none) {
+  gpuir__pick x;
+  x.value = none ? 0 : value;
+  x.group = 0;
+  x.docid = s->leaf->base + (uint32_t)(block * GPUIR__BLOCK + i);
+  x.none = (uint32_t)none;
+  return x;
+}
+
+/* Turns to a leaf with picks of those before: a key is ordered by its rank here, or by the rank before which it would
+ * come and the order of those that do so too. */
+static void gpuir__sort_turn(const gpuir__ordering *s) {
+  gpuir__picks *p = &s->e->picks;
+  const gpuir__key_texts t = gpuir__column_texts(s->leaf->seg, s->column);
+  gpuir__key_walk walk, last;
+  uint64_t value = 0, ordinal = 0;
+  size_t i;
+  gpuir__picks_settle(p);
+  last.len = 0;
+  for (i = 0; i < p->n; i++) { /* by their texts, rising */
+    gpuir__pick *x = &gpuir__picks_all(p)[s->falling ? p->n - 1 - i : i];
+    const gpuir__first first = gpuir__first_of(p->ix, s->column, x->docid);
+    int found;
+    if (x->none) continue;
+    (void)gpuir__first_text(&first, s->column, &walk);
+    if (walk.len != last.len || memcmp(walk.text, last.text, walk.len) != 0) {
+      value = gpuir__key_below(&t, walk.text, walk.len, &found) << 32;
+      value += found ? (uint64_t)1 << 32 : ++ordinal;
+      memcpy(last.text, walk.text, walk.len);
+      last.len = walk.len;
+    }
+    x->value = s->falling ? ~value : value;
+  }
+  if (p->full) p->worst = gpuir__picks_all(p)[p->n - 1];
+}
+
+static int gpuir__sort_before(const gpuir__sort_block *x, const gpuir__sort_block *y) {
+  return x->bound != y->bound ? x->bound < y->bound : x->block < y->block;
+}
+
+/* Sifts heap[at] down to its place among n blocks, of which the best one is the first. */
+static void gpuir__sort_down(gpuir__sort_block *heap, size_t n, size_t at) {
+  const gpuir__sort_block x = heap[at];
+  for (;;) {
+    size_t child = 2 * at + 1;
+    if (child >= n) break;
+    if (child + 1 < n && gpuir__sort_before(&heap[child + 1], &heap[child])) child++;
+    if (!gpuir__sort_before(&heap[child], &x)) break;
+    heap[at] = heap[child];
+    at = child;
+  }
+  heap[at] = x;
+}
+
+/* Collects the blocks that have matches, and values, as a heap; returns their number. */
+static size_t gpuir__sort_blocks(const gpuir__ordering *s, gpuir__sort_block *heap) {
+  const gpuir__index_columns *x = &s->leaf->seg->columns;
+  const uint64_t words = s->leaf->seg->stat.documents / 64 + 1;
+  uint64_t block;
+  size_t n = 0, i;
+  for (block = 0; block < x->blocks; block++) {
+    const uint64_t at = s->column * x->blocks + block, second = 2 * block + 1;
+    if (!s->marks[2 * block] && (second >= words || !s->marks[second])) continue;
+    if (x->least[at] > x->most[at]) continue;
+    heap[n].bound = gpuir__sort_value(s, s->falling ? x->most[at] : x->least[at]);
+    heap[n++].block = block;
+  }
+  for (i = n / 2; i-- > 0;) gpuir__sort_down(heap, n, i);
+  return n;
+}
+
+/* Offers the matches of a block that have a value, or those that have `none`. */
+static void gpuir__sort_offer(const gpuir__ordering *s, uint64_t block, int none) {
+  const uint64_t words = s->leaf->seg->stat.documents / 64 + 1;
+  gpuir__column_block b;
+  uint64_t word, v = 0;
+  unsigned half;
+  gpuir__column_open(s->leaf->seg, s->column, block, &b);
+  for (half = 0; half < 2 && 2 * block + half < words; half++)
+    for (word = s->marks[2 * block + half]; word; word &= word - 1) {
+      const unsigned i = 64 * half + gpuir__ctz64(word);
+      if (gpuir__column_first(&b, s->is_text, i, &v) == none) continue;
+      gpuir__picks_push(&s->e->picks, gpuir__sort_pick(s, none ? 0 : gpuir__sort_value(s, v), block, i, none));
+    }
+}
+
+/* Offers the matches of a leaf: block by block, by the best value that each may have, until none can be better than the
+ * k-th; then those without a value, in their order. */
+static int gpuir__sort_leaf(const gpuir__ordering *s) {
+  gpuir__engine *e = s->e;
+  gpuir__picks *p = &e->picks;
+  const uint64_t blocks = s->leaf->seg->columns.blocks;
+  gpuir__sort_block *heap;
+  gpuir__pick best;
+  uint64_t block;
+  size_t n;
+  int status = gpuir__reserve(e, 4 * (size_t)blocks, 1);
+  if (status) return status;
+  heap = (gpuir__sort_block *)(void *)gpuir__carve(e, 4 * (size_t)blocks);
+  if (s->is_text) gpuir__sort_turn(s);
+  for (n = gpuir__sort_blocks(s, heap); n && !status; status = gpuir__engine_worked(e, 1)) {
+    best = gpuir__sort_pick(s, heap[0].bound, heap[0].block, 0, 0);
+    if (!gpuir__picks_want(p, &best)) break;
+    gpuir__sort_offer(s, heap[0].block, 0);
+    heap[0] = heap[--n];
+    if (n) gpuir__sort_down(heap, n, 0);
+  }
+  gpuir__picks_settle(p);
+  for (block = 0; block < blocks && !status; block++) {
+    best = gpuir__sort_pick(s, 0, block, 0, 1);
+    if (!gpuir__picks_want(p, &best)) break;
+    gpuir__sort_offer(s, block, 1);
+    status = gpuir__engine_worked(e, 1);
+  }
+  return status;
+}
+
+/* Scores a document of the leaf whose lists are open; documents must come in their order. */
+static uint32_t gpuir__engine_score_one(gpuir__engine *e, const gpuir_query *q, uint32_t docid) {
+  const float norm = gpuir__norm_of(q->norm.a, q->norm.b, e->leaf.seg->lengths[docid]);
+  uint32_t score = 0;
+  unsigned i;
+  for (i = 0; i < q->npositive; i++) {
+    const gpuir__query_term *t = &q->terms[i];
+    gpuir__cursor *c = e->turn.cursor_of[i] == GPUIR__NO_TERM ? NULL : &e->cursors[e->turn.cursor_of[i]];
+    if (!c || gpuir__cursor_seek(c, docid) != docid) continue;
+    score += t->q * gpuir__contribution(t->weight, gpuir__list_tf(&c->list, c->block * GPUIR__BLOCK + c->pos), norm);
+  }
+  return score;
+}
+
+static int gpuir__compare_asc64(const void *a, const void *b) {
+  const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+  return x < y ? -1 : x > y;
+}
+
+/* Scores hits, in the order of their documents. */
+static int gpuir__engine_score_hits(gpuir__engine *e, const gpuir_query *q, gpuir_hit *hits, size_t n) {
+  const gpuir__leaf *leaf = NULL;
+  uint64_t *order;
+  unsigned npositive;
+  size_t i;
+  int status = GPUIR_OK;
+  e->marked.len = 0;
+  order = (uint64_t *)(void *)gpuir__buf_room(&e->a, &e->marked, n * sizeof *order);
+  if (!order) return gpuir__engine_fail(e, GPUIR_E_NOMEM, "out of memory");
+  for (i = 0; i < n; i++) order[i] = (uint64_t)hits[i].docid << 32 | i;
+  if (n) qsort(order, n, sizeof *order, gpuir__compare_asc64);
+  for (i = 0; i < n && !status; i++) {
+    const uint32_t docid = (uint32_t)(order[i] >> 32);
+    if (!leaf || docid - leaf->base >= leaf->seg->stat.documents) {
+      leaf = gpuir__leaf_of(e->ix, docid);
+      status = gpuir__terms_open(e, q, (size_t)(leaf - e->ix->leaves), &npositive);
+    }
+    if (!status) hits[(uint32_t)order[i]].score = gpuir__engine_score_one(e, q, docid - leaf->base);
+    if (!status) status = gpuir__engine_worked(e, 1);
+  }
+  gpuir__engine_reset(e);
+  return status;
+}
+
+/* Hands out the picks: documents, and what stands in place of a score. */
+static int gpuir__picks_hits(gpuir__engine *e, gpuir_hit *hits, size_t *n) {
+  gpuir__picks *p = &e->picks;
+  size_t i;
+  if (!p->failed) gpuir__picks_settle(p);
+  if (p->failed) return gpuir__engine_fail(e, GPUIR_E_NOMEM, "out of memory");
+  for (i = 0; i < p->n; i++) {
+    hits[i].docid = gpuir__picks_all(p)[i].docid;
+    hits[i].score = UINT32_MAX - (uint32_t)gpuir__picks_all(p)[i].value;
+  }
+  *n = p->n;
+  return GPUIR_OK;
+}
+
+/* Answers a query with a sort in mode AND or OR. */
+static int gpuir__engine_sort(gpuir__engine *e, const gpuir_query *q, int mode, size_t k, gpuir_hit *hits, size_t *n) {
+  gpuir__ordering s;
+  size_t leaf;
+  int status = GPUIR_OK;
+  s.e = e;
+  s.column = q->sort - 1;
+  s.falling = q->falling;
+  gpuir__picks_start(&e->picks, &e->a, e->ix, q->collapse, k);
+  for (leaf = 0; leaf < e->ix->nleaves && !status; leaf++) {
+    uint64_t matches = 0;
+    status = gpuir__engine_mark_leaf(e, q, leaf, mode, &matches);
+    if (status || !matches) continue;
+    s.leaf = &e->ix->leaves[leaf];
+    s.is_text = gpuir__is_text_column((int)s.leaf->seg->columns.rows[s.column].kind);
+    s.marks = (const uint64_t *)(const void *)e->marked.data;
+    status = gpuir__sort_leaf(&s);
+  }
+  if (!status) status = gpuir__picks_hits(e, hits, n);
+  return status ? status : gpuir__engine_score_hits(e, q, hits, *n);
+}
+#endif
+
+/* Returns 1 if hits are picks: then the engine's top-k hands them on. */
+static int gpuir__engine_picks(gpuir__engine *e, const gpuir_query *q, size_t k) {
+#ifdef GPUIR_NO_COLUMNS
+  (void)e;
+  (void)q;
+  (void)k;
+  return 0;
+#else
+  e->top.picks = q->collapse ? &e->picks : NULL;
+  if (q->collapse) gpuir__picks_start(&e->picks, &e->a, e->ix, q->collapse, k);
+  return q->collapse != 0;
+#endif
+}
+
+/* Empties the top-k, or the picks, into hits. */
+static int gpuir__engine_found(gpuir__engine *e, int picks, gpuir_hit *hits, size_t *n) {
+#ifndef GPUIR_NO_COLUMNS
+  if (picks) return gpuir__picks_hits(e, hits, n);
+#endif
+  (void)picks;
+  return gpuir__engine_hits(e, hits, n);
+}
+
+/* ---- one query */
 
 /* Ranks one query in mode AND or OR: all leaves share one top-k, and so its threshold. */
 static int gpuir__engine_mode(gpuir__engine *e, const gpuir_query *q, int mode, size_t k, gpuir_hit *hits, size_t *n) {
   gpuir__share *const share = e->share;
   size_t leaf;
-  int status;
+  int status, picks;
   *n = 0;
   if ((!q->nknown && !q->all) || (mode == GPUIR_AND && q->nunknown)) return GPUIR_OK;
   gpuir__engine_announce(e, q);
+#ifndef GPUIR_NO_COLUMNS
+  if (q->sort) {
+    e->share = NULL;
+    status = gpuir__engine_sort(e, q, mode, k, hits, n);
+    e->share = share;
+    return status;
+  }
+#endif
+  picks = gpuir__engine_picks(e, q, k);
   status = gpuir__engine_top(e, k, 0);
   if (status) return gpuir__engine_fail(e, status, "out of memory");
   e->phrases_required = gpuir__phrases_are_required(e, q, mode);
@@ -110,7 +435,7 @@ static int gpuir__engine_mode(gpuir__engine *e, const gpuir_query *q, int mode, 
   if (e->share) status = gpuir__share_close(e, status);
   e->share = share;
   if (!status && e->limits.threshold) gpuir__engine_threshold(e);
-  if (!status) status = gpuir__engine_hits(e, hits, n);
+  if (!status) status = gpuir__engine_found(e, picks, hits, n);
   return status;
 }
 
@@ -166,42 +491,6 @@ static int gpuir__engine_search(gpuir__engine *e, const gpuir_query *q, gpuir_hi
   return status;
 }
 
-/* Returns 1 if one word alone decides what matches a query: its count is what the leaves tell of the word's list. */
-static int gpuir__query_is_word(const gpuir_query *q) {
-  return !q->all && !q->where && q->terms[0].kind == GPUIR__WORD && q->npositive == q->n &&
-      (q->n == 1 || (q->mode != GPUIR_OR && q->nrequired == 1));
-}
-
-/* Counts the live documents of a leaf that hold the only word of a query. */
-static int gpuir__engine_count_word(gpuir__engine *e, const gpuir_query *q, size_t leaf, uint64_t *matches) {
-  const uint32_t id = gpuir__query_id(q, leaf, 0);
-  gpuir__record r;
-  uint32_t df;
-  int status;
-  if (id == GPUIR__NO_TERM) return GPUIR_OK;
-  status = gpuir__leaf_df(&e->ix->leaves[leaf], id, &r, &df);
-  if (status) return gpuir__engine_fail(e, status, gpuir_strerror(status));
-  *matches += df;
-  return GPUIR_OK;
-}
-
-/* Counts a leaf's documents that match one query. */
-static int gpuir__engine_count_leaf(gpuir__engine *e, const gpuir_query *q, size_t leaf, uint64_t *matches) {
-  unsigned npositive;
-  int status;
-  if (gpuir__query_is_word(q)) return gpuir__engine_count_word(e, q, leaf, matches);
-  if (!gpuir__leaf_begin(e, q, leaf, q->mode)) return GPUIR_OK;
-  if (gpuir__phrases_are_required(e, q, q->mode == GPUIR_OR ? GPUIR_OR : GPUIR_AND))
-    return gpuir__eval_phrases(e, q, leaf, matches);
-  status = gpuir__terms_open(e, q, leaf, &npositive);
-  if (!status && q->all) return gpuir__count_windows(e, 0, 0, matches);
-  if (status || !npositive || (q->mode != GPUIR_OR && npositive - e->turn.noptional < q->nrequired)) return status;
-  if (q->mode == GPUIR_OR) e->turn.noptional = 0;
-  if (q->mode == GPUIR_OR && npositive > 1) return gpuir__count_windows(e, npositive, 0, matches);
-  if (gpuir__count_is_dense(e, npositive - e->turn.noptional)) return gpuir__count_windows(e, npositive, 1, matches);
-  return gpuir__eval_and(e, npositive, matches);
-}
-
 /* Counts the documents that match one query; the clock runs already. */
 GPUIR__NOINLINE int gpuir__engine_tally(gpuir__engine *e, const gpuir_query *q, uint64_t *matches) {
   size_t leaf;
@@ -211,7 +500,8 @@ GPUIR__NOINLINE int gpuir__engine_tally(gpuir__engine *e, const gpuir_query *q, 
   if (status || (q->mode != GPUIR_OR && q->nunknown)) return status;
   gpuir__engine_announce(e, q);
   e->counts_only = 1;
-  for (leaf = 0; leaf < e->ix->nleaves && !status; leaf++) status = gpuir__engine_count_leaf(e, q, leaf, matches);
+  for (leaf = 0; leaf < e->ix->nleaves && !status; leaf++)
+    status = gpuir__engine_count_leaf(e, q, leaf, q->mode == GPUIR_OR ? GPUIR_OR : GPUIR_AND, matches);
   e->counts_only = 0;
   if (status) *matches = 0;
   gpuir__engine_reset(e);
@@ -231,7 +521,7 @@ static int gpuir__engine_search_count(gpuir__engine *e, const gpuir_query *q, gp
   int status = gpuir__engine_search(e, q, hits, k, n);
   if (!matches) return status;
   *matches = status ? 0 : *n;
-  if (status || (*n < k && q->mode != GPUIR_ANDOR && !e->limits.threshold)) return status;
+  if (status || (*n < k && q->mode != GPUIR_ANDOR && !q->collapse && !e->limits.threshold)) return status;
   e->share = NULL; /* others do not help to count */
   status = gpuir__engine_tally(e, q, matches);
   if (status) *n = 0;
@@ -442,7 +732,8 @@ static int gpuir__work_on(gpuir__engine *e, const gpuir_batch_desc *desc, uint64
   int status;
   e->limits.query_deadline = desc->deadlines ? desc->deadlines[i] : 0;
   e->limits.query_cancel = desc->cancels ? desc->cancels[i] : NULL;
-  if (desc->thresholds && !ranked && desc->queries[i]->mode != GPUIR_ANDOR && desc->k <= e->ix->documents)
+  if (desc->thresholds && !ranked && desc->queries[i]->mode != GPUIR_ANDOR && !desc->queries[i]->sort &&
+      !desc->queries[i]->collapse && desc->k <= e->ix->documents)
     e->limits.threshold = &desc->thresholds[i];
   if (desc->count || ranked) {
     status = gpuir__engine_count(e, desc->queries[i], &matches);
@@ -529,10 +820,10 @@ static int gpuir__falls_back(const gpuir_searcher *s, int status) {
   return s->fallback && status != GPUIR_E_CANCELLED && status != GPUIR_E_DEADLINE && status != GPUIR_E_BUSY;
 }
 
-/* Says whether a backend takes the queries: none knows a where, or a query of no words. */
+/* Says whether a backend takes the queries. */
 static int gpuir__batch_is_plain(const gpuir_batch_desc *desc) {
   size_t i;
-  for (i = 0; i < desc->nq && !desc->queries[i]->where && !desc->queries[i]->all; i++) {}
+  for (i = 0; i < desc->nq && gpuir__query_is_plain(desc->queries[i]); i++) {}
   return i == desc->nq;
 }
 
@@ -550,8 +841,8 @@ static int gpuir__batch_ask(gpuir_searcher *s, gpuir_batch *b) {
     status = s->backend.begin(s->backend.context, &b->desc, gpuir__batch_deadline(s->engine.timeout_ns, nq),
         s->engine.limits.cancel, &b->running, &b->error);
   else
-    status = gpuir__fail(&b->error, GPUIR_E_UNSUPPORTED, 0, "backend %s: it takes no where, and no query without words",
-        s->backend.name);
+    status = gpuir__fail(&b->error, GPUIR_E_UNSUPPORTED, 0,
+        "backend %s: it takes no where, no order by fields, and no query without words", s->backend.name);
   b->asked = !status;
   if (!status) return GPUIR_OK;
   if (gpuir__falls_back(s, status)) {

@@ -225,10 +225,10 @@ static uint64_t gpuir__device_estimate(const gpuir__crew *c, uint64_t now, uint6
   return wait + batch * (1 + before / c->pool->desc.batch);
 }
 
-/* Returns 1 if a device can answer a task: none takes a where, or a query of no words. */
+/* Returns 1 if a device can answer a task. */
 static int gpuir__device_suits(const gpuir_task *task) {
   return !task->matches && task->k && task->k <= GPUIR__SHARE_K && task->pool_state != GPUIR__TASK_RETURNED &&
-      !task->query->where && !task->query->all;
+      gpuir__query_is_plain(task->query);
 }
 
 /* Returns 1 if a task that comes now is one for the device: see the head of this part. high: what it costs a thread. */

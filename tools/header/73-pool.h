@@ -350,8 +350,3 @@ GPUIR__COLD GPUIR_API void gpuir_pool_get_stats(gpuir_pool *p, gpuir_pool_stats 
     gpuir__unlock(&c->lock);
   }
 }
-
-#if defined(__GNUC__) && !defined(__clang__) && !defined(__CUDACC__)
-#pragma GCC diagnostic pop
-#endif
-#endif /* GPUIR_IMPLEMENTATION */
