@@ -10,7 +10,7 @@
 #include "work.h"
 
 /* The folders of queries in by/<column>/<value>/, and what they are in the root. */
-enum { BY_BRANCHES = 5 };
+enum { BY_BRANCHES = 6 };
 typedef struct by_branch {
   const char *name;
   node_kind tree;

@@ -42,11 +42,13 @@ typedef enum node_kind {
   NODE_DOC_ROOT,
   NODE_TERM_ROOT,
   NODE_BY_ROOT,
+  NODE_FACET_ROOT,
   NODE_FIXED_END,
   NODE_OPTION, /* query/@or/, hits/@or/, by/ext/c/query/ */
   NODE_BY, /* by/ext/c/by/ */
   NODE_COLUMN, /* by/ext/; it is called as its field */
   NODE_VALUE, /* by/ext/c/ */
+  NODE_FACET, /* by/ext/c/facet/ */
   NODE_BYTES, /* a regular file: its result's bytes */
   NODE_HITS, /* hits/<q>/: its entries are links */
   NODE_FILES, /* files/<q>/: its entries are regular files */
@@ -89,7 +91,8 @@ typedef struct node_body {
   unsigned depth; /* folders between what stands in it and the mount point */
   unsigned asked; /* of them, those that ask for values of fields */
   result
-      *res; /* the node's own reference, or NULL; of a folder of names that is no answer: the where that they share */
+      *res; /* the node's own reference, or NULL; of a folder of names that is no answer: the where that they share and,
+                * behind its NUL, in facet/ the column */
   uint32_t docid; /* of NODE_TEXT */
   int recheck; /* may have changed without the index changing: it is made of source files */
   mode_t mode; /* with the type */

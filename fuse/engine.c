@@ -510,6 +510,17 @@ static int look_again(const gpuir_query *query, const search_request *request, s
   return rc;
 }
 
+/* Says how the text of a request is read. */
+static void query_desc(const generation *g, const search_request *request, gpuir_query_desc *desc) {
+  memset(desc, 0, sizeof *desc);
+  desc->mode = request->mode;
+  desc->keep_rarest = 1;
+  desc->spell = request->spell ? GPUIR_SPELL : 0;
+  desc->where = request->where;
+  desc->all = (request->all || request->where) && (!request->len || request->text[0] == '-');
+  desc->stop = request->stop ? stop_words_for(g->index) : NULL;
+}
+
 /* Parses and ranks. Returns a GPUIR_ status. */
 static int parse_and_rank(ticket *t, const search_request *request, search_reply *reply, gpuir_error *err) {
   generation *g = t->gen;
@@ -519,13 +530,7 @@ static int parse_and_rank(ticket *t, const search_request *request, search_reply
   gpuir_query_desc desc;
   gpuir_query *query = NULL;
   int rc;
-  memset(&desc, 0, sizeof desc);
-  desc.mode = request->mode;
-  desc.keep_rarest = 1;
-  desc.spell = request->spell ? GPUIR_SPELL : 0;
-  desc.where = request->where;
-  desc.all = request->where && (!request->len || request->text[0] == '-');
-  desc.stop = request->stop ? stop_words_for(g->index) : NULL;
+  query_desc(g, request, &desc);
   if (look && depth < GPUIR_LOOK_HITS) depth = g->documents < GPUIR_LOOK_HITS ? g->documents : GPUIR_LOOK_HITS;
   if (depth > k) desc.enough = (uint32_t)k;
   rc = gpuir_query_parse(g->index, &desc, request->text, request->len, &query, err);
@@ -539,6 +544,33 @@ static int parse_and_rank(ticket *t, const search_request *request, search_reply
   if (rc == GPUIR_OK && request->keep) reply->query = query;
   else gpuir_query_destroy(query);
   return rc;
+}
+
+int generation_facets(ticket *t, const search_request *request, const char *column, gpuir_facets **facets, char *why,
+    size_t why_size) {
+  generation *g = t->gen;
+  gpuir_query_desc desc;
+  gpuir_searcher_desc sd;
+  gpuir_searcher *searcher = NULL;
+  gpuir_query *query = NULL;
+  gpuir_error err;
+  int rc;
+  memset(&sd, 0, sizeof sd);
+  memset(&err, 0, sizeof err);
+  *facets = NULL;
+  query_desc(g, request, &desc);
+  sd.timeout_ns = g->engine->desc.timeout_ns;
+  sd.cancel = &t->cancelled;
+  rc = gpuir_query_parse(g->index, &desc, request->text, request->len, &query, &err);
+  if (rc == GPUIR_OK) rc = gpuir_searcher_create(g->index, &sd, &searcher, &err);
+  if (rc == GPUIR_OK) {
+    rc = gpuir_facets_count(searcher, query, &column, 1, facets, NULL);
+    if (rc != GPUIR_OK) gpuir_searcher_error(searcher, &err);
+  }
+  gpuir_searcher_destroy(searcher);
+  gpuir_query_destroy(query);
+  if (rc != GPUIR_OK) snprintf(why, why_size, "%s", err.msg[0] ? err.msg : gpuir_strerror(rc));
+  return errno_of_status(rc);
 }
 
 int generation_check_where(const generation *g, const char *where, char *why, size_t why_size) {

@@ -90,6 +90,7 @@ typedef struct search_request {
   const char *text; /* with a where of none: all documents */
   size_t len;
   const char *where; /* NULL: all documents may be hits */
+  int all; /* a text without words asks for all documents, also without a where */
   int mode;
   uint32_t k;
   int backend; /* BACKEND_ */
@@ -116,6 +117,11 @@ typedef struct search_reply {
  * and threads that have nothing to do help it; otherwise the search waits for its turn.
  * Errors: EINVAL, E2BIG, ERANGE, EINTR, ETIMEDOUT, ENOMEM, EOPNOTSUPP, EIO; EAGAIN when the queue is full. */
 int generation_search(ticket *t, const search_request *request, search_reply *reply);
+
+/* Counts what the documents that match have in a column, as gpuir_facets_count has it; to be destroyed. Errors: as of a
+ * search; EINVAL for a column that says nothing of the kind. `why` gets the words. */
+int generation_facets(ticket *t, const search_request *request, const char *column, gpuir_facets **facets, char *why,
+    size_t why_size);
 
 /* Says whether a where is one of the index's: 0, or an errno, of which `why` has the words. */
 int generation_check_where(const generation *g, const char *where, char *why, size_t why_size);

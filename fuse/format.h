@@ -26,6 +26,11 @@ int format_link(char *link, const gpuir_doc *doc, uint32_t rank, uint32_t docid,
 /* The entries of a folder of hits: their NUL-terminated names in *b, the rest in links[0..n). */
 int format_links(buf *b, const gpuir_index *index, const gpuir_hit *hits, size_t n, hit_link *links);
 
+/* The first k values of the first column that facets count, 0: all: count, tab and value a line, or with FORMAT_JSON an
+ * array of objects. A range is written as a where has it. *left gets how many there are beside them. */
+int format_facets(buf *b, const gpuir_facets *facets, int column, unsigned decimals, uint32_t k, int format,
+    size_t *left);
+
 /* What is known of a term, one `key<TAB>value` a line. `text` is looked up as it is, and if the index
  * does not have it, as the one token that the analyzer makes of it. ENOENT when there is no such term. */
 int format_term(buf *b, const gpuir_index *index, const char *text, size_t len);

@@ -466,7 +466,7 @@ char *fs_agents(const fs_config *config) {
       "  `\"two+words\"` is a phrase where the index has positions. AND, OR, NOT and regular expressions "
       "mean nothing.\n"
       "- Write other bytes as %XX: a dot before tsv, json, paths, conf or html is %2E, a slash is %2F.\n"
-      "- Only some documents: `ls by` has what they carry, and `by/ext/c/pass/...`, for one, searches\n"
+      "- Only some documents: `ls by` has what they carry, `ls by/ext` its values, and `by/ext/c/pass/...` searches\n"
       "  those of value c. The same in an option: `pass/@ext=c,h/...`, `pass/@mtime=2024-01../...`, "
       "`@-dir=vendor`.\n"
       "  `query/@ext=c/+.paths` has no words: all of them.\n");
@@ -538,8 +538,11 @@ char *fs_readme(const fs_config *config) {
       "  @mtime=2024-01..2024-06  a range; 2024-01.. and ..2024-06; .. is any value\n"
       "  @where=<text>     what gpuir query -w takes, in the form of <q>\n"
       "`,` and `..` are %2C and %2E%2E in a value. Then <q> may be `+`: all such documents.\n"
-      "by/<column>/<value>/ has query/, hits/, files/, pass/, grep/ for the documents with a value, and by/,\n"
-      "which is not listed. by/mtime/2024-01..2024-06/ and by/ext/c,h/ are found by name.\n");
+      "by/<column>/ lists values, of dates years, of paths the folders at the top; by/<column>/<value>/ has query/,\n"
+      "hits/, files/, pass/, grep/, facet/ for the documents with it, and by/, which is not listed.\n"
+      "by/mtime/2024-01..2024-06/ and by/ext/c,h/ are found by name.\n"
+      "facet/<column>/<q> counts the values of all documents that match: count, tab, value; 20 or @k=N, 0 all;\n"
+      "facet/dir:src/<q> folders in one, facet/mtime:month/<q> months, facet/size:0,1000/<q> ranges; .json too.\n");
   buf_printf(&b, "Without them: @%s/@k=%lu; in pass/, grep/, files/ and .paths @%s, and @tokens=%d.\n",
       mode_name(config->mode), (unsigned long)config->k, mode_name(config->sentences), PASSAGES_TOKENS);
   buf_printf(&b, "The largest N of @k= is %lu.\n\n", (unsigned long)config->max_k);

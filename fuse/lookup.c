@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #define TEXT_SIZE (2 * NAME_LIMIT)
-#define KEY_SIZE (TEXT_SIZE + WHERE_LIMIT + 192)
+#define KEY_SIZE (TEXT_SIZE + WHERE_LIMIT + NAME_LIMIT + 192)
 
 static int bad_escape(lookup *l) { return lookup_fails(l, EINVAL, "a '%' without two hexadecimal digits behind it"); }
 
@@ -55,10 +55,10 @@ static int notice(lookup *l, const question *q) {
  * before it ends. */
 static void make_key(lookup *l, const name_options *o, question *q) {
   const char *where = lookup_where(l);
-  q->key_len = (size_t)snprintf(q->key, sizeof q->key, "%llu %d %lu %d %d %d.%d %llu %llu %lu %s\n",
+  q->key_len = (size_t)snprintf(q->key, sizeof q->key, "%llu %d %lu %d %d %d.%d %llu %llu %lu %s\n%s\n",
       (unsigned long long)generation_id(l->g), q->request.mode, (unsigned long)q->request.k, q->request.backend,
       q->request.rank, q->tree, q->format, (unsigned long long)o->tokens, (unsigned long long)o->bytes,
-      (unsigned long)o->context, where ? where : "");
+      (unsigned long)o->context, where ? where : "", lookup_facet(l));
   memcpy(q->key + q->key_len, q->text, q->request.len);
   q->key_len += q->request.len;
 }
@@ -72,6 +72,7 @@ static int ask(lookup *l, const node_body *body, question *q) {
   if (name_query(l->name, l->len, q->text, &q->request.len, is_folder(q) ? NULL : &q->format) != 0)
     return bad_escape(l);
   if (has_passages(q) && q->format != FORMAT_PLAIN) return ENOENT;
+  if (q->tree == NODE_FACET_ROOT && q->format != FORMAT_PLAIN && q->format != FORMAT_JSON) return ENOENT;
   q->request.text = q->text;
   q->request.where = lookup_where(l);
   q->request.mode = o->given & OPTION_MODE ? o->mode : is_for_sentences(q) ? l->f->config.sentences : o->mode;
@@ -109,6 +110,45 @@ static void note_none(lookup *l, const question *q, const search_reply *reply) {
   else if (!memchr(q->text, ' ', q->request.len))
     snprintf(l->note, sizeof l->note, "no document%s has this word", which);
   else snprintf(l->note, sizeof l->note, "no document%s has all of these words; @andor takes any of them", which);
+}
+
+/* Finds the field that a column begins with, up to a ':'. 0: there is none. */
+static int find_field(const lookup *l, const char *column, gpuir_field *field) {
+  const size_t n = strcspn(column, ":");
+  size_t i;
+  for (i = 0; gpuir_field_get(generation_index(l->g), i, field) == GPUIR_OK; i++)
+    if (strlen(field->name) == n && !memcmp(field->name, column, n)) return 1;
+  return 0;
+}
+
+#define FACETS 20 /* that are shown unless @k= says otherwise */
+
+/* Counts the values of the documents that match; NULL with the reason in *error. */
+static result *facets_answer(lookup *l, const question *q, const name_options *options, int *error) {
+  const char *column = lookup_facet(l);
+  search_request request = q->request;
+  gpuir_facets *facets = NULL;
+  gpuir_field field;
+  result *r = NULL;
+  size_t left = 0;
+  buf b;
+  memset(&b, 0, sizeof b);
+  b.max = l->f->config.result_bytes;
+  request.all = 1;
+  *error = find_field(l, column, &field) ? lookup_facets(l, &request, column, &facets)
+                                         : lookup_fails(l, EINVAL, "the index has no such field any more");
+  if (*error == 0)
+    *error = format_facets(&b, facets, field.column, field.decimals, options->given & OPTION_K ? options->k : FACETS,
+        q->format, &left);
+  gpuir_facets_destroy(facets);
+  if (left && !l->note[0]) snprintf(l->note, sizeof l->note, "%zu more; @k=0 shows all", left);
+  if (generation_is_broken(l->g)) *error = EIO;
+  if (*error == 0) {
+    r = lookup_remember(l->f, q->key, q->key_len, &b, NULL, 0);
+    if (!r) *error = ENOMEM;
+  }
+  buf_free(&b);
+  return r;
 }
 
 /* Searches, and makes the answer of it; NULL with the reason in *error. */
@@ -163,7 +203,8 @@ static int make_query(lookup *l, node_body *body) {
     l->before = NULL;
   } else {
     body->res = lookup_memo(l->f, q.key, q.key_len);
-    if (!body->res) body->res = answer(l, &q, &body->options, &rc);
+    if (!body->res && q.tree == NODE_FACET_ROOT) body->res = facets_answer(l, &q, &body->options, &rc);
+    else if (!body->res) body->res = answer(l, &q, &body->options, &rc);
   }
   if (!body->res) return rc;
   body->kind = !is_folder(&q) ? NODE_BYTES : q.tree == NODE_HITS_ROOT ? NODE_HITS : NODE_FILES;
@@ -352,7 +393,9 @@ static int make_doc(lookup *l, node_body *body) {
 
 unsigned lookup_options(node_kind tree) {
   if (tree == NODE_PASS_ROOT || tree == NODE_GREP_ROOT) return OPTIONS_ALL;
-  return tree == NODE_QUERY_ROOT || tree == NODE_HITS_ROOT || tree == NODE_FILES_ROOT ? OPTIONS_SEARCH : 0;
+  return tree == NODE_QUERY_ROOT || tree == NODE_HITS_ROOT || tree == NODE_FILES_ROOT || tree == NODE_FACET_ROOT
+      ? OPTIONS_SEARCH
+      : 0;
 }
 
 /* A folder of names that is no answer. */
@@ -371,23 +414,45 @@ static void share_where(lookup *l, node_body *body) {
   pthread_mutex_unlock(&l->f->lock);
 }
 
+/* Gives a folder a where and a column of facet/, either of which may be "". */
+static int give_asked(lookup *l, const char *where, const char *facet, node_body *body) {
+  char key[WHERE_LIMIT + NAME_LIMIT + 16];
+  const int n = snprintf(key, sizeof key, "asked %s\n%s", where, facet);
+  buf b;
+  int rc;
+  memset(&b, 0, sizeof b);
+  b.max = sizeof key;
+  buf_put(&b, where, strlen(where) + 1);
+  if (*facet) buf_put(&b, facet, strlen(facet) + 1);
+  rc = b.error;
+  if (rc == 0) body->res = lookup_remember(l->f, key, (size_t)n, &b, NULL, 0);
+  buf_free(&b);
+  return rc ? rc : body->res ? 0 : ENOMEM;
+}
+
+/* facet/<column>/, the column as gpuir_facets_count takes it. */
+static int make_facet(lookup *l, node_body *body) {
+  char column[NAME_LIMIT + 1];
+  gpuir_field field;
+  size_t n;
+  int rc = name_unescape(l->name, l->len, column, &n);
+  if (rc || memchr(column, 0, n)) return bad_escape(l);
+  column[n] = 0;
+  if (!find_field(l, column, &field)) return ENOENT;
+  make_folder(l, NODE_OPTION, body);
+  return give_asked(l, l->given ? l->given->bytes : "", column, body);
+}
+
 /* Adds to the where of the folder what is asked for, which may be no where at all. */
 static int add_where(lookup *l, const char *more, node_body *body) {
-  char key[WHERE_LIMIT + 16], *where = key + strlen(strcpy(key, "where "));
-  buf b;
+  char where[WHERE_LIMIT + 1];
   int rc = generation_check_where(l->g, more, l->why, sizeof l->why);
   if (rc) return rc;
   if (++body->asked > WHERE_FOLDERS || values_join(l->given ? l->given->bytes : "", more, where) != 0)
     return lookup_fails(l, E2BIG, "more is asked of fields than the folders of one path may");
   rc = generation_check_where(l->g, where, l->why, sizeof l->why);
   if (rc) return rc;
-  memset(&b, 0, sizeof b);
-  b.max = sizeof key;
-  buf_put(&b, where, strlen(where) + 1);
-  rc = b.error;
-  if (rc == 0) body->res = lookup_remember(l->f, key, strlen(key), &b, NULL, 0);
-  buf_free(&b);
-  return rc ? rc : body->res ? 0 : ENOMEM;
+  return give_asked(l, where, lookup_facet(l), body);
 }
 
 /* `@ext=c`, or `@where=` and what the command takes behind -w. `equals` is where the '=' stands in the name. */
@@ -479,7 +544,7 @@ static int make_branch(lookup *l, node_body *body) {
   while (!by && i < BY_BRANCHES && strcmp(by_branches[i].name, l->name) != 0) i++;
   if (i == BY_BRANCHES) return ENOENT;
   body->tree = by ? NODE_BY_ROOT : by_branches[i].tree;
-  make_folder(l, by ? NODE_BY : NODE_OPTION, body);
+  make_folder(l, by ? NODE_BY : body->tree == NODE_FACET_ROOT ? NODE_FACET : NODE_OPTION, body);
   share_where(l, body);
   return 0;
 }
@@ -492,6 +557,8 @@ static int make_node(lookup *l, node_kind dir, node_body *body) {
   case NODE_BY_ROOT:
   case NODE_BY: return make_column(l, body);
   case NODE_COLUMN: return make_value(l, body);
+  case NODE_FACET_ROOT:
+  case NODE_FACET: return make_facet(l, body);
   case NODE_VALUE: return make_branch(l, body);
   default: return name_is_option(l->name, l->len) ? make_option(l, body) : make_query(l, body);
   }

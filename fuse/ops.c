@@ -33,6 +33,7 @@ static const struct {
     {"doc", S_IFDIR | 0555},
     {"term", S_IFDIR | 0555},
     {"by", S_IFDIR | 0555},
+    {"facet", S_IFDIR | 0555},
 };
 
 static void stat_common(struct stat *st, uint64_t ino, mode_t mode, off_t size, struct timespec mtime) {
@@ -220,7 +221,7 @@ static node_kind enter_folder(fs *f, fuse_ino_t parent, node_body *body, node **
 /* Whether what is named in a folder is made when it is named. */
 static int makes_names(node_kind kind) {
   return (kind >= NODE_QUERY_ROOT && kind < NODE_FIXED_END) || kind == NODE_OPTION || kind == NODE_BY ||
-      kind == NODE_COLUMN || kind == NODE_VALUE;
+      kind == NODE_COLUMN || kind == NODE_VALUE || kind == NODE_FACET;
 }
 
 /* Whether a name is answered by "no such file" without a look at the index. */

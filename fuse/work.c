@@ -71,7 +71,24 @@ result *lookup_memo(fs *f, const char *key, size_t key_len) {
   return r;
 }
 
-const char *lookup_where(const lookup *l) { return l->given ? l->given->bytes : NULL; }
+const char *lookup_where(const lookup *l) { return l->given && *l->given->bytes ? l->given->bytes : NULL; }
+
+const char *lookup_facet(const lookup *l) {
+  const size_t where = l->given ? strlen(l->given->bytes) + 1 : 0;
+  return l->given && l->given->size > where ? l->given->bytes + where : "";
+}
+
+int lookup_facets(lookup *l, const search_request *request, const char *column, gpuir_facets **facets) {
+  ticket t;
+  int rc;
+  ticket_begin(l->req, l->f, l->g, &t);
+  rc = generation_facets(&t, request, column, facets, l->why, sizeof l->why);
+  ticket_end(l->req, l->f, &t);
+  pthread_mutex_lock(&l->f->lock);
+  l->f->count.searches++;
+  pthread_mutex_unlock(&l->f->lock);
+  return rc;
+}
 
 result *lookup_remember(fs *f, const char *key, size_t key_len, buf *b, hit_link *links, uint32_t nlinks) {
   result *r;

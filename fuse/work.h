@@ -35,6 +35,10 @@ int lookup_search(lookup *l, const search_request *request, search_reply *reply)
 result *lookup_memo(fs *f, const char *key, size_t key_len);
 /* Returns the where of the folder that is looked in; NULL: there is none. */
 const char *lookup_where(const lookup *l);
+/* Returns the column of a folder in facet/; "": it is none. */
+const char *lookup_facet(const lookup *l);
+/* Counts what documents have in a column, and counts it as a search. 0 or an errno, of which l->why has the words. */
+int lookup_facets(lookup *l, const search_request *request, const char *column, gpuir_facets **facets);
 
 /* Makes a result of what *b holds, which is taken over, and of links. `key` is NULL for one that no other name shares.
  * NULL without memory. */

@@ -9,7 +9,7 @@ load ../support/mount
 # ---- the tree ----
 
 @test "the root lists what there is, and nothing is writable" {
-  [ "$(ls -A "$mnt" | LC_ALL=C sort | tr '\n' ' ')" = ".stats .version AGENTS.md README by doc files grep hits pass query term " ]
+  [ "$(ls -A "$mnt" | LC_ALL=C sort | tr '\n' ' ')" = ".stats .version AGENTS.md README by doc facet files grep hits pass query term " ]
   [ "$(cat "$mnt/.version")" = "gpuirfs $("$fs" -V | cut -d ' ' -f 2)" ]
   grep -q 'cat query/' "$mnt/README"
   [ "$(stat -c '%s' "$mnt/README")" -eq "$(wc -c <"$mnt/README")" ]
@@ -296,7 +296,7 @@ load ../support/mount
   shopt -s nullglob
   globbed=("$mnt"/query/[!@]* "$mnt"/doc/*)
   [ ${#globbed[@]} -eq 0 ]
-  [ "$(find "$mnt" -not -name '@*' | wc -l)" -eq 13 ]
+  [ "$(find "$mnt" -not -name '@*' | wc -l)" -eq 14 ]
   grep -rq 'quote_plus' "$mnt"
   du -s "$mnt" >/dev/null
   tar -C "$mnt" -cf "$T/all.tar" .

@@ -74,7 +74,13 @@ JSON
   mount_files
   cd "$T/m/by"
   [ "$(ls | tr '\n' ' ')" = 'dir ext mtime ' ]
-  [ "$(ls ext/c | tr '\n' ' ')" = 'files grep hits pass query ' ]
+  [ "$(ls ext | tr '\n' ' ')" = 'c conf h txt ' ]
+  [ "$(ls dir | tr '\n' ' ')" = 'src vendor ' ]
+  [ "$(ls mtime | tr '\n' ' ')" = '2023 2024 ' ]
+  [ "$(ls size)" = '' ]
+  [ "$(ls dir/src/by/ext | tr '\n' ' ')" = 'c h ' ]
+  [ "$(ls ext/c | tr '\n' ' ')" = 'facet files grep hits pass query ' ]
+  [ "$(compgen -f ext/co)" = ext/conf ]
   cd ext/c
   [ "$(cut -f 4 query/green.tsv)" = src/a/x.c ]
   [ "$(ls pass)" = '' ]
@@ -107,6 +113,40 @@ JSON
   [ "$(names query/@tag=say+%22x+%7C+y%22/@who=..)" = '4 ' ]
   [ "$(names query/@tag=-x)" = '4 ' ]
   [ "$(names query/@-tag=-x)" = '1 2 3 ' ]
+}
+
+@test "every value that by/ lists can be entered" {
+  mount_records
+  cd "$T/m/by"
+  ls tag who >"$T/listed"
+  [ "$(grep -c . "$T/listed")" -eq 14 ]
+  for value in tag/* who/*; do
+    [ "$(wc -l <"$value/query/+")" -eq 1 ] || { echo "$value"; false; }
+  done
+  [ "$(ls who | tr '\n' ' ')" = 'Jones Smith%2C+John a.%2Eb café ' ]
+}
+
+@test "facet: counts of values, folders, ranges and months" {
+  mount_files
+  cd "$T/m/facet"
+  [ "$(ls | tr '\n' ' ')" = 'dir ext mtime size ' ]
+  [ "$(tr '\t\n' ': ' <dir/+)" = '1:src 1:src/a 1:vendor ' ]
+  [ "$(tr '\t\n' ': ' <dir:/+)" = '2:src 1:vendor ' ]
+  [ "$(tr '\t\n' ': ' <dir:src/fox)" = '1:src/a ' ]
+  [ "$(tr '\t\n' ': ' <ext/@dir=src/green)" = '1:c 1:h ' ]
+  [ "$(tr '\t\n' ': ' <../by/dir/src/facet/ext/green)" = '1:c 1:h ' ]
+  [ "$(cut -f 1 mtime:month/+ | tr '\n' ' ')" = '3 1 1 ' ]
+  [ "$(cut -f 2 mtime:year/+ | tr '\n' ' ')" = '2023 2024 ' ]
+  [ "$(cut -f 2 mtime:month/+ | tr '\n' ' ')" = '2023-06 2024-01 2024-06 ' ]
+  [ "$(cut -f 1 size:0,13/+ | tr '\n' ' ')" = '0 3 2 ' ]
+  [ "$(wc -l <ext/@k=2/+)" -eq 2 ]
+  [[ "$(stat_of last_note ..)" == *'2 more; @k=0 shows all' ]]
+  [ "$(wc -l <ext/@k=0/+)" -eq 4 ]
+  [ "$(tr -d ' \n' <ext/@ext=c/+.json)" = '[{"value":"c","count":1}]' ]
+  [ ! -e ext/+.tsv ]
+  [ ! -e nope ]
+  [ ! -e ext:x/+ ]
+  [[ "$(stat_of last_error ..)" == *'how many values'* ]]
 }
 
 @test "what is wrong with a value is said" {
