@@ -19930,9 +19930,30 @@ static inline uint32_t gpuir__query_stem(const gpuir_query *q, size_t leaf, unsi
   return q->ids[leaf * GPUIR__IDS + GPUIR__ID_STEMS + term];
 }
 
+/* Says whether of documents with the same value only one is a hit. Without columns that is settled when a program is
+ * compiled. */
+static inline int gpuir__query_collapses(const gpuir_query *q) {
+#ifdef GPUIR_NO_COLUMNS
+  (void)q;
+  return 0;
+#else
+  return q->collapse != 0;
+#endif
+}
+
+/* Says whether the order of a query's hits is a column's. */
+static inline int gpuir__query_sorts(const gpuir_query *q) {
+#ifdef GPUIR_NO_COLUMNS
+  (void)q;
+  return 0;
+#else
+  return q->sort != 0;
+#endif
+}
+
 /* Says whether a query asks for the best of all documents with its terms, and nothing else: only such are a device's. */
 static inline int gpuir__query_is_plain(const gpuir_query *q) {
-  return !q->where && !q->all && !q->sort && !q->collapse;
+  return !q->where && !q->all && !gpuir__query_sorts(q) && !gpuir__query_collapses(q);
 }
 
 /* Returns the record, in a leaf, of the term of the query (number: from GPUIR__ID_TERMS on) or of the member of its
@@ -24144,7 +24165,7 @@ static int gpuir__engine_open(gpuir__engine *e, const gpuir_query *q, size_t lea
  * stored for the idf and the lengths of one segment alone, and of all its documents. */
 static uint32_t gpuir__stored_seed(const gpuir__cursor *c, const gpuir_query *q, size_t k) {
   unsigned s = 0;
-  if (!q->stored_bm25 || !c->list.seeds || !gpuir__only(q->ix) || q->where || q->collapse) return 0;
+  if (!q->stored_bm25 || !c->list.seeds || !gpuir__only(q->ix) || q->where || gpuir__query_collapses(q)) return 0;
   while (s < GPUIR__SEEDS && gpuir__seed_ranks[s] < k) s++;
   return s < GPUIR__SEEDS ? c->scorer.q * c->list.seeds[s] : 0;
 }
@@ -26752,7 +26773,7 @@ static uint32_t gpuir__or_seed(gpuir__engine *e, const gpuir_query *q, const gpu
   uint32_t seed;
   unsigned i, first = 0;
   size_t j;
-  if (q->collapse) return 0;
+  if (gpuir__query_collapses(q)) return 0;
   for (j = 0; j < n; j++)
     if (leaves[j].ncursors > leaves[j].o.n) return 0;
   for (i = 1; i < q->npositive; i++)
@@ -27528,7 +27549,7 @@ static int gpuir__engine_help(gpuir__engine *e, gpuir__share *s) {
 /* Returns 1 if the terms' lists of a query are read where they lie: those of phrases and prefixes that rank beside
  * others are made first, by each engine again. */
 static int gpuir__engine_may_share(const gpuir__engine *e, const gpuir_query *q) {
-  return e->share && !q->all && !q->collapse && !q->nprefixes && (!q->nphrases || e->phrases_required);
+  return e->share && !q->all && !gpuir__query_collapses(q) && !q->nprefixes && (!q->nphrases || e->phrases_required);
 }
 
 /* ---- counting */
@@ -27961,7 +27982,7 @@ static int gpuir__engine_search_count(gpuir__engine *e, const gpuir_query *q, gp
   int status = gpuir__engine_search(e, q, hits, k, n);
   if (!matches) return status;
   *matches = status ? 0 : *n;
-  if (status || (*n < k && q->mode != GPUIR_ANDOR && !q->collapse && !e->limits.threshold)) return status;
+  if (status || (*n < k && q->mode != GPUIR_ANDOR && !gpuir__query_collapses(q) && !e->limits.threshold)) return status;
   e->share = NULL; /* others do not help to count */
   status = gpuir__engine_tally(e, q, matches);
   if (status) *n = 0;
@@ -28172,8 +28193,8 @@ static int gpuir__work_on(gpuir__engine *e, const gpuir_batch_desc *desc, uint64
   int status;
   e->limits.query_deadline = desc->deadlines ? desc->deadlines[i] : 0;
   e->limits.query_cancel = desc->cancels ? desc->cancels[i] : NULL;
-  if (desc->thresholds && !ranked && desc->queries[i]->mode != GPUIR_ANDOR && !desc->queries[i]->sort &&
-      !desc->queries[i]->collapse && desc->k <= e->ix->documents)
+  if (desc->thresholds && !ranked && desc->queries[i]->mode != GPUIR_ANDOR && !gpuir__query_sorts(desc->queries[i]) &&
+      !gpuir__query_collapses(desc->queries[i]) && desc->k <= e->ix->documents)
     e->limits.threshold = &desc->thresholds[i];
   if (desc->count || ranked) {
     status = gpuir__engine_count(e, desc->queries[i], &matches);

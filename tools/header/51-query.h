@@ -135,9 +135,30 @@ static inline uint32_t gpuir__query_stem(const gpuir_query *q, size_t leaf, unsi
   return q->ids[leaf * GPUIR__IDS + GPUIR__ID_STEMS + term];
 }
 
+/* Says whether of documents with the same value only one is a hit. Without columns that is settled when a program is
+ * compiled. */
+static inline int gpuir__query_collapses(const gpuir_query *q) {
+#ifdef GPUIR_NO_COLUMNS
+  (void)q;
+  return 0;
+#else
+  return q->collapse != 0;
+#endif
+}
+
+/* Says whether the order of a query's hits is a column's. */
+static inline int gpuir__query_sorts(const gpuir_query *q) {
+#ifdef GPUIR_NO_COLUMNS
+  (void)q;
+  return 0;
+#else
+  return q->sort != 0;
+#endif
+}
+
 /* Says whether a query asks for the best of all documents with its terms, and nothing else: only such are a device's. */
 static inline int gpuir__query_is_plain(const gpuir_query *q) {
-  return !q->where && !q->all && !q->sort && !q->collapse;
+  return !q->where && !q->all && !gpuir__query_sorts(q) && !gpuir__query_collapses(q);
 }
 
 /* Returns the record, in a leaf, of the term of the query (number: from GPUIR__ID_TERMS on) or of the member of its

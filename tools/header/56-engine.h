@@ -689,7 +689,7 @@ static int gpuir__engine_open(gpuir__engine *e, const gpuir_query *q, size_t lea
  * stored for the idf and the lengths of one segment alone, and of all its documents. */
 static uint32_t gpuir__stored_seed(const gpuir__cursor *c, const gpuir_query *q, size_t k) {
   unsigned s = 0;
-  if (!q->stored_bm25 || !c->list.seeds || !gpuir__only(q->ix) || q->where || q->collapse) return 0;
+  if (!q->stored_bm25 || !c->list.seeds || !gpuir__only(q->ix) || q->where || gpuir__query_collapses(q)) return 0;
   while (s < GPUIR__SEEDS && gpuir__seed_ranks[s] < k) s++;
   return s < GPUIR__SEEDS ? c->scorer.q * c->list.seeds[s] : 0;
 }

@@ -243,7 +243,7 @@ static uint32_t gpuir__or_seed(gpuir__engine *e, const gpuir_query *q, const gpu
   uint32_t seed;
   unsigned i, first = 0;
   size_t j;
-  if (q->collapse) return 0;
+  if (gpuir__query_collapses(q)) return 0;
   for (j = 0; j < n; j++)
     if (leaves[j].ncursors > leaves[j].o.n) return 0;
   for (i = 1; i < q->npositive; i++)

@@ -88,7 +88,7 @@ static int gpuir__engine_help(gpuir__engine *e, gpuir__share *s) {
 /* Returns 1 if the terms' lists of a query are read where they lie: those of phrases and prefixes that rank beside
  * others are made first, by each engine again. */
 static int gpuir__engine_may_share(const gpuir__engine *e, const gpuir_query *q) {
-  return e->share && !q->all && !q->collapse && !q->nprefixes && (!q->nphrases || e->phrases_required);
+  return e->share && !q->all && !gpuir__query_collapses(q) && !q->nprefixes && (!q->nphrases || e->phrases_required);
 }
 
 /* ---- counting */
@@ -521,7 +521,7 @@ static int gpuir__engine_search_count(gpuir__engine *e, const gpuir_query *q, gp
   int status = gpuir__engine_search(e, q, hits, k, n);
   if (!matches) return status;
   *matches = status ? 0 : *n;
-  if (status || (*n < k && q->mode != GPUIR_ANDOR && !q->collapse && !e->limits.threshold)) return status;
+  if (status || (*n < k && q->mode != GPUIR_ANDOR && !gpuir__query_collapses(q) && !e->limits.threshold)) return status;
   e->share = NULL; /* others do not help to count */
   status = gpuir__engine_tally(e, q, matches);
   if (status) *n = 0;
@@ -732,8 +732,8 @@ static int gpuir__work_on(gpuir__engine *e, const gpuir_batch_desc *desc, uint64
   int status;
   e->limits.query_deadline = desc->deadlines ? desc->deadlines[i] : 0;
   e->limits.query_cancel = desc->cancels ? desc->cancels[i] : NULL;
-  if (desc->thresholds && !ranked && desc->queries[i]->mode != GPUIR_ANDOR && !desc->queries[i]->sort &&
-      !desc->queries[i]->collapse && desc->k <= e->ix->documents)
+  if (desc->thresholds && !ranked && desc->queries[i]->mode != GPUIR_ANDOR && !gpuir__query_sorts(desc->queries[i]) &&
+      !gpuir__query_collapses(desc->queries[i]) && desc->k <= e->ix->documents)
     e->limits.threshold = &desc->thresholds[i];
   if (desc->count || ranked) {
     status = gpuir__engine_count(e, desc->queries[i], &matches);
