@@ -15,6 +15,7 @@
 #include "tools/common/encoding_named.c"
 #include "tools/common/filters.c"
 #include "tools/common/filters_run.c"
+#include "tools/common/heads.c"
 #include "tools/common/json.c"
 #include "tools/common/made.c"
 #include "tools/common/markup.c"

@@ -7,12 +7,12 @@
 #include <string.h>
 #include <strings.h>
 
-typedef struct line {
+typedef struct head_line {
   const char *p, *end; /* without the line's end */
-} line;
+} head_line;
 
 /* Takes the next line. 0: there is none. */
-static int next_line(const char **p, const char *end, line *l) {
+static int next_line(const char **p, const char *end, head_line *l) {
   const char *nl;
   if (*p >= end) return 0;
   nl = (const char *)memchr(*p, '\n', (size_t)(end - *p));
@@ -23,14 +23,14 @@ static int next_line(const char **p, const char *end, line *l) {
   return 1;
 }
 
-static int line_is(line l, const char *text) {
+static int line_is(head_line l, const char *text) {
   return (size_t)(l.end - l.p) == strlen(text) && !memcmp(l.p, text, strlen(text));
 }
 
 heads_kind heads_front(const char *text, size_t n, size_t *len) {
   const char *p = text, *end = text + n;
   heads_kind kind;
-  line l;
+  head_line l;
   if (n >= 3 && !memcmp(p, "\xEF\xBB\xBF", 3)) p += 3;
   if (!next_line(&p, end, &l)) return HEADS_NONE;
   kind = line_is(l, "---") ? HEADS_YAML : line_is(l, "+++") ? HEADS_TOML : HEADS_NONE;
@@ -51,13 +51,13 @@ typedef struct wanted {
   byte_buf *out;
 } wanted;
 
-static void skip_blanks(line *l) {
+static void skip_blanks(head_line *l) {
   while (l->p < l->end && (*l->p == ' ' || *l->p == '\t')) l->p++;
 }
 
 /* Takes the text in quotes that l begins with; of the escapes \" \\ \n \t, and '' between single ones. Without the
  * closing quote it is the rest of the line. */
-static void take_quoted(line *l, byte_buf *out) {
+static void take_quoted(head_line *l, byte_buf *out) {
   const char quote = *l->p++;
   for (; l->p < l->end; l->p++) {
     char c = *l->p;
@@ -71,7 +71,7 @@ static void take_quoted(line *l, byte_buf *out) {
 }
 
 /* Takes a bare value up to one of the signs that end it, or a comment. */
-static void take_bare(line *l, const char *ends, byte_buf *out) {
+static void take_bare(head_line *l, const char *ends, byte_buf *out) {
   const char *from = l->p, *to;
   while (l->p < l->end && !strchr(ends, *l->p) && (*l->p != '#' || (l->p > from && l->p[-1] != ' '))) l->p++;
   for (to = l->p; to > from && (to[-1] == ' ' || to[-1] == '\t');) to--;
@@ -79,10 +79,10 @@ static void take_bare(line *l, const char *ends, byte_buf *out) {
 }
 
 /* Takes one value; returns whether it is the one that is wanted. Empty ones, null and ~ are none. */
-static int take_value(wanted *w, line *l, const char *ends) {
+static int take_front(wanted *w, head_line *l, const char *ends) {
   const size_t before = w->out->n;
   byte_buf *out = w->left ? NULL : w->out;
-  line bare;
+  head_line bare;
   skip_blanks(l);
   bare = *l;
   if (l->p < l->end && (*l->p == '"' || *l->p == '\'')) {
@@ -101,10 +101,10 @@ static int take_value(wanted *w, line *l, const char *ends) {
 }
 
 /* Takes the values of a list in brackets. */
-static int take_list(wanted *w, line *l) {
+static int take_list(wanted *w, head_line *l) {
   l->p++;
   while (l->p < l->end && *l->p != ']') {
-    if (take_value(w, l, ",]")) return 1;
+    if (take_front(w, l, ",]")) return 1;
     if (l->p < l->end && *l->p == ',') l->p++;
     else break;
   }
@@ -113,29 +113,29 @@ static int take_list(wanted *w, line *l) {
 
 /* Takes the items of a list that stand in lines of their own. */
 static int take_items(wanted *w, const char *p, const char *end) {
-  line l;
+  head_line l;
   while (next_line(&p, end, &l)) {
     skip_blanks(&l);
     if (l.p == l.end || *l.p == '#') continue;
     if (*l.p != '-' || (l.p + 1 < l.end && l.p[1] != ' ') || line_is(l, "---")) return 0;
     l.p++;
-    if (take_value(w, &l, "")) return 1;
+    if (take_front(w, &l, "")) return 1;
   }
   return 0;
 }
 
 /* Takes the values of a field from what stands behind its name's sign; [p, end) are the lines that follow. */
-static int take_field(wanted *w, line l, const char *p, const char *end) {
+static int take_field(wanted *w, head_line l, const char *p, const char *end) {
   skip_blanks(&l);
   if (l.p < l.end && *l.p == '[') return take_list(w, &l);
-  if (l.p < l.end && *l.p != '#') return strchr("|>{&*!", *l.p) ? 0 : take_value(w, &l, "");
+  if (l.p < l.end && *l.p != '#') return strchr("|>{&*!", *l.p) ? 0 : take_front(w, &l, "");
   return w->kind == HEADS_YAML && take_items(w, p, end);
 }
 
 static int front_value(wanted *w, const char *head, size_t len, const char *name) {
   const size_t n = strlen(name);
   const char *p = head, *end = head + len, sign = w->kind == HEADS_YAML ? ':' : '=';
-  line l;
+  head_line l;
   while (next_line(&p, end, &l)) {
     if (w->kind == HEADS_TOML && l.p < l.end && *l.p == '[') return 0; /* a table */
     if ((size_t)(l.end - l.p) < n + 1 || strncasecmp(l.p, name, n) != 0) continue;
@@ -158,13 +158,13 @@ int heads_value(heads_kind kind, const char *head, size_t len, const char *name,
 /* ---- dates (RFC 5322, sections 3.3 and 4.3) ---------------------------------------------------- */
 
 /* Takes a number of at most `most` digits; -1: there is none. */
-static int take_number(line *l, int most) {
+static int take_number(head_line *l, int most) {
   int n = 0, digits = 0;
   while (l->p < l->end && *l->p >= '0' && *l->p <= '9' && digits < most) n = n * 10 + (*l->p++ - '0'), digits++;
   return digits ? n : -1;
 }
 
-static int take_sign(line *l, char c) {
+static int take_sign(head_line *l, char c) {
   skip_blanks(l);
   if (l->p == l->end || *l->p != c) return 0;
   l->p++;
@@ -173,7 +173,7 @@ static int take_sign(line *l, char c) {
 }
 
 /* Takes a month's name; 0: it is none. */
-static int take_month(line *l) {
+static int take_month(head_line *l) {
   static const char months[] = "janfebmaraprmayjunjulaugsepoctnovdec";
   int i;
   skip_blanks(l);
@@ -183,7 +183,7 @@ static int take_month(line *l) {
 }
 
 /* Takes a zone, in minutes. Letters without a meaning are UTC, as nothing is. */
-static int take_zone(line *l) {
+static int take_zone(head_line *l) {
   static const struct {
     const char *name;
     int hours;
@@ -200,7 +200,7 @@ static int take_zone(line *l) {
 }
 
 int heads_date(const char *text, size_t len, char out[HEADS_DATE]) {
-  line l;
+  head_line l;
   int day, month, year, hour, minute, second = 0, zone;
   const char *from, *comma = (const char *)memchr(text, ',', len < 12 ? len : 12);
   l.p = comma ? comma + 1 : text;
