@@ -446,16 +446,26 @@ $(B)/private/private.o: $(B)/private/private.c $(B)/flags
 	$(call say,CC,$@)
 	$(Q)$(COMPILE_WHOLE) $(SHARED) $(DENSE)=0u -c -o $@ $<
 
-$(B)/private/private.a: $(B)/private/private.o
+# The same with small tiles and limits, for tests that want many of them in small collections.
+$(B)/private/small.o: $(B)/private/private.c tests/support/small.h $(B)/flags
+	$(call say,CC,$@)
+	$(Q)$(COMPILE_WHOLE) $(SHARED) -include tests/support/small.h -c -o $@ $<
+
+$(B)/private/%.a: $(B)/private/%.o
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && $(AR) rcs $@ $<
+
+PRIVATE = $(if $(DEV),$(LINK_LIBRARY),$(B)/private/private.a)# what a test links
+SMALL_TESTS = $(patsubst %,$(B)/tests/unit/%,59_words histories orders wheres)
+$(SMALL_TESTS): PRIVATE = $(B)/private/small.a
+$(SMALL_TESTS): $(B)/private/small.a
 
 $(B)/tests/%: tests/%.c $(if $(DEV),,$(B)/private/private.a) $(B)/flags \
     | $(B)/private/private.h $(LIBRARY)
 	$(call say,CC,$@)
 	@mkdir -p $(@D)
 	$(Q)$(COMPILE) $(SOONER) $(EXPERIMENTAL) $(if $(DEV),,$(DENSE)=0u) -I$(B)/private -Itests/support $(LDFLAGS) -o $@ $< \
-	  $(if $(DEV),$(LINK_LIBRARY),$(B)/private/private.a) -lcmocka $(LIBS)
+	  $(PRIVATE) -lcmocka $(LIBS)
 
 # Damaged indexes are of use only where the smallest wrong access is noticed. The fuzzers' library serves, if there is
 # one.

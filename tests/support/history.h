@@ -412,7 +412,7 @@ static uint32_t piece_token(const words *v, const char *text) {
 /* Adds a prefix: of TRIGRAMS only the last piece is one, the others are words. */
 static int asked_prefix(asked *a, const words *v, const unit *u, int analyzer) {
   const char *text = word_text(u->word[0]);
-  uint32_t token[MOST_TOKENS];
+  uint32_t token[MOST_TOKENS] = {0};
   size_t from = 0;
   unsigned n = 0;
   term t;

@@ -120,13 +120,13 @@ static void test_tables(void **state) {
     unsigned rank = 0;
     for (k = 0; k < 8; k++) {
       const unsigned marked = m >> k & 1;
-      assert_int_equal(gpuir__expand[m][k], marked ? 2 * rank | (2 * rank + 1) << 8 : 0x8180);
+      assert_int_equal(gpuir__bp128_expand[m][k], marked ? 2 * rank | (2 * rank + 1) << 8 : 0x8180);
       rank += marked;
     }
   }
   for (w = 0; w <= 8; w++) {
-    const gpuir__fields *f = &gpuir__horizontal[w];
-    const gpuir__rows *r = &gpuir__vertical[w];
+    const gpuir__bp128_fields *f = &gpuir__bp128_horizontal[w];
+    const gpuir__bp128_rows *r = &gpuir__bp128_vertical[w];
     for (i = 0; i < 32; i++) assert_int_equal(f->at[i], byte_of(i / 2 * w, i % 2));
     for (i = 0; i < 8; i++) assert_int_equal(f->up[i], factor(w, i * w));
     for (i = 0; i < 8; i++) assert_int_equal(r->byte[i], 4 * i * w / 32 * 16);
@@ -144,7 +144,7 @@ static void test_tables(void **state) {
       }
   }
   for (w = 9; w <= 15; w++) {
-    const gpuir__rows15 *r = &gpuir__vertical15[w - 9];
+    const gpuir__bp128_rows15 *r = &gpuir__bp128_vertical15[w - 9];
     for (i = 0; i < 16; i++) assert_int_equal(r->byte[i], 2 * i * w / 32 * 16);
     for (k = 0; k < 8; k++)
       for (i = 0; i < 8; i++) { /* two vectors for each 8 rows: rows 0, 1, 4, 5 and rows 2, 3, 6, 7 */

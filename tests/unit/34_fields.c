@@ -1,7 +1,5 @@
 /* 34_fields.c - how fields are declared, and values from text */
-#define GPUIR_STATIC
-#define GPUIR_IMPLEMENTATION
-#include "gpuir.h"
+#include "private.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,5 @@
 /* 35_keys.c - the values of keys and paths in their pages: all come back, are found, and damaged ones do no harm */
-#define GPUIR_STATIC
-#define GPUIR_IMPLEMENTATION
-#include "gpuir.h"
+#include "private.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,5 @@
 /* 38_notes.c - columns are packed in the form that is smallest, and their bytes depend on the documents alone */
-#define GPUIR_STATIC
-#define GPUIR_IMPLEMENTATION
-#include "gpuir.h"
+#include "private.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,8 +1,6 @@
 /* 40_columns.c - files whose columns are incomplete or do not fit are refused; damaged ones give no value; what a
  * writer does not know it does not touch */
-#define GPUIR_STATIC
-#define GPUIR_IMPLEMENTATION
-#include "gpuir.h"
+#include "private.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

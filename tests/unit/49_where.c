@@ -1,7 +1,5 @@
 /* 49_where.c - the grammar of a where: what is taken, and where in the text an error is told */
-#define GPUIR_STATIC
-#define GPUIR_IMPLEMENTATION
-#include "gpuir.h"
+#include "private.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

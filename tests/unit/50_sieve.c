@@ -1,7 +1,5 @@
 /* 50_sieve.c - which documents of a segment pass a where: against their values; sieves of damaged columns */
-#define GPUIR_STATIC
-#define GPUIR_IMPLEMENTATION
-#include "gpuir.h"
+#include "private.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

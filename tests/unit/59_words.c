@@ -1,13 +1,10 @@
 /* 59_words.c - AND of dense lists, alone and beside others: kernels by brute force; searches against the oracle and
  * the exhaustive evaluator, in several spans, segments of unlike lengths, deletions; a damaged file
  */
-#define _POSIX_C_SOURCE 200809L
-#undef GPUIR__DENSE_LEAST
-#define GPUIR__DENSE_LEAST 1u
-#define GPUIR__SPAN 1024u /* 65,536 documents */
-#define GPUIR_STATIC
-#define GPUIR_IMPLEMENTATION
-#include "gpuir.h"
+#include "small.h"
+#include "private.h"
+
+unsigned small_prefix_postings = 1u << 24;
 
 #include <setjmp.h>
 #include <stdarg.h>

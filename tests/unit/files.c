@@ -1,16 +1,17 @@
 /* The files of a build: hostile names under PATH.tmp, rivals, permissions, links, and failing system calls. */
-#define _DEFAULT_SOURCE
-#define _POSIX_C_SOURCE 200809L
+#define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
-/* The library's system calls, of which a test lets some fail or lets a rival act beside them. */
+/* System calls of which a test lets some fail or lets a rival act beside them: the library calls these. */
 static int fstat_fails, fsync_fails; /* EIO from the n-th call on; 0: never */
 static char rival[128]; /* a name that is renamed away after each fstat; "": none */
 
-static int hooked_fstat(int fd, struct stat *st) {
+int fstat(int fd, struct stat *st) {
   char away[160];
   if (fstat_fails && --fstat_fails == 0) {
     fstat_fails = 1;
@@ -19,25 +20,19 @@ static int hooked_fstat(int fd, struct stat *st) {
   }
   (void)snprintf(away, sizeof away, "%s.away", rival);
   if (*rival) (void)rename(rival, away);
-  return fstat(fd, st);
+  return fstatat(fd, "", st, AT_EMPTY_PATH);
 }
 
-static int hooked_fsync(int fd) {
+int fsync(int fd) {
   if (fsync_fails && --fsync_fails == 0) {
     fsync_fails = 1;
     errno = EIO;
     return -1;
   }
-  return fsync(fd);
+  return (int)syscall(SYS_fsync, fd);
 }
 
-#define fstat(fd, st) hooked_fstat(fd, st)
-#define fsync(fd) hooked_fsync(fd)
-#define GPUIR_STATIC
-#define GPUIR_IMPLEMENTATION
-#include "gpuir.h"
-#undef fstat
-#undef fsync
+#include "private.h"
 
 #include <dirent.h>
 #include <grp.h>

@@ -2,34 +2,13 @@
  * closed and opened again, a snapshot answers as brute force over the documents that are left, and as an index that is
  * built of them at once; the file of a whole merge is that index, byte for byte.
  *
- * Tiles, windows and limits are small here, so that small collections have many of them. Nothing is synced to disk:
- * what a loss of power leaves is another test's. GPUIR_LONG=1 runs a hundred times as many histories; `histories FROM
- * TO` those from seed FROM up to TO, and says how many comparisons were made.
+ * GPUIR_LONG=1 runs a hundred times as many histories; `histories FROM TO` those from seed FROM up to TO, and says how
+ * many comparisons were made.
  */
-#define _POSIX_C_SOURCE 200809L
-#include <unistd.h>
-#define fsync(fd) ((void)(fd), 0)
-#define GPUIR__TILE_SHIFT 6u
-#define GPUIR__MAX_TILES 8u
-#define GPUIR__FIRST_TILES 2u
-#define GPUIR__UP_FRONT 160u
-#define GPUIR__WINDOW 128u
-#define GPUIR__UNION_SHIFT 7u
-#define GPUIR__OVERLAP 2u
-#define GPUIR__LOG_SORTED 8u
-#define GPUIR__LOG_LOOKUP 1u
-#define GPUIR__SKIP_CHUNKS 32u
-#define GPUIR__QUICK_CHUNKS 8u
-#define GPUIR__WAITING 3u
-#define GPUIR__UNCOUNTED 208u
-#define GPUIR__JOINT_LISTS 48u
-#define GPUIR__UNION_OPENED 64u
-#define GPUIR__PREFIX_POSTINGS 700u
-#undef GPUIR__DENSE_DEFAULT
-#define GPUIR__DENSE_DEFAULT 3u
-#define GPUIR_STATIC
-#define GPUIR_IMPLEMENTATION
-#include "gpuir.h"
+#include "small.h"
+#include "private.h"
+
+unsigned small_prefix_postings = 700;
 
 #include <dirent.h>
 #include <setjmp.h>

@@ -3,18 +3,10 @@
  *
  * GPUIR_LONG=1 asks 100,000 queries.
  */
-#define GPUIR__TILE_SHIFT 6u
-#define GPUIR__FIRST_TILES 2u
-#define GPUIR__UP_FRONT 160u
-#define GPUIR__WINDOW 128u
-#define GPUIR__OVERLAP 2u
-#define GPUIR__WAITING 3u
-#define GPUIR__UNCOUNTED 208u
-#undef GPUIR__DENSE_LEAST
-#define GPUIR__DENSE_LEAST 1u
-#define GPUIR_STATIC
-#define GPUIR_IMPLEMENTATION
-#include "gpuir.h"
+#include "small.h"
+#include "private.h"
+
+unsigned small_prefix_postings = 1u << 24;
 
 #include <setjmp.h>
 #include <stdarg.h>

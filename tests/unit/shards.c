@@ -10,7 +10,6 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "tools/mpi/stamp.h"
 #include "rng.h"
 #include "oracle.h"
 #include "corpus.h"
@@ -71,7 +70,7 @@ static void make_shard(parts *p, size_t i) {
   part = open_at(from, 0);
   dfs = count_terms(p->whole[0], part);
   assert_int_equal(gpuir_shard_get_info(part, &read), GPUIR_E_NOT_FOUND);
-  if (stamp_write(part, to, &place, dfs, &err)) fail_msg("%s", err.msg);
+  if (gpuir_shard_write(part, to, &place, dfs, &err)) fail_msg("%s", err.msg);
   free(dfs);
   gpuir_close(part);
   for (level = 0; level < LEVELS; level++) {
@@ -476,7 +475,7 @@ static void test_thresholds(void **state) {
 
 /* ---- what is refused ---- */
 
-/* Tries to make a shard of `ix`, which fails. */
+/* Tries to write a shard of `ix`, which fails. */
 static void refuse_write(const gpuir_index *ix, const gpuir_shard_info *place, const uint32_t *dfs, int expected,
     const char *cause) {
   char path[4200], tmp[4210];
@@ -484,7 +483,7 @@ static void refuse_write(const gpuir_index *ix, const gpuir_shard_info *place, c
   (void)corpus_path(path, sizeof path, "refused.gpuir");
   (void)snprintf(tmp, sizeof tmp, "%s.tmp", path);
   memset(&err, 0, sizeof err);
-  assert_int_equal(stamp_write(ix, path, place, dfs, &err), expected);
+  assert_int_equal(gpuir_shard_write(ix, path, place, dfs, &err), expected);
   if (!strstr(err.msg, cause)) fail_msg("\"%s\" lacks \"%s\"", err.msg, cause);
   assert_int_equal(access(path, F_OK), -1);
   assert_int_equal(access(tmp, F_OK), -1);
@@ -504,7 +503,7 @@ static void test_write_refuses(void **state) {
   refuse_write(NULL, &good, dfs, GPUIR_E_ARGUMENT, "NULL");
   refuse_write(p.whole[0], NULL, dfs, GPUIR_E_ARGUMENT, "NULL");
   refuse_write(p.whole[0], &good, NULL, GPUIR_E_ARGUMENT, "NULL");
-  assert_int_equal(stamp_write(p.whole[0], NULL, &good, dfs, &err), GPUIR_E_ARGUMENT);
+  assert_int_equal(gpuir_shard_write(p.whole[0], NULL, &good, dfs, &err), GPUIR_E_ARGUMENT);
   assert_int_equal(gpuir_shard_get_info(NULL, &good), GPUIR_E_ARGUMENT);
   assert_int_equal(gpuir_shard_get_info(p.whole[0], NULL), GPUIR_E_ARGUMENT);
   bad = good, bad.documents = 99;
@@ -653,7 +652,7 @@ static void test_again(void **state) {
   place.shard = 2;
   place.shards = 9;
   (void)corpus_path(path, sizeof path, "again.gpuir");
-  if (stamp_write(p.shard[0][1], path, &place, dfs, &err)) fail_msg("%s", err.msg);
+  if (gpuir_shard_write(p.shard[0][1], path, &place, dfs, &err)) fail_msg("%s", err.msg);
   ix = open_at(path, 0);
   (void)unlink(path);
   assert_int_equal(gpuir_verify(ix, &err), GPUIR_OK);

@@ -72,15 +72,16 @@ GPUIR_HD uint32_t gpuir__bp128_value(const uint8_t *block, unsigned w, unsigned 
   return (uint32_t)(x >> bit % 32) & gpuir__low_bits(w);
 }
 
-/* Returns where the low bits of the block of `count` values at bytes[at] begin; *b: their width, 0 if not all of
- * them lie within the len bytes; *left: the bytes of the stream behind them, 0 if the block has no exceptions. */
+/* Returns where the low bits of the block of `count` values at bytes[at] begin; *low_bits:
+ * their width, 0 if not all of them lie within the len bytes; *left: the bytes of the stream behind them, 0 if the
+ * block has no exceptions. */
 GPUIR_HD const uint8_t *gpuir__bp128_low(const uint8_t *bytes, uint64_t len, uint64_t at, unsigned width,
-    uint32_t count, unsigned *b, uint64_t *left) {
-  const unsigned w = width & ~GPUIR__BP128_EXCEPTIONS, size = (count * w + 7) / 8;
-  *b = 0;
+    uint32_t count, unsigned *low_bits, uint64_t *left) {
+  const unsigned bits = width & ~GPUIR__BP128_EXCEPTIONS, size = (count * bits + 7) / 8;
+  *low_bits = 0;
   *left = 0;
-  if (w > 32 || at > len || size > len - at) return bytes;
-  *b = w;
+  if (bits > 32 || at > len || size > len - at) return bytes;
+  *low_bits = bits;
   if (width & GPUIR__BP128_EXCEPTIONS) *left = len - at - size;
   return bytes + at;
 }
@@ -89,7 +90,7 @@ GPUIR_HD const uint8_t *gpuir__bp128_low(const uint8_t *bytes, uint64_t len, uin
 typedef struct gpuir__bp128_view {
   const uint8_t *low, *high; /* where the low bits of all values, and the high bits of exceptions, begin */
   uint64_t marks[2]; /* a bit a value: it is an exception; 0 behind the last value */
-  unsigned b, h; /* widths of low and high bits */
+  unsigned low_bits, high_bits; /* widths of low and high bits */
 } gpuir__bp128_view;
 
 /* Returns the number of exceptions before value 128. */
@@ -99,15 +100,16 @@ GPUIR_HD unsigned gpuir__bp128_exceptions(const gpuir__bp128_view *v) {
 
 /* Finds the exceptions of the block whose low bits gpuir__bp128_low has found. Returns 0 if it has none, or none
  * that can be read: what *v describes lies within the stream, whatever the bytes say. */
-GPUIR_HD int gpuir__bp128_open(const uint8_t *low, unsigned b, uint64_t left, uint32_t count, gpuir__bp128_view *v) {
+GPUIR_HD int gpuir__bp128_open(const uint8_t *low, unsigned low_bits, uint64_t left, uint32_t count,
+    gpuir__bp128_view *v) {
   const unsigned marks = (count + 7) / 8;
-  const uint8_t *p = low + (count * b + 7) / 8;
+  const uint8_t *p = low + (count * low_bits + 7) / 8;
   uint64_t m0, m1;
-  unsigned h;
+  unsigned high_bits;
   if (left <= marks) return 0;
   left -= marks + 1;
-  h = p[marks];
-  if (h == 0 || h > 32 - b) return 0;
+  high_bits = p[marks];
+  if (high_bits == 0 || high_bits > 32 - low_bits) return 0;
   m0 = gpuir__load64(p);
   m1 = gpuir__load64(p + 8);
   if (count < GPUIR__BLOCK) {
@@ -118,16 +120,16 @@ GPUIR_HD int gpuir__bp128_open(const uint8_t *low, unsigned b, uint64_t left, ui
   v->high = p + marks + 1;
   v->marks[0] = m0;
   v->marks[1] = m1;
-  v->b = b;
-  v->h = h;
+  v->low_bits = low_bits;
+  v->high_bits = high_bits;
   /* the high bits of 128 exceptions fit, except near the stream's end */
-  return left >= 16 * h || left >= (h * gpuir__bp128_exceptions(v) + 7) / 8;
+  return left >= 16 * high_bits || left >= (high_bits * gpuir__bp128_exceptions(v) + 7) / 8;
 }
 
 /* Returns the high bits of the exception with rank `rank`, in their place above the low bits. Reads 8 bytes from their
  * first byte, even behind the last exception. */
 GPUIR_HD uint32_t gpuir__bp128_high(const gpuir__bp128_view *v, unsigned rank) {
-  return gpuir__packed_value(v->high, v->h, rank) << v->b;
+  return gpuir__packed_value(v->high, v->high_bits, rank) << v->low_bits;
 }
 
 /* Returns the high bits of value i in their place, 0 if it is no exception. There are no branches, because marks cannot
@@ -139,38 +141,42 @@ GPUIR_HD uint32_t gpuir__bp128_high_of(const gpuir__bp128_view *v, unsigned i) {
   return gpuir__bp128_high(v, gpuir__popcount64(in0) + gpuir__popcount64(in1)) & (0 - marked);
 }
 
-/* Returns value i of a block whose low bits, b and `left` gpuir__bp128_low has found. */
-GPUIR_HD uint32_t gpuir__bp128_get(const uint8_t *low, unsigned b, uint64_t left, uint32_t count, unsigned i) {
-  uint32_t x = count == GPUIR__BLOCK ? gpuir__bp128_value(low, b, i) : gpuir__packed_value(low, b, i);
+/* Returns value i of a block; low, low_bits and left are as gpuir__bp128_low gives them. */
+GPUIR_HD uint32_t gpuir__bp128_get(const uint8_t *low, unsigned low_bits, uint64_t left, uint32_t count, unsigned i) {
+  uint32_t x = count == GPUIR__BLOCK ? gpuir__bp128_value(low, low_bits, i) : gpuir__packed_value(low, low_bits, i);
   gpuir__bp128_view v;
-  if (left && gpuir__bp128_open(low, b, left, count, &v)) x |= gpuir__bp128_high_of(&v, i);
+  if (left && gpuir__bp128_open(low, low_bits, left, count, &v)) x |= gpuir__bp128_high_of(&v, i);
   return x;
 }
 
 /* Finds the low bits of a stream's block, as gpuir__bp128_low. */
-GPUIR_HD const uint8_t *gpuir__bp128_block(const gpuir__stream *s, uint32_t block, uint32_t count, unsigned *b,
+GPUIR_HD const uint8_t *gpuir__bp128_block(const gpuir__stream *s, uint32_t block, uint32_t count, unsigned *low_bits,
     uint64_t *left) {
   if (s->offset)
-    return gpuir__bp128_low(s->bytes, s->len, (uint64_t)s->offset[block] * 4, s->width[block], count, b, left);
-  return gpuir__bp128_low(s->bytes, s->len, 1, s->len ? s->bytes[0] : 0, count, b, left);
+    return gpuir__bp128_low(s->bytes, s->len, (uint64_t)s->offset[block] * 4, s->width[block], count, low_bits, left);
+  return gpuir__bp128_low(s->bytes, s->len, 1, s->len ? s->bytes[0] : 0, count, low_bits, left);
 }
 
-/* ---- scalar */
+/* ---- scalar
+ *
+ * A function whose name ends in _avx2 or _avx512 runs at that SIMD level only. Parameters low_bits and high_bits are
+ * the b and h of the picture. */
 
-/* Unpacks the low bits, of w bits each, of count <= 128 values. */
-GPUIR__INLINE void gpuir__bp128_low_scalar(const uint8_t *p, unsigned w, uint32_t count, int vertical, uint32_t *out) {
+/* Unpacks the low bits of count <= 128 values, low_bits of each. */
+GPUIR__INLINE void gpuir__bp128_low_scalar(const uint8_t *p, unsigned low_bits, uint32_t count, int vertical,
+    uint32_t *out) {
   uint32_t i;
-  if (w == 0) {
+  if (low_bits == 0) {
     memset(out, 0, count * sizeof *out);
   } else if (vertical) {
     for (i = 0; i < GPUIR__BLOCK; i += 4) { /* written out, so that a row's word and shift are computed once */
-      out[i] = gpuir__bp128_value(p, w, i);
-      out[i + 1] = gpuir__bp128_value(p, w, i + 1);
-      out[i + 2] = gpuir__bp128_value(p, w, i + 2);
-      out[i + 3] = gpuir__bp128_value(p, w, i + 3);
+      out[i] = gpuir__bp128_value(p, low_bits, i);
+      out[i + 1] = gpuir__bp128_value(p, low_bits, i + 1);
+      out[i + 2] = gpuir__bp128_value(p, low_bits, i + 2);
+      out[i + 3] = gpuir__bp128_value(p, low_bits, i + 3);
     }
   } else {
-    for (i = 0; i < count; i++) out[i] = gpuir__packed_value(p, w, i);
+    for (i = 0; i < count; i++) out[i] = gpuir__packed_value(p, low_bits, i);
   }
 }
 
@@ -188,11 +194,11 @@ GPUIR__NOINLINE void gpuir__bp128_scalar(const gpuir__stream *s, uint32_t block,
     uint32_t *out) {
   const uint32_t count = gpuir__block_count(s->n, block);
   uint64_t left;
-  unsigned w;
-  const uint8_t *p = gpuir__bp128_block(s, block, count, &w, &left);
+  unsigned low_bits;
+  const uint8_t *p = gpuir__bp128_block(s, block, count, &low_bits, &left);
   gpuir__bp128_view v;
-  gpuir__bp128_low_scalar(p, w, count, count == GPUIR__BLOCK, out);
-  if (left && gpuir__bp128_open(p, w, left, count, &v)) gpuir__bp128_patch_scalar(&v, out);
+  gpuir__bp128_low_scalar(p, low_bits, count, count == GPUIR__BLOCK, out);
+  if (left && gpuir__bp128_open(p, low_bits, left, count, &v)) gpuir__bp128_patch_scalar(&v, out);
   if (docids) gpuir__sum_gaps_scalar(out, count, prev, s->limit);
 }
 
@@ -202,9 +208,9 @@ GPUIR__DECODES(gpuir__bp128_freqs_scalar) { gpuir__bp128_scalar(s, block, 0, pre
 GPUIR__INLINE uint32_t gpuir__bp128_get_any(const gpuir__stream *s, uint32_t i) {
   const uint32_t block = i / GPUIR__BLOCK, count = gpuir__block_count(s->n, block);
   uint64_t left;
-  unsigned w;
-  const uint8_t *p = gpuir__bp128_block(s, block, count, &w, &left);
-  return gpuir__bp128_get(p, w, left, count, i % GPUIR__BLOCK);
+  unsigned low_bits;
+  const uint8_t *p = gpuir__bp128_block(s, block, count, &low_bits, &left);
+  return gpuir__bp128_get(p, low_bits, left, count, i % GPUIR__BLOCK);
 }
 
 static uint32_t gpuir__bp128_get_scalar(const gpuir__stream *s, uint32_t i) { return gpuir__bp128_get_any(s, i); }
@@ -221,9 +227,10 @@ static uint32_t gpuir__bp128_find_scalar(const gpuir__stream *s, uint32_t block,
 #if GPUIR__X86
 /* ---- tables for AVX2; the unit test computes them again by loops ----
  *
- * gpuir__expand puts high bits, which stand side by side in 16-bit words, where their values are. Row m, a byte of
- * marks, is a shuffle of 8 words: if value k is marked, word k comes from word r, r being the number of marks below
- * k; otherwise it becomes 0. An entry is the two bytes that a word comes from, 2 r and 2 r + 1, or 0x80 and 0x81 for 0:
+ * gpuir__bp128_expand puts high bits, which stand side by side in 16-bit words, where their values are. Row m, a byte
+ * of marks, is a shuffle of 8 words. If value k is marked, word k comes from word r, where r is the number of marks
+ * below k; otherwise it becomes 0. An entry is the two bytes of the word that is taken, 2 r and 2 r + 1; 0x80 and 0x81
+ * give 0:
  *
  *     m = 0x16: values 1, 2 and 4     value    0     1     2     3     4     5     6     7
  *                                     r        -     0     1     -     2     -     -     -
@@ -236,7 +243,7 @@ static uint32_t gpuir__bp128_find_scalar(const gpuir__stream *s, uint32_t block,
     GPUIR__ENTRY(m, 0), GPUIR__ENTRY(m, 1), GPUIR__ENTRY(m, 2), GPUIR__ENTRY(m, 3), GPUIR__ENTRY(m, 4), \
         GPUIR__ENTRY(m, 5), GPUIR__ENTRY(m, 6), GPUIR__ENTRY(m, 7), \
   }
-static const uint16_t gpuir__expand[256][8] = {GPUIR__256(GPUIR__EXPAND)};
+static const uint16_t gpuir__bp128_expand[256][8] = {GPUIR__256(GPUIR__EXPAND)};
 
 /* A value of w <= 8 bits becomes a 16-bit word in three steps: a shuffle fetches the byte in which it begins and the
  * next one (GPUIR__BYTES), a product shifts it up to the word's top (GPUIR__UP: a power of two), one shift for all
@@ -249,10 +256,10 @@ static const uint16_t gpuir__expand[256][8] = {GPUIR__256(GPUIR__EXPAND)};
 #define GPUIR__UP(w, bit) (0x10000 >> ((w) + (bit) % 8) & 0xffff)
 
 /* Of 16 horizontal values of w bits; the next 8 begin at a byte again, so that up[] serves both halves. */
-typedef struct gpuir__fields {
+typedef struct gpuir__bp128_fields {
   uint8_t at[32]; /* [value] two bytes each */
   uint16_t up[8]; /* [value] */
-} gpuir__fields;
+} gpuir__bp128_fields;
 #define GPUIR__BYTES4(w, i) \
   GPUIR__BYTES((w) * (i)), GPUIR__BYTES((w) * ((i) + 1)), GPUIR__BYTES((w) * ((i) + 2)), GPUIR__BYTES((w) * ((i) + 3))
 #define GPUIR__UP4(w, i) \
@@ -263,7 +270,7 @@ typedef struct gpuir__fields {
       GPUIR__UP4(w, 0), GPUIR__UP4(w, 4) \
     } \
   }
-static const gpuir__fields gpuir__horizontal[9] = {GPUIR__FIELDS(0), GPUIR__FIELDS(1), GPUIR__FIELDS(2),
+static const gpuir__bp128_fields gpuir__bp128_horizontal[9] = {GPUIR__FIELDS(0), GPUIR__FIELDS(1), GPUIR__FIELDS(2),
     GPUIR__FIELDS(3), GPUIR__FIELDS(4), GPUIR__FIELDS(5), GPUIR__FIELDS(6), GPUIR__FIELDS(7), GPUIR__FIELDS(8)};
 
 /* Vertical values are taken in groups of neighbouring rows: of 4 rows where w <= 8, of 2 rows where w is 9 to 15. The
@@ -284,12 +291,12 @@ static const gpuir__fields gpuir__horizontal[9] = {GPUIR__FIELDS(0), GPUIR__FIEL
 
 /* Groups of 4 rows, w <= 8. Within the four words, at[0] and up[0] are of rows 0 and 1 of all lanes, at[1] and up[1] of
  * rows 2 and 3. */
-typedef struct gpuir__rows {
+typedef struct gpuir__bp128_rows {
   uint32_t down[4][8]; /* [vector of 32 values][word] bits */
   uint8_t at[2][16]; /* [two rows][value] two bytes each */
   uint16_t up[2][8]; /* [two rows][value] */
   uint8_t byte[8]; /* [group] */
-} gpuir__rows;
+} gpuir__bp128_rows;
 #define GPUIR__LANES(bit) \
   GPUIR__BYTES(bit), GPUIR__BYTES((bit) + 32), GPUIR__BYTES((bit) + 64), GPUIR__BYTES((bit) + 96)
 #define GPUIR__ROWS(w) \
@@ -303,14 +310,14 @@ typedef struct gpuir__rows {
           GPUIR__FIRST(w, 20), GPUIR__FIRST(w, 24), GPUIR__FIRST(w, 28) \
     } \
   }
-static const gpuir__rows gpuir__vertical[9] = {GPUIR__ROWS(0), GPUIR__ROWS(1), GPUIR__ROWS(2), GPUIR__ROWS(3),
-    GPUIR__ROWS(4), GPUIR__ROWS(5), GPUIR__ROWS(6), GPUIR__ROWS(7), GPUIR__ROWS(8)};
+static const gpuir__bp128_rows gpuir__bp128_vertical[9] = {GPUIR__ROWS(0), GPUIR__ROWS(1), GPUIR__ROWS(2),
+    GPUIR__ROWS(3), GPUIR__ROWS(4), GPUIR__ROWS(5), GPUIR__ROWS(6), GPUIR__ROWS(7), GPUIR__ROWS(8)};
 
 /* Groups of 2 rows, w = 9 to 15: 8 values a group, 16 a vector, whose upper half is 4 rows on. */
-typedef struct gpuir__rows15 {
+typedef struct gpuir__bp128_rows15 {
   uint8_t down[8][8]; /* [vector of 16 values][word] bits */
   uint8_t byte[16]; /* [group] */
-} gpuir__rows15;
+} gpuir__bp128_rows15;
 #define GPUIR__FIRST4(w, r) \
   GPUIR__FIRST(w, r), GPUIR__FIRST(w, (r) + 2), GPUIR__FIRST(w, (r) + 4), GPUIR__FIRST(w, (r) + 6)
 #define GPUIR__ROWS15(w) \
@@ -321,87 +328,103 @@ typedef struct gpuir__rows15 {
       GPUIR__FIRST4(w, 0), GPUIR__FIRST4(w, 8), GPUIR__FIRST4(w, 16), GPUIR__FIRST4(w, 24) \
     } \
   }
-static const gpuir__rows15 gpuir__vertical15[7] = {GPUIR__ROWS15(9), GPUIR__ROWS15(10), GPUIR__ROWS15(11),
+static const gpuir__bp128_rows15 gpuir__bp128_vertical15[7] = {GPUIR__ROWS15(9), GPUIR__ROWS15(10), GPUIR__ROWS15(11),
     GPUIR__ROWS15(12), GPUIR__ROWS15(13), GPUIR__ROWS15(14), GPUIR__ROWS15(15)};
 
+#undef GPUIR__ENTRY
+#undef GPUIR__EXPAND
+#undef GPUIR__BYTES
+#undef GPUIR__UP
+#undef GPUIR__BYTES4
+#undef GPUIR__UP4
 #undef GPUIR__FIELDS
+#undef GPUIR__SAME4
+#undef GPUIR__FIRST
+#undef GPUIR__SHIFT
+#undef GPUIR__DOWN
+#undef GPUIR__LANES
+#undef GPUIR__ROWS
+#undef GPUIR__FIRST4
+#undef GPUIR__ROWS15
 
 /* ---- high bits, with AVX2 */
 
-/* Takes 16 values of at most 8 bits out of the bytes of x, see gpuir__fields. */
-GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_fields(__m256i x, __m256i at, __m256i up, __m128i down) {
+/* Takes 16 values of at most 8 bits out of the bytes of x, see gpuir__bp128_fields. */
+GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__bp128_fields_avx2(__m256i x, __m256i at, __m256i up, __m128i down) {
   return _mm256_srl_epi16(_mm256_mullo_epi16(_mm256_shuffle_epi8(x, at), up), down);
 }
 
-/* Returns where the word with rank `rank`, and the 7 behind it, stand in what gpuir__avx2_highs16 writes. That holds
- * every group of 8 words twice: each store of 16 words is a group and the one behind it. So any 8 consecutive words
- * lie within one store; a load that two stores would have to be forwarded to would wait for both.
+/* Returns where the word with rank `rank` stands in what gpuir__bp128_highs16_avx2 writes; the 7 words behind it follow
+ * there. Each store of 16 words is a group of 8 and the group behind it, so every group is written twice. So any 8
+ * consecutive words lie within one store. A load that needs two stores would have to wait for both.
  *
  *     words      0..7  8..15 | 8..15  16..23 | 16..23  24..31 | ...          word r stands at r + r / 8 * 8
  */
-GPUIR__INLINE unsigned gpuir__high_at(unsigned rank) { return rank + (rank & ~7u); }
+GPUIR__INLINE unsigned gpuir__bp128_high_at(unsigned rank) { return rank + (rank & ~7u); }
 
-/* gpuir__avx2_highs16 where h > 8: rare. */
-GPUIR__AVX2 GPUIR__NOINLINE void gpuir__avx2_highs16_wide(const uint8_t *p, unsigned n, unsigned h, unsigned b,
-    uint16_t *high) {
-  const __m128i up = _mm_cvtsi32_si128((int)b);
-  const gpuir__packed8 f = gpuir__avx2_packed_of(h, 0);
+/* gpuir__bp128_highs16_avx2 where high_bits > 8: rare. */
+GPUIR__AVX2 GPUIR__NOINLINE void gpuir__bp128_highs16_wide_avx2(const uint8_t *p, unsigned n, unsigned high_bits,
+    unsigned low_bits, uint16_t *high) {
+  const __m128i up = _mm_cvtsi32_si128((int)low_bits);
+  const gpuir__packed8 f = gpuir__avx2_packed_of(high_bits, 0);
   __m256i x = _mm256_sll_epi32(gpuir__avx2_packed(p, &f), up), y;
   unsigned i;
   for (i = 0; i < n; i += 8, x = y) {
-    p += h;
+    p += high_bits;
     y = _mm256_sll_epi32(gpuir__avx2_packed(p, &f), up);
     gpuir__avx2_store(high + 2 * i, _mm256_permute4x64_epi64(_mm256_packus_epi32(x, y), 0xd8));
   }
 }
 
-/* Unpacks the high bits of n exceptions, of h bits each, to words, shifted left by b; 16 bits hold them then. */
-GPUIR__AVX2 GPUIR__INLINE void gpuir__avx2_highs16(const uint8_t *p, unsigned n, unsigned h, unsigned b,
-    uint16_t *high) {
-  const __m128i up = _mm_cvtsi32_si128((int)b);
+/* Unpacks the high bits of n exceptions, high_bits of each, to words, and shifts them left by low_bits. The results
+ * must fit 16 bits. */
+GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_highs16_avx2(const uint8_t *p, unsigned n, unsigned high_bits,
+    unsigned low_bits, uint16_t *high) {
+  const __m128i up = _mm_cvtsi32_si128((int)low_bits);
   unsigned i;
-  if (h <= 8) {
-    const gpuir__fields *f = &gpuir__horizontal[h];
+  if (high_bits <= 8) {
+    const gpuir__bp128_fields *f = &gpuir__bp128_horizontal[high_bits];
     const __m256i at = gpuir__avx2_load(f->at), top = gpuir__avx2_twice(f->up);
-    const __m128i down = _mm_cvtsi32_si128((int)(16 - h));
-    for (i = 0; i < n; i += 16, p += 2 * h) {
-      const __m256i x = gpuir__avx2_fields(gpuir__avx2_twice(p), at, top, down);
-      const __m256i y = gpuir__avx2_fields(gpuir__avx2_twice(p + h), at, top, down);
+    const __m128i down = _mm_cvtsi32_si128((int)(16 - high_bits));
+    for (i = 0; i < n; i += 16, p += 2 * high_bits) {
+      const __m256i x = gpuir__bp128_fields_avx2(gpuir__avx2_twice(p), at, top, down);
+      const __m256i y = gpuir__bp128_fields_avx2(gpuir__avx2_twice(p + high_bits), at, top, down);
       gpuir__avx2_store(high + 2 * i, _mm256_sll_epi16(x, up));
       gpuir__avx2_store(high + 2 * i + 16, _mm256_sll_epi16(y, up));
     }
   } else {
-    gpuir__avx2_highs16_wide(p, n, h, b, high);
+    gpuir__bp128_highs16_wide_avx2(p, n, high_bits, low_bits, high);
   }
 }
 
 /* Unpacks the high bits of all exceptions, in their place above the low bits; those of at most 16 bits, which nearly
  * all are, as words of 16 bits that are not shifted yet. */
-GPUIR__AVX2 GPUIR__NOINLINE void gpuir__avx2_highs(const gpuir__bp128_view *v, uint32_t *high) {
-  const gpuir__packed8 f = gpuir__avx2_packed_of(v->h, 0);
-  const __m128i up = _mm_cvtsi32_si128((int)v->b);
+GPUIR__AVX2 GPUIR__NOINLINE void gpuir__bp128_highs_avx2(const gpuir__bp128_view *v, uint32_t *high) {
+  const gpuir__packed8 f = gpuir__avx2_packed_of(v->high_bits, 0);
+  const __m128i up = _mm_cvtsi32_si128((int)v->low_bits);
   const unsigned n = gpuir__bp128_exceptions(v);
   const uint8_t *p = v->high;
   unsigned i;
-  if (v->h <= 16) {
-    gpuir__avx2_highs16(v->high, n, v->h, 0, (uint16_t *)(void *)high);
+  if (v->high_bits <= 16) {
+    gpuir__bp128_highs16_avx2(v->high, n, v->high_bits, 0, (uint16_t *)(void *)high);
     return;
   }
-  for (i = 0; i < n; i += 8, p += v->h) gpuir__avx2_store(high + i, _mm256_sll_epi32(gpuir__avx2_packed(p, &f), up));
+  for (i = 0; i < n; i += 8, p += v->high_bits)
+    gpuir__avx2_store(high + i, _mm256_sll_epi32(gpuir__avx2_packed(p, &f), up));
 }
 
 /* Adds to the 8 values from i on, a multiple of 8, the high bits of the exceptions among them, which
- * gpuir__avx2_highs has unpacked. *rank is the number of exceptions before i, and then before i + 8. */
-GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_add_highs(__m256i x, const gpuir__bp128_view *v, unsigned i,
+ * gpuir__bp128_highs_avx2 has unpacked. *rank is the number of exceptions before i, and then before i + 8. */
+GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__bp128_add_highs_avx2(__m256i x, const gpuir__bp128_view *v, unsigned i,
     const uint32_t *high, unsigned *rank) {
   const unsigned marks = ((const uint8_t *)v->marks)[i / 8];
-  const __m128i places = gpuir__sse_load(gpuir__expand[marks]);
+  const __m128i places = gpuir__sse_load(gpuir__bp128_expand[marks]);
   __m256i y, r;
-  if (v->h <= 16) {
+  if (v->high_bits <= 16) {
     const __m128i *words =
-        (const __m128i *)(const void *)((const uint16_t *)(const void *)high + gpuir__high_at(*rank));
+        (const __m128i *)(const void *)((const uint16_t *)(const void *)high + gpuir__bp128_high_at(*rank));
     y = _mm256_cvtepu16_epi32(_mm_shuffle_epi8(_mm_loadu_si128(words), places));
-    y = _mm256_sll_epi32(y, _mm_cvtsi32_si128((int)v->b));
+    y = _mm256_sll_epi32(y, _mm_cvtsi32_si128((int)v->low_bits));
   } else {
     r = _mm256_srai_epi32(_mm256_cvtepi16_epi32(places), 9); /* negative, if the value is not marked */
     y = _mm256_permutevar8x32_epi32(gpuir__avx2_load(high + *rank), r);
@@ -413,23 +436,23 @@ GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_add_highs(__m256i x, const gpuir__
 
 /* 32 values as words of 16 bits: 0 to 7 in the lower half of a, 8 to 15 in the lower half of b, 16 to 23 in the
  * upper half of a, 24 to 31 in the upper half of b. */
-typedef struct gpuir__words32 {
+typedef struct gpuir__bp128_words32 {
   __m256i a, b;
-} gpuir__words32;
+} gpuir__bp128_words32;
 
-/* Returns the high bits of 32 values, 0 where a value is no exception, of the words that gpuir__avx2_highs16 has
+/* Returns the high bits of 32 values, 0 where a value is no exception, of the words that gpuir__bp128_highs16_avx2 has
  * written; marks: 4 bytes of the bitmap. *rank is the number of exceptions before, and then behind, the 32. */
-GPUIR__AVX2 GPUIR__INLINE gpuir__words32 gpuir__avx2_high32(const uint8_t *marks, const uint16_t *high,
+GPUIR__AVX2 GPUIR__INLINE gpuir__bp128_words32 gpuir__bp128_high32_avx2(const uint8_t *marks, const uint16_t *high,
     unsigned *rank) {
   const unsigned m = gpuir__load32(marks), m0 = m & 255, m1 = m >> 8 & 255, m2 = m >> 16 & 255, m3 = m >> 24;
   const unsigned r0 = *rank, r1 = r0 + gpuir__popcount64(m0), r2 = r0 + gpuir__popcount64(m & 0xffff),
                  r3 = r0 + gpuir__popcount64(m & 0xffffff);
-  gpuir__words32 x;
+  gpuir__bp128_words32 x;
   *rank = r0 + gpuir__popcount64(m);
-  x.a = _mm256_shuffle_epi8(gpuir__avx2_two(high + gpuir__high_at(r0), high + gpuir__high_at(r2)),
-      gpuir__avx2_two(gpuir__expand[m0], gpuir__expand[m2]));
-  x.b = _mm256_shuffle_epi8(gpuir__avx2_two(high + gpuir__high_at(r1), high + gpuir__high_at(r3)),
-      gpuir__avx2_two(gpuir__expand[m1], gpuir__expand[m3]));
+  x.a = _mm256_shuffle_epi8(gpuir__avx2_two(high + gpuir__bp128_high_at(r0), high + gpuir__bp128_high_at(r2)),
+      gpuir__avx2_two(gpuir__bp128_expand[m0], gpuir__bp128_expand[m2]));
+  x.b = _mm256_shuffle_epi8(gpuir__avx2_two(high + gpuir__bp128_high_at(r1), high + gpuir__bp128_high_at(r3)),
+      gpuir__avx2_two(gpuir__bp128_expand[m1], gpuir__bp128_expand[m3]));
   return x;
 }
 
@@ -438,102 +461,105 @@ GPUIR__AVX2 GPUIR__INLINE gpuir__words32 gpuir__avx2_high32(const uint8_t *marks
 /* The forms of low bits: at most 8 bits vertically, at most 8 bits horizontally, 9 to 15 bits vertically. */
 enum { GPUIR__ROWS8, GPUIR__ROW8, GPUIR__ROWS15 };
 
-/* What unpacking the low bits of a block needs in registers: shuffles and factors of gpuir__avx2_fields for its two
- * results, and the shift down. For GPUIR__ROWS15 at0 is the last shuffle, and up0 the mask of w bits. */
-typedef struct gpuir__low32 {
+/* What unpacking the low bits of a block needs in registers: shuffles and factors of gpuir__bp128_fields_avx2 for its
+ * two results, and the shift down. For GPUIR__ROWS15 at0 is the last shuffle, and up0 the mask of a value. */
+typedef struct gpuir__bp128_low32 {
   __m256i at0, at1, up0, up1;
   __m128i down;
-} gpuir__low32;
+} gpuir__bp128_low32;
 
-GPUIR__AVX2 GPUIR__INLINE gpuir__low32 gpuir__avx2_low32_of(unsigned w, int form) {
-  gpuir__low32 f;
-  f.down = _mm_cvtsi32_si128((int)(16 - w));
+GPUIR__AVX2 GPUIR__INLINE gpuir__bp128_low32 gpuir__bp128_low32_of_avx2(unsigned low_bits, int form) {
+  gpuir__bp128_low32 f;
+  f.down = _mm_cvtsi32_si128((int)(16 - low_bits));
   if (form == GPUIR__ROWS8) {
-    f.at0 = gpuir__avx2_twice(gpuir__vertical[w].at[0]);
-    f.at1 = gpuir__avx2_twice(gpuir__vertical[w].at[1]);
-    f.up0 = gpuir__avx2_twice(gpuir__vertical[w].up[0]);
-    f.up1 = gpuir__avx2_twice(gpuir__vertical[w].up[1]);
+    f.at0 = gpuir__avx2_twice(gpuir__bp128_vertical[low_bits].at[0]);
+    f.at1 = gpuir__avx2_twice(gpuir__bp128_vertical[low_bits].at[1]);
+    f.up0 = gpuir__avx2_twice(gpuir__bp128_vertical[low_bits].up[0]);
+    f.up1 = gpuir__avx2_twice(gpuir__bp128_vertical[low_bits].up[1]);
   } else if (form == GPUIR__ROW8) {
-    f.at0 = f.at1 = gpuir__avx2_twice(gpuir__horizontal[w].at);
-    f.up0 = f.up1 = gpuir__avx2_twice(gpuir__horizontal[w].up);
+    f.at0 = f.at1 = gpuir__avx2_twice(gpuir__bp128_horizontal[low_bits].at);
+    f.up0 = f.up1 = gpuir__avx2_twice(gpuir__bp128_horizontal[low_bits].up);
   } else {
     f.at0 = f.at1 = _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15));
-    f.up0 = f.up1 = _mm256_set1_epi16((short)gpuir__low_bits(w));
+    f.up0 = f.up1 = _mm256_set1_epi16((short)gpuir__low_bits(low_bits));
   }
   return f;
 }
 
 /* Returns the words of two groups of rows, which begin at r0 and r1, shifted down. A shift by 32 gives 0. */
-GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_groups(const uint8_t *r0, const uint8_t *r1, __m256i down) {
+GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__bp128_groups_avx2(const uint8_t *r0, const uint8_t *r1, __m256i down) {
   const __m256i up = _mm256_sub_epi32(_mm256_set1_epi32(32), down);
   return _mm256_or_si256(_mm256_srlv_epi32(gpuir__avx2_two(r0, r1), down),
       _mm256_sllv_epi32(gpuir__avx2_two(r0 + 16, r1 + 16), up));
 }
 
 /* Returns the low bits, 9 to 15 of them, of the 16 values of vector k of a block's eight. */
-GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_low15(const uint8_t *p, unsigned w, unsigned k, const gpuir__low32 *f) {
-  const gpuir__rows15 *r = &gpuir__vertical15[w - 9];
+GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__bp128_low15_avx2(const uint8_t *p, unsigned low_bits, unsigned k,
+    const gpuir__bp128_low32 *f) {
+  const gpuir__bp128_rows15 *r = &gpuir__bp128_vertical15[low_bits - 9];
   const unsigned group = k / 2 * 4 + k % 2;
-  __m256i x = gpuir__avx2_groups(p + r->byte[group], p + r->byte[group + 2],
+  __m256i x = gpuir__bp128_groups_avx2(p + r->byte[group], p + r->byte[group + 2],
       _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)r->down[k])));
   x = _mm256_blend_epi16(x, _mm256_sll_epi32(x, f->down), 0xaa);
   return _mm256_shuffle_epi8(_mm256_and_si256(x, f->up0), f->at0);
 }
 
 /* Returns the low bits of the 32 values from i on. */
-GPUIR__AVX2 GPUIR__INLINE gpuir__words32 gpuir__avx2_low32(const uint8_t *p, unsigned w, int form, unsigned i,
-    const gpuir__low32 *f) {
-  gpuir__words32 x;
+GPUIR__AVX2 GPUIR__INLINE gpuir__bp128_words32 gpuir__bp128_low32_avx2(const uint8_t *p, unsigned low_bits, int form,
+    unsigned i, const gpuir__bp128_low32 *f) {
+  gpuir__bp128_words32 x;
   if (form == GPUIR__ROWS8) {
-    const gpuir__rows *r = &gpuir__vertical[w];
+    const gpuir__bp128_rows *r = &gpuir__bp128_vertical[low_bits];
     const __m256i rows =
-        gpuir__avx2_groups(p + r->byte[i / 16], p + r->byte[i / 16 + 1], gpuir__avx2_load(r->down[i / 32]));
-    x.a = gpuir__avx2_fields(rows, f->at0, f->up0, f->down);
-    x.b = gpuir__avx2_fields(rows, f->at1, f->up1, f->down);
+        gpuir__bp128_groups_avx2(p + r->byte[i / 16], p + r->byte[i / 16 + 1], gpuir__avx2_load(r->down[i / 32]));
+    x.a = gpuir__bp128_fields_avx2(rows, f->at0, f->up0, f->down);
+    x.b = gpuir__bp128_fields_avx2(rows, f->at1, f->up1, f->down);
   } else if (form == GPUIR__ROW8) {
-    p += i / 8 * w;
-    x.a = gpuir__avx2_fields(gpuir__avx2_two(p, p + 2 * w), f->at0, f->up0, f->down);
-    x.b = gpuir__avx2_fields(gpuir__avx2_two(p + w, p + 3 * w), f->at0, f->up0, f->down);
+    p += i / 8 * low_bits;
+    x.a = gpuir__bp128_fields_avx2(gpuir__avx2_two(p, p + 2 * low_bits), f->at0, f->up0, f->down);
+    x.b = gpuir__bp128_fields_avx2(gpuir__avx2_two(p + low_bits, p + 3 * low_bits), f->at0, f->up0, f->down);
   } else {
-    x.a = gpuir__avx2_low15(p, w, i / 16, f);
-    x.b = gpuir__avx2_low15(p, w, i / 16 + 1, f);
+    x.a = gpuir__bp128_low15_avx2(p, low_bits, i / 16, f);
+    x.b = gpuir__bp128_low15_avx2(p, low_bits, i / 16 + 1, f);
   }
   return x;
 }
 
 /* A narrow block under decoding. */
-typedef struct gpuir__narrow {
-  gpuir__low32 low;
-  const uint8_t *p; /* its low bits, of w bits each */
+typedef struct gpuir__bp128_narrow {
+  gpuir__bp128_low32 low;
+  const uint8_t *p; /* its low bits, low_bits of each value */
   const uint8_t *marks; /* a bit a value: it is an exception */
-  const uint16_t *high; /* the exceptions' high bits, as gpuir__avx2_highs16 writes them */
-  unsigned w;
+  const uint16_t *high; /* the exceptions' high bits, as gpuir__bp128_highs16_avx2 writes them */
+  unsigned low_bits;
   unsigned rank; /* exceptions before the next step */
-} gpuir__narrow;
+} gpuir__bp128_narrow;
 
 /* Begins to decode a narrow block whose low bits begin at p. If `exceptions`, a constant, `marks` is the bitmap, 16
- * readable bytes, and `packed` has the high bits, of h bits each, which are unpacked into high[0..2 *
+ * readable bytes, and `packed` has the high bits, high_bits of each, which are unpacked into high[0..2 *
  * GPUIR__BLOCK_ROOM). */
-GPUIR__AVX2 GPUIR__INLINE gpuir__narrow gpuir__avx2_narrow(const uint8_t *p, unsigned w, int form, int exceptions,
-    const uint8_t *marks, const uint8_t *packed, unsigned h, uint16_t *high) {
-  gpuir__narrow n;
+GPUIR__AVX2 GPUIR__INLINE gpuir__bp128_narrow gpuir__bp128_begin_narrow_avx2(const uint8_t *p, unsigned low_bits,
+    int form, int exceptions, const uint8_t *marks, const uint8_t *packed, unsigned high_bits, uint16_t *high) {
+  gpuir__bp128_narrow n;
   n.p = p;
-  n.w = w;
-  n.low = gpuir__avx2_low32_of(w, form);
+  n.low_bits = low_bits;
+  n.low = gpuir__bp128_low32_of_avx2(low_bits, form);
   n.marks = marks;
   n.high = high;
   n.rank = 0;
   if (exceptions)
-    gpuir__avx2_highs16(packed, gpuir__popcount64(gpuir__load64(marks)) + gpuir__popcount64(gpuir__load64(marks + 8)),
-        h, w, high);
+    gpuir__bp128_highs16_avx2(packed,
+        gpuir__popcount64(gpuir__load64(marks)) + gpuir__popcount64(gpuir__load64(marks + 8)), high_bits, low_bits,
+        high);
   return n;
 }
 
 /* Returns the 32 values from i on. */
-GPUIR__AVX2 GPUIR__INLINE gpuir__words32 gpuir__avx2_words32(gpuir__narrow *n, int form, int exceptions, unsigned i) {
-  gpuir__words32 x = gpuir__avx2_low32(n->p, n->w, form, i, &n->low);
+GPUIR__AVX2 GPUIR__INLINE gpuir__bp128_words32 gpuir__bp128_words32_avx2(gpuir__bp128_narrow *n, int form,
+    int exceptions, unsigned i) {
+  gpuir__bp128_words32 x = gpuir__bp128_low32_avx2(n->p, n->low_bits, form, i, &n->low);
   if (exceptions) {
-    const gpuir__words32 y = gpuir__avx2_high32(n->marks + i / 8, n->high, &n->rank);
+    const gpuir__bp128_words32 y = gpuir__bp128_high32_avx2(n->marks + i / 8, n->high, &n->rank);
     x.a = _mm256_or_si256(x.a, y.a);
     x.b = _mm256_or_si256(x.b, y.b);
   }
@@ -541,12 +567,12 @@ GPUIR__AVX2 GPUIR__INLINE gpuir__words32 gpuir__avx2_words32(gpuir__narrow *n, i
 }
 
 /* 32 values as 32-bit numbers, in order. */
-typedef struct gpuir__numbers32 {
+typedef struct gpuir__bp128_numbers32 {
   __m256i x0, x1, x2, x3;
-} gpuir__numbers32;
+} gpuir__bp128_numbers32;
 
-GPUIR__AVX2 GPUIR__INLINE gpuir__numbers32 gpuir__avx2_widen(gpuir__words32 x) {
-  gpuir__numbers32 y;
+GPUIR__AVX2 GPUIR__INLINE gpuir__bp128_numbers32 gpuir__bp128_widen_avx2(gpuir__bp128_words32 x) {
+  gpuir__bp128_numbers32 y;
   y.x0 = _mm256_cvtepu16_epi32(_mm256_castsi256_si128(x.a));
   y.x1 = _mm256_cvtepu16_epi32(_mm256_castsi256_si128(x.b));
   y.x2 = _mm256_cvtepu16_epi32(_mm256_extracti128_si256(x.a, 1));
@@ -554,7 +580,7 @@ GPUIR__AVX2 GPUIR__INLINE gpuir__numbers32 gpuir__avx2_widen(gpuir__words32 x) {
   return y;
 }
 
-GPUIR__AVX2 GPUIR__INLINE void gpuir__avx2_store32(uint32_t *out, const gpuir__numbers32 *y) {
+GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_store32_avx2(uint32_t *out, const gpuir__bp128_numbers32 *y) {
   gpuir__avx2_store(out, y->x0);
   gpuir__avx2_store(out + 8, y->x1);
   gpuir__avx2_store(out + 16, y->x2);
@@ -562,7 +588,7 @@ GPUIR__AVX2 GPUIR__INLINE void gpuir__avx2_store32(uint32_t *out, const gpuir__n
 }
 
 /* Sums up, in each half, 8 gaps of less than 2^12 and a one for each: the sums fit 16 bits. */
-GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_sums12(__m256i x) {
+GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__bp128_sums12_avx2(__m256i x) {
   const __m256i ones = _mm256_setr_epi16(1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, 6, 7, 8);
   x = _mm256_add_epi16(x, _mm256_slli_si256(x, 2));
   x = _mm256_add_epi16(x, _mm256_slli_si256(x, 4));
@@ -570,12 +596,12 @@ GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_sums12(__m256i x) {
 }
 
 /* Writes the docIDs of 32 gaps of less than 2^12 behind docID *base, which becomes the last of them. */
-GPUIR__AVX2 GPUIR__INLINE void gpuir__avx2_docids12(gpuir__words32 x, __m256i *base, uint32_t *out) {
+GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_docids12_avx2(gpuir__bp128_words32 x, __m256i *base, uint32_t *out) {
   const __m256i last = _mm256_set1_epi32(7);
-  gpuir__numbers32 y;
-  x.a = gpuir__avx2_sums12(x.a);
-  x.b = gpuir__avx2_sums12(x.b);
-  y = gpuir__avx2_widen(x);
+  gpuir__bp128_numbers32 y;
+  x.a = gpuir__bp128_sums12_avx2(x.a);
+  x.b = gpuir__bp128_sums12_avx2(x.b);
+  y = gpuir__bp128_widen_avx2(x);
   y.x1 = _mm256_add_epi32(y.x1, _mm256_permutevar8x32_epi32(y.x0, last));
   y.x3 = _mm256_add_epi32(y.x3, _mm256_permutevar8x32_epi32(y.x2, last));
   y.x0 = _mm256_add_epi32(y.x0, *base);
@@ -584,12 +610,12 @@ GPUIR__AVX2 GPUIR__INLINE void gpuir__avx2_docids12(gpuir__words32 x, __m256i *b
   y.x2 = _mm256_add_epi32(y.x2, *base);
   y.x3 = _mm256_add_epi32(y.x3, *base);
   *base = _mm256_permutevar8x32_epi32(y.x3, last);
-  gpuir__avx2_store32(out, &y);
+  gpuir__bp128_store32_avx2(out, &y);
 }
 
 /* Sums up, in each half, 8 gaps of less than 2^15 and a one for each: returns the sums up to values 1, 3, 5 and 7.
  * *odd: -1 less the gap of each of these, which leads from its sum to that of the value before. */
-GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_sums15(__m256i gaps, __m256i *odd) {
+GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__bp128_sums15_avx2(__m256i gaps, __m256i *odd) {
   const __m256i minus1 = _mm256_set1_epi32(-1), x = _mm256_xor_si256(gaps, minus1); /* -1 - gap */
   __m256i sums = _mm256_madd_epi16(x, minus1);
   sums = _mm256_add_epi32(sums, _mm256_slli_si256(sums, 4));
@@ -599,7 +625,7 @@ GPUIR__AVX2 GPUIR__INLINE __m256i gpuir__avx2_sums15(__m256i gaps, __m256i *odd)
 }
 
 /* Writes out[0..7] and out[16..23] from docIDs 1, 3, 5 and 7 of each half and what leads to the ones before them. */
-GPUIR__AVX2 GPUIR__INLINE void gpuir__avx2_store15(__m256i docs, __m256i odd, uint32_t *out) {
+GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_store15_avx2(__m256i docs, __m256i odd, uint32_t *out) {
   const __m256i even = _mm256_add_epi32(docs, odd);
   const __m256i lo = _mm256_unpacklo_epi32(even, docs), hi = _mm256_unpackhi_epi32(even, docs);
   gpuir__sse_store(out, _mm256_castsi256_si128(lo));
@@ -609,22 +635,22 @@ GPUIR__AVX2 GPUIR__INLINE void gpuir__avx2_store15(__m256i docs, __m256i odd, ui
 }
 
 /* Writes the docIDs of 32 gaps of less than 2^15 behind docID *base, which becomes the last of them. */
-GPUIR__AVX2 GPUIR__INLINE void gpuir__avx2_docids15(gpuir__words32 x, __m256i *base, uint32_t *out) {
+GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_docids15_avx2(gpuir__bp128_words32 x, __m256i *base, uint32_t *out) {
   __m256i odd_a, odd_b, from;
-  __m256i a = gpuir__avx2_sums15(x.a, &odd_a), b = gpuir__avx2_sums15(x.b, &odd_b);
+  __m256i a = gpuir__bp128_sums15_avx2(x.a, &odd_a), b = gpuir__bp128_sums15_avx2(x.b, &odd_b);
   b = _mm256_add_epi32(b, _mm256_shuffle_epi32(a, 0xff));
   from = _mm256_shuffle_epi32(b, 0xff);
   from = _mm256_add_epi32(*base, _mm256_permute2x128_si256(from, from, 0x08)); /* lower half's sum to the upper */
   a = _mm256_add_epi32(a, from);
   b = _mm256_add_epi32(b, from);
   *base = _mm256_permutevar8x32_epi32(b, _mm256_set1_epi32(7));
-  gpuir__avx2_store15(a, odd_a, out);
-  gpuir__avx2_store15(b, odd_b, out + 8);
+  gpuir__bp128_store15_avx2(a, odd_a, out);
+  gpuir__bp128_store15_avx2(b, odd_b, out + 8);
 }
 
 /* Clamps the docIDs of a narrow block to `limit`, `last` being the last of them. They rise, unless they wrap, at most
  * once: nothing is to be done if both ends are in order. */
-GPUIR__AVX2 GPUIR__INLINE void gpuir__avx2_clamp(uint32_t *out, uint32_t count, uint32_t prev, uint32_t last,
+GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_clamp_avx2(uint32_t *out, uint32_t count, uint32_t prev, uint32_t last,
     uint32_t limit) {
   const __m256i most = _mm256_set1_epi32((int)limit);
   uint32_t i;
@@ -634,169 +660,174 @@ GPUIR__AVX2 GPUIR__INLINE void gpuir__avx2_clamp(uint32_t *out, uint32_t count, 
 
 /* Returns whether a block is narrow: its values are less than 2^15, and its low bits are of one of the forms above.
  * Most blocks are. (Frequencies of more than 8 low bits are too rare for a form of their own.) */
-GPUIR__INLINE int gpuir__bp128_narrow(unsigned b, unsigned h, int vertical, int docids) {
-  return b + h <= 15 && (b <= 8 || (vertical && docids));
+GPUIR__INLINE int gpuir__bp128_is_narrow(unsigned low_bits, unsigned high_bits, int vertical, int docids) {
+  return low_bits + high_bits <= 15 && (low_bits <= 8 || (vertical && docids));
 }
 
 /* What is made of the values: nothing, or docIDs from gaps of less than 2^12 or 2^15. */
 enum { GPUIR__FREQS, GPUIR__DOCIDS12, GPUIR__DOCIDS15 };
 
 /* Decodes the 32 values from i on; *base: the docID before them. */
-GPUIR__AVX2 GPUIR__INLINE void gpuir__avx2_narrow32(gpuir__narrow *n, int form, int exceptions, unsigned i, int docids,
-    __m256i *base, uint32_t *out) {
-  gpuir__words32 x = gpuir__avx2_words32(n, form, exceptions, i);
+GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_narrow32_avx2(gpuir__bp128_narrow *n, int form, int exceptions, unsigned i,
+    int docids, __m256i *base, uint32_t *out) {
+  gpuir__bp128_words32 x = gpuir__bp128_words32_avx2(n, form, exceptions, i);
   if (docids == GPUIR__DOCIDS12) {
-    gpuir__avx2_docids12(x, base, out + i);
+    gpuir__bp128_docids12_avx2(x, base, out + i);
   } else if (docids) {
-    gpuir__avx2_docids15(x, base, out + i);
+    gpuir__bp128_docids15_avx2(x, base, out + i);
   } else {
-    const gpuir__numbers32 y = gpuir__avx2_widen(x);
-    gpuir__avx2_store32(out + i, &y);
+    const gpuir__bp128_numbers32 y = gpuir__bp128_widen_avx2(x);
+    gpuir__bp128_store32_avx2(out + i, &y);
   }
 }
 
-/* Decodes a narrow block of 128. Marks, h and high bits follow the low bits; without exceptions h is 0. form,
- * exceptions and docids are constants wherever this is inlined. The four steps are written out, since a loop takes a
- * sixth longer; but not where they are longest and rare, of wide rows with exceptions. */
-GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_full_avx2(const uint8_t *p, unsigned w, unsigned h, int form,
+/* Decodes a narrow block of 128. The marks, a byte with high_bits and the high bits follow the low bits; high_bits is 0
+ * if there are no exceptions. form, exceptions and docids are constants wherever this is inlined. The four steps are
+ * written out because a loop is slower; where they are longest and rare, in wide rows with exceptions, a loop saves
+ * code. */
+GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_full_avx2(const uint8_t *p, unsigned low_bits, unsigned high_bits, int form,
     int exceptions, int docids, uint32_t prev, uint32_t limit, uint32_t *out) {
   __attribute__((aligned(32))) uint16_t high[2 * GPUIR__BLOCK_ROOM];
-  gpuir__narrow n = gpuir__avx2_narrow(p, w, form, exceptions, p + 16 * w, p + 16 * w + 17, h, high);
+  gpuir__bp128_narrow n = gpuir__bp128_begin_narrow_avx2(p, low_bits, form, exceptions, p + 16 * low_bits,
+      p + 16 * low_bits + 17, high_bits, high);
   __m256i base = _mm256_set1_epi32((int)prev);
   unsigned i;
   if (exceptions && form == GPUIR__ROWS15) {
-    for (i = 0; i < GPUIR__BLOCK; i += 32) gpuir__avx2_narrow32(&n, form, exceptions, i, docids, &base, out);
+    for (i = 0; i < GPUIR__BLOCK; i += 32) gpuir__bp128_narrow32_avx2(&n, form, exceptions, i, docids, &base, out);
   } else {
-    gpuir__avx2_narrow32(&n, form, exceptions, 0, docids, &base, out);
-    gpuir__avx2_narrow32(&n, form, exceptions, 32, docids, &base, out);
-    gpuir__avx2_narrow32(&n, form, exceptions, 64, docids, &base, out);
-    gpuir__avx2_narrow32(&n, form, exceptions, 96, docids, &base, out);
+    gpuir__bp128_narrow32_avx2(&n, form, exceptions, 0, docids, &base, out);
+    gpuir__bp128_narrow32_avx2(&n, form, exceptions, 32, docids, &base, out);
+    gpuir__bp128_narrow32_avx2(&n, form, exceptions, 64, docids, &base, out);
+    gpuir__bp128_narrow32_avx2(&n, form, exceptions, 96, docids, &base, out);
   }
-  if (docids && (uint64_t)(prev + 1) + (GPUIR__BLOCK << (w + h)) > limit)
-    gpuir__avx2_clamp(out, GPUIR__BLOCK, prev, out[GPUIR__BLOCK - 1], limit);
+  if (docids && (uint64_t)(prev + 1) + (GPUIR__BLOCK << (low_bits + high_bits)) > limit)
+    gpuir__bp128_clamp_avx2(out, GPUIR__BLOCK, prev, out[GPUIR__BLOCK - 1], limit);
 }
 
 /* A function for each kind of block: the compilers run out of registers where they inline several. */
 #define GPUIR__FULL(name, form, exceptions, docids) \
-  GPUIR__AVX2 GPUIR__NOINLINE void name(const uint8_t *p, unsigned w, unsigned h, uint32_t prev, uint32_t limit, \
-      uint32_t *out) { \
-    gpuir__bp128_full_avx2(p, w, h, form, exceptions, docids, prev, limit, out); \
+  GPUIR__AVX2 GPUIR__NOINLINE void name(const uint8_t *p, unsigned low_bits, unsigned high_bits, uint32_t prev, \
+      uint32_t limit, uint32_t *out) { \
+    gpuir__bp128_full_avx2(p, low_bits, high_bits, form, exceptions, docids, prev, limit, out); \
   }
-GPUIR__FULL(gpuir__rows8_docids, GPUIR__ROWS8, 0, GPUIR__DOCIDS12)
-GPUIR__FULL(gpuir__rows8_high12, GPUIR__ROWS8, 1, GPUIR__DOCIDS12)
-GPUIR__FULL(gpuir__rows8_high15, GPUIR__ROWS8, 1, GPUIR__DOCIDS15)
-GPUIR__FULL(gpuir__rows15_docids, GPUIR__ROWS15, 0, GPUIR__DOCIDS15)
-GPUIR__FULL(gpuir__rows15_high15, GPUIR__ROWS15, 1, GPUIR__DOCIDS15)
-GPUIR__FULL(gpuir__rows8_freqs, GPUIR__ROWS8, 0, GPUIR__FREQS)
-GPUIR__FULL(gpuir__rows8_high_freqs, GPUIR__ROWS8, 1, GPUIR__FREQS)
+GPUIR__FULL(gpuir__bp128_rows8_docids_avx2, GPUIR__ROWS8, 0, GPUIR__DOCIDS12)
+GPUIR__FULL(gpuir__bp128_rows8_high12_avx2, GPUIR__ROWS8, 1, GPUIR__DOCIDS12)
+GPUIR__FULL(gpuir__bp128_rows8_high15_avx2, GPUIR__ROWS8, 1, GPUIR__DOCIDS15)
+GPUIR__FULL(gpuir__bp128_rows15_docids_avx2, GPUIR__ROWS15, 0, GPUIR__DOCIDS15)
+GPUIR__FULL(gpuir__bp128_rows15_high15_avx2, GPUIR__ROWS15, 1, GPUIR__DOCIDS15)
+GPUIR__FULL(gpuir__bp128_rows8_freqs_avx2, GPUIR__ROWS8, 0, GPUIR__FREQS)
+GPUIR__FULL(gpuir__bp128_rows8_high_freqs_avx2, GPUIR__ROWS8, 1, GPUIR__FREQS)
 #ifndef GPUIR_NO_LAB /* full blocks are horizontal in the literature's codecs alone */
-GPUIR__FULL(gpuir__row8_high12, GPUIR__ROW8, 1, GPUIR__DOCIDS12)
-GPUIR__FULL(gpuir__row8_high15, GPUIR__ROW8, 1, GPUIR__DOCIDS15)
-GPUIR__FULL(gpuir__row8_high_freqs, GPUIR__ROW8, 1, GPUIR__FREQS)
+GPUIR__FULL(gpuir__bp128_row8_high12_avx2, GPUIR__ROW8, 1, GPUIR__DOCIDS12)
+GPUIR__FULL(gpuir__bp128_row8_high15_avx2, GPUIR__ROW8, 1, GPUIR__DOCIDS15)
+GPUIR__FULL(gpuir__bp128_row8_high_freqs_avx2, GPUIR__ROW8, 1, GPUIR__FREQS)
 #endif
+#undef GPUIR__FULL
 
 /* Decodes a narrow, horizontal block of any number of values. */
-GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_some_avx2(const uint8_t *p, unsigned w, uint32_t count,
+GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_some_avx2(const uint8_t *p, unsigned low_bits, uint32_t count,
     const gpuir__bp128_view *v, int docids, uint32_t prev, uint32_t limit, uint32_t *out) {
   __attribute__((aligned(32))) uint16_t high[2 * GPUIR__BLOCK_ROOM];
-  gpuir__narrow n = gpuir__avx2_narrow(p, w, GPUIR__ROW8, v != NULL, v ? (const uint8_t *)v->marks : NULL,
-      v ? v->high : NULL, v ? v->h : 0, high);
+  gpuir__bp128_narrow n = gpuir__bp128_begin_narrow_avx2(p, low_bits, GPUIR__ROW8, v != NULL,
+      v ? (const uint8_t *)v->marks : NULL, v ? v->high : NULL, v ? v->high_bits : 0, high);
   __m256i base = _mm256_set1_epi32((int)prev);
   unsigned i;
-  for (i = 0; i < count; i += 32) gpuir__avx2_narrow32(&n, GPUIR__ROW8, v != NULL, i, docids, &base, out);
-  if (docids) gpuir__avx2_clamp(out, count, prev, out[count - 1], limit);
+  for (i = 0; i < count; i += 32) gpuir__bp128_narrow32_avx2(&n, GPUIR__ROW8, v != NULL, i, docids, &base, out);
+  if (docids) gpuir__bp128_clamp_avx2(out, count, prev, out[count - 1], limit);
 }
 
-GPUIR__AVX2 GPUIR__NOINLINE void gpuir__some_docids(const uint8_t *p, unsigned w, uint32_t count,
+GPUIR__AVX2 GPUIR__NOINLINE void gpuir__bp128_some_docids_avx2(const uint8_t *p, unsigned low_bits, uint32_t count,
     const gpuir__bp128_view *v, uint32_t prev, uint32_t limit, uint32_t *out) {
-  gpuir__bp128_some_avx2(p, w, count, v, GPUIR__DOCIDS15, prev, limit, out);
+  gpuir__bp128_some_avx2(p, low_bits, count, v, GPUIR__DOCIDS15, prev, limit, out);
 }
 
-GPUIR__AVX2 GPUIR__NOINLINE void gpuir__some_freqs(const uint8_t *p, unsigned w, uint32_t count,
+GPUIR__AVX2 GPUIR__NOINLINE void gpuir__bp128_some_freqs_avx2(const uint8_t *p, unsigned low_bits, uint32_t count,
     const gpuir__bp128_view *v, uint32_t *out) {
-  gpuir__bp128_some_avx2(p, w, count, v, GPUIR__FREQS, 0, 0, out);
+  gpuir__bp128_some_avx2(p, low_bits, count, v, GPUIR__FREQS, 0, 0, out);
 }
 
-GPUIR__AVX2 GPUIR__INLINE void gpuir__narrow_docids(const uint8_t *p, unsigned w, uint32_t count, int vertical,
-    const gpuir__bp128_view *v, uint32_t prev, uint32_t limit, uint32_t *out) {
-  if (vertical && w > 8 && v) gpuir__rows15_high15(p, w, v->h, prev, limit, out);
-  else if (vertical && w > 8) gpuir__rows15_docids(p, w, 0, prev, limit, out);
-  else if (vertical && !v) gpuir__rows8_docids(p, w, 0, prev, limit, out);
-  else if (vertical && w + v->h <= 12) gpuir__rows8_high12(p, w, v->h, prev, limit, out);
-  else if (vertical) gpuir__rows8_high15(p, w, v->h, prev, limit, out);
+GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_narrow_docids_avx2(const uint8_t *p, unsigned low_bits, uint32_t count,
+    int vertical, const gpuir__bp128_view *v, uint32_t prev, uint32_t limit, uint32_t *out) {
+  if (vertical && low_bits > 8 && v) gpuir__bp128_rows15_high15_avx2(p, low_bits, v->high_bits, prev, limit, out);
+  else if (vertical && low_bits > 8) gpuir__bp128_rows15_docids_avx2(p, low_bits, 0, prev, limit, out);
+  else if (vertical && !v) gpuir__bp128_rows8_docids_avx2(p, low_bits, 0, prev, limit, out);
+  else if (vertical && low_bits + v->high_bits <= 12)
+    gpuir__bp128_rows8_high12_avx2(p, low_bits, v->high_bits, prev, limit, out);
+  else if (vertical) gpuir__bp128_rows8_high15_avx2(p, low_bits, v->high_bits, prev, limit, out);
 #ifndef GPUIR_NO_LAB
-  else if (count == GPUIR__BLOCK && v && w + v->h <= 12) gpuir__row8_high12(p, w, v->h, prev, limit, out);
-  else if (count == GPUIR__BLOCK && v) gpuir__row8_high15(p, w, v->h, prev, limit, out);
+  else if (count == GPUIR__BLOCK && v && low_bits + v->high_bits <= 12)
+    gpuir__bp128_row8_high12_avx2(p, low_bits, v->high_bits, prev, limit, out);
+  else if (count == GPUIR__BLOCK && v) gpuir__bp128_row8_high15_avx2(p, low_bits, v->high_bits, prev, limit, out);
 #endif
-  else gpuir__some_docids(p, w, count, v, prev, limit, out);
+  else gpuir__bp128_some_docids_avx2(p, low_bits, count, v, prev, limit, out);
 }
 
-GPUIR__AVX2 GPUIR__INLINE void gpuir__narrow_freqs(const uint8_t *p, unsigned w, uint32_t count, int vertical,
-    const gpuir__bp128_view *v, uint32_t *out) {
-  if (vertical && !v) gpuir__rows8_freqs(p, w, 0, 0, 0, out);
-  else if (vertical) gpuir__rows8_high_freqs(p, w, v->h, 0, 0, out);
+GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_narrow_freqs_avx2(const uint8_t *p, unsigned low_bits, uint32_t count,
+    int vertical, const gpuir__bp128_view *v, uint32_t *out) {
+  if (vertical && !v) gpuir__bp128_rows8_freqs_avx2(p, low_bits, 0, 0, 0, out);
+  else if (vertical) gpuir__bp128_rows8_high_freqs_avx2(p, low_bits, v->high_bits, 0, 0, out);
 #ifndef GPUIR_NO_LAB
-  else if (count == GPUIR__BLOCK && v) gpuir__row8_high_freqs(p, w, v->h, 0, 0, out);
+  else if (count == GPUIR__BLOCK && v) gpuir__bp128_row8_high_freqs_avx2(p, low_bits, v->high_bits, 0, 0, out);
 #endif
-  else gpuir__some_freqs(p, w, count, v, out);
+  else gpuir__bp128_some_freqs_avx2(p, low_bits, count, v, out);
 }
 
 /* ---- other blocks: 8 values a step with AVX2, 16 with AVX-512 */
 
 /* Decodes a vertical block of at most 8 low bits with exceptions: the values of a narrow one's 32 a step, each widened
  * before its high bits are added. */
-GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_rows8_avx2(const uint8_t *p, unsigned w, const gpuir__bp128_view *v,
+GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_rows8_avx2(const uint8_t *p, unsigned low_bits, const gpuir__bp128_view *v,
     const uint32_t *highs, int docids, __m256i next, __m256i most, uint32_t *out) {
-  const gpuir__low32 f = gpuir__avx2_low32_of(w, GPUIR__ROWS8);
+  const gpuir__bp128_low32 f = gpuir__bp128_low32_of_avx2(low_bits, GPUIR__ROWS8);
   unsigned i, rank = 0;
   for (i = 0; i < GPUIR__BLOCK; i += 32) {
-    gpuir__numbers32 y = gpuir__avx2_widen(gpuir__avx2_low32(p, w, GPUIR__ROWS8, i, &f));
-    y.x0 = gpuir__avx2_add_highs(y.x0, v, i, highs, &rank);
-    y.x1 = gpuir__avx2_add_highs(y.x1, v, i + 8, highs, &rank);
-    y.x2 = gpuir__avx2_add_highs(y.x2, v, i + 16, highs, &rank);
-    y.x3 = gpuir__avx2_add_highs(y.x3, v, i + 24, highs, &rank);
+    gpuir__bp128_numbers32 y = gpuir__bp128_widen_avx2(gpuir__bp128_low32_avx2(p, low_bits, GPUIR__ROWS8, i, &f));
+    y.x0 = gpuir__bp128_add_highs_avx2(y.x0, v, i, highs, &rank);
+    y.x1 = gpuir__bp128_add_highs_avx2(y.x1, v, i + 8, highs, &rank);
+    y.x2 = gpuir__bp128_add_highs_avx2(y.x2, v, i + 16, highs, &rank);
+    y.x3 = gpuir__bp128_add_highs_avx2(y.x3, v, i + 24, highs, &rank);
     if (docids) {
       y.x0 = gpuir__avx2_docids(y.x0, &next, most);
       y.x1 = gpuir__avx2_docids(y.x1, &next, most);
       y.x2 = gpuir__avx2_docids(y.x2, &next, most);
       y.x3 = gpuir__avx2_docids(y.x3, &next, most);
     }
-    gpuir__avx2_store32(out + i, &y);
+    gpuir__bp128_store32_avx2(out + i, &y);
   }
 }
 
 /* Decodes any block, two rows at a time if it is vertical. Shifts by 32 give 0, as they should. */
-GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_wide_avx2(const uint8_t *p, unsigned w, uint32_t count, int vertical,
+GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_wide_avx2(const uint8_t *p, unsigned low_bits, uint32_t count, int vertical,
     const gpuir__bp128_view *v, int docids, uint32_t prev, uint32_t limit, uint32_t *out) {
-  const __m256i mask = _mm256_set1_epi32((int)gpuir__low_bits(w)), width = _mm256_set1_epi32((int)w);
+  const __m256i mask = _mm256_set1_epi32((int)gpuir__low_bits(low_bits)), width = _mm256_set1_epi32((int)low_bits);
   const __m256i c31 = _mm256_set1_epi32(31), c32 = _mm256_set1_epi32(32), most = _mm256_set1_epi32((int)limit);
   __m256i next = gpuir__avx2_first(prev), x, lo, hi, bit, shift;
   uint32_t highs[GPUIR__BLOCK_ROOM];
   unsigned i, rank = 0;
-  if (v) gpuir__avx2_highs(v, highs);
-  if (vertical && v && w <= 8) {
-    gpuir__bp128_rows8_avx2(p, w, v, highs, docids, next, most, out);
+  if (v) gpuir__bp128_highs_avx2(v, highs);
+  if (vertical && v && low_bits <= 8) {
+    gpuir__bp128_rows8_avx2(p, low_bits, v, highs, docids, next, most, out);
   } else if (vertical) {
     const __m256i step = _mm256_add_epi32(width, width);
     unsigned b = 0;
     bit = _mm256_mullo_epi32(width, _mm256_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1));
-    for (i = 0; i < GPUIR__BLOCK; i += 8, b += 2 * w) {
-      const uint8_t *r0 = p + b / 32 * 16, *r1 = p + (b + w) / 32 * 16;
+    for (i = 0; i < GPUIR__BLOCK; i += 8, b += 2 * low_bits) {
+      const uint8_t *r0 = p + b / 32 * 16, *r1 = p + (b + low_bits) / 32 * 16;
       lo = gpuir__avx2_two(r0, r1);
       hi = gpuir__avx2_two(r0 + 16, r1 + 16);
       shift = _mm256_and_si256(bit, c31);
       bit = _mm256_add_epi32(bit, step);
       x = _mm256_or_si256(_mm256_srlv_epi32(lo, shift), _mm256_sllv_epi32(hi, _mm256_sub_epi32(c32, shift)));
       x = _mm256_and_si256(x, mask);
-      if (v) x = gpuir__avx2_add_highs(x, v, i, highs, &rank);
+      if (v) x = gpuir__bp128_add_highs_avx2(x, v, i, highs, &rank);
       if (docids) x = gpuir__avx2_docids(x, &next, most);
       gpuir__avx2_store(out + i, x);
     }
   } else {
-    const gpuir__packed8 f = gpuir__avx2_packed_of(w, 0);
-    for (i = 0; i < count; i += 8, p += w) {
+    const gpuir__packed8 f = gpuir__avx2_packed_of(low_bits, 0);
+    for (i = 0; i < count; i += 8, p += low_bits) {
       x = gpuir__avx2_packed(p, &f);
-      if (v) x = gpuir__avx2_add_highs(x, v, i, highs, &rank);
+      if (v) x = gpuir__bp128_add_highs_avx2(x, v, i, highs, &rank);
       if (docids) x = gpuir__avx2_docids(x, &next, most);
       gpuir__avx2_store(out + i, x);
     }
@@ -804,19 +835,19 @@ GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_wide_avx2(const uint8_t *p, unsigned
 }
 
 /* Unpacks the high bits of all exceptions, in their place above the low bits. */
-GPUIR__AVX512 GPUIR__INLINE void gpuir__avx512_highs(const gpuir__bp128_view *v, uint32_t *high) {
-  const gpuir__packed16 f = gpuir__avx512_packed_of(v->h, 0);
-  const __m128i up = _mm_cvtsi32_si128((int)v->b);
+GPUIR__AVX512 GPUIR__INLINE void gpuir__bp128_highs_avx512(const gpuir__bp128_view *v, uint32_t *high) {
+  const gpuir__packed16 f = gpuir__avx512_packed_of(v->high_bits, 0);
+  const __m128i up = _mm_cvtsi32_si128((int)v->low_bits);
   const unsigned n = gpuir__bp128_exceptions(v);
   const uint8_t *p = v->high;
   unsigned i;
-  for (i = 0; i < n; i += 16, p += 2 * v->h)
+  for (i = 0; i < n; i += 16, p += 2 * v->high_bits)
     _mm512_storeu_si512(high + i, _mm512_sll_epi32(gpuir__avx512_packed(p, &f), up));
 }
 
-/* Adds to the 16 values from i on the high bits of the exceptions among them; *rank as in gpuir__avx2_add_highs.
+/* Adds to the 16 values from i on the high bits of the exceptions among them; *rank as in gpuir__bp128_add_highs_avx2.
  * Loading and expanding could be one instruction, but that is slow on Zen. */
-GPUIR__AVX512 GPUIR__INLINE __m512i gpuir__avx512_add_highs(__m512i x, const gpuir__bp128_view *v, unsigned i,
+GPUIR__AVX512 GPUIR__INLINE __m512i gpuir__bp128_add_highs_avx512(__m512i x, const gpuir__bp128_view *v, unsigned i,
     const uint32_t *high, unsigned *rank) {
   const __m512i y = _mm512_loadu_si512(high + *rank);
   const unsigned marks = (unsigned)(v->marks[i / 64] >> i % 64) & 0xffff;
@@ -824,21 +855,21 @@ GPUIR__AVX512 GPUIR__INLINE __m512i gpuir__avx512_add_highs(__m512i x, const gpu
   return _mm512_or_si512(x, _mm512_maskz_expand_epi32((__mmask16)marks, y));
 }
 
-/* Decodes any block, four rows at a time if it is vertical. Reads at most 64 bytes behind the low bits; 80 at w = 0,
- * where the 17 bytes of marks and h follow. */
-GPUIR__AVX512 GPUIR__INLINE void gpuir__bp128_wide_avx512(const uint8_t *p, unsigned w, uint32_t count, int vertical,
-    const gpuir__bp128_view *v, int docids, uint32_t prev, uint32_t limit, uint32_t *out) {
+/* Decodes any block, four rows at a time if it is vertical. Reads at most 64 bytes behind the low bits; 80 at low_bits
+ * = 0, where the 17 bytes of marks and width follow. */
+GPUIR__AVX512 GPUIR__INLINE void gpuir__bp128_wide_avx512(const uint8_t *p, unsigned low_bits, uint32_t count,
+    int vertical, const gpuir__bp128_view *v, int docids, uint32_t prev, uint32_t limit, uint32_t *out) {
   const __m512i c31 = _mm512_set1_epi32(31), c32 = _mm512_set1_epi32(32), most = _mm512_set1_epi32((int)limit);
   __m512i next = gpuir__avx512_first(prev), x, lo, hi, bit, word, shift;
   uint32_t highs[GPUIR__BLOCK_ROOM];
   unsigned i, rank = 0;
-  if (v) gpuir__avx512_highs(v, highs);
+  if (v) gpuir__bp128_highs_avx512(v, highs);
   if (vertical) {
-    const __m512i mask = _mm512_set1_epi32((int)gpuir__low_bits(w)), iota = gpuir__avx512_iota();
+    const __m512i mask = _mm512_set1_epi32((int)gpuir__low_bits(low_bits)), iota = gpuir__avx512_iota();
     const __m512i lane = _mm512_and_si512(iota, _mm512_set1_epi32(3));
-    const __m512i row = _mm512_mullo_epi32(_mm512_set1_epi32((int)w), _mm512_srli_epi32(iota, 2));
+    const __m512i row = _mm512_mullo_epi32(_mm512_set1_epi32((int)low_bits), _mm512_srli_epi32(iota, 2));
     unsigned b = 0;
-    for (i = 0; i < GPUIR__BLOCK; i += 16, b += 4 * w) {
+    for (i = 0; i < GPUIR__BLOCK; i += 16, b += 4 * low_bits) {
       const uint8_t *r = p + b / 32 * 16;
       bit = _mm512_add_epi32(row, _mm512_set1_epi32((int)(b % 32)));
       word = _mm512_ternarylogic_epi32(_mm512_srli_epi32(bit, 3), _mm512_set1_epi32(~3), lane, 0xea); /* (a & b) | c */
@@ -847,15 +878,15 @@ GPUIR__AVX512 GPUIR__INLINE void gpuir__bp128_wide_avx512(const uint8_t *p, unsi
       hi = _mm512_permutexvar_epi32(word, _mm512_loadu_si512(r + 16));
       x = _mm512_ternarylogic_epi32(_mm512_srlv_epi32(lo, shift), _mm512_sllv_epi32(hi, _mm512_sub_epi32(c32, shift)),
           mask, 0xa8);
-      if (v) x = gpuir__avx512_add_highs(x, v, i, highs, &rank);
+      if (v) x = gpuir__bp128_add_highs_avx512(x, v, i, highs, &rank);
       if (docids) x = gpuir__avx512_docids(x, &next, most);
       _mm512_storeu_si512(out + i, x);
     }
   } else {
-    const gpuir__packed16 f = gpuir__avx512_packed_of(w, 0);
-    for (i = 0; i < count; i += 16, p += 2 * w) {
+    const gpuir__packed16 f = gpuir__avx512_packed_of(low_bits, 0);
+    for (i = 0; i < count; i += 16, p += 2 * low_bits) {
       x = gpuir__avx512_packed(p, &f);
-      if (v) x = gpuir__avx512_add_highs(x, v, i, highs, &rank);
+      if (v) x = gpuir__bp128_add_highs_avx512(x, v, i, highs, &rank);
       if (docids) x = gpuir__avx512_docids(x, &next, most);
       _mm512_storeu_si512(out + i, x);
     }
@@ -864,42 +895,44 @@ GPUIR__AVX512 GPUIR__INLINE void gpuir__bp128_wide_avx512(const uint8_t *p, unsi
 
 /* Kernels wide_docids and wide_freqs of both levels. */
 #define GPUIR__WIDE(level) \
-  static void gpuir__wide_docids_##level(const uint8_t *p, unsigned w, uint32_t count, int vertical, \
+  static void gpuir__bp128_wide_docids_##level(const uint8_t *p, unsigned low_bits, uint32_t count, int vertical, \
       const gpuir__bp128_view *v, uint32_t prev, uint32_t limit, uint32_t *out) { \
-    gpuir__bp128_wide_##level(p, w, count, vertical, v, 1, prev, limit, out); \
+    gpuir__bp128_wide_##level(p, low_bits, count, vertical, v, 1, prev, limit, out); \
   }
 #define GPUIR__WIDE_FREQS(level) \
-  static void gpuir__wide_freqs_##level(const uint8_t *p, unsigned w, uint32_t count, int vertical, \
+  static void gpuir__bp128_wide_freqs_##level(const uint8_t *p, unsigned low_bits, uint32_t count, int vertical, \
       const gpuir__bp128_view *v, uint32_t *out) { \
-    gpuir__bp128_wide_##level(p, w, count, vertical, v, 0, 0, 0, out); \
+    gpuir__bp128_wide_##level(p, low_bits, count, vertical, v, 0, 0, 0, out); \
   }
 GPUIR__AVX2 GPUIR__WIDE(avx2)
 GPUIR__AVX2 GPUIR__WIDE_FREQS(avx2)
 GPUIR__AVX512 GPUIR__WIDE(avx512)
 GPUIR__AVX512 GPUIR__WIDE_FREQS(avx512)
+#undef GPUIR__WIDE
+#undef GPUIR__WIDE_FREQS
 
 /* ---- decoding with vectors */
 
 /* Decodes count values whose low bits begin at p, and sums them up if `docids`, a constant; v: NULL without exceptions.
  * Narrow blocks are decoded with AVX2 even where there is AVX-512, which would gain nothing. */
-GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_simd(const gpuir__stream *s, const uint8_t *p, unsigned w, uint32_t count,
-    int vertical, const gpuir__bp128_view *v, int docids, uint32_t prev, uint32_t *out) {
-  const int narrow = gpuir__bp128_narrow(w, v ? v->h : 0, vertical, docids);
-  if (narrow && docids) gpuir__narrow_docids(p, w, count, vertical, v, prev, s->limit, out);
-  else if (narrow) gpuir__narrow_freqs(p, w, count, vertical, v, out);
-  else if (docids) s->kernels->wide_docids(p, w, count, vertical, v, prev, s->limit, out);
-  else s->kernels->wide_freqs(p, w, count, vertical, v, out);
+GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_simd(const gpuir__stream *s, const uint8_t *p, unsigned low_bits,
+    uint32_t count, int vertical, const gpuir__bp128_view *v, int docids, uint32_t prev, uint32_t *out) {
+  const int narrow = gpuir__bp128_is_narrow(low_bits, v ? v->high_bits : 0, vertical, docids);
+  if (narrow && docids) gpuir__bp128_narrow_docids_avx2(p, low_bits, count, vertical, v, prev, s->limit, out);
+  else if (narrow) gpuir__bp128_narrow_freqs_avx2(p, low_bits, count, vertical, v, out);
+  else if (docids) s->kernels->wide_docids(p, low_bits, count, vertical, v, prev, s->limit, out);
+  else s->kernels->wide_freqs(p, low_bits, count, vertical, v, out);
 }
 
 GPUIR__AVX2 GPUIR__INLINE void gpuir__bp128_decode(const gpuir__stream *s, uint32_t block, uint32_t count, int vertical,
     int docids, uint32_t prev, uint32_t *out) {
   uint64_t left;
-  unsigned w;
-  const uint8_t *p = gpuir__bp128_block(s, block, count, &w, &left);
+  unsigned low_bits;
+  const uint8_t *p = gpuir__bp128_block(s, block, count, &low_bits, &left);
   gpuir__bp128_view v;
-  if (left && gpuir__bp128_open(p, w, left, count, &v))
-    gpuir__bp128_simd(s, p, w, count, vertical, &v, docids, prev, out);
-  else gpuir__bp128_simd(s, p, w, count, vertical, NULL, docids, prev, out);
+  if (left && gpuir__bp128_open(p, low_bits, left, count, &v))
+    gpuir__bp128_simd(s, p, low_bits, count, vertical, &v, docids, prev, out);
+  else gpuir__bp128_simd(s, p, low_bits, count, vertical, NULL, docids, prev, out);
 }
 
 /* Decodes the last block, unless it is full: apart, for the others' speed. */
@@ -931,18 +964,18 @@ GPUIR__AVX2 static uint32_t gpuir__bp128_get_avx2(const gpuir__stream *s, uint32
 /* ---- finding a docID in a narrow block without decoding it */
 
 /* A search in a narrow block, vertical and of at most 8 low bits. */
-typedef struct gpuir__seek16 {
-  gpuir__narrow block;
+typedef struct gpuir__bp128_seek16 {
+  gpuir__bp128_narrow block;
   __m256i remaining; /* in every word: the docID looked for less the last one passed, modulo 2^16 */
-} gpuir__seek16;
+} gpuir__bp128_seek16;
 
 /* Passes over the 32 docIDs from i on; returns a bit for each that is the one looked for. */
-GPUIR__AVX2 GPUIR__INLINE uint64_t gpuir__avx2_seek32(gpuir__seek16 *seek, int exceptions, unsigned i) {
+GPUIR__AVX2 GPUIR__INLINE uint64_t gpuir__bp128_seek32_avx2(gpuir__bp128_seek16 *seek, int exceptions, unsigned i) {
   const __m256i last = _mm256_set1_epi16(0xf0e); /* spreads the last word of each half over it */
-  const gpuir__words32 x = gpuir__avx2_words32(&seek->block, GPUIR__ROWS8, exceptions, i);
+  const gpuir__bp128_words32 x = gpuir__bp128_words32_avx2(&seek->block, GPUIR__ROWS8, exceptions, i);
   /* a and b: how far each docID lies behind the one before its half's first (16 docIDs a half) */
-  const __m256i a = gpuir__avx2_sums12(x.a),
-                b = _mm256_add_epi16(gpuir__avx2_sums12(x.b), _mm256_shuffle_epi8(a, last));
+  const __m256i a = gpuir__bp128_sums12_avx2(x.a),
+                b = _mm256_add_epi16(gpuir__bp128_sums12_avx2(x.b), _mm256_shuffle_epi8(a, last));
   const __m256i total = _mm256_shuffle_epi8(b, last);
   const __m256i passed = _mm256_permute2x128_si256(total, total, 8); /* by the upper half: the lower half's total */
   const __m256i wanted = _mm256_sub_epi16(seek->remaining, passed);
@@ -956,38 +989,42 @@ GPUIR__AVX2 GPUIR__INLINE uint64_t gpuir__avx2_seek32(gpuir__seek16 *seek, int e
  * last docID lies less than 2^16 behind that one. The first 64 docIDs reach the distance if what then remains is 0
  * or less, that is, wraps to `distance` or more when 1 is taken from it; whether the other 64 are looked at is the
  * only branch, because each branch more would wait for blocks that are not in the cache, one after the other. */
-GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__avx2_seek(const uint8_t *p, unsigned w, unsigned h, int exceptions,
-    uint32_t distance) {
+GPUIR__AVX2 GPUIR__INLINE uint32_t gpuir__bp128_seek_any_avx2(const uint8_t *p, unsigned low_bits, unsigned high_bits,
+    int exceptions, uint32_t distance) {
   __attribute__((aligned(32))) uint16_t high[2 * GPUIR__BLOCK_ROOM];
-  gpuir__seek16 seek;
+  gpuir__bp128_seek16 seek;
   unsigned i;
   uint64_t hit;
-  seek.block = gpuir__avx2_narrow(p, w, GPUIR__ROWS8, exceptions, p + 16 * w, p + 16 * w + 17, h, high);
+  seek.block = gpuir__bp128_begin_narrow_avx2(p, low_bits, GPUIR__ROWS8, exceptions, p + 16 * low_bits,
+      p + 16 * low_bits + 17, high_bits, high);
   seek.remaining = _mm256_set1_epi16((short)distance);
   for (i = 0;; i += 64) {
-    hit = gpuir__avx2_seek32(&seek, exceptions, i);
-    hit |= gpuir__avx2_seek32(&seek, exceptions, i + 32) << 32;
+    hit = gpuir__bp128_seek32_avx2(&seek, exceptions, i);
+    hit |= gpuir__bp128_seek32_avx2(&seek, exceptions, i + 32) << 32;
     if (i || (uint16_t)(_mm256_extract_epi16(seek.remaining, 0) - 1) >= distance)
       return hit ? i + gpuir__ctz64(hit) : GPUIR__ABSENT;
   }
 }
 
-GPUIR__AVX2 GPUIR__NOINLINE uint32_t gpuir__seek_low(const uint8_t *p, unsigned w, uint32_t distance) {
-  return gpuir__avx2_seek(p, w, 0, 0, distance);
+GPUIR__AVX2 GPUIR__NOINLINE uint32_t gpuir__bp128_seek_low_avx2(const uint8_t *p, unsigned low_bits,
+    uint32_t distance) {
+  return gpuir__bp128_seek_any_avx2(p, low_bits, 0, 0, distance);
 }
 
-GPUIR__AVX2 GPUIR__NOINLINE uint32_t gpuir__seek_high(const uint8_t *p, unsigned w, unsigned h, uint32_t distance) {
-  return gpuir__avx2_seek(p, w, h, 1, distance);
+GPUIR__AVX2 GPUIR__NOINLINE uint32_t gpuir__bp128_seek_high_avx2(const uint8_t *p, unsigned low_bits,
+    unsigned high_bits, uint32_t distance) {
+  return gpuir__bp128_seek_any_avx2(p, low_bits, high_bits, 1, distance);
 }
 
 static uint32_t gpuir__bp128_find_avx2(const gpuir__stream *s, uint32_t block, uint32_t prev, uint32_t x) {
   uint64_t left;
-  unsigned w;
-  const uint8_t *p = gpuir__bp128_block(s, block, GPUIR__BLOCK, &w, &left);
+  unsigned low_bits;
+  const uint8_t *p = gpuir__bp128_block(s, block, GPUIR__BLOCK, &low_bits, &left);
   gpuir__bp128_view v;
-  if (s->last[block] - prev > UINT16_MAX || w > 8) return GPUIR__UNTOLD;
-  if (!left || !gpuir__bp128_open(p, w, left, GPUIR__BLOCK, &v)) return gpuir__seek_low(p, w, x - prev);
-  return w + v.h <= 15 ? gpuir__seek_high(p, w, v.h, x - prev) : GPUIR__UNTOLD;
+  if (s->last[block] - prev > UINT16_MAX || low_bits > 8) return GPUIR__UNTOLD;
+  if (!left || !gpuir__bp128_open(p, low_bits, left, GPUIR__BLOCK, &v))
+    return gpuir__bp128_seek_low_avx2(p, low_bits, x - prev);
+  return low_bits + v.high_bits <= 15 ? gpuir__bp128_seek_high_avx2(p, low_bits, v.high_bits, x - prev) : GPUIR__UNTOLD;
 }
 #endif
 
@@ -1022,37 +1059,37 @@ static void gpuir__bp128_pack(const uint32_t *v, unsigned w, uint8_t *to) {
   }
 }
 
-/* Returns the b that takes the fewest bytes, rounded up to a multiple of `unit`; *h: the width of the high bits, 0
- * for no exceptions. Of equals it takes no exceptions, then the larger b. */
-static unsigned gpuir__bp128_choose(const uint32_t *v, uint32_t count, uint32_t unit, unsigned *h) {
+/* Returns the width of the low bits that takes the fewest bytes, rounded up to a multiple of `unit`; *high_bits: the
+ * width of the high bits, 0 for no exceptions. Of equals it takes no exceptions, then the larger width. */
+static unsigned gpuir__bp128_choose(const uint32_t *v, uint32_t count, uint32_t unit, unsigned *high_bits) {
   const uint32_t up = unit - 1, fixed = (count + 7) / 8 + 1;
   uint8_t widths[40];
   uint32_t i, all = 0, high = 0, least;
-  unsigned w, b;
+  unsigned w, low_bits;
   for (i = 0; i < count; i++) all |= v[i];
   w = gpuir__width32(all);
-  least = (((count * w + 7) / 8 + up) & ~up) << 6; /* of bytes << 6 | h */
+  least = (((count * w + 7) / 8 + up) & ~up) << 6; /* of bytes << 6 | high_bits */
   if (w) gpuir__count_widths(v, count, all, widths);
-  for (b = w; b-- > 0;) {
+  for (low_bits = w; low_bits-- > 0;) {
     uint32_t bytes;
-    high += widths[b + 1];
-    if (high == count || (fixed + high * (w - b) / 8) << 6 > least) break; /* no smaller b is better */
-    bytes = ((count * b + 7) / 8 + fixed + (high * (w - b) + 7) / 8 + up) & ~up;
-    least = gpuir__min32(least, bytes << 6 | (w - b));
+    high += widths[low_bits + 1];
+    if (high == count || (fixed + high * (w - low_bits) / 8) << 6 > least) break; /* no smaller low_bits is better */
+    bytes = ((count * low_bits + 7) / 8 + fixed + (high * (w - low_bits) + 7) / 8 + up) & ~up;
+    least = gpuir__min32(least, bytes << 6 | (w - low_bits));
   }
-  *h = least & 63;
-  return w - *h;
+  *high_bits = least & 63;
+  return w - *high_bits;
 }
 
 /* Takes the high bits off the values, into high[], and marks the exceptions; returns their number. */
-static uint32_t gpuir__bp128_split(uint32_t *v, uint32_t count, unsigned b, uint64_t marks[2], uint32_t *high) {
-  const uint32_t mask = gpuir__low_bits(b);
+static uint32_t gpuir__bp128_split(uint32_t *v, uint32_t count, unsigned low_bits, uint64_t marks[2], uint32_t *high) {
+  const uint32_t mask = gpuir__low_bits(low_bits);
   uint32_t i = 0, k, n = 0;
   for (k = 0; k < 2; k++) {
     const uint32_t end = gpuir__min32(count, 64 * k + 64);
     uint64_t word = 0;
     for (; i < end; i++) {
-      const uint32_t x = v[i] >> b;
+      const uint32_t x = v[i] >> low_bits;
       v[i] &= mask;
       high[n] = x;
       n += x != 0;
@@ -1067,19 +1104,19 @@ static uint8_t *gpuir__bp128_encode_block(const gpuir__codec *codec, uint32_t *v
     uint8_t *to, uint8_t *width) {
   uint32_t high[GPUIR__BLOCK + 1], nhigh = 0;
   uint64_t marks[2] = {0, 0};
-  unsigned h, b = gpuir__bp128_choose(v, count, unit, &h);
+  unsigned high_bits, low_bits = gpuir__bp128_choose(v, count, unit, &high_bits);
   (void)codec;
-  *width = (uint8_t)(b | (h ? GPUIR__BP128_EXCEPTIONS : 0));
-  if (h) nhigh = gpuir__bp128_split(v, count, b, marks, high);
-  if (count == GPUIR__BLOCK) gpuir__bp128_pack(v, b, to);
-  else gpuir__pack(to, v, count, b);
-  to += (count * b + 7) / 8;
-  if (!h) return to;
+  *width = (uint8_t)(low_bits | (high_bits ? GPUIR__BP128_EXCEPTIONS : 0));
+  if (high_bits) nhigh = gpuir__bp128_split(v, count, low_bits, marks, high);
+  if (count == GPUIR__BLOCK) gpuir__bp128_pack(v, low_bits, to);
+  else gpuir__pack(to, v, count, low_bits);
+  to += (count * low_bits + 7) / 8;
+  if (!high_bits) return to;
   memcpy(to, marks, (count + 7) / 8);
   to += (count + 7) / 8;
-  *to++ = (uint8_t)h;
-  gpuir__pack(to, high, nhigh, h);
-  return to + (nhigh * h + 7) / 8;
+  *to++ = (uint8_t)high_bits;
+  gpuir__pack(to, high, nhigh, high_bits);
+  return to + (nhigh * high_bits + 7) / 8;
 }
 
 GPUIR__ENCODES(gpuir__bp128_encode) { return gpuir__encode_blocks(codec, values, n, t, gpuir__bp128_encode_block, 1); }

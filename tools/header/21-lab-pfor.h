@@ -134,7 +134,7 @@ GPUIR_HD uint32_t gpuir__pfd_linked(const gpuir__pfd_block *v, uint32_t k) {
 /* Decodes a block of form 3, whose exceptions are bp128's; the kernels `marked`. */
 static void gpuir__marked_scalar(const gpuir__stream *s, const gpuir__bp128_view *v, uint32_t count, uint32_t prev,
     uint32_t *out) {
-  gpuir__bp128_low_scalar(v->low, v->b, count, 0, out);
+  gpuir__bp128_low_scalar(v->low, v->low_bits, count, 0, out);
   gpuir__bp128_patch_scalar(v, out);
   if (s->codec->docids) gpuir__sum_gaps_scalar(out, count, prev, s->limit);
 }
@@ -142,8 +142,8 @@ static void gpuir__marked_scalar(const gpuir__stream *s, const gpuir__bp128_view
 #if GPUIR__X86
 GPUIR__AVX2 static void gpuir__marked_simd(const gpuir__stream *s, const gpuir__bp128_view *v, uint32_t count,
     uint32_t prev, uint32_t *out) {
-  if (s->codec->docids) gpuir__bp128_simd(s, v->low, v->b, count, 0, v, 1, prev, out);
-  else gpuir__bp128_simd(s, v->low, v->b, count, 0, v, 0, 0, out);
+  if (s->codec->docids) gpuir__bp128_simd(s, v->low, v->low_bits, count, 0, v, 1, prev, out);
+  else gpuir__bp128_simd(s, v->low, v->low_bits, count, 0, v, 0, 0, out);
 }
 #endif
 

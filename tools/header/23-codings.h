@@ -25,11 +25,11 @@ static const gpuir__codec_kernels gpuir__codec_of_level[3] = {
     GPUIR__SCALAR_KERNELS,
 #if GPUIR__X86
     {gpuir__sum_gaps_avx2, gpuir__bp128_docids_simd, gpuir__bp128_freqs_simd, gpuir__bp128_get_avx2,
-        gpuir__bp128_find_avx2, gpuir__wide_docids_avx2,
-        gpuir__wide_freqs_avx2 GPUIR__LAB_KERNELS(avx2, gpuir__marked_simd)},
+        gpuir__bp128_find_avx2, gpuir__bp128_wide_docids_avx2,
+        gpuir__bp128_wide_freqs_avx2 GPUIR__LAB_KERNELS(avx2, gpuir__marked_simd)},
     {gpuir__sum_gaps_avx512, gpuir__bp128_docids_simd, gpuir__bp128_freqs_simd, gpuir__bp128_get_avx2,
-        gpuir__bp128_find_avx2, gpuir__wide_docids_avx512,
-        gpuir__wide_freqs_avx512 GPUIR__LAB_KERNELS(avx512, gpuir__marked_simd)},
+        gpuir__bp128_find_avx2, gpuir__bp128_wide_docids_avx512,
+        gpuir__bp128_wide_freqs_avx512 GPUIR__LAB_KERNELS(avx512, gpuir__marked_simd)},
 #else
     GPUIR__SCALAR_KERNELS,
     GPUIR__SCALAR_KERNELS,

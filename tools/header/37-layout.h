@@ -161,7 +161,7 @@ enum {
   GPUIR__P_TEXT, /* when texts are stored, which the meta section says too; required */
   GPUIR__P_STEMS, /* when a name is joined to a stem; required, as names are wrong without it */
   GPUIR__P_POSITIONS, /* when positions were asked for; required */
-  GPUIR__P_SHARD, /* in a part of a collection, which tools/mpi/stamp.h writes; required, or scores are others */
+  GPUIR__P_SHARD, /* in a part of a collection (gpuir_shard_write); required, or scores are others */
   GPUIR__P_COUNT
 };
 

@@ -3,9 +3,9 @@
  * [46-builder]  builder: an index from postings; writing, making and unmaking
  *
  * Uses      [19-bp128], [23-codings], [26-dense], [28-encoder], [30-analysis], [32-dictionary], [33-analyzers],
- *           [34-fields], [37-layout], [39-writer], [44-inversion], [45-merge].
- * Start at  gpuir_builder_create, gpuir_builder_write, gpuir_builder_add_list.
- * Tests     tests/unit/46_builder.c
+ *           [34-fields], [37-layout], [39-writer], [41-reader], [42-snapshot], [44-inversion], [45-merge].
+ * Start at  gpuir_builder_create, gpuir_builder_write, gpuir_builder_add_list, gpuir_shard_write.
+ * Tests     tests/unit/46_builder.c; of shards: tests/unit/shards.c
  * ======*/
 
 /* ---- an index from postings */
@@ -522,4 +522,101 @@ GPUIR__COLD GPUIR_API int gpuir_builder_create(const gpuir_builder_desc *desc, g
     gpuir_error *err) {
   int fd = -1;
   return gpuir__builder_make(desc, &fd, NULL, builder, err);
+}
+
+/* ---- a shard: a copy of an index, with its place in a collection
+ *
+ * A shard has two sections more than the index: its place, and in how many of the collection's documents each of its
+ * terms is. Both are known only when all parts are built, so the built file is copied, section by section. Readers take
+ * them wherever a query's weights come from: gpuir__segment_df, and gpuir_index.collection and .average_length.
+ */
+
+/* Checks that an index may be a part of such a collection. */
+static int gpuir__shard_check(const gpuir__segment *seg, const gpuir_shard_info *info, const uint32_t *dfs,
+    gpuir_error *err) {
+  gpuir__walk w;
+  if (info->documents > GPUIR__MAX_DOCUMENTS || info->documents < seg->stat.documents ||
+      info->first > info->documents - seg->stat.documents || info->tokens < seg->stat.tokens ||
+      info->shard >= info->shards)
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "the index's documents do not fit the collection");
+  for (gpuir__walk_start(&w, seg); gpuir__walk_next(&w);)
+    if (dfs[w.id] < w.record.df || dfs[w.id] > info->documents)
+      return gpuir__fail(err, GPUIR_E_ARGUMENT, 0,
+          "\"%.*s\" is in fewer documents of the collection than of the index, or in "
+          "more than it has",
+          w.len < 32 ? (int)w.len : 32, (const char *)w.term);
+  return GPUIR_OK;
+}
+
+/* Lists the sections of the copy: those of the file, in its order, and the collection's. Returns how many there are;
+ * *size becomes that of the file. */
+static unsigned gpuir__shard_plan(const gpuir__segment *seg, const gpuir__shard *shard, const uint32_t *dfs,
+    gpuir__section *table, const void **from, uint64_t *size) {
+  unsigned n = 0, i;
+  uint64_t at;
+  for (i = 0; i < GPUIR__SECTION_ROWS; i++) {
+    const gpuir__section_row *row = &gpuir__section_rows[i];
+    const gpuir__section *s = seg->section[row->id];
+    if (row->presence == GPUIR__P_SHARD) {
+      table[n].flags = GPUIR__REQUIRED;
+      table[n].length = row->id == GPUIR__S_SHARD ? sizeof *shard : 4 * seg->stat.terms;
+      from[n] = row->id == GPUIR__S_SHARD ? (const void *)shard : dfs;
+      table[n].hash = XXH3_64bits(from[n], (size_t)table[n].length);
+    } else if (s) {
+      table[n] = *s;
+      from[n] = seg->map + s->offset;
+    } else {
+      continue;
+    }
+    table[n++].id = row->id;
+  }
+  at = sizeof(gpuir__header) + n * sizeof *table;
+  for (i = 0; i < n; i++) {
+    table[i].offset = at = (at + GPUIR__ALIGN - 1) & ~(uint64_t)(GPUIR__ALIGN - 1);
+    at += table[i].length + GPUIR__ALIGN;
+  }
+  *size = at;
+  return n;
+}
+
+/* Writes the copy into the writer's file. */
+static int gpuir__shard_copy(gpuir__writer *w, const gpuir__segment *seg, const gpuir__shard *shard,
+    const uint32_t *dfs, gpuir_error *err) {
+  gpuir__section table[GPUIR__S_COUNT];
+  const void *from[GPUIR__S_COUNT];
+  uint64_t size;
+  unsigned n, i;
+  int status = GPUIR_OK;
+  n = gpuir__shard_plan(seg, shard, dfs, table, from, &size);
+  if (gpuir__allocate(w->fd, size)) return gpuir__fail_errno(err, w->tmp, "cannot allocate the index file");
+  for (i = 0; i < n && !status; i++)
+    if (table[i].length) status = gpuir__writer_put(w, from[i], (size_t)table[i].length, table[i].offset, err);
+  return status ? status : gpuir__writer_head(w, table, n, size, err);
+}
+
+GPUIR_API int gpuir_shard_write(const gpuir_index *ix, const char *path, const gpuir_shard_info *info,
+    const uint32_t *dfs, gpuir_error *err) {
+  const gpuir__segment *seg = ix ? gpuir__only(ix) : NULL;
+  gpuir__writer *w = NULL;
+  gpuir__shard shard;
+  int status;
+  if (!ix || !path || !*path || !info || !dfs)
+    return gpuir__fail(err, GPUIR_E_ARGUMENT, 0, "a shard needs an index, a path, a place and counts: one is NULL");
+  if (!seg) return gpuir__fail_unmerged(ix, err);
+  status = gpuir__shard_check(seg, info, dfs, err);
+  if (status) return status;
+  memset(&shard, 0, sizeof shard);
+  shard.documents = info->documents;
+  shard.tokens = info->tokens;
+  shard.first = info->first;
+  shard.number = info->shard;
+  shard.shards = info->shards;
+  memcpy(shard.identity, info->identity, sizeof shard.identity);
+  status = gpuir__writer_create(&ix->a, path, GPUIR__AHEAD, -1, &w, err);
+  if (status || !w) return status;
+  w->ahead.buf = (uint8_t *)gpuir__alloc(&w->a, GPUIR__AHEAD);
+  status = w->ahead.buf ? gpuir__shard_copy(w, seg, &shard, dfs, err) : gpuir__fail_nomem(err);
+  gpuir__free(&w->a, w->ahead.buf, GPUIR__AHEAD);
+  gpuir__writer_destroy(w);
+  return status;
 }

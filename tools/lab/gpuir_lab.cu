@@ -91,8 +91,8 @@ static __device__ __forceinline__ void gcl_view(const gpuir__stream &s, uint32_t
   const uint8_t *low = gpuir__bp128_block(&s, block, count, &b, &left);
   if (left && gpuir__bp128_open(low, b, left, count, v)) return;
   v->low = v->high = low;
-  v->b = b;
-  v->h = 0;
+  v->low_bits = b;
+  v->high_bits = 0;
   v->marks[0] = v->marks[1] = 0;
 }
 
@@ -125,7 +125,7 @@ static __device__ __forceinline__ void gcl_open_head(const gcl_list *lists, cons
   gpuir__bp128_view view;
   gcl_view(s, block, count, &view);
   to->low = view.low;
-  to->form = view.b | view.h << 8 | count << 16;
+  to->form = view.low_bits | view.high_bits << 8 | count << 16;
   to->prev = block ? __ldg(s.last + block - 1) : UINT32_MAX;
   to->high = view.high;
   to->limit = s.limit;

@@ -26,7 +26,7 @@ static int finish(const char *folder, int code) {
   code = mpi_agree(code);
   if (!code) code = mpi_count(index, &place, &dfs);
   if (!code) {
-    const int status = mpi_stamp(index, new, &place, dfs, &err);
+    const int status = gpuir_shard_write(index, new, &place, dfs, &err);
     if (status) code = cli_fail(new, status, &err);
   }
   free(dfs);

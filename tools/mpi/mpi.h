@@ -3,7 +3,7 @@
  * main.c        main, the ranks, how they fail together    search.c  asks all shards, and merges their hits
  * build.c       index, split: one shard a rank             query.c   query
  * statistics.c  what the shards count together             bench.c   bench
- * shards.c      the files of a collection; join            stamp.c   gives a part its place in the collection
+ * shards.c      the files of a collection; join
  *
  * Each rank is a process with a shard of its own. What all of them do alike, such as reading options, only the first
  * one speaks of.
@@ -59,12 +59,6 @@ int mpi_copy_documents(const gpuir_index *index, const char *input, uint32_t fro
 /* Counts what all parts hold together: fills *place and, to be freed, in how many documents each of the part's terms
  * is. All ranks call it. An exit code, the same on all ranks. */
 int mpi_count(const gpuir_index *part, gpuir_shard_info *place, uint32_t **dfs);
-
-/* ---- stamp.c ---- */
-
-/* Makes a shard, at `path`, of a part: see stamp_write in stamp.h. */
-int mpi_stamp(const gpuir_index *index, const char *path, const gpuir_shard_info *place, const uint32_t *dfs,
-    gpuir_error *err);
 
 /* ---- search.c ---- */
 
