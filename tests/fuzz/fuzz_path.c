@@ -31,8 +31,10 @@ static void check_link(const char *name, size_t len) {
 static void check_values(const char *name, size_t len) {
   char predicate[PREDICATE_SIZE], joined[WHERE_LIMIT + 1], value[NAME_LIMIT + 1], back[NAME_LIMIT + 1];
   size_t n = values_name(value, name, len), m = 0;
-  check(n <= NAME_LIMIT && strlen(value) == n && !strchr(value, '/'));
-  if (n) check(!name_unescape(value, n, back, &m) && m == len && !memcmp(back, name, len));
+  if (n) {
+    check(n <= NAME_LIMIT && strlen(value) == n && !strchr(value, '/'));
+    check(!name_unescape(value, n, back, &m) && m == len && !memcmp(back, name, len));
+  }
   if (values_predicate("x", 1, name, len, predicate)) return;
   check(strlen(predicate) < sizeof predicate);
   if (!values_join(predicate, predicate, joined)) check(strlen(joined) <= WHERE_LIMIT);
