@@ -27667,6 +27667,16 @@ static int gpuir__engine_leaf(gpuir__engine *e, const gpuir_query *q, size_t lea
   return gpuir__eval_or(e, q, npositive, k);
 }
 
+/* Lets the engine's top-k keep what it gets. The picks of a query of its own, which collapsed its hits, would take the
+ * hits of a search that it helps with. */
+static inline void gpuir__engine_unpick(gpuir__engine *e) {
+#ifdef GPUIR_NO_COLUMNS
+  (void)e;
+#else
+  e->top.picks = NULL;
+#endif
+}
+
 /* Helps with a search of another engine until nothing of it is left or the helper is called away; 0 if it could not.
  * A failure before anything was taken loses nothing: the owner evaluates what nobody takes. */
 static int gpuir__engine_help(gpuir__engine *e, gpuir__share *s) {
@@ -27676,6 +27686,7 @@ static int gpuir__engine_help(gpuir__engine *e, gpuir__share *s) {
   int status;
   if (!gpuir__share_join(e, s)) return 0;
   e->phrases_required = gpuir__phrases_are_required(e, s->query, s->mode);
+  gpuir__engine_unpick(e);
   status = gpuir__topk_start(&e->a, &e->top, s->k, 0);
   for (leaf = (size_t)(__atomic_load_n(&s->at, __ATOMIC_ACQUIRE) >> 32);
        leaf < e->ix->nleaves && !status && !e->called_away; leaf++)
