@@ -147,7 +147,7 @@ help:
 	@echo 'make figures    draw charts, judge claims and copy the figures of the READMEs from the logs again'
 	@echo 'make report     write build/report.html: the papers and what was measured'
 	@echo 'make install    to $$(DESTDIR)$$(PREFIX); install-strip without symbols; uninstall removes the same files'
-	@echo 'make wheel      build/wheels: the Python package, for pip (tools/python); sdist: its sources, with all it needs;'
+	@echo 'make wheel      build/wheels: the Python package, for pip (tools/python); sdist: its sources;'
 	@echo '                wheels: manylinux2014 and musllinux, x86-64 and aarch64, with compilers of PyPI'
 	@echo 'make dist       build/dist: the tracked files as a tarball; gpuir.h in one file with xxHash'"'"'s header, for'
 	@echo '                Meson (gpuir.wrap) and Conan, too; deb: Debian packages in build/deb'

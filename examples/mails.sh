@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # mails.sh FROM MONTH FOLDER [WORD...]: the mails in FOLDER that FROM sent in MONTH, as in ann@example.org 2024-01, best
-# first; without WORD all of them. FROM or MONTH is '' for any. The index lies in $MAILS, and is brought up to date first.
+# first; without WORD all of them. FROM or MONTH is '' for any. The index lies in $MAILS, and is brought up to date
+# first.
 set -euo pipefail
 from=$1 month=$2 folder=$3
 shift 3

@@ -196,8 +196,8 @@ static void lookup_fixed(fuse_req_t req, const char *name) {
   else reply_never(req);
 }
 
-/* Says what the folder is that a name is looked up in, and gives what the name stands for what it has of it. *dir is its
- * node, if it has one. Called with the lock. */
+/* Says what the folder is that a name is looked up in, and gives what the name stands for what it has of it. *dir is
+ * its node, if it has one. Called with the lock. */
 static node_kind enter_folder(fs *f, fuse_ino_t parent, node_body *body, node **dir) {
   *dir = NULL;
   if (parent < NODE_FIXED_END) {
