@@ -886,22 +886,22 @@ typedef struct gpuir_query_desc {
   /* Which documents may be hits, by what they have in the index's fields; NULL or "": all. See [api-columns]. */
   const char *where;
   int all; /* not 0: a text without a positive term asks for all documents, each with score 0 */
-  /* Words that say little, parted by blanks, as gpuir_stop_list gives them; NULL: none. With OR, and where ANDOR answers
-   * as OR does, a query does without those of its text that are among them, if two other positive words, prefixes or
-   * phrases remain. Case, letters' marks and signs around a word do not count. Never left out are words in capitals (IT),
-   * in phrases, before '*' and '~', negated ones, and any where some are `required`. */
+  /* Words that say little, parted by blanks, as gpuir_stop_list gives them; NULL: none. With OR, and where ANDOR
+   * answers as OR does, a query does without those of its text that are among them, if two other positive words,
+   * prefixes or phrases remain. Case, letters' marks and signs around a word do not count. Never left out are words
+   * in capitals (IT), in phrases, before '*' and '~', negated ones, and any where some are `required`. */
   const char *stop;
   /* The words that the query is expanded by; read while it is parsed. Not where words are left out, see keep_rarest.
    * NULL: none. See gpuir_expand. */
   const struct gpuir_expansion *expansion;
-  /* With ANDOR: so many documents that match AND are enough, if more hits are asked for; 0: as many as are asked for. */
+  /* With ANDOR: so many documents that match AND are enough, if more hits are asked for; 0: as many as asked for. */
   uint32_t enough;
   /* A field, or '-' and a field. Hits come by the first value that documents have there, rising, or falling behind '-';
    * documents without one come last either way, and equal ones by docID. Scores are as ever. NULL or "": by score. */
   const char *sort;
-  /* A field. Of the matches with the same first value there the best one is a hit: with `sort` the one that comes first.
-   * A document without a value stands for itself. Counts and facets do not collapse, and ANDOR turns to OR where fewer
-   * than k hits are left. NULL or "": none. */
+  /* A field. Of the matches with the same first value there the best one is a hit: with `sort` the one that comes
+   * first. A document without a value stands for itself. Counts and facets do not collapse, and ANDOR turns to OR
+   * where fewer than k hits are left. NULL or "": none. */
   const char *collapse;
 } gpuir_query_desc;
 
@@ -928,8 +928,8 @@ typedef struct gpuir_query gpuir_query;
  * (err->offset is the byte's in the where, the sort or the collapse; before all others); QUERY
  * without a positive term, or for a quote that is not closed (err->offset is the quote's in the text); LIMIT for
  * prefixes whose terms have too many postings, before any is read; UNSUPPORTED for a phrase in an index built without
- * positions, with GPUIR_NO_NEAR for GPUIR_SPELL and for a word~ that no document has, and with GPUIR_NO_RANK for `stop`,
- * `expansion` and `enough`; FORMAT for a damaged list. */
+ * positions, with GPUIR_NO_NEAR for GPUIR_SPELL and for a word~ that no document has, and with GPUIR_NO_RANK for
+ * `stop`, `expansion` and `enough`; FORMAT for a damaged list. */
 GPUIR_API int gpuir_query_parse(const gpuir_index *index, const gpuir_query_desc *desc, const char *text, size_t len,
     gpuir_query **query, gpuir_error *err);
 GPUIR_API void gpuir_query_destroy(gpuir_query *query);
@@ -1041,9 +1041,9 @@ typedef struct gpuir_batch_desc {
   /* Flags, [nq], read atomically: one that is not 0 stops its query. Each may be NULL, as may the array. */
   const int *const *cancels;
   /* Of each query, [nq], a score that k documents are known to have, here or in other parts of a collection; 0: none
-   * is known. With a where they are documents that pass it. Hits below it may be left out. It is read and raised atomically, so that those who search the parts learn
-   * from each other, also through memory that processes share. Those of ANDOR, and of
-   * queries with sort or collapse, are not looked at. NULL: none. */
+   * is known. With a where they are documents that pass it. Hits below it may be left out. It is read and raised
+   * atomically, so that those who search the parts learn from each other, also through memory that processes share.
+   * Those of ANDOR, and of queries with sort or collapse, are not looked at. NULL: none. */
   uint32_t *thresholds;
   /* 1: the queries are counted, not ranked: counts[i] is gpuir_count's of query i; k, hits and matches are not looked
    * at. */
@@ -1087,7 +1087,8 @@ typedef struct gpuir_facets gpuir_facets;
  *
  *     author       each value: of a key or a path the most frequent first, equal ones by their bytes; else in order
  *     author:20    of a key the 20 most frequent ones
- *     dir:src      of a path the folders and files in src, in the same order, with all below each; dir: those at the top
+ *     dir:src      of a path the folders and files in src, in the same order, with all below each; dir: those
+ *                  at the top
  *     size:0,1000  of a number or a date the ranges that these values part: below the first, from each to the next, and
  *                  from the last on; also those without documents
  *     mtime:month  of a date each year, month or day with documents, in UTC
@@ -1296,10 +1297,10 @@ typedef struct gpuir_expansion {
  * 2^-16, half to even: the same on every machine. texts[i] with lens[i] bytes is hit i's as it was indexed; NULL: it
  * is not known, and the hit is passed over. *expansion is for gpuir_query_desc.expansion: there half of the weight is
  * the query's words, by how often they occur, and half the model's (Abdul-Jaleel and others, UMass at TREC 2004, 2.1);
- * together GPUIR_EXPANSION_SUM, each rounded half to even, and the rest is the heaviest word's. A word of the model that
- * the query does not have only adds to scores. Thread-safe. Errors: ARGUMENT for more than GPUIR_MAX_TERMS words; NOMEM,
- * FORMAT; UNSUPPORTED for a shard, which does not know the whole collection's words, and with GPUIR_NO_RANK; what the
- * analyzer returns. */
+ * together GPUIR_EXPANSION_SUM, each rounded half to even, and the rest is the heaviest word's. A word of the model
+ * that the query does not have only adds to scores. Thread-safe. Errors: ARGUMENT for more than GPUIR_MAX_TERMS
+ * words; NOMEM, FORMAT; UNSUPPORTED for a shard, which does not know the whole collection's words, and with
+ * GPUIR_NO_RANK; what the analyzer returns. */
 GPUIR_API int gpuir_expand(const gpuir_index *index, const gpuir_hit *hits, const char *const *texts,
     const size_t *lens, size_t n, unsigned most, gpuir_expansion *expansion, gpuir_error *err);
 
@@ -1538,10 +1539,10 @@ typedef struct gpuir_shard_info {
   uint64_t identity[2]; /* of the statistics, never interpreted: shards that are searched together have one */
 } gpuir_shard_info;
 
-/* Writes a shard to `path`: a copy of `part`, an index of one file, with its place in a collection. dfs[id] is the number
- * of the collection's documents that hold term `id` of the part; there are as many as the part has terms. Nothing is
- * kept of a place that the part has already. The file appears whole or not at all. Thread-safe. Errors: ARGUMENT (also
- * for numbers that cannot be), NOMEM, IO, BUSY; UNSUPPORTED for several segments, or deletions. */
+/* Writes a shard to `path`: a copy of `part`, an index of one file, with its place in a collection. dfs[id] is the
+ * number of the collection's documents that hold term `id` of the part; there are as many as the part has terms.
+ * Nothing is kept of a place that the part has already. The file appears whole or not at all. Thread-safe. Errors:
+ * ARGUMENT (also for numbers that cannot be), NOMEM, IO, BUSY; UNSUPPORTED for several segments, or deletions. */
 GPUIR_API int gpuir_shard_write(const gpuir_index *part, const char *path, const gpuir_shard_info *info,
     const uint32_t *dfs, gpuir_error *err);
 /* Fills *info. Errors: ARGUMENT; NOT_FOUND for an index that is no shard. Thread-safe. */
@@ -19940,7 +19941,8 @@ static const gpuir__predicate *gpuir__sieve_failed(gpuir__sieve *s, uint32_t doc
  * A query's text is words, phrases and prefixes, each of which becomes one term or more. What is scored as one is
  * called a term here, also a phrase, or all terms that a prefix stands for.
  *
- * Uses      [24-postings] (weights), [29-fold], [30-analysis], [32-dictionary], [33-analyzers], [36-names], [37-layout],
+ * Uses      [24-postings] (weights), [29-fold], [30-analysis], [32-dictionary], [33-analyzers], [36-names],
+ *           [37-layout],
  *           [41-reader], [42-snapshot], [49-where].
  * Start at  gpuir__query_words, gpuir_query_weigh.
  * Tests     tests/unit/51_query.c
@@ -20091,7 +20093,7 @@ static inline int gpuir__query_sorts(const gpuir_query *q) {
 #endif
 }
 
-/* Says whether a query asks for the best of all documents with its terms, and nothing else: only such are a device's. */
+/* Says whether a query asks for the best of all documents with its terms, and nothing else: a device takes such alone. */
 static inline int gpuir__query_is_plain(const gpuir_query *q) {
   return !q->where && !q->all && !gpuir__query_sorts(q) && !gpuir__query_collapses(q);
 }

@@ -31,22 +31,22 @@ typedef struct gpuir_query_desc {
   /* Which documents may be hits, by what they have in the index's fields; NULL or "": all. See [api-columns]. */
   const char *where;
   int all; /* not 0: a text without a positive term asks for all documents, each with score 0 */
-  /* Words that say little, parted by blanks, as gpuir_stop_list gives them; NULL: none. With OR, and where ANDOR answers
-   * as OR does, a query does without those of its text that are among them, if two other positive words, prefixes or
-   * phrases remain. Case, letters' marks and signs around a word do not count. Never left out are words in capitals (IT),
-   * in phrases, before '*' and '~', negated ones, and any where some are `required`. */
+  /* Words that say little, parted by blanks, as gpuir_stop_list gives them; NULL: none. With OR, and where ANDOR
+   * answers as OR does, a query does without those of its text that are among them, if two other positive words,
+   * prefixes or phrases remain. Case, letters' marks and signs around a word do not count. Never left out are words
+   * in capitals (IT), in phrases, before '*' and '~', negated ones, and any where some are `required`. */
   const char *stop;
   /* The words that the query is expanded by; read while it is parsed. Not where words are left out, see keep_rarest.
    * NULL: none. See gpuir_expand. */
   const struct gpuir_expansion *expansion;
-  /* With ANDOR: so many documents that match AND are enough, if more hits are asked for; 0: as many as are asked for. */
+  /* With ANDOR: so many documents that match AND are enough, if more hits are asked for; 0: as many as asked for. */
   uint32_t enough;
   /* A field, or '-' and a field. Hits come by the first value that documents have there, rising, or falling behind '-';
    * documents without one come last either way, and equal ones by docID. Scores are as ever. NULL or "": by score. */
   const char *sort;
-  /* A field. Of the matches with the same first value there the best one is a hit: with `sort` the one that comes first.
-   * A document without a value stands for itself. Counts and facets do not collapse, and ANDOR turns to OR where fewer
-   * than k hits are left. NULL or "": none. */
+  /* A field. Of the matches with the same first value there the best one is a hit: with `sort` the one that comes
+   * first. A document without a value stands for itself. Counts and facets do not collapse, and ANDOR turns to OR
+   * where fewer than k hits are left. NULL or "": none. */
   const char *collapse;
 } gpuir_query_desc;
 
@@ -73,8 +73,8 @@ typedef struct gpuir_query gpuir_query;
  * (err->offset is the byte's in the where, the sort or the collapse; before all others); QUERY
  * without a positive term, or for a quote that is not closed (err->offset is the quote's in the text); LIMIT for
  * prefixes whose terms have too many postings, before any is read; UNSUPPORTED for a phrase in an index built without
- * positions, with GPUIR_NO_NEAR for GPUIR_SPELL and for a word~ that no document has, and with GPUIR_NO_RANK for `stop`,
- * `expansion` and `enough`; FORMAT for a damaged list. */
+ * positions, with GPUIR_NO_NEAR for GPUIR_SPELL and for a word~ that no document has, and with GPUIR_NO_RANK for
+ * `stop`, `expansion` and `enough`; FORMAT for a damaged list. */
 GPUIR_API int gpuir_query_parse(const gpuir_index *index, const gpuir_query_desc *desc, const char *text, size_t len,
     gpuir_query **query, gpuir_error *err);
 GPUIR_API void gpuir_query_destroy(gpuir_query *query);
@@ -186,9 +186,9 @@ typedef struct gpuir_batch_desc {
   /* Flags, [nq], read atomically: one that is not 0 stops its query. Each may be NULL, as may the array. */
   const int *const *cancels;
   /* Of each query, [nq], a score that k documents are known to have, here or in other parts of a collection; 0: none
-   * is known. With a where they are documents that pass it. Hits below it may be left out. It is read and raised atomically, so that those who search the parts learn
-   * from each other, also through memory that processes share. Those of ANDOR, and of
-   * queries with sort or collapse, are not looked at. NULL: none. */
+   * is known. With a where they are documents that pass it. Hits below it may be left out. It is read and raised
+   * atomically, so that those who search the parts learn from each other, also through memory that processes share.
+   * Those of ANDOR, and of queries with sort or collapse, are not looked at. NULL: none. */
   uint32_t *thresholds;
   /* 1: the queries are counted, not ranked: counts[i] is gpuir_count's of query i; k, hits and matches are not looked
    * at. */
@@ -232,7 +232,8 @@ typedef struct gpuir_facets gpuir_facets;
  *
  *     author       each value: of a key or a path the most frequent first, equal ones by their bytes; else in order
  *     author:20    of a key the 20 most frequent ones
- *     dir:src      of a path the folders and files in src, in the same order, with all below each; dir: those at the top
+ *     dir:src      of a path the folders and files in src, in the same order, with all below each; dir: those
+ *                  at the top
  *     size:0,1000  of a number or a date the ranges that these values part: below the first, from each to the next, and
  *                  from the last on; also those without documents
  *     mtime:month  of a date each year, month or day with documents, in UTC

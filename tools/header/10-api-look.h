@@ -64,10 +64,10 @@ typedef struct gpuir_expansion {
  * 2^-16, half to even: the same on every machine. texts[i] with lens[i] bytes is hit i's as it was indexed; NULL: it
  * is not known, and the hit is passed over. *expansion is for gpuir_query_desc.expansion: there half of the weight is
  * the query's words, by how often they occur, and half the model's (Abdul-Jaleel and others, UMass at TREC 2004, 2.1);
- * together GPUIR_EXPANSION_SUM, each rounded half to even, and the rest is the heaviest word's. A word of the model that
- * the query does not have only adds to scores. Thread-safe. Errors: ARGUMENT for more than GPUIR_MAX_TERMS words; NOMEM,
- * FORMAT; UNSUPPORTED for a shard, which does not know the whole collection's words, and with GPUIR_NO_RANK; what the
- * analyzer returns. */
+ * together GPUIR_EXPANSION_SUM, each rounded half to even, and the rest is the heaviest word's. A word of the model
+ * that the query does not have only adds to scores. Thread-safe. Errors: ARGUMENT for more than GPUIR_MAX_TERMS
+ * words; NOMEM, FORMAT; UNSUPPORTED for a shard, which does not know the whole collection's words, and with
+ * GPUIR_NO_RANK; what the analyzer returns. */
 GPUIR_API int gpuir_expand(const gpuir_index *index, const gpuir_hit *hits, const char *const *texts,
     const size_t *lens, size_t n, unsigned most, gpuir_expansion *expansion, gpuir_error *err);
 

@@ -37,10 +37,10 @@ typedef struct gpuir_shard_info {
   uint64_t identity[2]; /* of the statistics, never interpreted: shards that are searched together have one */
 } gpuir_shard_info;
 
-/* Writes a shard to `path`: a copy of `part`, an index of one file, with its place in a collection. dfs[id] is the number
- * of the collection's documents that hold term `id` of the part; there are as many as the part has terms. Nothing is
- * kept of a place that the part has already. The file appears whole or not at all. Thread-safe. Errors: ARGUMENT (also
- * for numbers that cannot be), NOMEM, IO, BUSY; UNSUPPORTED for several segments, or deletions. */
+/* Writes a shard to `path`: a copy of `part`, an index of one file, with its place in a collection. dfs[id] is the
+ * number of the collection's documents that hold term `id` of the part; there are as many as the part has terms.
+ * Nothing is kept of a place that the part has already. The file appears whole or not at all. Thread-safe. Errors:
+ * ARGUMENT (also for numbers that cannot be), NOMEM, IO, BUSY; UNSUPPORTED for several segments, or deletions. */
 GPUIR_API int gpuir_shard_write(const gpuir_index *part, const char *path, const gpuir_shard_info *info,
     const uint32_t *dfs, gpuir_error *err);
 /* Fills *info. Errors: ARGUMENT; NOT_FOUND for an index that is no shard. Thread-safe. */

@@ -5,7 +5,8 @@
  * A query's text is words, phrases and prefixes, each of which becomes one term or more. What is scored as one is
  * called a term here, also a phrase, or all terms that a prefix stands for.
  *
- * Uses      [24-postings] (weights), [29-fold], [30-analysis], [32-dictionary], [33-analyzers], [36-names], [37-layout],
+ * Uses      [24-postings] (weights), [29-fold], [30-analysis], [32-dictionary], [33-analyzers], [36-names],
+ *           [37-layout],
  *           [41-reader], [42-snapshot], [49-where].
  * Start at  gpuir__query_words, gpuir_query_weigh.
  * Tests     tests/unit/51_query.c
@@ -156,7 +157,7 @@ static inline int gpuir__query_sorts(const gpuir_query *q) {
 #endif
 }
 
-/* Says whether a query asks for the best of all documents with its terms, and nothing else: only such are a device's. */
+/* Says whether a query asks for the best of all documents with its terms, and nothing else: a device takes such alone. */
 static inline int gpuir__query_is_plain(const gpuir_query *q) {
   return !q->where && !q->all && !gpuir__query_sorts(q) && !gpuir__query_collapses(q);
 }
