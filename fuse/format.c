@@ -1,10 +1,9 @@
 /* format.c - the bytes of files. */
 #include "format.h"
 
+#include "../tools/common/column_text.h"
 #include "../tools/common/text.h"
 #include "path.h"
-
-#include <time.h>
 
 static void put_text(void *b, const char *bytes, size_t n) { buf_put((buf *)b, bytes, n); }
 
@@ -174,51 +173,14 @@ int format_term(buf *b, const gpuir_index *index, const char *text, size_t len) 
   return b->error;
 }
 
-/* Writes an end of a range: a number with its decimals, or a date. */
-static void put_bound(buf *b, int column, unsigned decimals, int64_t number) {
-  uint64_t size = number < 0 ? (uint64_t)0 - (uint64_t)number : (uint64_t)number, unit = 1;
-  const time_t at = (time_t)number;
-  char text[40];
-  struct tm tm;
-  unsigned i;
-  if (column == GPUIR_DATE && number >= -62167219200 && number <= 253402300799 && gmtime_r(&at, &tm) &&
-      strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &tm)) {
-    buf_puts(b, text);
-    return;
-  }
-  for (i = 0; i < decimals; i++) unit *= 10;
-  buf_printf(b, "%s%llu", number < 0 ? "-" : "", (unsigned long long)(size / unit));
-  if (decimals) buf_printf(b, ".%0*llu", (int)decimals, (unsigned long long)(size % unit));
-}
-
-/* Writes a range of dates that is a whole year, month or day. Returns 0 for others. */
-static int put_span(buf *b, const gpuir_facet *f) {
-  static const char *const forms[] = {"%Y", "%Y-%m", "%Y-%m-%d"};
-  const time_t low = (time_t)f->low;
-  char text[40];
-  struct tm from, next;
-  int i;
-  if (f->low < -62167219200 || f->high > 253402300799 || !gmtime_r(&low, &from)) return 0;
-  for (i = 0; i < 3; i++) {
-    next = from;
-    if (i == 0) next.tm_year++;
-    else if (i == 1) next.tm_mon++;
-    else next.tm_mday++;
-    if ((i == 0 && from.tm_yday) || (i == 1 && from.tm_mday != 1) || f->low % 86400) continue;
-    if ((int64_t)timegm(&next) - 1 != f->high || !strftime(text, sizeof text, forms[i], &from)) continue;
-    buf_puts(b, text);
-    return 1;
-  }
-  return 0;
-}
-
-/* Writes a facet's range as a where has it. */
-static void put_range(buf *b, int column, unsigned decimals, const gpuir_facet *f) {
-  if (column == GPUIR_DATE && put_span(b, f)) return;
-  if (f->low != INT64_MIN) put_bound(b, column, decimals, f->low);
-  if (f->low == f->high) return;
-  buf_puts(b, "..");
-  if (f->high != INT64_MAX) put_bound(b, column, decimals, f->high);
+/* Writes what a facet counts. */
+static void put_facet(buf *b, int column, unsigned decimals, int format, const gpuir_facet *f) {
+  char range[2 * COLUMN_TEXT];
+  if (f->value && format == FORMAT_JSON) format_json_name(b, f->value, f->len);
+  else if (f->value) format_tsv_name(b, f->value, f->len);
+  if (f->value) return;
+  column_range(range, column, decimals, f);
+  buf_puts(b, range);
 }
 
 int format_facets(buf *b, const gpuir_facets *facets, int column, unsigned decimals, uint32_t k, int format,
@@ -230,16 +192,14 @@ int format_facets(buf *b, const gpuir_facets *facets, int column, unsigned decim
     if (k && i >= k) continue;
     if (format == FORMAT_JSON) {
       buf_puts(b, n++ ? ",\n{\"value\": \"" : "\n{\"value\": \"");
-      if (f.value) format_json_name(b, f.value, f.len);
-      else put_range(b, column, decimals, &f);
+      put_facet(b, column, decimals, format, &f);
       buf_puts(b, "\", \"count\": ");
       buf_number(b, f.count);
       buf_puts(b, "}");
     } else {
       buf_number(b, f.count);
       buf_puts(b, "\t");
-      if (f.value) format_tsv_name(b, f.value, f.len);
-      else put_range(b, column, decimals, &f);
+      put_facet(b, column, decimals, format, &f);
       buf_puts(b, "\n");
     }
   }

@@ -94,6 +94,135 @@ TSV
   [ "$status" -eq 2 ]
 }
 
+# five: an index ix, static or live, of five records whose author and day differ
+five() {
+  cat >b.jsonl <<'JSON'
+{"id":"1","text":"green tea tea tea","author":"Smith, John","day":"2024-01-31"}
+{"id":"2","text":"black tea the leaf","author":"Jones","day":"2024-03-01","price":3}
+{"id":"3","text":"green coffee and one tea","author":"Jones","day":"2023-05-05","price":-1.5}
+{"id":"4","text":"tea and coffee and green milk, a drink of no author"}
+{"id":"5","text":"water","author":"Jones","day":"2024-03-31"}
+JSON
+  local by=(--analyzer basic --store --jsonl --field author=key --field day=date --field price=number:1)
+  if [ "$1" = live ]; then
+    "$gpuir" index --live "${by[@]}" -q -o ix
+    head -n 2 b.jsonl | "$gpuir" add --jsonl -q -o ix -
+    echo '{"id":"6","text":"tea, deleted","author":"Roe","day":"2025"}' | "$gpuir" add --jsonl -q -o ix -
+    tail -n 3 b.jsonl | "$gpuir" add --jsonl -q -o ix -
+    "$gpuir" delete -q ix 6
+  else
+    "$gpuir" index "${by[@]}" b.jsonl -q -o ix
+  fi
+}
+
+# order ARGUMENT...: the names of the hits, as they come
+order() { "$gpuir" query --tsv "$@" 2>/dev/null | cut -f 4 | tr '\n' ' ' || true; }
+
+@test "--sort and --collapse, also of a live index" {
+  for kind in static live; do
+    rm -rf ix
+    five "$kind"
+    [ "$(order --sort -day ix tea)" = '2 1 3 4 ' ]
+    [ "$(order --sort day ix tea)" = '3 1 2 4 ' ]
+    [ "$(order --sort day -k 2 ix tea)" = '3 1 ' ]
+    [ "$(order --sort -day ix)" = '5 2 1 3 4 ' ] # all documents
+    [ "$(order --sort -day -w author=Jones ix)" = '5 2 3 ' ]
+    [ "$(order --sort author ix tea)" = '2 3 1 4 ' ]
+    [ "$(order --sort price ix tea)" = '3 2 1 4 ' ]
+    [ "$(order --collapse author ix tea)" = '1 2 4 ' ]
+    [ "$(order --collapse author --sort day ix tea)" = '3 1 4 ' ]
+    [ "$(order --collapse author --sort -day -w day=..2024-03-15 ix tea)" = '2 1 ' ]
+    # two have all words: with few of them any word will do, and the order holds for all hits
+    [ "$(order --sort -day ix green coffee)" = '1 3 4 ' ]
+    [ "$(order --sort -day -k 2 ix green coffee)" = '3 4 ' ]
+    [ "$(order --sort -day -m and ix green coffee)" = '3 4 ' ]
+    [ "$(order --collapse author -k 1 ix green coffee)" = '3 ' ]
+    # words that say little are left out where any word will do, and do not bring their documents in
+    [ "$(order --sort day -m or --stop-query en ix the green water)" = '3 1 5 4 ' ]
+    [ "$(order --sort day -m or --stop-query none ix the green water)" = '3 1 2 5 4 ' ]
+    # scores are those of the search
+    diff <("$gpuir" query --tsv --sort day ix tea | cut -f 3,4 | sort) <("$gpuir" query --tsv ix tea | cut -f 3,4 | sort)
+    # many queries, alone and together
+    printf '1: tea\n2: water\n3: tea\n' >topics
+    for threads in 1 2; do
+      [ "$("$gpuir" query --tsv --sort -day --threads "$threads" --topics topics ix | cut -f 1,5 | tr -d '\t\n')" = \
+        121113142532313334 ]
+    done
+  done
+}
+
+@test "--sort with passages, expansion, values and a second look" {
+  five static
+  [ "$("$gpuir" query --grep --sort day ix tea | cut -d : -f 2 | tr -d '\n')" = 3124 ]
+  [ "$("$gpuir" query --passages --sort day --collapse author ix tea | grep -o ':[0-9]-' | tr -d ':\n')" = 3-1-4- ]
+  # the words come from the best hits, whatever the order is
+  for i in {10..20}; do
+    printf '{"id":"%s","text":"green green zebra","day":"20%s","author":"a"}\n' "$i" "$i"
+    printf '{"id":"o%s","text":"green yak of a herd with %s","day":"19%s","author":"b"}\n' "$i" "$i" "$i"
+  done >many.jsonl
+  for i in {1..200}; do echo "{\"id\":\"w$i\",\"text\":\"water\"}"; done >>many.jsonl
+  "$gpuir" index --analyzer basic --store --jsonl --field author=key --field day=date many.jsonl -q -o many
+  for more in --tsv '--sort day' '--sort day --collapse author' '--collapse author'; do
+    # shellcheck disable=SC2086 # words
+    run -0 "$gpuir" query -v --expand -m or $more many green
+    [[ $output == *'expanded by:'*zebra* && $output != *'expanded by:'*yak* ]]
+  done
+  [ "$(order --expand --sort day -k 2 many green)" = 'o10 o11 ' ]
+  run -0 "$gpuir" query --json --sort -day --show day ix tea
+  [[ $output == *'"name":"2","values":{"day":"2024-03-01T00:00:00Z"}'*'"name":"1"'* ]]
+  run -2 "$gpuir" query --trec --sort day ix tea
+  [[ $output == *"order of a run is that of its scores"* ]]
+  run -2 "$gpuir" query --rank code --sort day ix tea
+  run -2 "$gpuir" query --scores --sort day ix tea
+  run -1 "$gpuir" query --sort color ix tea
+  [[ $output == *"sort: there is no field 'color'; there are author, day, price"* ]]
+  run -1 "$gpuir" query --collapse -day ix tea
+  [[ $output == *"collapse: there is no field '-day'"* ]]
+}
+
+@test "the second look leaves sorted hits alone, and looks at collapsed ones" {
+  mkdir code
+  for i in 1 2 3 4 5 6; do
+    printf '/* a tree */\nint tree_%s(void) { return %s; }\nint leaf;\n' "$i" "$i" >"code/f$i.c"
+    touch -d "2024-01-0${i}T00:00:00Z" "code/f$i.c"
+  done
+  printf 'int tree(void) { return 0; }\n/* tree tree tree */\n' >code/tree.c
+  touch -d 2024-01-09T00:00:00Z code/tree.c
+  "$gpuir" index code -q -o ix
+  [ "$(order --sort mtime ix tree)" = 'code/f1.c code/f2.c code/f3.c code/f4.c code/f5.c code/f6.c code/tree.c ' ]
+  [ "$(order ix tree | cut -d ' ' -f 1)" = code/tree.c ]
+  [ "$(order --collapse dir ix tree)" = 'code/tree.c ' ]
+  [ "$(order --collapse mtime ix tree | wc -w)" -eq 7 ]
+}
+
+@test "facets: values, folders, ranges and months, also of a live index" {
+  for kind in static live; do
+    rm -rf ix
+    five "$kind"
+    [ "$("$gpuir" facets -f author ix | tr -s ' ' | tr '\n' ';')" = ' 3 Jones; 1 Smith, John;' ]
+    [ "$("$gpuir" facets -f author:1 ix tea | tr -s ' ')" = ' 2 Jones' ]
+    [ "$("$gpuir" facets --tsv -f day:month -f author:1 -w day=2024.. ix | tr '\t\n' ' ;')" = \
+      'day:month 1 2024-01;day:month 2 2024-03;author:1 2 Jones;' ]
+    [ "$("$gpuir" facets --tsv -f price:0,2.5,9 ix | tr '\t\n' ' ;')" = \
+      'price:0,2.5,9 1 ..-0.1;price:0,2.5,9 0 0.0..2.4;price:0,2.5,9 1 2.5..8.9;price:0,2.5,9 0 9.0..;' ]
+    [ "$("$gpuir" facets --json -f author -m or ix green water)" = \
+      '{"query":"green water","mode":"or","count":4,"facets":[{"column":"author","values":[{"value":"Jones","count":2},{"value":"Smith, John","count":1}]}]}' ]
+    [ "$("$gpuir" facets --json -f day:day ix nothing)" = \
+      '{"query":"nothing","mode":"and","count":0,"facets":[{"column":"day:day","values":[]}]}' ]
+  done
+  [ "$("$gpuir" facets -f author -f day:year ix | head -n 1)" = '# author' ]
+  run -2 "$gpuir" facets ix
+  [[ $output == *'--facet COLUMN is missing'* ]]
+  run -2 "$gpuir" facets -f author
+  run -2 "$gpuir" facets -f author --json --tsv ix
+  run -1 "$gpuir" facets -f color ix
+  [[ $output == *"facets: there is no field 'color'"* ]]
+  run -1 "$gpuir" facets -f author:x ix
+  [[ $output == *'how many values'* ]]
+  run -1 "$gpuir" facets -f author -w 'author=a|b' ix
+  run -1 "$gpuir" facets -f author nowhere
+}
+
 @test "explain says which predicate a document fails" {
   "$gpuir" index --jsonl "${fields[@]}" a.jsonl -q -o ix
   run -0 "$gpuir" explain -w 'author=.. price=..0' ix 0 tea

@@ -71,9 +71,14 @@ static int compare_matches(const void *a, const void *b) {
 
 /* All matches in a mode that pass, with their values. */
 static size_t matches_of(const searchers *s, const gpuir_index *ix, const ask_case *a, int mode, match *to) {
-  gpuir_query *q = parsed(ix, a->text, NULL, mode, a->desc.all);
+  gpuir_query_desc d = a->desc;
+  gpuir_query *q;
   size_t n = 0, i, m = 0;
   raw_value v[8];
+  d.where = d.sort = d.collapse = NULL;
+  d.enough = 0;
+  d.mode = mode;
+  q = parsed_by(ix, a->text, &d);
   assert_non_null(q);
   assert_int_equal(gpuir_search(s->reference, q, both, MOST, &n), 0);
   for (i = 0; i < n; i++) {
@@ -121,6 +126,19 @@ static void same(const ask_case *a, size_t n, const gpuir_hit *hits, size_t nhit
   }
 }
 
+/* What a quarter of the queries is expanded by. */
+static gpuir_expansion expansion;
+
+static void expansion_make(rng *r) {
+  unsigned i;
+  memset(&expansion, 0, sizeof expansion);
+  expansion.n = 1 + rng_below(r, 3);
+  for (i = 0; i < expansion.n; i++) {
+    expansion.terms[i].len = (uint8_t)sprintf(expansion.terms[i].term, "w%u", 20 * i + rng_below(r, 20));
+    expansion.terms[i].weight = 1 + rng_below(r, 65536);
+  }
+}
+
 static void case_make(rng *r, ask_case *a) {
   static const size_t ks[] = {1, 2, 5, 10, 40, MOST};
   memset(a, 0, sizeof *a);
@@ -131,6 +149,10 @@ static void case_make(rng *r, ask_case *a) {
   if (rng_below(r, 2)) a->desc.where = a->where.text;
   a->desc.mode = (int)rng_below(r, 3);
   a->k = ks[rng_below(r, 6)];
+  if (rng_below(r, 2)) a->desc.stop = "w1 w4 w8 w12 w20";
+  if (rng_below(r, 3) == 0) a->desc.enough = 1 + rng_below(r, 12);
+  if (!a->desc.all && rng_below(r, 4) == 0) a->desc.expansion = &expansion;
+  expansion_make(r);
   a->sort_column = rng_below(r, 4) ? (int)rng_below(r, NCOLUMNS) : -1;
   a->collapse_column = rng_below(r, 2) ? (int)rng_below(r, NCOLUMNS) : -1;
   a->falling = a->sort_column >= 0 && rng_below(r, 2);
@@ -358,14 +380,15 @@ static void check_hits(const searchers *s, const ask_case *a, const gpuir_query 
 static int ask(const searchers *s, const gpuir_index *ix, rng *r) {
   ask_case a;
   gpuir_query *q;
-  size_t nand, nor, n;
+  size_t nand, nor, n, few;
   case_make(r, &a);
   q = parsed_by(ix, a.text, &a.desc);
   if (!q) return 0; /* only what is negated */
   nand = matches_of(s, ix, &a, GPUIR_AND, ands);
   nor = matches_of(s, ix, &a, GPUIR_OR, ors);
   n = a.desc.mode == GPUIR_OR ? best_of(&a, ors, nor) : best_of(&a, ands, nand);
-  if (a.desc.mode == GPUIR_ANDOR && n < a.k) n = best_of(&a, ors, nor);
+  few = a.desc.enough && a.desc.enough < a.k ? a.desc.enough : a.k;
+  if (a.desc.mode == GPUIR_ANDOR && n < few) n = best_of(&a, ors, nor);
   check_hits(s, &a, q, n, a.desc.mode == GPUIR_OR ? nor : nand);
   check_facets(s, ix, &a, q, r);
   gpuir_query_destroy(q);

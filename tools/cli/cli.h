@@ -7,7 +7,7 @@
  * gpu.c     the CUDA backend                  serve.c   serve; stream.c: one client of it
  * live.c    add, delete, merge                update.c  update; files.c: its table of files; watch.c: watch
  * notice.c  what is an operator elsewhere      passages.c  where passages of hits go
- * values.c  fields and their values
+ * values.c  fields and their values        facets.c  facets
  * filter.c  files of other formats as text     skipped.c  what is left out; complete.c  completion
  * mcp.c     mcp: tools of language models      mcp_*.c   its messages, tools and configurations
  * ../common: what the mount uses, too: how files become documents, texts of sources, passages, advice about queries
@@ -218,8 +218,9 @@ void cli_build_free(cli_build *b);
 
 /* Prints the help of a command (NULL: of gpuir). Returns an exit code. */
 int cli_help(const char *command);
-/* Its text; NULL: there is no such command. */
-const char *cli_help_text(const char *command);
+/* Part i of its text, each of whole lines; NULL: there is no such command, or no further part. A compiler may refuse
+ * literals of more than 4,095 bytes. */
+const char *cli_help_text(const char *command, size_t i);
 
 /* ---- output ------------------------------------------------------------------------------ */
 
@@ -640,6 +641,8 @@ gpuir_index *cli_open_merged(const char *path);
 void cli_tell_shortened(size_t n);
 /* Says once on standard error, if a query holds what is an operator elsewhere, that here it is not (notice.c). */
 void cli_notice_operators(const gpuir_query_desc *qd, const char *text, size_t len);
+/* Appends the operands behind the first `skip` ones, with blanks between them. */
+void cli_join_words(const cli_args *args, int skip, cli_buf *out);
 /* k1 and b of the command line: the missing one is the index's. */
 void cli_bm25(const gpuir_index *index, gpuir_query_desc *qd, int has_k1, int has_b, float k1, float b);
 
@@ -652,6 +655,7 @@ uint64_t cli_random(uint64_t *state);
 int cli_index(int argc, char **argv);
 int cli_query(int argc, char **argv);
 int cli_count(int argc, char **argv);
+int cli_facets(int argc, char **argv);
 int cli_stats(int argc, char **argv);
 int cli_terms(int argc, char **argv);
 int cli_verify(int argc, char **argv);

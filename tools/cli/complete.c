@@ -95,9 +95,9 @@ static const char *take_options(command *c, part line) {
   return p;
 }
 
-/* Reads the options of a command. */
+/* Reads the options of a command from a part of its help. */
 static void read_command(command *c, const char *help) {
-  size_t from = 0;
+  size_t from = c->n;
   for (const char *text = help; *text; text = next_line(text)) {
     const part line = line_at(text);
     const char *p = line.p;
@@ -120,20 +120,20 @@ static void read_command(command *c, const char *help) {
 /* Reads all commands: the table in the text of `gpuir help`, and the help of each. Returns how many there are. */
 static size_t read_commands(command *list, size_t most) {
   size_t n = 0;
-  for (const char *text = cli_help_text(NULL); *text && n < most; text = next_line(text)) {
+  for (const char *text = cli_help_text(NULL, 0); *text && n < most; text = next_line(text)) {
     const part line = line_at(text);
     char name[32];
     const size_t len = line.n > 2 ? strcspn(line.p + 2, " \n") : 0;
     if (strncmp(line.p, "  ", 2) || !len || len >= sizeof name) continue;
     memcpy(name, line.p + 2, len);
     name[len] = 0;
-    const char *help = cli_help_text(name);
-    if (!help) continue;
+    if (!cli_help_text(name, 0)) continue;
     memset(&list[n], 0, sizeof list[n]);
     list[n].name.p = line.p + 2;
     list[n].name.n = len;
     list[n].does = first_words(line.p + 2 + len, line.p + line.n);
-    read_command(&list[n++], help);
+    for (size_t i = 0; cli_help_text(name, i); i++) read_command(&list[n], cli_help_text(name, i));
+    n++;
   }
   return n;
 }
@@ -150,9 +150,10 @@ static void value_words(const option *o, cli_buf *out) {
       {"codec", "bp128 vbyte pfd newpfd optpfd ef rice qs pfd-list parapfor lrc lrcseg seglrc hslrc auto"},
       {"freq-codec", "bp128 vbyte newpfd optpfd auto"},
       {"lang", "english german french spanish italian dutch portuguese swedish russian none"},
-      {"stem", "english porter german french spanish italian dutch portuguese swedish russian"}, {"sort", "term df cf"},
+      {"stem", "english porter german french spanish italian dutch portuguese swedish russian"},
       {"order", "random name file: score: bisect"}, {"format", "ciff pisa"}};
   out->n = 0;
+  if (is(o->name, "sort") && is(o->value, "KEY")) cli_buf_text(out, "term df cf"); /* in others it is a field */
   for (size_t i = 0; i < sizeof known / sizeof *known; i++)
     if (is(o->name, known[i].name)) cli_buf_text(out, known[i].words);
   for (size_t i = 0; is(o->name, "intersection") && gpuir_intersection_name(i); i++) {

@@ -64,11 +64,11 @@ int main(int argc, char **argv) {
   static const struct {
     const char *name;
     int (*run)(int, char **);
-  } commands[] = {{"index", cli_index}, {"query", cli_query}, {"count", cli_count}, {"stats", cli_stats},
-      {"terms", cli_terms}, {"verify", cli_verify}, {"explain", cli_explain}, {"reorder", cli_reorder},
-      {"import", cli_import}, {"export", cli_export}, {"bench", cli_bench}, {"lab", cli_lab}, {"serve", cli_serve},
-      {"add", cli_add}, {"delete", cli_delete}, {"merge", cli_merge}, {"update", cli_update_command},
-      {"watch", cli_watch}, {"mcp", cli_mcp}, {"completion", cli_completion}};
+  } commands[] = {{"index", cli_index}, {"query", cli_query}, {"count", cli_count}, {"facets", cli_facets},
+      {"stats", cli_stats}, {"terms", cli_terms}, {"verify", cli_verify}, {"explain", cli_explain},
+      {"reorder", cli_reorder}, {"import", cli_import}, {"export", cli_export}, {"bench", cli_bench}, {"lab", cli_lab},
+      {"serve", cli_serve}, {"add", cli_add}, {"delete", cli_delete}, {"merge", cli_merge},
+      {"update", cli_update_command}, {"watch", cli_watch}, {"mcp", cli_mcp}, {"completion", cli_completion}};
   hold_standard_descriptors();
   (void)signal(SIGXFSZ, SIG_IGN); /* a file that grows too large is an error like others, after which one cleans up */
   if (argc < 2) {

@@ -17,6 +17,7 @@ static const char overview[] =
     "  merge       merge its segments\n"
     "  query       rank the documents for a query, or for many\n"
     "  count       count the documents that match a query\n"
+    "  facets      count what they have in fields: authors, folders, months\n"
     "  stats       show what an index holds\n"
     "  terms       list terms and their statistics\n"
     "  verify      check every byte of an index\n"
@@ -212,6 +213,9 @@ static const char help_query[] =
     "  --k1 X, --b X      BM25 parameters (default: those of the index)\n"
     "  -w, --where WHERE  only documents with these values: author=Smith,Jones date=2024-01..2024-06\n"
     "                     -lang=de | size=..1000; without QUERY, all of them\n"
+    "  --sort NAME        order hits by this field's value, with -NAME the greatest first; documents\n"
+    "                     without one come last; without QUERY, all documents\n"
+    "  --collapse NAME    of hits with the same value only the best one, with --sort the first\n"
     "  --show NAMES       print these values, too, as in author,date\n"
     "  --topics FILE      queries from a file: TREC topics, lines of id, tab and text, JSON with\n"
     "                     \"_id\" and \"text\", or one a line; '-': standard input\n"
@@ -227,9 +231,11 @@ static const char help_query[] =
     "  --prefix-postings N  that the prefixes of a query may have together (67,108,864)\n"
     "  --rank NAME        auto (default), plain: by BM25 alone, or code: the best 200 hits again, by the\n"
     "                     names of files and what they define. auto is code where half of the\n"
-    "                     documents are source files, but plain with --topics and --trec\n"
+    "                     documents are source files, but plain with --topics, --trec and --sort\n"
     "  --scores           print BM25's score, too, behind the hit's own\n"
-    "  -v, --verbose      say which words are left out or added\n"
+    "  -v, --verbose      say which words are left out or added\n";
+
+static const char help_query_2[] =
     "  --trec             print a TREC run: topic Q0 docno rank score tag; the mode is then or and\n"
     "                     k is 1000, unless said otherwise\n"
     "  --tag TAG          its tag (default gpuir)\n"
@@ -271,6 +277,28 @@ static const char help_count[] =
     "  --timeout MS       give up after so long (default 0: never)\n"
     "  --evaluator NAME   auto (default) or exhaustive\n"
     "  --intersection M   how AND intersects lists; see gpuir query --help\n"
+    "  -h, --help         show this text\n"
+    "\n"
+    "Exit status: 0 counted, even if none matches; 1 failed; 2 misuse.\n";
+
+static const char help_facets[] =
+    "usage: gpuir facets -f COLUMN [OPTION...] INDEX [QUERY...]\n"
+    "\n"
+    "Counts what the documents that match have in fields, exactly; without QUERY, all documents. Prints\n"
+    "count and value; a document counts once for each of its values.\n"
+    "\n"
+    "  -f, --facet COLUMN may be given again:\n"
+    "                     author       each value, the most frequent first; of numbers and dates in order\n"
+    "                     author:20    the 20 most frequent\n"
+    "                     dir:src      the folders in src, with all below each; dir: those at the top\n"
+    "                     size:0,1000  ranges between these numbers or dates\n"
+    "                     mtime:month  years, months or days\n"
+    "  -m, --mode MODE    and (default), or\n"
+    "  -w, --where WHERE  only documents with these values, see gpuir query --help\n"
+    "  --tsv              print column, count, value\n"
+    "  --json             print a JSON object: query, mode, count, facets\n"
+    "  --no-operators     '-', '\"' and '*' have no meaning\n"
+    "  --timeout MS       give up after so long (default 0: never)\n"
     "  -h, --help         show this text\n"
     "\n"
     "Exit status: 0 counted, even if none matches; 1 failed; 2 misuse.\n";
@@ -540,25 +568,29 @@ static const char help_help[] =
     "\n"
     "Shows the commands, or the help of one.\n";
 
-const char *cli_help_text(const char *command) {
+const char *cli_help_text(const char *command, size_t i) {
   static const struct {
-    const char *name, *text;
-  } texts[] = {{"index", help_index}, {"query", help_query}, {"count", help_count}, {"stats", help_stats},
-      {"terms", help_terms}, {"verify", help_verify}, {"explain", help_explain}, {"reorder", help_reorder},
-      {"import", help_import}, {"export", help_export}, {"bench", help_bench}, {"serve", help_serve}, {"mcp", help_mcp},
-      {"lab", help_lab}, {"update", help_update}, {"watch", help_watch}, {"add", help_add}, {"delete", help_delete},
-      {"merge", help_merge}, {"help", help_help}, {"completion", help_completion}};
-  for (size_t i = 0; command && i < sizeof texts / sizeof *texts; i++)
-    if (!strcmp(texts[i].name, command)) return texts[i].text;
-  return command ? NULL : overview;
+    const char *name, *text[2];
+  } texts[] = {{"index", {help_index, NULL}}, {"query", {help_query, help_query_2}}, {"count", {help_count, NULL}},
+      {"facets", {help_facets, NULL}}, {"stats", {help_stats, NULL}}, {"terms", {help_terms, NULL}},
+      {"verify", {help_verify, NULL}}, {"explain", {help_explain, NULL}}, {"reorder", {help_reorder, NULL}},
+      {"import", {help_import, NULL}}, {"export", {help_export, NULL}}, {"bench", {help_bench, NULL}},
+      {"serve", {help_serve, NULL}}, {"mcp", {help_mcp, NULL}}, {"lab", {help_lab, NULL}},
+      {"update", {help_update, NULL}}, {"watch", {help_watch, NULL}}, {"add", {help_add, NULL}},
+      {"delete", {help_delete, NULL}}, {"merge", {help_merge, NULL}}, {"help", {help_help, NULL}},
+      {"completion", {help_completion, NULL}}};
+  if (i > 1) return NULL;
+  if (!command) return i ? NULL : overview;
+  for (size_t j = 0; j < sizeof texts / sizeof *texts; j++)
+    if (!strcmp(texts[j].name, command)) return texts[j].text[i];
+  return NULL;
 }
 
 int cli_help(const char *command) {
-  const char *text = cli_help_text(command);
-  if (!text) {
+  if (!cli_help_text(command, 0)) {
     cli_error("there is no command '%s'; try 'gpuir help'", command);
     return CLI_USAGE;
   }
-  fputs(text, stdout);
+  for (size_t i = 0; cli_help_text(command, i); i++) fputs(cli_help_text(command, i), stdout);
   return cli_finish(CLI_OK);
 }

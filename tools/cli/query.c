@@ -588,12 +588,14 @@ static int search_one(search *s, const gpuir_query *query, gpuir_hit *hits, size
 static int parse_query(search *s, const cli_queries *qs, size_t i, size_t n, gpuir_error *err) {
   gpuir_query_desc desc = s->qd;
   gpuir_query *query = NULL;
+  if (s->expansions) desc.sort = desc.collapse = NULL; /* it is the best hits that say what else to search */
   int r = gpuir_query_parse(s->index, &desc, qs->texts[i], qs->lens[i], &query, err);
   if (!r && s->expansions) {
     gpuir_expansion *e = &s->expansions[n];
     r = cli_expand(&s->passages, s->searcher, s->index, query, e, err);
     gpuir_query_destroy(query);
     if (!r && !e->n && !s->many) cli_error("note: the best hits have no text with words to expand the query by");
+    desc = s->qd;
     desc.expansion = e;
     if (!r) r = gpuir_query_parse(s->index, &desc, qs->texts[i], qs->lens[i], &query, err);
   }
@@ -707,7 +709,9 @@ enum {
   O_STOP_QUERY,
   O_VERBOSE,
   O_EXPAND,
-  O_SHOW
+  O_SHOW,
+  O_SORT,
+  O_COLLAPSE
 };
 
 static const cli_option query_options[] = {{O_MODE, "mode", 'm', 1}, {O_K, "k", 'k', 1}, {O_K1, "k1", 0, 1},
@@ -720,7 +724,7 @@ static const cli_option query_options[] = {{O_MODE, "mode", 'm', 1}, {O_K, "k", 
     {O_PASSAGES, "passages", 0, 0}, {O_GREP, "grep", 0, 0}, {O_CONTEXT, "context", 0, 1}, {O_BYTES, "bytes", 0, 1},
     {O_TOKENS, "tokens", 0, 1}, {O_BASE, "base", 0, 1}, {O_FILTER, "filter", 0, 1}, {O_WHERE, "where", 'w', 1},
     {O_STOP_QUERY, "stop-query", 0, 1}, {O_VERBOSE, "verbose", 'v', 0}, {O_EXPAND, "expand", 0, 0},
-    {O_SHOW, "show", 0, 1}, {0, NULL, 0, 0}};
+    {O_SHOW, "show", 0, 1}, {O_SORT, "sort", 0, 1}, {O_COLLAPSE, "collapse", 0, 1}, {0, NULL, 0, 0}};
 
 typedef struct query_flags {
   gpuir_query_desc qd;
@@ -773,6 +777,8 @@ static int passages_flag(const cli_args *a, int opt, query_flags *f) {
   return bad;
 }
 
+enum { RANK_AUTO, RANK_PLAIN, RANK_CODE };
+
 /* Fills in what the forms of output have by default. Not 0 after a message. */
 static int forms_ready(query_flags *f) {
   passages *p = &f->passages.how;
@@ -781,6 +787,10 @@ static int forms_ready(query_flags *f) {
   if (f->form == FORM_TREC && !f->has_k) f->k = 1000;
   if (f->show && (f->form == FORM_TREC || (f->passages.on && f->form != FORM_JSON)))
     return cli_misuse("query", "--show adds columns to hits, and neither runs nor passages have them");
+  if (f->qd.sort && f->form == FORM_TREC)
+    return cli_misuse("query", "--sort and --trec: the order of a run is that of its scores");
+  if (f->qd.sort && (f->rank == RANK_CODE || f->scores))
+    return cli_misuse("query", "--sort leaves no second look at the hits: not with --rank code or --scores");
   if (!f->passages.on) return 0;
   if (f->form == FORM_TREC || f->form == FORM_TSV || (f->form == FORM_JSON && p->grep))
     return cli_misuse("query", "passages are printed for people, with --grep, or with --json");
@@ -842,13 +852,15 @@ static int query_flags_read(cli_args *a, query_flags *f) {
     case O_VERBOSE: f->verbose = 1; break;
     case O_EXPAND: f->expand = 1; break;
     case O_SHOW: f->show = a->value; break;
+    case O_SORT: f->qd.sort = a->value; break;
+    case O_COLLAPSE: f->qd.collapse = a->value; break;
     case O_PREFIX_POSTINGS: bad = cli_unsigned(a, 1, UINT64_MAX, &f->qd.prefix_postings); break;
     default: bad = opt == CLI_BAD || passages_flag(a, opt, f); break;
     }
   }
   if (bad) return 1 + CLI_USAGE;
   if (!a->noperands) return 1 + cli_misuse(a->command, "INDEX is missing");
-  f->qd.all = f->qd.where && a->noperands == 1 && !f->topics;
+  f->qd.all = (f->qd.where || f->qd.sort) && a->noperands == 1 && !f->topics;
   return 0;
 }
 
@@ -861,21 +873,18 @@ static void notice_glued(const cli_args *a) {
   }
 }
 
-/* The operands after the first `skip` ones, joined by blanks. */
-static void join_words(const cli_args *a, int skip, cli_buf *out) {
+void cli_join_words(const cli_args *a, int skip, cli_buf *out) {
   for (int i = skip; i < a->noperands; i++) {
     if (i > skip) cli_buf_char(out, ' ');
     cli_buf_text(out, a->operands[i]);
   }
 }
 
-enum { RANK_AUTO, RANK_PLAIN, RANK_CODE };
-
 /* Whether hits get a second look: where it is asked for, and where people ask an index of program code. What is
- * measured against judgements is to be the engine's order. */
+ * measured against judgements is to be the engine's order, and what is sorted by a field is to stay so. */
 static int is_looked_at(const query_flags *f, const gpuir_index *index) {
   if (f->rank != RANK_AUTO) return f->rank == RANK_CODE;
-  return f->k && f->form != FORM_TREC && !f->topics && gpuir_index_is_code(index, NULL);
+  return f->k && !f->qd.sort && f->form != FORM_TREC && !f->topics && gpuir_index_is_code(index, NULL);
 }
 
 /* Opens the index and makes a searcher, with room for the hits of the *batch queries that are run together. */
@@ -995,7 +1004,7 @@ int cli_query(int argc, char **argv) {
     code = run_stream(&s, f.ids, batch);
   } else {
     notice_glued(&a);
-    join_words(&a, 1, &words);
+    cli_join_words(&a, 1, &words);
     cli_queries_add(&qs, "1", 1, words.p ? words.p : "", words.n);
     run_queries(&s, &qs, 1);
     if (!s.hits_total && f.k) { /* nothing found, as grep says it */
@@ -1067,7 +1076,7 @@ int cli_count(int argc, char **argv) {
     cli_args_free(&a);
     return code;
   }
-  join_words(&a, 1, &words);
+  cli_join_words(&a, 1, &words);
   f.sd.timeout_ns = f.timeout * 1000000u;
   code = CLI_FAIL;
   index = cli_open(a.operands[0]);

@@ -1,9 +1,10 @@
 /* values.c - fields as options declare them, their values from records, and values as they are printed. */
 #include "cli.h"
 
+#include "../common/column_text.h"
+
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* ---- fields ---- */
 
@@ -265,37 +266,11 @@ int cli_show_find(const gpuir_index *index, const char *path, const char *list, 
   return 0;
 }
 
-/* Appends a number with its decimals. */
-static void add_number(cli_buf *b, int64_t number, unsigned decimals) {
-  uint64_t size = number < 0 ? (uint64_t)0 - (uint64_t)number : (uint64_t)number, unit = 1;
-  char text[64];
-  for (unsigned i = 0; i < decimals; i++) unit *= 10;
-  snprintf(text, sizeof text, "%s%llu", number < 0 ? "-" : "", (unsigned long long)(size / unit));
-  cli_buf_text(b, text);
-  if (!decimals) return;
-  snprintf(text, sizeof text, ".%0*llu", (int)decimals, (unsigned long long)(size % unit));
-  cli_buf_text(b, text);
-}
-
-/* Appends a date as a where takes it. Returns 0 for one that no calendar has, of which it is the seconds. */
-static int add_date(cli_buf *b, int64_t seconds) {
-  const time_t at = (time_t)seconds;
-  struct tm tm;
-  char text[40];
-  const int known = seconds >= -62167219200 && seconds <= 253402300799 && gmtime_r(&at, &tm) != NULL;
-  if (known && strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &tm)) cli_buf_text(b, text);
-  else snprintf(text, sizeof text, "%lld", (long long)seconds), cli_buf_text(b, text);
-  return known;
-}
-
 /* Prints what is no text. */
 static void print_number(const gpuir_field *f, int64_t number) {
-  cli_buf b = {NULL, 0, 0};
-  int quoted = 0;
-  if (f->column == GPUIR_NUMBER) add_number(&b, number, f->decimals);
-  else quoted = add_date(&b, number);
-  printf(quoted ? "\"%.*s\"" : "%.*s", (int)b.n, b.p);
-  cli_buf_free(&b);
+  char text[COLUMN_TEXT];
+  const int quoted = column_number(text, f->column, f->decimals, number);
+  printf(quoted ? "\"%s\"" : "%s", text);
 }
 
 void cli_values_json(const gpuir_index *index, uint32_t docid, const cli_show *show) {
@@ -332,14 +307,18 @@ static void add_text(cli_buf *b, const char *text, size_t len) {
 void cli_values_tsv(const gpuir_index *index, uint32_t docid, unsigned field) {
   char room[GPUIR_MAX_VALUE + 1];
   cli_buf b = {NULL, 0, 0};
+  char text[COLUMN_TEXT];
   gpuir_field f;
   gpuir_value v;
   if (gpuir_field_get(index, field, &f)) return;
   for (size_t i = 0; !gpuir_doc_value(index, docid, field, i, &v, room); i++) {
     if (i) cli_buf_char(&b, ',');
-    if (v.text) add_text(&b, v.text, v.len);
-    else if (f.column == GPUIR_NUMBER) add_number(&b, v.number, f.decimals);
-    else (void)add_date(&b, v.number);
+    if (v.text) {
+      add_text(&b, v.text, v.len);
+      continue;
+    }
+    (void)column_number(text, f.column, f.decimals, v.number);
+    cli_buf_text(&b, text);
   }
   cli_tsv_string(stdout, b.p ? b.p : "", b.n);
   cli_buf_free(&b);
