@@ -21983,6 +21983,8 @@ GPUIR_API int gpuir_query_spelled(const gpuir_query *q, size_t i, const char **w
  * Tests     tests/unit/53_topk.c
  * ======*/
 
+typedef struct gpuir__picks gpuir__picks;
+
 #ifndef GPUIR_NO_COLUMNS
 /* ---- picks */
 
@@ -21995,7 +21997,7 @@ typedef struct gpuir__pick {
 } gpuir__pick;
 
 /* The best k picks, of a column's values each one. */
-typedef struct gpuir__picks {
+struct gpuir__picks {
   gpuir_allocator a;
   const gpuir_index *ix;
   unsigned collapse; /* the column, plus 1; 0: none */
@@ -22004,7 +22006,7 @@ typedef struct gpuir__picks {
   gpuir__pick worst; /* of the best k, once there were k */
   int full; /* 1: worse picks than `worst` are not taken */
   int failed; /* 1: there was no memory */
-} gpuir__picks;
+};
 
 static void gpuir__picks_start(gpuir__picks *p, const gpuir_allocator *a, const gpuir_index *ix, unsigned collapse,
     size_t k) {
@@ -22136,14 +22138,21 @@ typedef struct gpuir__topk {
 /* Returns the key of a hit: greater keys are better hits. */
 GPUIR_HD uint64_t gpuir__key(uint32_t score, uint32_t docid) { return (uint64_t)score << 32 | (uint32_t)~docid; }
 
-/* Starts a search for the best k (>= 1) hits whose score is at least `threshold`. 0 or NOMEM. */
-static int gpuir__topk_start(const gpuir_allocator *a, gpuir__topk *t, size_t k, uint32_t threshold) {
+/* Starts a search for the best k (>= 1) hits whose score is at least `threshold`. They go to `picks`, or to the heap if
+ * that is NULL: said anew by each start, so that no search hands hits to where one before it had them. 0 or NOMEM. */
+static int gpuir__topk_start(const gpuir_allocator *a, gpuir__topk *t, size_t k, uint32_t threshold,
+    gpuir__picks *picks) {
   if (k > t->cap) {
     void *p = k > SIZE_MAX / 8 ? NULL : a->resize(a->user, t->heap, t->cap * 8, k * 8);
     if (!p) return GPUIR_E_NOMEM;
     t->heap = (uint64_t *)p;
     t->cap = k;
   }
+#ifdef GPUIR_NO_COLUMNS
+  (void)picks;
+#else
+  t->picks = picks;
+#endif
   t->n = 0;
   t->k = k;
   t->threshold_key = threshold ? ((uint64_t)threshold << 32) - 1 : 0;
@@ -24057,9 +24066,20 @@ static void gpuir__engine_threshold(gpuir__engine *e) {
     e->top.threshold_key = ((uint64_t)greatest << 32) - 1;
 }
 
+/* Returns where the hits of a query go; NULL: to the heap. */
+static inline gpuir__picks *gpuir__engine_picks(gpuir__engine *e, const gpuir_query *q) {
+#ifdef GPUIR_NO_COLUMNS
+  (void)e;
+  (void)q;
+  return NULL;
+#else
+  return q->collapse ? &e->picks : NULL;
+#endif
+}
+
 /* Starts the top-k for the best k hits whose score is at least `threshold`, or what is known of other parts. */
-static int gpuir__engine_top(gpuir__engine *e, size_t k, uint32_t threshold) {
-  const int status = gpuir__topk_start(&e->a, &e->top, k, threshold);
+static int gpuir__engine_top(gpuir__engine *e, const gpuir_query *q, size_t k, uint32_t threshold) {
+  const int status = gpuir__topk_start(&e->a, &e->top, k, threshold, gpuir__engine_picks(e, q));
   if (!status && e->limits.threshold) gpuir__engine_threshold(e);
   return status;
 }
@@ -24539,7 +24559,7 @@ GPUIR__COLD static void gpuir__share_open(gpuir__engine *e, const gpuir_query *q
   s->status = GPUIR_OK;
   s->at = s->threshold = 0;
   gpuir__poke(&s->exhausted, 0);
-  __atomic_store_n(&s->open, !gpuir__topk_start(&e->a, &s->found, k, 0), __ATOMIC_SEQ_CST);
+  __atomic_store_n(&s->open, !gpuir__topk_start(&e->a, &s->found, k, 0, NULL), __ATOMIC_SEQ_CST);
   gpuir__unlock(&s->lock);
   if (gpuir__peek(&s->open)) s->opened(s);
   else e->share = NULL;
@@ -26892,7 +26912,7 @@ static void gpuir__or_offer(const gpuir__or_leaf *l, const gpuir__or_term *t) {
 static uint32_t gpuir__or_kth(gpuir__engine *e, const gpuir_query *q, const gpuir__or_leaf *leaves, size_t n,
     unsigned term, size_t k, uint32_t least) {
   size_t j;
-  if (gpuir__topk_start(&e->a, &e->top, k, least)) return least;
+  if (gpuir__topk_start(&e->a, &e->top, k, least, NULL)) return least;
   for (j = 0; j < n; j++) {
     const gpuir__or_leaf *l = &leaves[j];
     const gpuir__or_term *t;
@@ -27138,7 +27158,7 @@ static int gpuir__or_start(gpuir__engine *e, const gpuir_query *q, const gpuir__
   const int known =
       (e->limits.threshold && gpuir__peek(e->limits.threshold)) || (e->share && gpuir__peek(&e->share->threshold));
   const uint32_t seed = known ? 0 : gpuir__or_seed(e, q, leaves, n, k); /* that of other parts is better */
-  return gpuir__engine_top(e, k, seed) ? gpuir__engine_fail(e, GPUIR_E_NOMEM, "out of memory") : e->stopped;
+  return gpuir__engine_top(e, q, k, seed) ? gpuir__engine_fail(e, GPUIR_E_NOMEM, "out of memory") : e->stopped;
 }
 
 /* Evaluates OR over at least two positive terms. */
@@ -27663,20 +27683,10 @@ static int gpuir__engine_leaf(gpuir__engine *e, const gpuir_query *q, size_t lea
 #ifndef GPUIR_NO_LAB
   if (e->evaluator == GPUIR_EVAL_EXHAUSTIVE) return gpuir__eval_exhaustive(e, npositive, mode == GPUIR_AND);
 #endif
-  if (e->ncursors == 1 && !e->top.n) (void)gpuir__engine_top(e, k, gpuir__stored_seed(&e->cursors[0], q, k));
+  if (e->ncursors == 1 && !e->top.n) (void)gpuir__engine_top(e, q, k, gpuir__stored_seed(&e->cursors[0], q, k));
   if (mode == GPUIR_OR) e->turn.noptional = 0;
   if (mode == GPUIR_AND || npositive == 1) return gpuir__eval_and(e, npositive, NULL);
   return gpuir__eval_or(e, q, npositive, k);
-}
-
-/* Lets the engine's top-k keep what it gets. The picks of a query of its own, which collapsed its hits, would take the
- * hits of a search that it helps with. */
-static inline void gpuir__engine_unpick(gpuir__engine *e) {
-#ifdef GPUIR_NO_COLUMNS
-  (void)e;
-#else
-  e->top.picks = NULL;
-#endif
 }
 
 /* Helps with a search of another engine until nothing of it is left or the helper is called away; 0 if it could not.
@@ -27688,8 +27698,7 @@ static int gpuir__engine_help(gpuir__engine *e, gpuir__share *s) {
   int status;
   if (!gpuir__share_join(e, s)) return 0;
   e->phrases_required = gpuir__phrases_are_required(e, s->query, s->mode);
-  gpuir__engine_unpick(e);
-  status = gpuir__topk_start(&e->a, &e->top, s->k, 0);
+  status = gpuir__topk_start(&e->a, &e->top, s->k, 0, NULL); /* hits that collapse are not shared */
   for (leaf = (size_t)(__atomic_load_n(&s->at, __ATOMIC_ACQUIRE) >> 32);
        leaf < e->ix->nleaves && !status && !e->called_away; leaf++)
     status = gpuir__engine_leaf(e, s->query, leaf, s->mode, s->k);
@@ -27996,26 +28005,20 @@ static int gpuir__engine_sort(gpuir__engine *e, const gpuir_query *q, int mode, 
 }
 #endif
 
-/* Returns 1 if hits are picks: then the engine's top-k hands them on. */
-static int gpuir__engine_picks(gpuir__engine *e, const gpuir_query *q, size_t k) {
-#ifdef GPUIR_NO_COLUMNS
-  (void)e;
-  (void)q;
-  (void)k;
-  return 0;
-#else
-  e->top.picks = q->collapse ? &e->picks : NULL;
+/* Starts the top-k of a search, and what takes its place. */
+static int gpuir__engine_begin(gpuir__engine *e, const gpuir_query *q, size_t k) {
+#ifndef GPUIR_NO_COLUMNS
   if (q->collapse) gpuir__picks_start(&e->picks, &e->a, e->ix, q->collapse, k);
-  return q->collapse != 0;
 #endif
+  return gpuir__engine_top(e, q, k, 0) ? gpuir__engine_fail(e, GPUIR_E_NOMEM, "out of memory") : GPUIR_OK;
 }
 
 /* Empties the top-k, or the picks, into hits. */
-static int gpuir__engine_found(gpuir__engine *e, int picks, gpuir_hit *hits, size_t *n) {
+static int gpuir__engine_found(gpuir__engine *e, const gpuir_query *q, gpuir_hit *hits, size_t *n) {
 #ifndef GPUIR_NO_COLUMNS
-  if (picks) return gpuir__picks_hits(e, hits, n);
+  if (q->collapse) return gpuir__picks_hits(e, hits, n);
 #endif
-  (void)picks;
+  (void)q;
   return gpuir__engine_hits(e, hits, n);
 }
 
@@ -28025,7 +28028,7 @@ static int gpuir__engine_found(gpuir__engine *e, int picks, gpuir_hit *hits, siz
 static int gpuir__engine_mode(gpuir__engine *e, const gpuir_query *q, int mode, size_t k, gpuir_hit *hits, size_t *n) {
   gpuir__share *const share = e->share;
   size_t leaf;
-  int status, picks;
+  int status;
   *n = 0;
   if ((!q->nknown && !q->all) || (mode == GPUIR_AND && q->nunknown)) return GPUIR_OK;
   gpuir__engine_announce(e, q);
@@ -28037,9 +28040,8 @@ static int gpuir__engine_mode(gpuir__engine *e, const gpuir_query *q, int mode, 
     return status;
   }
 #endif
-  picks = gpuir__engine_picks(e, q, k);
-  status = gpuir__engine_top(e, k, 0);
-  if (status) return gpuir__engine_fail(e, status, "out of memory");
+  status = gpuir__engine_begin(e, q, k);
+  if (status) return status;
   e->phrases_required = gpuir__phrases_are_required(e, q, mode);
   if (!gpuir__engine_may_share(e, q)) e->share = NULL;
   if (e->share) gpuir__share_open(e, q, mode, k);
@@ -28049,7 +28051,7 @@ static int gpuir__engine_mode(gpuir__engine *e, const gpuir_query *q, int mode, 
   if (e->share) status = gpuir__share_close(e, status);
   e->share = share;
   if (!status && e->limits.threshold) gpuir__engine_threshold(e);
-  if (!status) status = gpuir__engine_found(e, picks, hits, n);
+  if (!status) status = gpuir__engine_found(e, q, hits, n);
   return status;
 }
 

@@ -105,7 +105,7 @@ static void test_heap(void **state) {
     const size_t n = below(MOST), k = 1 + below(round % 2 ? 20 : MOST);
     const uint32_t threshold = round % 3 ? 0 : 1 + below(60);
     size_t i, want = 0;
-    assert_int_equal(gpuir__topk_start(&a, &t, k, threshold), GPUIR_OK);
+    assert_int_equal(gpuir__topk_start(&a, &t, k, threshold, NULL), GPUIR_OK);
     assert_int_equal(gpuir__topk_threshold(&t), threshold ? threshold : 1);
     for (i = 0; i < n; i++) {
       keys[i] = gpuir__key(1 + below(round % 5 ? 50 : 1000), (uint32_t)i);
@@ -119,8 +119,8 @@ static void test_heap(void **state) {
     for (i = 0; i < want; i++) assert_true(gpuir__key(hits[i].score, hits[i].docid) == keys[i]);
   }
   book.fail_at = book.calls + 1;
-  assert_int_equal(gpuir__topk_start(&a, &t, MOST + 1, 0), GPUIR_E_NOMEM);
-  assert_int_equal(gpuir__topk_start(&a, &t, SIZE_MAX / 4, 0), GPUIR_E_NOMEM);
+  assert_int_equal(gpuir__topk_start(&a, &t, MOST + 1, 0, NULL), GPUIR_E_NOMEM);
+  assert_int_equal(gpuir__topk_start(&a, &t, SIZE_MAX / 4, 0, NULL), GPUIR_E_NOMEM);
   gpuir__free(&a, t.heap, t.cap * sizeof *t.heap);
   assert_int_equal(book.blocks, 0);
 }

@@ -229,7 +229,7 @@ static int look(gpuir__engine *e, const gpuir_query *q, int how) {
   blocks = blocks_after = 0;
   gpuir__engine_start(e);
   assert_int_equal(gpuir__engine_open(e, q, 0, &npositive), GPUIR_OK);
-  assert_int_equal(gpuir__topk_start(&e->a, &e->top, 10, 0), GPUIR_OK);
+  assert_int_equal(gpuir__topk_start(&e->a, &e->top, 10, 0, NULL), GPUIR_OK);
   for (i = 0; i < e->ncursors; i++) {
     counted = e->cursors[i].list.docs.codec;
     counting = *counted;

@@ -454,7 +454,56 @@ static void test_live(void **state) {
   remove_live(name);
 }
 
+/* Lets another engine evaluate all of a search that is shared, before its owner begins. */
+static void help_at_once(gpuir__share *s) { assert_true(gpuir__engine_help((gpuir__engine *)s->user, s)); }
+
+/* An engine that helps with another's search hands over what it found, also where its own search before collapsed hits,
+ * which went to another place. */
+static void test_help_after_collapse(void **state) {
+  gpuir_index *ix = make_static(7800, 0);
+  const gpuir__atomic64 backlog = 0;
+  gpuir_searcher *owner, *other;
+  gpuir_query *plain = parsed(ix, "w1 w2", NULL, GPUIR_OR, 0), *collapsed;
+  gpuir_query_desc d;
+  gpuir__share share;
+  gpuir_error err;
+  size_t n, helped;
+  (void)state;
+  memset(&d, 0, sizeof d);
+  d.mode = GPUIR_OR;
+  d.collapse = column_fields[0].name;
+  collapsed = parsed_by(ix, "w1 w2", &d);
+  assert_int_equal(gpuir_searcher_create(ix, NULL, &owner, &err), 0);
+  assert_int_equal(gpuir_searcher_create(ix, NULL, &other, &err), 0);
+  memset(&share, 0, sizeof share);
+  share.backlog = &backlog;
+  share.backlog_limit = 1;
+  share.opened = help_at_once;
+  share.user = &other->engine;
+  share.most = 1;
+  (void)pthread_mutex_init(&share.lock, NULL);
+  (void)pthread_cond_init(&share.no_helpers, NULL);
+  assert_int_equal(gpuir_search(owner, plain, got, 40, &n), 0);
+  assert_int_equal(n, 40);
+  assert_int_equal(gpuir_search(other, collapsed, both, 40, &helped), 0);
+  assert_true(helped > 1);
+  owner->engine.share = &share;
+  assert_int_equal(gpuir_search(owner, plain, both, 40, &helped), 0);
+  assert_true(share.helped > 0);
+  assert_int_equal(helped, n);
+  assert_memory_equal(both, got, n * sizeof *got);
+  (void)owner->engine.a.resize(owner->engine.a.user, share.found.heap, share.found.cap * 8, 0);
+  (void)pthread_mutex_destroy(&share.lock);
+  (void)pthread_cond_destroy(&share.no_helpers);
+  gpuir_searcher_destroy(owner);
+  gpuir_searcher_destroy(other);
+  gpuir_query_destroy(plain);
+  gpuir_query_destroy(collapsed);
+  gpuir_close(ix);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_static), cmocka_unit_test(test_live)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_static), cmocka_unit_test(test_live),
+      cmocka_unit_test(test_help_after_collapse)};
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -13,6 +13,8 @@
  * Tests     tests/unit/53_topk.c
  * ======*/
 
+typedef struct gpuir__picks gpuir__picks;
+
 #ifndef GPUIR_NO_COLUMNS
 /* ---- picks */
 
@@ -25,7 +27,7 @@ typedef struct gpuir__pick {
 } gpuir__pick;
 
 /* The best k picks, of a column's values each one. */
-typedef struct gpuir__picks {
+struct gpuir__picks {
   gpuir_allocator a;
   const gpuir_index *ix;
   unsigned collapse; /* the column, plus 1; 0: none */
@@ -34,7 +36,7 @@ typedef struct gpuir__picks {
   gpuir__pick worst; /* of the best k, once there were k */
   int full; /* 1: worse picks than `worst` are not taken */
   int failed; /* 1: there was no memory */
-} gpuir__picks;
+};
 
 static void gpuir__picks_start(gpuir__picks *p, const gpuir_allocator *a, const gpuir_index *ix, unsigned collapse,
     size_t k) {
@@ -166,14 +168,21 @@ typedef struct gpuir__topk {
 /* Returns the key of a hit: greater keys are better hits. */
 GPUIR_HD uint64_t gpuir__key(uint32_t score, uint32_t docid) { return (uint64_t)score << 32 | (uint32_t)~docid; }
 
-/* Starts a search for the best k (>= 1) hits whose score is at least `threshold`. 0 or NOMEM. */
-static int gpuir__topk_start(const gpuir_allocator *a, gpuir__topk *t, size_t k, uint32_t threshold) {
+/* Starts a search for the best k (>= 1) hits whose score is at least `threshold`. They go to `picks`, or to the heap if
+ * that is NULL: said anew by each start, so that no search hands hits to where one before it had them. 0 or NOMEM. */
+static int gpuir__topk_start(const gpuir_allocator *a, gpuir__topk *t, size_t k, uint32_t threshold,
+    gpuir__picks *picks) {
   if (k > t->cap) {
     void *p = k > SIZE_MAX / 8 ? NULL : a->resize(a->user, t->heap, t->cap * 8, k * 8);
     if (!p) return GPUIR_E_NOMEM;
     t->heap = (uint64_t *)p;
     t->cap = k;
   }
+#ifdef GPUIR_NO_COLUMNS
+  (void)picks;
+#else
+  t->picks = picks;
+#endif
   t->n = 0;
   t->k = k;
   t->threshold_key = threshold ? ((uint64_t)threshold << 32) - 1 : 0;

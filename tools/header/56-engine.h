@@ -439,9 +439,20 @@ static void gpuir__engine_threshold(gpuir__engine *e) {
     e->top.threshold_key = ((uint64_t)greatest << 32) - 1;
 }
 
+/* Returns where the hits of a query go; NULL: to the heap. */
+static inline gpuir__picks *gpuir__engine_picks(gpuir__engine *e, const gpuir_query *q) {
+#ifdef GPUIR_NO_COLUMNS
+  (void)e;
+  (void)q;
+  return NULL;
+#else
+  return q->collapse ? &e->picks : NULL;
+#endif
+}
+
 /* Starts the top-k for the best k hits whose score is at least `threshold`, or what is known of other parts. */
-static int gpuir__engine_top(gpuir__engine *e, size_t k, uint32_t threshold) {
-  const int status = gpuir__topk_start(&e->a, &e->top, k, threshold);
+static int gpuir__engine_top(gpuir__engine *e, const gpuir_query *q, size_t k, uint32_t threshold) {
+  const int status = gpuir__topk_start(&e->a, &e->top, k, threshold, gpuir__engine_picks(e, q));
   if (!status && e->limits.threshold) gpuir__engine_threshold(e);
   return status;
 }

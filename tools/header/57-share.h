@@ -119,7 +119,7 @@ GPUIR__COLD static void gpuir__share_open(gpuir__engine *e, const gpuir_query *q
   s->status = GPUIR_OK;
   s->at = s->threshold = 0;
   gpuir__poke(&s->exhausted, 0);
-  __atomic_store_n(&s->open, !gpuir__topk_start(&e->a, &s->found, k, 0), __ATOMIC_SEQ_CST);
+  __atomic_store_n(&s->open, !gpuir__topk_start(&e->a, &s->found, k, 0, NULL), __ATOMIC_SEQ_CST);
   gpuir__unlock(&s->lock);
   if (gpuir__peek(&s->open)) s->opened(s);
   else e->share = NULL;

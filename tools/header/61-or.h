@@ -220,7 +220,7 @@ static void gpuir__or_offer(const gpuir__or_leaf *l, const gpuir__or_term *t) {
 static uint32_t gpuir__or_kth(gpuir__engine *e, const gpuir_query *q, const gpuir__or_leaf *leaves, size_t n,
     unsigned term, size_t k, uint32_t least) {
   size_t j;
-  if (gpuir__topk_start(&e->a, &e->top, k, least)) return least;
+  if (gpuir__topk_start(&e->a, &e->top, k, least, NULL)) return least;
   for (j = 0; j < n; j++) {
     const gpuir__or_leaf *l = &leaves[j];
     const gpuir__or_term *t;
@@ -466,7 +466,7 @@ static int gpuir__or_start(gpuir__engine *e, const gpuir_query *q, const gpuir__
   const int known =
       (e->limits.threshold && gpuir__peek(e->limits.threshold)) || (e->share && gpuir__peek(&e->share->threshold));
   const uint32_t seed = known ? 0 : gpuir__or_seed(e, q, leaves, n, k); /* that of other parts is better */
-  return gpuir__engine_top(e, k, seed) ? gpuir__engine_fail(e, GPUIR_E_NOMEM, "out of memory") : e->stopped;
+  return gpuir__engine_top(e, q, k, seed) ? gpuir__engine_fail(e, GPUIR_E_NOMEM, "out of memory") : e->stopped;
 }
 
 /* Evaluates OR over at least two positive terms. */

@@ -60,20 +60,10 @@ static int gpuir__engine_leaf(gpuir__engine *e, const gpuir_query *q, size_t lea
 #ifndef GPUIR_NO_LAB
   if (e->evaluator == GPUIR_EVAL_EXHAUSTIVE) return gpuir__eval_exhaustive(e, npositive, mode == GPUIR_AND);
 #endif
-  if (e->ncursors == 1 && !e->top.n) (void)gpuir__engine_top(e, k, gpuir__stored_seed(&e->cursors[0], q, k));
+  if (e->ncursors == 1 && !e->top.n) (void)gpuir__engine_top(e, q, k, gpuir__stored_seed(&e->cursors[0], q, k));
   if (mode == GPUIR_OR) e->turn.noptional = 0;
   if (mode == GPUIR_AND || npositive == 1) return gpuir__eval_and(e, npositive, NULL);
   return gpuir__eval_or(e, q, npositive, k);
-}
-
-/* Lets the engine's top-k keep what it gets. The picks of a query of its own, which collapsed its hits, would take the
- * hits of a search that it helps with. */
-static inline void gpuir__engine_unpick(gpuir__engine *e) {
-#ifdef GPUIR_NO_COLUMNS
-  (void)e;
-#else
-  e->top.picks = NULL;
-#endif
 }
 
 /* Helps with a search of another engine until nothing of it is left or the helper is called away; 0 if it could not.
@@ -85,8 +75,7 @@ static int gpuir__engine_help(gpuir__engine *e, gpuir__share *s) {
   int status;
   if (!gpuir__share_join(e, s)) return 0;
   e->phrases_required = gpuir__phrases_are_required(e, s->query, s->mode);
-  gpuir__engine_unpick(e);
-  status = gpuir__topk_start(&e->a, &e->top, s->k, 0);
+  status = gpuir__topk_start(&e->a, &e->top, s->k, 0, NULL); /* hits that collapse are not shared */
   for (leaf = (size_t)(__atomic_load_n(&s->at, __ATOMIC_ACQUIRE) >> 32);
        leaf < e->ix->nleaves && !status && !e->called_away; leaf++)
     status = gpuir__engine_leaf(e, s->query, leaf, s->mode, s->k);
@@ -393,26 +382,20 @@ static int gpuir__engine_sort(gpuir__engine *e, const gpuir_query *q, int mode, 
 }
 #endif
 
-/* Returns 1 if hits are picks: then the engine's top-k hands them on. */
-static int gpuir__engine_picks(gpuir__engine *e, const gpuir_query *q, size_t k) {
-#ifdef GPUIR_NO_COLUMNS
-  (void)e;
-  (void)q;
-  (void)k;
-  return 0;
-#else
-  e->top.picks = q->collapse ? &e->picks : NULL;
+/* Starts the top-k of a search, and what takes its place. */
+static int gpuir__engine_begin(gpuir__engine *e, const gpuir_query *q, size_t k) {
+#ifndef GPUIR_NO_COLUMNS
   if (q->collapse) gpuir__picks_start(&e->picks, &e->a, e->ix, q->collapse, k);
-  return q->collapse != 0;
 #endif
+  return gpuir__engine_top(e, q, k, 0) ? gpuir__engine_fail(e, GPUIR_E_NOMEM, "out of memory") : GPUIR_OK;
 }
 
 /* Empties the top-k, or the picks, into hits. */
-static int gpuir__engine_found(gpuir__engine *e, int picks, gpuir_hit *hits, size_t *n) {
+static int gpuir__engine_found(gpuir__engine *e, const gpuir_query *q, gpuir_hit *hits, size_t *n) {
 #ifndef GPUIR_NO_COLUMNS
-  if (picks) return gpuir__picks_hits(e, hits, n);
+  if (q->collapse) return gpuir__picks_hits(e, hits, n);
 #endif
-  (void)picks;
+  (void)q;
   return gpuir__engine_hits(e, hits, n);
 }
 
@@ -422,7 +405,7 @@ static int gpuir__engine_found(gpuir__engine *e, int picks, gpuir_hit *hits, siz
 static int gpuir__engine_mode(gpuir__engine *e, const gpuir_query *q, int mode, size_t k, gpuir_hit *hits, size_t *n) {
   gpuir__share *const share = e->share;
   size_t leaf;
-  int status, picks;
+  int status;
   *n = 0;
   if ((!q->nknown && !q->all) || (mode == GPUIR_AND && q->nunknown)) return GPUIR_OK;
   gpuir__engine_announce(e, q);
@@ -434,9 +417,8 @@ static int gpuir__engine_mode(gpuir__engine *e, const gpuir_query *q, int mode, 
     return status;
   }
 #endif
-  picks = gpuir__engine_picks(e, q, k);
-  status = gpuir__engine_top(e, k, 0);
-  if (status) return gpuir__engine_fail(e, status, "out of memory");
+  status = gpuir__engine_begin(e, q, k);
+  if (status) return status;
   e->phrases_required = gpuir__phrases_are_required(e, q, mode);
   if (!gpuir__engine_may_share(e, q)) e->share = NULL;
   if (e->share) gpuir__share_open(e, q, mode, k);
@@ -446,7 +428,7 @@ static int gpuir__engine_mode(gpuir__engine *e, const gpuir_query *q, int mode, 
   if (e->share) status = gpuir__share_close(e, status);
   e->share = share;
   if (!status && e->limits.threshold) gpuir__engine_threshold(e);
-  if (!status) status = gpuir__engine_found(e, picks, hits, n);
+  if (!status) status = gpuir__engine_found(e, q, hits, n);
   return status;
 }
 

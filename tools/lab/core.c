@@ -255,7 +255,7 @@ uint64_t lab_key(uint32_t score, uint32_t docid) { return gpuir__key(score, doci
 lab_top *lab_top_open(size_t k) {
   const gpuir_allocator a = gpuir__allocator(NULL);
   lab_top *top = (lab_top *)calloc(1, sizeof *top);
-  if (!top || !gpuir__topk_start(&a, &top->best, k, 0)) return top;
+  if (!top || !gpuir__topk_start(&a, &top->best, k, 0, NULL)) return top;
   free(top);
   return NULL;
 }
