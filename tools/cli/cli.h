@@ -99,6 +99,9 @@ void cli_buf_add(cli_buf *b, const void *p, size_t n);
 void cli_buf_char(cli_buf *b, int c);
 void cli_buf_utf8(cli_buf *b, unsigned c); /* a character's bytes */
 void cli_buf_text(cli_buf *b, const char *s);
+/* Appends to a cli_buf, for text_write of ../common/text.h. */
+void cli_buf_put(void *buf, const char *bytes, size_t n);
+void cli_buf_json(cli_buf *b, const char *s, size_t n); /* as cli_json_string prints it */
 void cli_buf_free(cli_buf *b);
 /* Replaces what *b holds by the document's name and a NUL; returns the name, doc->name_len bytes. */
 const char *cli_doc_name(cli_buf *b, const gpuir_doc *doc);

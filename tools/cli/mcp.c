@@ -75,8 +75,6 @@ void mcp_index_close(mcp_index *x) {
   free(x->name);
 }
 
-static void put_buf(void *buf, const char *bytes, size_t n) { cli_buf_add((cli_buf *)buf, bytes, n); }
-
 static int is_taken(const mcp_server *s, size_t n, const char *name) {
   for (size_t i = 0; i < n; i++)
     if (!strcmp(s->indexes[i].name, name)) return 1;
@@ -96,7 +94,7 @@ static void name_index(mcp_server *s, size_t number) {
     n -= sizeof ending - 1;
   do {
     name.n = 0;
-    text_write(put_buf, &name, TEXT_TSV, x->path + from, n - from); /* it is shown to models */
+    text_write(cli_buf_put, &name, TEXT_TSV, x->path + from, n - from); /* it is shown to models */
     cli_buf_add(&name, suffix, strlen(suffix) + 1);
     snprintf(suffix, sizeof suffix, "-%zu", ++same);
   } while (is_taken(s, number, name.p));
@@ -111,12 +109,6 @@ typedef struct reply {
   const mcp_message *m;
   cli_buf out; /* of the whole line */
 } reply;
-
-static void add_string(cli_buf *b, const char *s, size_t n) {
-  cli_buf_char(b, '"');
-  text_write(put_buf, b, TEXT_JSON, s, n);
-  cli_buf_char(b, '"');
-}
 
 /* Appends a value as it stood in the message. */
 static void add_value(cli_buf *b, const mcp_value *v) {
@@ -140,7 +132,7 @@ static void add_error(reply *r, int code, const char *why) {
   begin_answer(r, ",\"error\":{\"code\":");
   snprintf(number, sizeof number, "%d,\"message\":", code);
   cli_buf_text(&r->out, number);
-  add_string(&r->out, why, strlen(why));
+  cli_buf_json(&r->out, why, strlen(why));
   cli_buf_text(&r->out, "}}");
 }
 
@@ -177,7 +169,7 @@ static void add_instructions(const mcp_server *s, cli_buf *b) {
     cli_buf_text(&text, cli_counted(info.documents, "document", "documents", documents));
     cli_buf_char(&text, ')');
   }
-  add_string(b, text.p, text.n);
+  cli_buf_json(b, text.p, text.n);
   cli_buf_free(&text);
 }
 
@@ -219,7 +211,7 @@ static void call_tool(reply *r) {
   }
   const int failed = mcp_call(r->s, r->m, tell_progress, r, &text);
   begin_answer(r, ",\"result\":{\"content\":[{\"type\":\"text\",\"text\":");
-  add_string(&r->out, text.p ? text.p : "", text.n);
+  cli_buf_json(&r->out, text.p ? text.p : "", text.n);
   cli_buf_text(&r->out, failed ? "}],\"isError\":true}}" : "}],\"isError\":false}}");
   cli_buf_free(&text);
 }

@@ -13,15 +13,6 @@
 #include <string.h>
 #include <unistd.h>
 
-static void put_buf(void *buf, const char *bytes, size_t n) { cli_buf_add((cli_buf *)buf, bytes, n); }
-
-/* Appends a string of JSON, which is one of TOML, too. */
-static void add_string(cli_buf *b, const char *s) {
-  cli_buf_char(b, '"');
-  text_write(put_buf, b, TEXT_JSON, s, strlen(s));
-  cli_buf_char(b, '"');
-}
-
 /* Appends a word of a shell's command. */
 static void add_word(cli_buf *b, const char *s) {
   cli_buf_char(b, '\'');
@@ -54,7 +45,7 @@ static int add_index(cli_buf *shell, cli_buf *list, const char *given) {
   cli_buf_char(shell, ' ');
   add_word(shell, path);
   cli_buf_text(list, ", ");
-  add_string(list, path);
+  cli_buf_json(list, path, strlen(path)); /* a string of JSON is one of TOML, too */
   return CLI_OK;
 }
 
@@ -81,10 +72,10 @@ int mcp_install(char **paths, size_t n) {
   int code = CLI_OK;
   const ssize_t len = readlink("/proc/self/exe", program, sizeof program - 1);
   snprintf(program + (len > 0 ? len : 0), sizeof program - (size_t)(len > 0 ? len : 0), "%s", len > 0 ? "" : "gpuir");
-  add_string(&list, "mcp");
+  cli_buf_text(&list, "\"mcp\"");
   for (size_t i = 0; i < n && !code; i++) code = add_index(&shell, &list, paths[i]);
   add_word(&word, program);
-  add_string(&command, program);
+  cli_buf_json(&command, program, strlen(program));
   cli_buf_char(&word, 0);
   cli_buf_char(&command, 0);
   cli_buf_char(&shell, 0);

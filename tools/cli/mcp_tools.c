@@ -93,9 +93,7 @@ typedef struct call {
 
 static int is_cancelled(const call *c) { return __atomic_load_n(&c->s->cancel, __ATOMIC_RELAXED); }
 
-static void put_buf(void *buf, const char *bytes, size_t n) { cli_buf_add((cli_buf *)buf, bytes, n); }
-
-static void put_text(cli_buf *b, const char *s, size_t n) { text_write(put_buf, b, TEXT_MESSAGE, s, n); }
+static void put_text(cli_buf *b, const char *s, size_t n) { text_write(cli_buf_put, b, TEXT_MESSAGE, s, n); }
 
 /* Adds a line of what gpuir says. */
 static void note(call *c, const char *format, ...) CLI_PRINTF(2, 3);
@@ -265,7 +263,7 @@ static size_t show_hits(call *c, mcp_index *x, const gpuir_query *query, const g
   size_t i;
   memset(&err, 0, sizeof err);
   p->bytes = c->left ? c->left : 1;
-  p->put = put_buf;
+  p->put = cli_buf_put;
   p->sink = &c->data;
   p->cancel = &c->s->cancel;
   p->colour = 0;

@@ -140,6 +140,14 @@ void cli_buf_utf8(cli_buf *b, unsigned c) {
 
 void cli_buf_text(cli_buf *b, const char *s) { cli_buf_add(b, s, strlen(s)); }
 
+void cli_buf_put(void *buf, const char *bytes, size_t n) { cli_buf_add((cli_buf *)buf, bytes, n); }
+
+void cli_buf_json(cli_buf *b, const char *s, size_t n) {
+  cli_buf_char(b, '"');
+  text_write(cli_buf_put, b, TEXT_JSON, s, n);
+  cli_buf_char(b, '"');
+}
+
 void cli_buf_free(cli_buf *b) {
   free(b->p);
   memset(b, 0, sizeof *b);
