@@ -82,6 +82,26 @@ setup() {
     "$root/tools/python/pyterrier_gpuir"
 }
 
+@test "without network, what wheels for other systems need cannot be had, and that is said" {
+  [ -n "${GPUIR_LONG:-}" ] || skip "in the long form"
+  command -v apt-get >/dev/null || skip "no apt"
+  unshare -rn true 2>/dev/null || skip "no network namespace may be made"
+  mkdir apart
+  cp "$root"/tools/python/*.{sh,py} apart/
+  run unshare -rn apart/third.sh
+  [ "$status" -eq 1 ]
+  [[ ${lines[-1]} =~ ^third.sh:\ (Debian\'s\ source\ packages\ cannot\ be\ reached|apt\ knows\ no\ archive) ]]
+  [ "$(cd apart && echo third*)" = third.sh ]
+  run unshare -rn apart/wheels.sh out
+  [ "$status" -eq 1 ]
+  [[ ${lines[-1]} == *"third.sh fetches them" ]]
+  mkdir apart/third
+  run unshare -rn apart/wheels.sh out
+  [ "$status" -eq 1 ]
+  [ "${lines[-1]}" = "wheels.sh: the compiler cannot be had from PyPI" ]
+  [ -z "$(ls out)" ]
+}
+
 @test "a source distribution has all that a wheel is built from" {
   [ -n "${GPUIR_LONG:-}" ] || skip "in the long form"
   [ -d "$root/tools/python/third" ] || "$root/tools/python/third.sh" || skip "no sources of Debian's packages"

