@@ -160,6 +160,97 @@ class Answers(Folder):
         with self.assertRaisesRegex(gpuir.Error, "more fields than"):
             gpuir.index(["a"], fields={f"f{i}": "key" for i in range(65)})
 
+    def test_sort_collapse_and_facets(self):
+        r = random.Random(5)
+        values = []
+        for _ in range(400):
+            value = {"by": r.sample(["é", "b", "c c", "D"], r.randrange(3))}
+            value["in"] = r.choice(["a/x", "a/y", "b", "a/x/z"])
+            if r.random() < 0.8:
+                value["year"] = r.randrange(1990, 1996)
+                value["price"] = decimal.Decimal(r.randrange(-50, 50)) / 4
+                value["day"] = datetime.date(2024, r.randrange(1, 4), r.randrange(1, 28))
+            values.append(value)
+        texts = [" ".join(r.choices(["dog", "wolf", "fox", "cat"], k=r.randrange(1, 9))) for _ in values]
+        fields = {"by": "key", "in": "path", "year": "number", "price": "number:2", "day": "date"}
+        gpuir.index(texts, "x.gpuir", fields=fields, values=values)
+        index = gpuir.open("x.gpuir")
+        all_fields = [document.fields for document in index]
+
+        def first(docid, field):
+            value = all_fields[docid].get(field)
+            return value[0].encode() if isinstance(value, list) else value
+
+        for query, where in (("dog wolf", None), ("", None), ("fox -dog", "year=1992..1994"), ("", "by=é")):
+            by_score = index.search(query, 400, where=where or "in=..")
+            for sort in (None, "", "by", "-by", "in", "year", "-year", "-price", "day"):
+                hits = sorted(by_score, key=lambda h: h.docid) if sort else by_score
+                if sort:
+                    name = sort.lstrip("-")
+                    having = [h for h in hits if first(h.docid, name) is not None]
+                    having.sort(key=lambda h: first(h.docid, name), reverse=sort[0] == "-")  # which keeps docIDs rising
+                    hits = having + [h for h in hits if first(h.docid, name) is None]
+                for collapse in (None, "year", "by", "in"):
+                    want, seen = [], set()
+                    for hit in hits:
+                        value = first(hit.docid, collapse) if collapse else None
+                        if value is None or value not in seen:
+                            want.append((hit.docid, hit.score))
+                        seen.add(value)
+                    for k in (3, 400):
+                        if not query and where is None and sort is None and collapse is None:
+                            continue  # a query without words, and nothing else
+                        got = index.search(query, k, "or", where, sort, collapse)
+                        self.assertEqual([(h.docid, h.score) for h in got], want[:k], (query, where, sort, collapse))
+                        if numpy:
+                            batch = index.batch([query], k, where=where, sort=sort or "", collapse=collapse)
+                            self.assertEqual(list(batch.docids[0][: batch.counts[0]]), [d for d, _ in want[:k]])
+            docids = [hit.docid for hit in by_score]
+            asked = ["by", "by:2", "in:a", "year", "price:-1.5,0,2", "day:month"]
+            found = index.facets(query, asked, where=where)
+            self.assertEqual(list(found), asked)
+            counts = {}
+            for docid in docids:
+                for value in all_fields[docid].get("by", []):
+                    counts[value] = counts.get(value, 0) + 1
+            by_count = sorted(counts.items(), key=lambda x: (-x[1], x[0].encode()))
+            want = [gpuir.Facet(value, None, None, n) for value, n in by_count]
+            self.assertEqual((found["by"], found["by:2"]), (want, want[:2]))
+            for name, low in (("year", lambda v: v), ("day:month", lambda v: v.replace(day=1))):
+                counts = {}
+                for docid in docids:
+                    value = all_fields[docid].get(name.split(":")[0])
+                    if value is not None:
+                        counts[low(value)] = counts.get(low(value), 0) + 1
+                self.assertEqual([(f.low, f.matches) for f in found[name]], sorted(counts.items()))
+            prices = [all_fields[docid]["price"] for docid in docids if "price" in all_fields[docid]]
+            ranges = [(None, "-1.51"), ("-1.5", "-0.01"), ("0", "1.99"), ("2", None)]
+            ranges = [tuple(None if x is None else decimal.Decimal(x) for x in pair) for pair in ranges]
+            want = [
+                gpuir.Facet(None, a, b, sum((a is None or a <= p) and (b is None or p <= b) for p in prices))
+                for a, b in ranges
+            ]
+            self.assertEqual(found["price:-1.5,0,2"], want)
+            inside = [first(docid, "in") for docid in docids]
+            below = {"a/x": sum(p in (b"a/x", b"a/x/z") for p in inside), "a/y": inside.count(b"a/y")}
+            self.assertEqual({f.value: f.matches for f in found["in:a"]}, {n: c for n, c in below.items() if c})
+        self.assertEqual(index.facets("zzz", ["by"]), {"by": []})
+        self.assertEqual(index.facets("dog", []), {})
+        for call in (
+            lambda: index.search("dog", sort="yaer"),
+            lambda: index.search("dog", collapse="yaer"),
+            lambda: index.facets("dog", ["yaer"]),
+            lambda: index.facets("dog", ["by:x"]),
+        ):
+            with self.assertRaises(gpuir.Error) as caught:
+                call()
+            self.assertRegex(str(caught.exception), "yaer|comes how many values")
+        for call in (lambda: index.search("dog", sort="a\0"), lambda: index.facets("dog", ["a\0"])):
+            with self.assertRaisesRegex(ValueError, "no NUL"):
+                call()
+        with self.assertRaises(gpuir.Error):
+            index.facets("dog", ["by"] * 65)
+
     @unittest.skipUnless(numpy, "no numpy")
     def test_batch(self):
         index = large(2000)

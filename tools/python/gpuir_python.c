@@ -45,6 +45,18 @@ typedef struct gpuir_python_document {
   uint32_t first_line, last_line, length;
 } gpuir_python_document;
 
+/* Which documents may be hits, and in what order they come, as gpuir_query_desc has it. */
+typedef struct gpuir_python_choice {
+  const char *where, *sort, *collapse;
+} gpuir_python_choice;
+
+typedef struct gpuir_python_facet {
+  const char *value; /* of a key or a path; else NULL */
+  size_t len;
+  int64_t low, high;
+  uint64_t count;
+} gpuir_python_facet;
+
 typedef struct gpuir_python_passage {
   uint64_t offset, bytes, first_mark, marks;
   uint32_t first_line, last_line, score;
@@ -194,24 +206,28 @@ static int note_failure(gpuir_python_searcher *s, int status, int searched) {
   return status;
 }
 
-/* where: which documents may be hits; NULL: all. With it a text without words asks for all that it passes. */
-static int parse(const gpuir_index *index, int mode, const char *text, size_t len, const char *where,
+/* choice: NULL: all documents, by score. With one a text without words asks for all documents that it passes. */
+static int parse(const gpuir_index *index, int mode, const char *text, size_t len, const gpuir_python_choice *choice,
     gpuir_query **query, gpuir_error *err) {
   gpuir_query_desc d;
   memset(&d, 0, sizeof d);
   d.mode = mode;
   d.keep_rarest = mode != GPUIR_AND;
-  d.where = where;
-  d.all = where != NULL;
+  if (choice) {
+    d.where = choice->where;
+    d.sort = choice->sort;
+    d.collapse = choice->collapse;
+    d.all = 1;
+  }
   return gpuir_query_parse(index, &d, text, len, query, err);
 }
 
 /* Ranks one query, within timeout_ns if that is not 0. Returns the number of hits, or a status below 0. */
 EXPORT int64_t gpuir_python_search(gpuir_python_searcher *s, int mode, const char *text, size_t len, gpuir_hit *hits,
-    size_t k, const char *where, uint64_t timeout_ns) {
+    size_t k, const gpuir_python_choice *choice, uint64_t timeout_ns) {
   gpuir_query *query = NULL;
   size_t n = 0;
-  int status = parse(s->index, mode, text, len, where, &query, &s->error);
+  int status = parse(s->index, mode, text, len, choice, &query, &s->error);
   if (status) return note_failure(s, status, 0);
   gpuir_searcher_set_timeout(s->searcher, timeout_ns);
   status = gpuir_search(s->searcher, query, hits, k, &n);
@@ -220,11 +236,11 @@ EXPORT int64_t gpuir_python_search(gpuir_python_searcher *s, int mode, const cha
 }
 
 /* Counts the documents that match. Returns their number, or a status below 0. */
-EXPORT int64_t gpuir_python_count(gpuir_python_searcher *s, int mode, const char *text, size_t len, const char *where,
-    uint64_t timeout_ns) {
+EXPORT int64_t gpuir_python_count(gpuir_python_searcher *s, int mode, const char *text, size_t len,
+    const gpuir_python_choice *choice, uint64_t timeout_ns) {
   gpuir_query *query = NULL;
   uint64_t n = 0;
-  int status = parse(s->index, mode, text, len, where, &query, &s->error);
+  int status = parse(s->index, mode, text, len, choice, &query, &s->error);
   if (status) return note_failure(s, status, 0);
   gpuir_searcher_set_timeout(s->searcher, timeout_ns);
   status = gpuir_count(s->searcher, query, &n);
@@ -232,15 +248,44 @@ EXPORT int64_t gpuir_python_count(gpuir_python_searcher *s, int mode, const char
   return status ? note_failure(s, status, 1) : (int64_t)n;
 }
 
+/* Counts what matches have in n columns, which are parted by a NUL. Returns a status; *facets must be destroyed. */
+EXPORT int64_t gpuir_python_facets(gpuir_python_searcher *s, int mode, const char *text, size_t len,
+    const gpuir_python_choice *choice, const char *columns, size_t n, gpuir_facets **facets, uint64_t timeout_ns) {
+  const char *each[GPUIR_MAX_FIELDS];
+  gpuir_query *query = NULL;
+  size_t i;
+  int status = n > GPUIR_MAX_FIELDS ? GPUIR_E_ARGUMENT : GPUIR_OK;
+  for (i = 0; i < n && !status; i++, columns += strlen(columns) + 1) each[i] = columns;
+  if (!status) status = parse(s->index, mode, text, len, choice, &query, &s->error);
+  if (status) return note_failure(s, status, 0);
+  gpuir_searcher_set_timeout(s->searcher, timeout_ns);
+  status = gpuir_facets_count(s->searcher, query, each, n, facets, NULL);
+  gpuir_query_destroy(query);
+  return note_failure(s, status, 1);
+}
+
+/* Tells facet i of a column; its value lives as long as the facets. */
+EXPORT int gpuir_python_facet_get(const gpuir_facets *facets, size_t column, size_t i, gpuir_python_facet *out) {
+  gpuir_facet f;
+  const int status = gpuir_facets_get(facets, column, i, &f);
+  if (status) return status;
+  out->value = f.value;
+  out->len = f.len;
+  out->low = f.low;
+  out->high = f.high;
+  out->count = f.count;
+  return GPUIR_OK;
+}
+
 /* Parses nq queries, each of which but the last one ends with a newline. *bad gets the number of one that cannot be
  * parsed. */
-static int parse_all(const gpuir_index *index, int mode, const char *text, size_t len, const char *where,
-    gpuir_query **queries, size_t nq, size_t *bad, gpuir_error *err) {
+static int parse_all(const gpuir_index *index, int mode, const char *text, size_t len,
+    const gpuir_python_choice *choice, gpuir_query **queries, size_t nq, size_t *bad, gpuir_error *err) {
   size_t i, at = 0;
   for (i = 0; i < nq; i++) {
     const char *nl = (const char *)memchr(text + at, '\n', len - at);
     const size_t end = nl ? (size_t)(nl - text) : len;
-    const int status = parse(index, mode, text + at, end - at, where, &queries[i], err);
+    const int status = parse(index, mode, text + at, end - at, choice, &queries[i], err);
     *bad = i;
     if (status) return status;
     at = nl ? end + 1 : len;
@@ -252,12 +297,12 @@ static int parse_all(const gpuir_index *index, int mode, const char *text, size_
 /* Ranks nq queries, one a line; hits[nq * k] and counts[nq] get the answers. *bad: the number of a query that cannot be
  * parsed, otherwise nq. */
 EXPORT int gpuir_python_batch(gpuir_python_searcher *s, int mode, const char *text, size_t len, size_t nq, size_t k,
-    const char *where, gpuir_hit *hits, uint32_t *counts, size_t *bad) {
+    const gpuir_python_choice *choice, gpuir_hit *hits, uint32_t *counts, size_t *bad) {
   gpuir_query **queries = (gpuir_query **)calloc(nq ? nq : 1, sizeof *queries);
   size_t i;
   int status;
   if (!queries) return note_failure(s, GPUIR_E_NOMEM, 0);
-  status = note_failure(s, parse_all(s->index, mode, text, len, where, queries, nq, bad, &s->error), 0);
+  status = note_failure(s, parse_all(s->index, mode, text, len, choice, queries, nq, bad, &s->error), 0);
   if (!status) {
     gpuir_searcher_set_timeout(s->searcher, 0);
     status = gpuir_search_batch(s->searcher, (const gpuir_query *const *)queries, nq, k, hits, counts);

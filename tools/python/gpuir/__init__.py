@@ -8,7 +8,7 @@ An index may be used by any number of threads, and after a fork. Results live as
 becomes of the index.
 """
 
-from ._index import Batch, Document, Hit, Index, Live, Mark, Options, Passage, index, live, open
+from ._index import Batch, Document, Facet, Hit, Index, Live, Mark, Options, Passage, index, live, open
 from ._library import Error, QueryError, lib as _lib
 
 __version__ = _lib.gpuir_version().decode()
@@ -16,6 +16,7 @@ __all__ = [
     "Batch",
     "Document",
     "Error",
+    "Facet",
     "Hit",
     "Index",
     "Live",

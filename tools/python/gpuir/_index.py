@@ -26,7 +26,8 @@ from typing import (
 )
 
 from . import _library
-from ._library import DocumentDetail, Error, ErrorDetail, PassageDetail, Settings, check, failure, lib, text_at
+from ._library import Choice, DocumentDetail, Error, ErrorDetail, FacetDetail, PassageDetail, Settings
+from ._library import check, failure, lib, text_at
 
 if TYPE_CHECKING:
     import numpy
@@ -36,7 +37,8 @@ if TYPE_CHECKING:
 Text = Union[str, bytes]
 Scalar = Union[str, int, float, decimal.Decimal, datetime.date]
 Values = Mapping[str, Union[Scalar, Iterable[Scalar]]]  # by field; several of a key or a path
-FieldValue = Union[List[str], int, decimal.Decimal, datetime.datetime]
+Number = Union[int, decimal.Decimal, datetime.datetime]
+FieldValue = Union[List[str], Number]
 
 
 class Options(TypedDict, total=False):
@@ -59,18 +61,21 @@ _MODES = {"and": 0, "or": 1, "andor": 2}
 _ONE = 1048576.0  # what a score of 1.0 is
 _AT_ONCE = 20_000_000  # nanoseconds for which the main thread waits before it lets Ctrl-C in
 _PASSAGES, _MARKS = 64, 4096
+_LEAST, _GREATEST = -(2**63), 2**63 - 1  # of numbers and dates
 
 
 def _bytes(text: Text) -> bytes:
     return text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
 
 
-def _where(where: Optional[str]) -> Optional[bytes]:
-    if where is None:
+def _choice(where: Optional[str], sort: Optional[str] = None, collapse: Optional[str] = None) -> Any:
+    """What the library is told of them; None where it is nothing."""
+    if where is None and sort is None and collapse is None:
         return None
-    if "\0" in where:
-        raise ValueError("a where has no NUL")
-    return where.encode("utf-8", "surrogatepass")
+    for given in (where, sort, collapse):
+        if given is not None and "\0" in given:
+            raise ValueError("a where, a sort and a collapse have no NUL")
+    return byref(Choice(*[None if given is None else _bytes(given) for given in (where, sort, collapse)]))
 
 
 def _written(value: Union[Scalar, bytes]) -> bytes:
@@ -248,6 +253,23 @@ def _fields_of(native: _Native) -> List[Tuple[str, int, int]]:
     return fields
 
 
+def _facets_of(found: c_void_p, which: int, column: int, decimals: int) -> "List[Facet]":
+    """What a column's facets are in Python."""
+
+    def number(value: int) -> Optional[Number]:
+        if value in (_LEAST, _GREATEST):
+            return None
+        return _number(value, decimals) if column == _library.NUMBER else _date(value)
+
+    facets: List[Facet] = []
+    one = FacetDetail()
+    while not lib.gpuir_python_facet_get(found, which, len(facets), byref(one)):
+        text = text_at(one.value, one.len) if one.value else None
+        low, high = (number(one.low), number(one.high)) if text is None else (None, None)
+        facets.append(Facet(text, low, high, one.count))
+    return facets
+
+
 def _number(value: int, decimals: int) -> Union[int, decimal.Decimal]:
     return decimal.Decimal(value).scaleb(-decimals) if decimals else value
 
@@ -356,6 +378,15 @@ class Batch(NamedTuple):
     counts: "numpy.typing.NDArray[numpy.uint32]"  # [n]
 
 
+class Facet(NamedTuple):
+    """How many of a query's matches have what in a field."""
+
+    value: Optional[str]  # of a key or a path; of a number or a date None
+    low: Optional[Number]  # of a number or a date: from here; None: from the least on
+    high: Optional[Number]  # to here, which is included; None: to the greatest
+    matches: int
+
+
 class Mark(NamedTuple):
     """A word of the query in a passage: text[start:end]."""
 
@@ -402,11 +433,21 @@ class Index:
             raise Error("the index is closed")
         return self._native.here()
 
-    def search(self, query: Text, k: int = 10, mode: str = "or", where: Optional[str] = None) -> List[Hit]:
+    def search(
+        self,
+        query: Text,
+        k: int = 10,
+        mode: str = "or",
+        where: Optional[str] = None,
+        sort: Optional[str] = None,
+        collapse: Optional[str] = None,
+    ) -> List[Hit]:
         """The k best documents for a query, best first. mode: "or" (any word), "and" (all), "andor" (all; any where
         fewer than k documents have all). -word excludes, word* is a prefix, "a phrase" needs an index with positions.
-        where: which documents may be hits, by their fields, such as 'author=Smith year=1990..'; no word then asks for
-        all that it passes."""
+        where: which documents may be hits, by their fields, such as 'author=Smith year=1990..'. sort: a field by whose
+        first value hits come in place of their score, rising, or falling as in '-year'. collapse: a field of whose
+        first values each has one hit only, the best. With any of these three a query without a word asks for all
+        documents that may be hits."""
         if k > 4096:  # no memory for more hits than there are documents
             k = min(k, len(self))
         native = self._here()
@@ -420,6 +461,7 @@ class Index:
         # A signal handler may search meanwhile: it finds no room, and makes its own.
         hits = searcher.room.pop(k, None) or (c_uint32 * (2 * k))()
         how = _MODES.get(mode)
+        choice = None if where is None and sort is None and collapse is None else _choice(where, sort, collapse)
         n = _search(
             searcher.pointer,
             _mode(mode) if how is None else how,
@@ -427,11 +469,11 @@ class Index:
             len(text),
             hits,
             k,
-            where if where is None else _where(where),
+            choice,
             _AT_ONCE if _ident() == _Process.main else 0,
         )
         if n < 0:
-            n = self._again(searcher, _search, n, _mode(mode), text, len(text), hits, k, _where(where))
+            n = self._again(searcher, _search, n, _mode(mode), text, len(text), hits, k, choice)
         found = hits[: 2 * n]
         searcher.room = {k: hits}
         answer = []
@@ -453,10 +495,33 @@ class Index:
 
     def count(self, query: Text, mode: str = "or", where: Optional[str] = None) -> int:
         """How many documents match; of "andor" those that have all words."""
-        text, how, passing = _bytes(query), _mode(mode), _where(where)
+        text, how, choice = _bytes(query), _mode(mode), _choice(where)
         searcher, function = self._searcher(self._here()), lib.gpuir_python_count
-        n = int(function(searcher.pointer, how, text, len(text), passing, _AT_ONCE if _is_main() else 0))
-        return n if n >= 0 else self._again(searcher, function, n, how, text, len(text), passing)
+        n = int(function(searcher.pointer, how, text, len(text), choice, _AT_ONCE if _is_main() else 0))
+        return n if n >= 0 else self._again(searcher, function, n, how, text, len(text), choice)
+
+    def facets(
+        self, query: Text, columns: Iterable[str], mode: str = "or", where: Optional[str] = None
+    ) -> Dict[str, List[Facet]]:
+        """What all documents that match have in fields, counted exactly; of "andor" those that have all words. A column
+        is a field: "author" tells each value, "author:20" the 20 most frequent, "dir:src" what lies in the folder src,
+        "size:0,1000" three ranges, "day:month" each month (or year, or day). Values of keys and paths come the most
+        frequent first, numbers and dates in order."""
+        names = list(columns)
+        if any("\0" in name for name in names):
+            raise ValueError("a column has no NUL")
+        fields = {name: (column, decimals) for name, column, decimals in _fields_of(self._here())}
+        text, how, choice, found = _bytes(query), _mode(mode), _choice(where) or byref(Choice()), c_void_p()
+        asked = b"".join([_bytes(name) + b"\0" for name in names])
+        arguments = (how, text, len(text), choice, asked, len(names), byref(found))
+        searcher, function = self._searcher(self._here()), lib.gpuir_python_facets
+        try:
+            status = int(function(searcher.pointer, *arguments, _AT_ONCE if _is_main() else 0))
+            if status:
+                self._again(searcher, function, status, *arguments)
+            return {name: _facets_of(found, i, *fields[name.split(":")[0]]) for i, name in enumerate(names)}
+        finally:
+            lib.gpuir_facets_destroy(found)
 
     def batch(
         self,
@@ -465,8 +530,11 @@ class Index:
         mode: str = "or",
         threads: int = 1,
         where: Optional[str] = None,
+        sort: Optional[str] = None,
+        collapse: Optional[str] = None,
     ) -> Batch:
-        """Ranks many queries at once, on so many threads, into arrays of numpy, which must be there."""
+        """Ranks many queries at once, on so many threads, into arrays of numpy, which must be there. For mode, where,
+        sort and collapse see `search`."""
         import numpy
 
         native = self._here()
@@ -477,7 +545,7 @@ class Index:
         hits = numpy.zeros((len(lines), k, 2), numpy.uint32)
         counts = numpy.zeros(len(lines), numpy.uint32)
         searcher = self._searcher(native) if threads == 1 else _Searcher(native, threads)
-        bad, how, passing = c_size_t(), _mode(mode), _where(where)
+        bad, how, choice = c_size_t(), _mode(mode), _choice(where, sort, collapse)
 
         def call() -> int:
             return int(
@@ -488,7 +556,7 @@ class Index:
                     len(text),
                     len(lines),
                     k,
-                    passing,
+                    choice,
                     hits.ctypes.data,
                     counts.ctypes.data,
                     byref(bad),

@@ -45,6 +45,14 @@ class DocumentDetail(Structure):
     ]
 
 
+class Choice(Structure):
+    _fields_ = [("where", c_char_p), ("sort", c_char_p), ("collapse", c_char_p)]
+
+
+class FacetDetail(Structure):
+    _fields_ = [("value", c_void_p), ("len", c_size_t), ("low", c_int64), ("high", c_int64), ("count", c_uint64)]
+
+
 class PassageDetail(Structure):
     _fields_ = [
         ("offset", c_uint64),
@@ -82,9 +90,11 @@ for _name, _arguments in {
     "gpuir_python_value": [_any, c_uint32, c_uint, c_size_t, c_char_p, _any],
     "gpuir_python_searcher_create": [_any, c_uint, _any, _any, _error],
     "gpuir_python_searcher_error": [_any, _error],
-    "gpuir_python_search": [_any, c_int, c_char_p, c_size_t, _any, c_size_t, c_char_p, c_uint64],
-    "gpuir_python_count": [_any, c_int, c_char_p, c_size_t, c_char_p, c_uint64],
-    "gpuir_python_batch": [_any, c_int, c_char_p, c_size_t, c_size_t, c_size_t, c_char_p, _any, _any, _any],
+    "gpuir_python_search": [_any, c_int, c_char_p, c_size_t, _any, c_size_t, _any, c_uint64],
+    "gpuir_python_count": [_any, c_int, c_char_p, c_size_t, _any, c_uint64],
+    "gpuir_python_facets": [_any, c_int, c_char_p, c_size_t, _any, c_char_p, c_size_t, _any, c_uint64],
+    "gpuir_python_facet_get": [_any, c_size_t, c_size_t, _any],
+    "gpuir_python_batch": [_any, c_int, c_char_p, c_size_t, c_size_t, c_size_t, _any, _any, _any, _any],
     "gpuir_python_document_get": [_any, c_uint32, _any],
     "gpuir_python_name": [_any, c_uint32, _any, c_size_t],
     "gpuir_python_info": [_any, _any, _any, _any],
@@ -105,10 +115,10 @@ for _name, _arguments in {
     ],
 }.items():
     getattr(lib, _name).argtypes = _arguments
-for _name in ("gpuir_python_search", "gpuir_python_count"):
+for _name in ("gpuir_python_search", "gpuir_python_count", "gpuir_python_facets"):
     getattr(lib, _name).restype = c_int64
 for _name in ("gpuir_close", "gpuir_builder_destroy", "gpuir_live_close", "gpuir_python_searcher_destroy",
-              "gpuir_python_schema_destroy"):
+              "gpuir_python_schema_destroy", "gpuir_facets_destroy"):
     getattr(lib, _name).argtypes = [_any]
     getattr(lib, _name).restype = None
 lib.gpuir_strerror.argtypes = [c_int]
