@@ -206,9 +206,9 @@ order() { "$gpuir" query --tsv "$@" 2>/dev/null | cut -f 4 | tr '\n' ' ' || true
     [ "$("$gpuir" facets --tsv -f price:0,2.5,9 ix | tr '\t\n' ' ;')" = \
       'price:0,2.5,9 1 ..-0.1;price:0,2.5,9 0 0.0..2.4;price:0,2.5,9 1 2.5..8.9;price:0,2.5,9 0 9.0..;' ]
     [ "$("$gpuir" facets --json -f author -m or ix green water)" = \
-      '{"query":"green water","mode":"or","count":4,"facets":[{"column":"author","values":[{"value":"Jones","count":2},{"value":"Smith, John","count":1}]}]}' ]
+      '{"query":"green water","mode":"or","facets":[{"column":"author","values":[{"value":"Jones","count":2},{"value":"Smith, John","count":1}]}],"count":4}' ]
     [ "$("$gpuir" facets --json -f day:day ix nothing)" = \
-      '{"query":"nothing","mode":"and","count":0,"facets":[{"column":"day:day","values":[]}]}' ]
+      '{"query":"nothing","mode":"and","facets":[{"column":"day:day","values":[]}],"count":0}' ]
   done
   [ "$("$gpuir" facets -f author -f day:year ix | head -n 1)" = '# author' ]
   run -2 "$gpuir" facets ix

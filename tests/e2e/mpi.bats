@@ -284,3 +284,87 @@ PYTHON
   [ "$(wc -l <want)" -eq 23 ]
   ranks 2 query --tsv --mode or --stop-query none -k 30 q.shards "$question" | cmp - want
 }
+
+# make_records: records of the text, whose fields are of every kind, missing, or several
+make_records() {
+  python3 - "$text" <<'PYTHON'
+import json, random, sys
+draw = random.Random(7)
+for number, line in enumerate(open(sys.argv[1], encoding='utf8')):
+    record = {'id': str(number), 'text': line.split('\t')[1].strip()}
+    if draw.random() < 0.8:
+        record['who'] = [f'a{draw.randrange(40)}' for _ in range(draw.randint(1, 3))]
+    if draw.random() < 0.8:
+        record['at'] = draw.choice(['src', 'src/a', 'src/a/b', 'src-b', '/usr', 'src.c', 'doc/x y'])
+    if draw.random() < 0.8:
+        record['price'] = draw.randrange(-300, 300) / 10
+    if draw.random() < 0.8:
+        record['day'] = f'20{draw.randrange(10, 24)}-{draw.randrange(1, 13):02}-{draw.randrange(1, 29):02}'
+    print(json.dumps(record))
+PYTHON
+}
+
+@test "where, sort, collapse, values and facets over shards are those of one index" {
+  local fields=(--jsonl --field who=key --field at=path --field price=number:1 --field day=date)
+  make_records >r.jsonl
+  gpuir index -q --positions "${fields[@]}" r.jsonl -o one.gpuir
+  ranks 3 index -q --positions "${fields[@]}" r.jsonl -o sharded
+  gpuir-mpi join sharded -o joined.gpuir
+  cmp joined.gpuir one.gpuir
+  head -n 30 "$queries" >some
+  export queries=some one=one.gpuir
+  ln -s sharded shards3
+  while IFS='|' read -r mode options; do
+    # shellcheck disable=SC2086 # words
+    same 3 "$mode" $options
+  done <<'CASES'
+or|-w at=src --show who,at,price,day
+andor|-k 3 --sort -day --show day
+or|-k 40 --sort at -w day=2012..
+and|--sort -price --collapse who
+andor|-k 5 --collapse at
+or|-k 300 --collapse day -w -who=a1,a2
+CASES
+  for options in '--sort day -k 7 -w at=src/a' '-w price=..-29.0' '--sort -who --collapse at --show at,who' '--sort price -k 9000'; do
+    # shellcheck disable=SC2086 # words
+    gpuir query --tsv $options one.gpuir >want
+    # shellcheck disable=SC2086 # words
+    ranks 3 query --tsv $options sharded >got
+    [ -s want ]
+    cmp want got
+  done
+  local facets=(-f who:3 -f who -f at: -f at:src -f at -f price:-10,0.5,20 -f price -f day:year -f day:month -f who:0)
+  for words in '' 'wolf dog' 'of*'; do
+    for form in --tsv --json; do
+      # shellcheck disable=SC2086 # words
+      gpuir facets $form -m or "${facets[@]}" -w '-who=a3' one.gpuir $words >want
+      # shellcheck disable=SC2086 # words
+      ranks 3 facets $form -m or "${facets[@]}" -w '-who=a3' sharded $words >got
+      [ "$(wc -c <want)" -gt 500 ]
+      cmp want got
+    done
+  done
+  refused "sharded: where: there is no field 'x'" 3 facets -f who -w x=1 sharded wolf
+  refused "sharded: facets: there is no field 'x'" 3 facets -f x sharded wolf
+  refused "sharded: query 1: sort: there is no field 'x'" 3 query --sort x sharded wolf
+  refused "sharded: there is no field 'x'" 3 query --show x sharded wolf
+  refused '--sort and --trec' 3 query --sort day --trec sharded wolf
+  refused '--facet COLUMN is missing' 3 facets sharded
+}
+
+@test "shards of files have the fields that files have, and filters and names of members hold" {
+  mkdir -p s/a s/b
+  for i in 1 2 3 4 5 6; do echo "green tea $i" >"s/a/x$i.c"; done
+  echo 'black tea' >s/b/y.h
+  printf 'Subject: of tea\n\ngreen\n' >s/q.up
+  gpuir index -q --filter 'up=tr a-z A-Z' s -o one.gpuir
+  ranks 2 index -q --filter 'up=tr a-z A-Z' s -o sharded
+  gpuir-mpi join sharded -o joined.gpuir
+  cmp joined.gpuir one.gpuir
+  [ "$(ranks 2 facets --tsv -f ext sharded | tr '\t\n' ' ;')" = 'ext 6 c;ext 1 h;ext 1 up;' ]
+  echo '{"n":"1","t":"tea","w":"x"}' >r.jsonl
+  gpuir index -q --jsonl --id n --text t --field who=key@w r.jsonl -o one.gpuir
+  ranks 2 index -q --jsonl --id n --text t --field who=key@w r.jsonl -o sharded
+  gpuir-mpi join sharded -o joined.gpuir
+  cmp joined.gpuir one.gpuir
+}

@@ -338,6 +338,7 @@ typedef struct cli_input {
   uint64_t odev[4], oino[4]; /* what is left out: the index, its temporary file, standard output and error */
   int onum;
   char *cwd, *home;
+  char *fields_home; /* where `dir` of files begins, if their sources are absolute; NULL: where sources do */
   int paths; /* those of files are searched, behind their texts */
   int defines; /* what source files define is found and kept */
   const char *operand; /* that is being read */
@@ -376,6 +377,25 @@ enum {
       {CLI_IN_RAW, "raw", 0, 0}, {CLI_IN_ENCODING, "encoding", 0, 1}, { \
     CLI_IN_SKIP, "skip-errors", 0, 0 \
   }
+/* Further options of `gpuir index`, and their rows. */
+enum {
+  CLI_INDEX_STORE = 300,
+  CLI_INDEX_POSITIONS,
+  CLI_INDEX_ID,
+  CLI_INDEX_TITLE,
+  CLI_INDEX_TEXT,
+  CLI_INDEX_FIELD,
+  CLI_INDEX_FIELDS
+};
+#define CLI_INDEX_OPTIONS \
+  {CLI_INDEX_STORE, "store", 0, 0}, {CLI_INDEX_POSITIONS, "positions", 0, 0}, {CLI_INDEX_ID, "id", 0, 1}, \
+      {CLI_INDEX_TITLE, "title", 0, 1}, {CLI_INDEX_TEXT, "text", 0, 1}, {CLI_INDEX_FIELD, "field", 0, 1}, { \
+    CLI_INDEX_FIELDS, "fields", 0, 1 \
+  }
+/* Takes the current option of these, of inputs or of builds. Not 0 after a message, and for an id that is none. */
+int cli_index_option(const cli_args *args, int id, cli_input *in, cli_build *b);
+/* Checks what was given, behind the last option, and completes both. in->filters is there. Returns an exit code. */
+int cli_index_check(const cli_args *args, cli_input *in, cli_build *b);
 /* Takes the current option. Not 0 after a message, and for an id that is none of these. */
 int cli_input_format(const cli_args *args, int id, cli_input *in);
 /* Says how much of what was left out, and which options would read it (skipped.c). */
@@ -430,8 +450,31 @@ int cli_show_find(const gpuir_index *index, const char *path, const char *list, 
 /* Prints the members of an object of JSON that has what a document carries in these fields: arrays of strings, numbers,
  * and dates as strings; fields without a value have none. */
 void cli_values_json(const gpuir_index *index, uint32_t docid, const cli_show *show);
-/* Prints the values of a field, as a where has them behind `name=`; of none nothing. */
+/* Appends the values of a field, as a where has them behind `name=`; of none nothing. */
+void cli_values_text(const gpuir_index *index, uint32_t docid, unsigned field, cli_buf *out);
+/* Prints them. */
 void cli_values_tsv(const gpuir_index *index, uint32_t docid, unsigned field);
+
+/* facets.c: what gpuir facets is asked for. */
+typedef struct cli_facets {
+  const char *columns[GPUIR_MAX_FIELDS]; /* [n], as gpuir_facets_count takes them */
+  size_t n;
+  gpuir_query_desc qd;
+  uint64_t timeout; /* milliseconds */
+  int form;
+} cli_facets;
+extern const cli_option cli_facets_options[];
+/* Takes the current option. Not 0 after a message, and for an id that is none of these. */
+int cli_facets_option(const cli_args *a, int opt, cli_facets *f);
+/* Checks what was asked for, behind the last option. Returns an exit code. */
+int cli_facets_check(const cli_args *a, cli_facets *f);
+/* Prints what comes before the first column, before column number `which`, its value number i, what comes behind its last
+ * value, and behind the last column. */
+void cli_facets_begin(const cli_facets *f, const cli_buf *words);
+void cli_facets_column(const cli_facets *f, size_t which);
+void cli_facets_value(const cli_facets *f, const gpuir_index *index, size_t which, size_t i, const gpuir_facet *x);
+void cli_facets_column_end(const cli_facets *f);
+void cli_facets_end(const cli_facets *f, uint64_t matches);
 /* Says by which analyzer, given by its name or specification, terms are made: with `text` paths below the operands are
  * searched, unless that is not wanted, and what source files define is kept. */
 void cli_input_names(cli_input *in, const char *analyzer);
@@ -440,6 +483,8 @@ void cli_input_names(cli_input *in, const char *analyzer);
 void cli_input_chunks(cli_input *in, const char *analyzer);
 /* Says of which index documents are made: paths of files below its folder are stored from there on. */
 void cli_input_home(cli_input *in, const char *index);
+/* Likewise of the index that parts will be joined to, whose documents have absolute paths and fields as that one's. */
+void cli_input_fields_home(cli_input *in, const char *index);
 /* Returns the path of a file as it stands in documents; to be freed. */
 char *cli_input_source(cli_input *in, const char *path);
 /* Returns the absolute path of a file, and that of a path as it stands in documents; to be freed. */
@@ -658,7 +703,7 @@ uint64_t cli_random(uint64_t *state);
 int cli_index(int argc, char **argv);
 int cli_query(int argc, char **argv);
 int cli_count(int argc, char **argv);
-int cli_facets(int argc, char **argv);
+int cli_facets_command(int argc, char **argv);
 int cli_stats(int argc, char **argv);
 int cli_terms(int argc, char **argv);
 int cli_verify(int argc, char **argv);

@@ -8,16 +8,11 @@
 
 enum { O_FACET = 2, O_MODE, O_WHERE, O_TSV, O_JSON, O_TIMEOUT, O_NO_OPERATORS };
 
-typedef struct facets_flags {
-  const char *columns[GPUIR_MAX_FIELDS]; /* [n], as gpuir_facets_count takes them */
-  size_t n;
-  gpuir_query_desc qd;
-  uint64_t timeout; /* milliseconds */
-  int form;
-} facets_flags;
+const cli_option cli_facets_options[] = {{O_FACET, "facet", 'f', 1}, {O_MODE, "mode", 'm', 1},
+    {O_WHERE, "where", 'w', 1}, {O_TSV, "tsv", 0, 0}, {O_JSON, "json", 0, 0}, {O_TIMEOUT, "timeout", 0, 1},
+    {O_NO_OPERATORS, "no-operators", 0, 0}, {0, NULL, 0, 0}};
 
-/* Takes the current option. Not 0 after a message. */
-static int take_option(const cli_args *a, int opt, facets_flags *f) {
+int cli_facets_option(const cli_args *a, int opt, cli_facets *f) {
   const int form = opt == O_JSON ? FORM_JSON : FORM_TSV;
   switch (opt) {
   case O_FACET:
@@ -60,13 +55,15 @@ static void print_value(const gpuir_field *field, int form, const gpuir_facet *x
   else cli_tsv_string(stdout, text, len);
 }
 
-/* Prints the facets of a column. */
-static void print_column(const facets_flags *f, const gpuir_index *index, const gpuir_facets *facets, size_t which) {
+void cli_facets_begin(const cli_facets *f, const cli_buf *words) {
+  if (f->form != FORM_JSON) return;
+  printf("{\"query\":");
+  cli_json_string(stdout, words->p ? words->p : "", words->n);
+  printf(",\"mode\":\"%s\",\"facets\":[", f->qd.mode == GPUIR_OR ? "or" : "and");
+}
+
+void cli_facets_column(const cli_facets *f, size_t which) {
   const char *column = f->columns[which];
-  gpuir_field field;
-  gpuir_facet x;
-  char count[27];
-  find_field(index, column, &field);
   if (f->form == FORM_JSON) {
     printf("%s{\"column\":", which ? "," : "");
     cli_json_string(stdout, column, strlen(column));
@@ -76,39 +73,50 @@ static void print_column(const facets_flags *f, const gpuir_index *index, const 
     cli_tsv_string(stdout, column, strlen(column));
     putchar('\n');
   }
-  for (size_t i = 0; !gpuir_facets_get(facets, which, i, &x); i++) {
-    if (f->form == FORM_JSON) {
-      printf("%s{\"value\":", i ? "," : "");
-      print_value(&field, f->form, &x);
-      printf(",\"count\":%llu}", (unsigned long long)x.count);
-      continue;
-    }
-    if (f->form == FORM_TSV) {
-      cli_tsv_string(stdout, column, strlen(column));
-      printf("\t%llu\t", (unsigned long long)x.count);
-    } else {
-      printf("%12s  ", cli_grouped(x.count, count));
-    }
-    print_value(&field, f->form, &x);
-    putchar('\n');
+}
+
+void cli_facets_value(const cli_facets *f, const gpuir_index *index, size_t which, size_t i, const gpuir_facet *x) {
+  gpuir_field field;
+  char count[27];
+  find_field(index, f->columns[which], &field);
+  if (f->form == FORM_JSON) {
+    printf("%s{\"value\":", i ? "," : "");
+    print_value(&field, f->form, x);
+    printf(",\"count\":%llu}", (unsigned long long)x->count);
+    return;
   }
+  if (f->form == FORM_TSV) {
+    cli_tsv_string(stdout, f->columns[which], strlen(f->columns[which]));
+    printf("\t%llu\t", (unsigned long long)x->count);
+  } else {
+    printf("%12s  ", cli_grouped(x->count, count));
+  }
+  print_value(&field, f->form, x);
+  putchar('\n');
+}
+
+void cli_facets_column_end(const cli_facets *f) {
   if (f->form == FORM_JSON) printf("]}");
 }
 
-static void print_facets(const facets_flags *f, const gpuir_index *index, const cli_buf *words,
+void cli_facets_end(const cli_facets *f, uint64_t matches) {
+  if (f->form == FORM_JSON) printf("],\"count\":%llu}\n", (unsigned long long)matches);
+}
+
+static void print_facets(const cli_facets *f, const gpuir_index *index, const cli_buf *words,
     const gpuir_facets *facets, uint64_t matches) {
-  if (f->form == FORM_JSON) {
-    printf("{\"query\":");
-    cli_json_string(stdout, words->p ? words->p : "", words->n);
-    printf(",\"mode\":\"%s\",\"count\":%llu,\"facets\":[", f->qd.mode == GPUIR_OR ? "or" : "and",
-        (unsigned long long)matches);
+  gpuir_facet x;
+  cli_facets_begin(f, words);
+  for (size_t which = 0; which < f->n; which++) {
+    cli_facets_column(f, which);
+    for (size_t i = 0; !gpuir_facets_get(facets, which, i, &x); i++) cli_facets_value(f, index, which, i, &x);
+    cli_facets_column_end(f);
   }
-  for (size_t i = 0; i < f->n; i++) print_column(f, index, facets, i);
-  if (f->form == FORM_JSON) printf("]}\n");
+  cli_facets_end(f, matches);
 }
 
 /* Counts and prints. Returns a GPUIR_ status. */
-static int count_facets(const facets_flags *f, const gpuir_index *index, const cli_buf *words, gpuir_error *err) {
+static int count_facets(const cli_facets *f, const gpuir_index *index, const cli_buf *words, gpuir_error *err) {
   gpuir_searcher_desc sd;
   gpuir_searcher *searcher = NULL;
   gpuir_query *query = NULL;
@@ -129,31 +137,32 @@ static int count_facets(const facets_flags *f, const gpuir_index *index, const c
   return r;
 }
 
+int cli_facets_check(const cli_args *a, cli_facets *f) {
+  if (!a->noperands) return cli_misuse("facets", "INDEX is missing");
+  if (!f->n) return cli_misuse("facets", "--facet COLUMN is missing, as in -f author:20");
+  f->qd.all = a->noperands == 1;
+  return CLI_OK;
+}
+
 /* Reads the options. 0; otherwise the command ends with that code - 1. */
-static int read_options(cli_args *a, facets_flags *f) {
+static int read_options(cli_args *a, cli_facets *f) {
   int opt, bad = 0;
   while (!bad && (opt = cli_next(a)) != CLI_END) {
     if (opt == CLI_HELP) return 1 + cli_help("facets");
-    bad = take_option(a, opt, f);
+    bad = cli_facets_option(a, opt, f);
   }
-  if (bad) return 1 + CLI_USAGE;
-  if (!a->noperands) return 1 + cli_misuse("facets", "INDEX is missing");
-  if (!f->n) return 1 + cli_misuse("facets", "--facet COLUMN is missing, as in -f author:20");
-  f->qd.all = a->noperands == 1;
-  return 0;
+  const int code = bad ? CLI_USAGE : cli_facets_check(a, f);
+  return code ? 1 + code : 0;
 }
 
-int cli_facets(int argc, char **argv) {
-  static const cli_option options[] = {{O_FACET, "facet", 'f', 1}, {O_MODE, "mode", 'm', 1}, {O_WHERE, "where", 'w', 1},
-      {O_TSV, "tsv", 0, 0}, {O_JSON, "json", 0, 0}, {O_TIMEOUT, "timeout", 0, 1},
-      {O_NO_OPERATORS, "no-operators", 0, 0}, {0, NULL, 0, 0}};
-  facets_flags f;
+int cli_facets_command(int argc, char **argv) {
+  cli_facets f;
   gpuir_error err;
   cli_args a;
   cli_buf words = {NULL, 0, 0};
   memset(&f, 0, sizeof f);
   memset(&err, 0, sizeof err);
-  cli_args_start(&a, "facets", options, argc, argv);
+  cli_args_start(&a, "facets", cli_facets_options, argc, argv);
   a.leading = 1;
   int code = read_options(&a, &f) - 1;
   if (code < 0) {

@@ -64,7 +64,7 @@ int main(int argc, char **argv) {
   static const struct {
     const char *name;
     int (*run)(int, char **);
-  } commands[] = {{"index", cli_index}, {"query", cli_query}, {"count", cli_count}, {"facets", cli_facets},
+  } commands[] = {{"index", cli_index}, {"query", cli_query}, {"count", cli_count}, {"facets", cli_facets_command},
       {"stats", cli_stats}, {"terms", cli_terms}, {"verify", cli_verify}, {"explain", cli_explain},
       {"reorder", cli_reorder}, {"import", cli_import}, {"export", cli_export}, {"bench", cli_bench}, {"lab", cli_lab},
       {"serve", cli_serve}, {"add", cli_add}, {"delete", cli_delete}, {"merge", cli_merge},

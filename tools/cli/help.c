@@ -296,7 +296,7 @@ static const char help_facets[] =
     "  -m, --mode MODE    and (default), or\n"
     "  -w, --where WHERE  only documents with these values, see gpuir query --help\n"
     "  --tsv              print column, count, value\n"
-    "  --json             print a JSON object: query, mode, count, facets\n"
+    "  --json             print a JSON object: query, mode, facets, count\n"
     "  --no-operators     '-', '\"' and '*' have no meaning\n"
     "  --timeout MS       give up after so long (default 0: never)\n"
     "  -h, --help         show this text\n"

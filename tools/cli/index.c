@@ -262,11 +262,10 @@ int cli_build_check(const char *command, cli_build *b) {
 
 void cli_build_free(cli_build *b) { free(b->stop_words); }
 
-enum { O_STORE = 2, O_POSITIONS, O_JSON, O_LIVE, O_ID, O_TITLE, O_TEXT, O_FIELD, O_FIELDS };
+enum { O_JSON = 2, O_LIVE };
 
-static const cli_option options[] = {{O_STORE, "store", 0, 0}, {O_JSON, "json", 0, 0}, {O_POSITIONS, "positions", 0, 0},
-    {O_LIVE, "live", 0, 0}, {O_ID, "id", 0, 1}, {O_TITLE, "title", 0, 1}, {O_TEXT, "text", 0, 1},
-    {O_FIELD, "field", 0, 1}, {O_FIELDS, "fields", 0, 1}, CLI_INPUT_OPTIONS, CLI_BUILD_OPTIONS, {0, NULL, 0, 0}};
+static const cli_option options[] = {{O_JSON, "json", 0, 0}, {O_LIVE, "live", 0, 0}, CLI_INDEX_OPTIONS,
+    CLI_INPUT_OPTIONS, CLI_BUILD_OPTIONS, {0, NULL, 0, 0}};
 
 /* Builds an index file of what the operands name. */
 static int index_file(build *b, cli_build *common, const cli_args *a, int json) {
@@ -292,15 +291,46 @@ static int index_file(build *b, cli_build *common, const cli_args *a, int json) 
   return run_build(b, a, &common->desc, common->quiet, json);
 }
 
-/* Checks that fields are of what is read. 0, or as index_options. */
+/* Checks that fields are of what is read. Not 0 after a message. */
 static int fields_fit(const cli_input *in) {
   const int files = cli_fields_of_files(in, NULL), records = in->format == DECODE_JSON;
   const int heads = in->format == DECODE_FILES || in->format == DECODE_CHUNKS;
   if (cli_fields_of_heads(in) && !heads && !records)
-    return 1 + cli_misuse("index", "--field names members of JSON, of mail and of front matter: lines have none");
+    return cli_misuse("index", "--field names members of JSON, of mail and of front matter: lines have none");
   if (files && (records || in->format == DECODE_TREC || in->format == DECODE_TSV))
-    return 1 + cli_misuse("index", "--fields are of files, and each record is a document");
+    return cli_misuse("index", "--fields are of files, and each record is a document");
   return 0;
+}
+
+int cli_index_option(const cli_args *a, int opt, cli_input *in, cli_build *common) {
+  switch (opt) {
+  case CLI_INDEX_STORE: return common->desc.store_text = 1, 0;
+  case CLI_INDEX_POSITIONS: return common->desc.positions = 1, 0;
+  case CLI_INDEX_ID: return cli_input_members(a, RECORDS_ID, in);
+  case CLI_INDEX_TITLE: return cli_input_members(a, RECORDS_TITLE, in);
+  case CLI_INDEX_TEXT: return cli_input_members(a, RECORDS_TEXT, in);
+  case CLI_INDEX_FIELDS: return cli_fields_option(a, in);
+  case CLI_INDEX_FIELD: return cli_field_option(a, in);
+  default: return cli_build_option(a, opt, common) && cli_input_format(a, opt, in);
+  }
+}
+
+int cli_index_check(const cli_args *a, cli_input *in, cli_build *common) {
+  if (in->reading.n && in->format != DECODE_JSON)
+    return cli_misuse("index", "--id, --title and --text name members of JSON: --jsonl is missing");
+  if (fields_fit(in)) return CLI_USAGE;
+  cli_fields_default(in, a->operands, a->noperands);
+  int code = cli_build_check("index", common);
+  if (!code) code = cli_filters_install(in->filters, common->quiet);
+  common->desc.filters = filters_text(in->filters);
+  common->desc.reading = cli_input_reading(in);
+  common->desc.fields = in->fields;
+  common->desc.nfields = in->nfields;
+  if (!code) code = cli_input_check("index", a->operands, a->noperands);
+  if (!code && in->whole_files && in->format != DECODE_FILES)
+    code = cli_misuse("index", "--whole-files: another format was given, too");
+  if (!code) cli_input_chunks(in, common->desc.analyzer.analyzer);
+  return code ? code : cli_language_choose(common, in, a->operands, a->noperands);
 }
 
 /* Reads the options. 0; otherwise the command ends with that code - 1. */
@@ -309,25 +339,17 @@ static int index_options(cli_args *a, build *b, cli_build *common, int *live, in
   while (!bad && (opt = cli_next(a)) != CLI_END) {
     switch (opt) {
     case CLI_HELP: return 1 + cli_help("index");
-    case O_STORE: common->desc.store_text = 1; break;
-    case O_POSITIONS: common->desc.positions = 1; break;
     case O_JSON: *json = 1; break;
     case O_LIVE: *live = 1; break;
-    case O_ID: bad = cli_input_members(a, RECORDS_ID, &b->in); break;
-    case O_TITLE: bad = cli_input_members(a, RECORDS_TITLE, &b->in); break;
-    case O_TEXT: bad = cli_input_members(a, RECORDS_TEXT, &b->in); break;
-    case O_FIELDS: bad = cli_fields_option(a, &b->in); break;
-    case O_FIELD: bad = cli_field_option(a, &b->in); break;
-    default: bad = cli_build_option(a, opt, common) && cli_input_format(a, opt, &b->in); break;
+    default: bad = cli_index_option(a, opt, &b->in, common); break;
     }
   }
   if (bad) return 1 + CLI_USAGE;
   if (*live && *json) return 1 + cli_misuse("index", "--live and --json exclude each other");
-  if (b->in.reading.n && b->in.format != DECODE_JSON)
-    return 1 + cli_misuse("index", "--id, --title and --text name members of JSON: --jsonl is missing");
-  if (fields_fit(&b->in)) return 1 + CLI_USAGE;
-  cli_fields_default(&b->in, a->operands, a->noperands);
   if (!a->noperands && !*live) return 1 + cli_misuse("index", "an INPUT is missing ('-' is standard input)");
+  for (int i = 0; *live && i < a->noperands; i++)
+    if (!strcmp(a->operands[i], "-"))
+      return 1 + cli_misuse("index", "--live follows files, and standard input is none; 'gpuir add' takes it");
   return 0;
 }
 
@@ -346,26 +368,9 @@ int cli_index(int argc, char **argv) {
     cli_args_free(&a);
     return code - 1;
   }
-  code = cli_build_check("index", &common);
-  if (!code) code = cli_filters_install(&b.filters, common.quiet);
-  common.desc.filters = filters_text(&b.filters);
-  common.desc.reading = cli_input_reading(&b.in);
-  common.desc.fields = b.in.fields;
-  common.desc.nfields = b.in.nfields;
-  if (!code) {
-    b.output = common.output;
-    code = cli_input_check("index", a.operands, a.noperands);
-  }
-  for (int i = 0; live && !code && i < a.noperands; i++)
-    if (!strcmp(a.operands[i], "-"))
-      code = cli_misuse("index", "--live follows files, and standard input is none; 'gpuir add' takes it");
-  if (!code && b.in.whole_files && b.in.format != DECODE_FILES)
-    code = cli_misuse("index", "--whole-files: another format was given, too");
-  if (!code) {
-    cli_input_chunks(&b.in, common.desc.analyzer.analyzer);
-    cli_catch_signals();
-    code = cli_language_choose(&common, &b.in, a.operands, a.noperands);
-  }
+  cli_catch_signals();
+  code = cli_index_check(&a, &b.in, &common);
+  b.output = common.output;
   if (!code) {
     code = live ? cli_live_found(&common, &b.in, a.operands, a.noperands) : index_file(&b, &common, &a, json);
   }

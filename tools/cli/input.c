@@ -286,6 +286,11 @@ void cli_input_home(cli_input *in, const char *index) {
   in->home = source_home(index);
 }
 
+void cli_input_fields_home(cli_input *in, const char *index) {
+  free(in->fields_home);
+  in->fields_home = source_home(index);
+}
+
 char *cli_input_source(cli_input *in, const char *path) {
   char *whole = cli_input_path(in, path);
   if (in->home) {
@@ -662,11 +667,12 @@ void cli_input_free(cli_input *in) {
   free(in->names);
   free(in->cwd);
   free(in->home);
+  free(in->fields_home);
   cli_buf_free(&in->reading);
   if (in->records) records_close(in->records);
   free(in->records);
   cli_fields_free(in);
   in->records = NULL;
   in->names = NULL;
-  in->cwd = in->home = NULL;
+  in->cwd = in->home = in->fields_home = NULL;
 }

@@ -2,6 +2,7 @@
 #include "cli.h"
 
 #include "../common/column_text.h"
+#include "../common/source.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -214,6 +215,7 @@ static void put_head(cli_input *in, unsigned field, heads_kind kind, const char 
 void cli_fields_file(cli_input *in, const char *path, const struct stat *st, heads_kind kind, const char *head,
     size_t len, gpuir_doc_desc *doc) {
   in->values.n = in->value_text.n = 0;
+  if (st && in->fields_home) path = source_stored(in->fields_home, path);
   for (unsigned i = 0; i < in->nfields; i++) {
     const char *member = in->fields[i].member;
     if (member[0] != ':') put_head(in, i, kind, head, len);
@@ -304,22 +306,26 @@ static void add_text(cli_buf *b, const char *text, size_t len) {
   if (quoted) cli_buf_char(b, '"');
 }
 
-void cli_values_tsv(const gpuir_index *index, uint32_t docid, unsigned field) {
+void cli_values_text(const gpuir_index *index, uint32_t docid, unsigned field, cli_buf *b) {
   char room[GPUIR_MAX_VALUE + 1];
-  cli_buf b = {NULL, 0, 0};
   char text[COLUMN_TEXT];
   gpuir_field f;
   gpuir_value v;
   if (gpuir_field_get(index, field, &f)) return;
   for (size_t i = 0; !gpuir_doc_value(index, docid, field, i, &v, room); i++) {
-    if (i) cli_buf_char(&b, ',');
+    if (i) cli_buf_char(b, ',');
     if (v.text) {
-      add_text(&b, v.text, v.len);
+      add_text(b, v.text, v.len);
       continue;
     }
     (void)column_number(text, f.column, f.decimals, v.number);
-    cli_buf_text(&b, text);
+    cli_buf_text(b, text);
   }
+}
+
+void cli_values_tsv(const gpuir_index *index, uint32_t docid, unsigned field) {
+  cli_buf b = {NULL, 0, 0};
+  cli_values_text(index, docid, field, &b);
   cli_tsv_string(stdout, b.p ? b.p : "", b.n);
   cli_buf_free(&b);
 }

@@ -57,6 +57,7 @@ static int on_progress(void *user, const gpuir_progress *p) {
 
 typedef struct build {
   cli_input in;
+  text_filters filters;
   cli_build common;
   gpuir_builder *builder;
   uint64_t at, from, to; /* the document that comes; those of this rank */
@@ -93,9 +94,14 @@ static int read_inputs(build *b, const cli_args *a, int (*add)(void *, const gpu
   in.add = add;
   in.user = b;
   in.names_max = names;
+  cli_input_fields_home(&in, b->common.output);
   cli_input_exclude(&in, b->common.output);
   for (int i = 0; !r && i < a->noperands; i++) r = cli_input_read(&in, a->operands[i]);
   *documents = in.documents;
+  if (add == on_count) cli_fields_tell(&in);
+  in.fields = NULL; /* they and what was chosen are those of b->in */
+  in.nfields = 0;
+  memset(&in.reading, 0, sizeof in.reading);
   cli_input_free(&in);
   return r ? r : cli_signal ? CLI_FAIL : CLI_OK;
 }
@@ -152,40 +158,33 @@ static int build_part(build *b, const cli_args *a, uint64_t n) {
   return code;
 }
 
-enum { O_STORE = 2, O_POSITIONS, O_MEMORY, O_OUTPUT };
+enum { O_MEMORY = 2, O_OUTPUT };
 
 /* Reads the options. 0; otherwise the command ends with that code - 1. */
 static int index_options(cli_args *a, build *b) {
   int opt, bad = 0, code;
   while (!bad && (opt = cli_next(a)) != CLI_END) {
-    switch (opt) {
-    case CLI_HELP: return 1 + mpi_help();
-    case O_STORE: b->common.desc.store_text = 1; break;
-    case O_POSITIONS: b->common.desc.positions = 1; break;
-    default: bad = cli_build_option(a, opt, &b->common) && cli_input_format(a, opt, &b->in); break;
-    }
+    if (opt == CLI_HELP) return 1 + mpi_help();
+    bad = cli_index_option(a, opt, &b->in, &b->common);
   }
   if (bad) return 1 + CLI_USAGE;
   if (!a->noperands) return 1 + cli_misuse("index", "an INPUT is missing");
   for (int i = 0; i < a->noperands; i++)
     if (!strcmp(a->operands[i], "-"))
       return 1 + cli_misuse("index", "every rank reads the inputs, and standard input can be read once");
-  code = cli_build_check("index", &b->common);
-  if (!code) code = cli_input_check("index", a->operands, a->noperands);
-  cli_input_chunks(&b->in, b->common.desc.analyzer.analyzer);
-  if (!code) code = cli_language_choose(&b->common, &b->in, a->operands, a->noperands);
+  code = cli_index_check(a, &b->in, &b->common);
   return code ? 1 + code : 0;
 }
 
 int mpi_index(int argc, char **argv) {
-  static const cli_option options[] = {{O_STORE, "store", 0, 0}, {O_POSITIONS, "positions", 0, 0}, CLI_INPUT_OPTIONS,
-      CLI_BUILD_OPTIONS, {0, NULL, 0, 0}};
+  static const cli_option options[] = {CLI_INDEX_OPTIONS, CLI_INPUT_OPTIONS, CLI_BUILD_OPTIONS, {0, NULL, 0, 0}};
   char documents[CLI_COUNTED], parts[CLI_COUNTED];
   uint64_t n = 0;
   build b;
   cli_args a;
   int code;
   memset(&b, 0, sizeof b);
+  b.in.filters = &b.filters;
   cli_build_init(&b.common);
   cli_args_start(&a, "index", options, argc, argv);
   code = index_options(&a, &b);
@@ -206,6 +205,8 @@ int mpi_index(int argc, char **argv) {
     code--;
   }
   free(b.part);
+  cli_input_free(&b.in);
+  filters_free(&b.filters);
   cli_build_free(&b.common);
   cli_args_free(&a);
   return code;

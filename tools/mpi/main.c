@@ -41,6 +41,7 @@ int mpi_help(void) {
       "  mpirun -n P gpuir-mpi split [--memory MB] INDEX -o SHARDS\n"
       "  gpuir-mpi join [--memory MB] SHARDS -o INDEX\n"
       "  mpirun -n P gpuir-mpi query [OPTION...] SHARDS [QUERY]\n"
+      "  mpirun -n P gpuir-mpi facets -f COLUMN [OPTION...] SHARDS [QUERY]\n"
       "  mpirun -n P gpuir-mpi bench [OPTION...] SHARDS QUERIES\n"
       "\n"
       "index   builds P shards of documents that follow one another, in the folder SHARDS. The options are "
@@ -50,8 +51,10 @@ int mpi_help(void) {
       "join    makes an index of all shards: the bytes that 'gpuir index' writes.\n"
       "query   answers as 'gpuir query' does on the whole index, by P ranks, each with its shard.\n"
       "          --mode and|or|andor, -k N, --k1 X, --b X, --no-operators, --backend cpu|gpu|auto,\n"
+      "          --where WHERE, --sort NAME, --collapse NAME, --show NAMES,\n"
       "          --stop-query LANG, --prefix-postings N, --threads N (of each rank: 1),\n"
       "          --batch N (queries at a time: 1000), --tsv, --trec, --tag NAME, --topics FILE, --ids, --no-ids\n"
+      "facets  counts as 'gpuir facets' does on the whole index, with its options.\n"
       "bench   measures rates and latencies: --modes and,or,andor, -k N, --repeat N, --threads N, "
       "--backend,\n"
       "          --alone N (queries one by one), --times FILE (what each rank spends on each), --ids, "
@@ -66,7 +69,7 @@ static int run(int argc, char **argv) {
     const char *name;
     int (*run)(int, char **);
   } commands[] = {{"index", mpi_index}, {"split", mpi_split}, {"join", mpi_join}, {"query", mpi_query},
-      {"bench", mpi_bench}};
+      {"bench", mpi_bench}, {"facets", mpi_facets}};
   if (argc < 2) {
     cli_error("a command is missing; try 'gpuir-mpi help'");
     return CLI_USAGE;

@@ -3,7 +3,8 @@
  * main.c        main, the ranks, how they fail together    search.c  asks all shards, and merges their hits
  * build.c       index, split: one shard a rank             query.c   query
  * statistics.c  what the shards count together             bench.c   bench
- * shards.c      the files of a collection; join
+ * shards.c      the files of a collection; join           ordered.c hits by the values of fields
+ * facets.c      facets
  *
  * Each rank is a process with a shard of its own. What all of them do alike, such as reading options, only the first
  * one speaks of.
@@ -108,9 +109,18 @@ void mpi_search_close(mpi_search *s);
 void mpi_parse(mpi_search *s, mpi_batch *b, int mode, gpuir_error *err);
 void mpi_batch_free(mpi_batch *b);
 /* Answers a batch: hits[i * k ..) of all ranks become the best k of all shards, by their numbers in the collection,
- * behind the last of them hits of score 0. Queries that fail are told of, and have none. `everywhere`: not only the
+ * behind the last of them hits with docID GPUIR_END. Queries that fail are told of, and have none. `everywhere`: not only the
  * first rank gets them. */
 void mpi_ask(mpi_search *s, const mpi_batch *b, gpuir_hit *hits, int everywhere);
+/* The same for queries with an order, or of whose hits with one value one is kept. */
+void mpi_ask_ordered(mpi_search *s, const mpi_batch *b, gpuir_hit *hits, int everywhere);
+/* Says that the search of query number `query` of a batch failed here. */
+void mpi_search_failed(mpi_search *s, size_t query, int status);
+/* Gathers what every rank has at the first one: *all are the bytes of all ranks, those of rank r from places[r] to
+ * places[r + 1]. All ranks call it. */
+void mpi_gather(const cli_buf *own, cli_buf *all, size_t *places);
+/* Compares two values of a key or a path, as the library orders them. */
+int mpi_value_compare(int column, const char *a, size_t a_len, const char *b, size_t b_len);
 /* Parses and answers: with ANDOR those queries again, by OR, of which AND found less than k. */
 void mpi_answer(mpi_search *s, mpi_batch *b, gpuir_hit *hits, gpuir_error *err);
 
@@ -120,6 +130,7 @@ int mpi_index(int argc, char **argv);
 int mpi_split(int argc, char **argv);
 int mpi_join(int argc, char **argv);
 int mpi_query(int argc, char **argv);
+int mpi_facets(int argc, char **argv);
 int mpi_bench(int argc, char **argv);
 int mpi_help(void);
 

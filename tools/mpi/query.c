@@ -12,7 +12,8 @@ typedef struct query {
   mpi_shard shard;
   mpi_search search;
   cli_gpu gpu;
-  const char *folder, *tag, *topics;
+  const char *folder, *tag, *topics, *shown;
+  cli_show show; /* these values stand behind a hit */
   size_t shortened; /* queries that do without some of their words */
   uint64_t k, batch, threads;
   float k1, b;
@@ -56,7 +57,14 @@ static void send_texts(query *q, size_t from, mpi_batch *b) {
 
 /* ---- the hits ---- */
 
-/* Gathers the names of all hits at the first rank, which reads them in the hits' order, rank by rank. */
+/* Appends a text behind its length. */
+static void put_text(cli_buf *out, const cli_buf *text) {
+  const uint32_t len = (uint32_t)text->n;
+  cli_buf_add(out, &len, sizeof len);
+  cli_buf_add(out, text->p, text->n);
+}
+
+/* Gathers the names of all hits, and the values that are shown, at the first rank, which reads them in the hits' order, rank by rank. */
 static void gather_names(query *q, const gpuir_hit *hits, size_t n) {
   const uint64_t first = q->shard.place.first, end = first + q->shard.info.documents;
   int *counts = (int *)cli_resize(NULL, (size_t)mpi_ranks, sizeof *counts), own;
@@ -64,13 +72,15 @@ static void gather_names(query *q, const gpuir_hit *hits, size_t n) {
   size_t all = 0;
   for (size_t i = 0; i < n; i++) {
     gpuir_doc doc;
-    uint32_t len;
-    if (!hits[i].score || hits[i].docid < first || hits[i].docid >= end) continue;
+    if (hits[i].docid == GPUIR_END || hits[i].docid < first || hits[i].docid >= end) continue;
     if (gpuir_doc_get(q->shard.index, hits[i].docid - (uint32_t)first, &doc)) memset(&doc, 0, sizeof doc);
     (void)cli_doc_name(&name, &doc);
-    len = (uint32_t)name.n;
-    cli_buf_add(&out, &len, sizeof len);
-    cli_buf_add(&out, name.p, name.n);
+    put_text(&out, &name);
+    for (size_t j = 0; j < q->show.n; j++) {
+      name.n = 0;
+      cli_values_text(q->shard.index, hits[i].docid - (uint32_t)first, q->show.fields[j], &name);
+      put_text(&out, &name);
+    }
   }
   own = (int)out.n;
   MPI_Gather(&own, 1, MPI_INT, counts, 1, MPI_INT, 0, MPI_COMM_WORLD);
@@ -86,7 +96,7 @@ static void gather_names(query *q, const gpuir_hit *hits, size_t n) {
   free(counts);
 }
 
-/* Returns the name of the hit that comes, from the rank that has it. */
+/* Returns the name of the hit that comes, from the rank that has it, or the next value of it. */
 static const char *next_name(query *q, const uint64_t *firsts, uint32_t docid, uint32_t *len) {
   int r = mpi_ranks - 1;
   while (r && (firsts[r] > docid)) r--;
@@ -111,11 +121,16 @@ static void print_answers(query *q, size_t from, const mpi_batch *b, const gpuir
     }
     q->shortened += b->queries[i] && !gpuir_query_left_out(b->queries[i], 0, &word, &len);
     if (q->form == FORM_HUMAN && q->many) cli_print_question(id, b->texts[i], b->lens[i]);
-    for (size_t j = 0; j < q->search.k && hits[i * q->search.k + j].score; j++) {
+    for (size_t j = 0; j < q->search.k && hits[i * q->search.k + j].docid != GPUIR_END; j++) {
       const gpuir_hit hit = hits[i * q->search.k + j];
       uint32_t n;
       const char *name = next_name(q, firsts, hit.docid, &n);
       cli_print_hit(q->form, q->form == FORM_TSV && !q->many ? NULL : id, j + 1, hit, NULL, name, n, q->tag);
+      for (size_t l = 0; l < q->show.n; l++) {
+        putchar('\t');
+        name = next_name(q, firsts, hit.docid, &n);
+        cli_tsv_string(stdout, name, n);
+      }
       putchar('\n');
       q->hits_total++;
     }
@@ -166,7 +181,11 @@ enum {
   O_NO_IDS,
   O_NO_OPERATORS,
   O_PREFIX_POSTINGS,
-  O_STOP_QUERY
+  O_STOP_QUERY,
+  O_WHERE,
+  O_SORT,
+  O_COLLAPSE,
+  O_SHOW
 };
 
 static int one_form(const cli_args *a, query *q, int form) {
@@ -197,6 +216,10 @@ static int query_options(cli_args *a, query *q) {
     case O_NO_IDS: q->ids = CLI_IDS_NO; break;
     case O_NO_OPERATORS: q->search.desc.no_operators = 1; break;
     case O_STOP_QUERY: bad = cli_stop_query(a, &q->search.desc.stop), q->has_stop = 1; break;
+    case O_WHERE: q->search.desc.where = a->value; break;
+    case O_SORT: q->search.desc.sort = a->value; break;
+    case O_COLLAPSE: q->search.desc.collapse = a->value; break;
+    case O_SHOW: q->shown = a->value; break;
     case O_PREFIX_POSTINGS: bad = cli_unsigned(a, 1, UINT64_MAX, &q->search.desc.prefix_postings); break;
     default: bad = 1; break;
     }
@@ -204,6 +227,11 @@ static int query_options(cli_args *a, query *q) {
   if (bad) return 1 + CLI_USAGE;
   if (!a->noperands) return 1 + cli_misuse("query", "SHARDS is missing");
   if (q->topics && a->noperands > 1) return 1 + cli_misuse("query", "--topics and QUERY exclude each other");
+  if (q->search.desc.sort && q->form == FORM_TREC)
+    return 1 + cli_misuse("query", "--sort and --trec: the order of a run is that of its scores");
+  if (q->shown && q->form == FORM_TREC)
+    return 1 + cli_misuse("query", "--show adds columns to hits, and runs have none");
+  q->search.desc.all = (q->search.desc.where || q->search.desc.sort) && a->noperands == 1 && !q->topics;
   return 0;
 }
 
@@ -212,13 +240,10 @@ static int read_queries(query *q, const cli_args *a) {
   cli_buf words = {NULL, 0, 0};
   int code = CLI_OK;
   if (mpi_rank) return mpi_agree(code);
-  if (q->topics || a->noperands == 1) {
+  if (q->topics || (a->noperands == 1 && !q->search.desc.all)) {
     code = cli_queries_read(&q->qs, q->topics ? q->topics : "-", q->ids);
   } else {
-    for (int i = 1; i < a->noperands; i++) {
-      if (i > 1) cli_buf_char(&words, ' ');
-      cli_buf_text(&words, a->operands[i]);
-    }
+    cli_join_words(a, 1, &words);
     cli_queries_add(&q->qs, "1", 1, words.p ? words.p : "", words.n);
     cli_buf_free(&words);
   }
@@ -245,6 +270,7 @@ static int open_search(query *q, gpuir_searcher **searcher) {
                                                                    : CLI_OK;
   code = mpi_agree(code);
   mpi_first_speaks();
+  if (!code && q->shown && cli_show_find(q->shard.index, q->folder, q->shown, &q->show)) code = CLI_FAIL; /* on all */
   q->search.k = (size_t)q->k;
   q->search.threads = (unsigned)q->threads;
   return code ? code : mpi_search_open(&q->search, &q->shard, *searcher);
@@ -255,7 +281,8 @@ int mpi_query(int argc, char **argv) {
       {O_B, "b", 0, 1}, {O_BACKEND, "backend", 0, 1}, {O_THREADS, "threads", 0, 1}, {O_BATCH, "batch", 0, 1},
       {O_TREC, "trec", 0, 0}, {O_TSV, "tsv", 0, 0}, {O_TAG, "tag", 0, 1}, {O_TOPICS, "topics", 0, 1},
       {O_IDS, "ids", 0, 0}, {O_NO_IDS, "no-ids", 0, 0}, {O_NO_OPERATORS, "no-operators", 0, 0},
-      {O_PREFIX_POSTINGS, "prefix-postings", 0, 1}, {O_STOP_QUERY, "stop-query", 0, 1}, {0, NULL, 0, 0}};
+      {O_PREFIX_POSTINGS, "prefix-postings", 0, 1}, {O_STOP_QUERY, "stop-query", 0, 1}, {O_WHERE, "where", 'w', 1},
+      {O_SORT, "sort", 0, 1}, {O_COLLAPSE, "collapse", 0, 1}, {O_SHOW, "show", 0, 1}, {0, NULL, 0, 0}};
   gpuir_searcher *searcher = NULL;
   uint64_t *firsts = NULL;
   query q;
@@ -274,7 +301,7 @@ int mpi_query(int argc, char **argv) {
     return code - 1;
   }
   q.folder = a.operands[0];
-  q.many = a.noperands == 1;
+  q.many = a.noperands == 1 && !q.search.desc.all;
   if (q.form == FORM_TREC && !q.has_mode) q.search.desc.mode = GPUIR_OR;
   if (q.form == FORM_TREC && !q.has_k) q.k = 1000;
   if (q.topics || q.form == FORM_TREC) q.search.desc.no_operators = 1;

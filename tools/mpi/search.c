@@ -189,8 +189,7 @@ void mpi_parse(mpi_search *s, mpi_batch *b, int mode, gpuir_error *err) {
 
 /* ---- searching ---- */
 
-/* Says that the search of a query failed here. */
-static void search_failed(mpi_search *s, size_t query, int status) {
+void mpi_search_failed(mpi_search *s, size_t query, int status) {
   mpi_all_speak();
   cli_error("query %zu of the batch: %s", query + 1, gpuir_strerror(status));
   mpi_first_speaks();
@@ -232,15 +231,15 @@ static void search_some(gpuir_searcher *searcher, const asked *a, const gpuir_qu
     if (d.statuses[i] || !batch) d.counts[i] = 0;
 }
 
-/* Puts the hits of queries [from, to), by their numbers in the collection, among those of the batch, which have hits of
- * score 0 behind them. */
+/* Puts the hits of queries [from, to), by their numbers in the collection, among those of the batch, which have hits
+ * without a document behind them. */
 static void hand_in(const asked *a, size_t from, size_t to, uint64_t first) {
   const gpuir_hit none = {GPUIR_END, 0};
   const size_t k = a->s->k;
   int one = 1;
   for (size_t i = from; i < to; i++) {
     gpuir_hit *own = a->found + i * k;
-    if (a->statuses[i]) search_failed(a->s, a->places[i], a->statuses[i]);
+    if (a->statuses[i]) mpi_search_failed(a->s, a->places[i], a->statuses[i]);
     for (size_t j = 0; j < a->counts[i]; j++) own[j].docid += (uint32_t)first;
     for (size_t j = a->counts[i]; j < k; j++) own[j] = none;
     merge_hits(own, a->hits + a->places[i] * k, &one, &a->s->type);
@@ -343,6 +342,11 @@ static double processor_time(void) {
 void mpi_ask(mpi_search *s, const mpi_batch *b, gpuir_hit *hits, int everywhere) {
   const gpuir_hit none = {GPUIR_END, 0};
   asked a;
+  for (size_t i = 0; i < b->n * s->k; i++) hits[i] = none;
+  if (s->desc.sort || s->desc.collapse) {
+    mpi_ask_ordered(s, b, hits, everywhere);
+    return;
+  }
   memset(&a, 0, sizeof a);
   a.s = s;
   a.b = b;
@@ -356,7 +360,6 @@ void mpi_ask(mpi_search *s, const mpi_batch *b, gpuir_hit *hits, int everywhere)
     a.places[a.n] = i;
     a.queries[a.n++] = b->queries[i];
   }
-  for (size_t i = 0; i < b->n * s->k; i++) hits[i] = none;
   memset(a.statuses, 0, b->n * sizeof *a.statuses);
   share_room(s, b->n);
   a.tickets = half(s, s->round++);
@@ -396,7 +399,7 @@ static void answer_or(mpi_search *s, mpi_batch *b, gpuir_hit *hits, gpuir_error 
   some.texts = (char **)cli_resize(NULL, b->n, sizeof *some.texts);
   some.lens = (size_t *)cli_resize(NULL, b->n, sizeof *some.lens);
   for (size_t i = 0; i < b->n; i++) {
-    if (b->queries[i] ? hits[(i + 1) * s->k - 1].score != 0 : b->statuses[i] != GPUIR_E_TERMS) continue;
+    if (b->queries[i] ? hits[(i + 1) * s->k - 1].docid != GPUIR_END : b->statuses[i] != GPUIR_E_TERMS) continue;
     which[some.n] = i;
     some.texts[some.n] = b->texts[i];
     some.lens[some.n++] = b->lens[i];
