@@ -28,6 +28,7 @@
 #define KEEP_SECONDS 10 /* for which a generation stays after it was replaced */
 #define KEEP_MOST 16 /* generations at most, whatever signals ask for */
 #define LEAVE_SECONDS 3 /* for which SIGTERM waits for requests to end */
+#define FILTER_FAILURE_SECONDS 10u /* after which a filter that failed is run again: its cause may be gone */
 #define ENTRY_TIMEOUT 1.0 /* after which the kernel asks again what a name is */
 #define FIXED_TIMEOUT 86400.0 /* for what never changes */
 

@@ -354,7 +354,8 @@ static int prepare(fs *f) {
     return EXIT_TROUBLE;
   }
   if (agree_filters(f)) return EXIT_TROUBLE;
-  f->texts = text_cache_create(f->config.cache_bytes < TEXT_CACHE_BYTES ? f->config.cache_bytes : TEXT_CACHE_BYTES);
+  f->texts = text_cache_create(f->config.cache_bytes < TEXT_CACHE_BYTES ? f->config.cache_bytes : TEXT_CACHE_BYTES,
+      FILTER_FAILURE_SECONDS);
   f->readme = fs_readme(&f->config);
   f->agents = fs_agents(&f->config);
   if (!f->texts || !f->readme || !f->agents || cache_init(&f->cache, f->config.cache_bytes) != 0) {

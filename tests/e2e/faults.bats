@@ -34,4 +34,9 @@ disturbed() { # disturbed MODE [LIMIT [COMMAND...]]: LIMIT and COMMANDs hold in 
   disturbed calls 40 index reorder import export
 }
 
+@test "calls that start, watch and end a filter may fail, and nobody waits for what will not come" {
+  needs_strace
+  disturbed calls 0 index-filtered:wait4+close+ppoll+pipe+dup2+poll
+}
+
 @test "power may be lost at any moment" { disturbed power; }

@@ -58,6 +58,17 @@ names() { gpuir query --tsv "$@" | cut -f 4 | paste -sd ' '; }
   done
 }
 
+@test "passages: a filter that fails for a file is run once, not for each hit of the file" {
+  printf '#!/bin/sh\necho >>"%s"\n[ ! -e "%s" ] || exit 3\nexec tr a-z n-za-m\n' "$PWD/runs" "$PWD/fail" >bin/unrot
+  printf 'wolf one\nwolf two\nwolf three\n' | unrot >docs/a.rot
+  gpuir index -q --lines --filter "$F" docs -o x.gpuir
+  rm runs
+  touch fail
+  run --separate-stderr gpuir query --passages --filter "$F" x.gpuir wolf
+  [ "$(grep -c 'a.rot: no text: unrot: exit status 3' <<<"$stderr")" -eq 3 ] # each hit without a text is named
+  [ "$(wc -l <runs)" -eq 1 ]
+}
+
 @test "passages: a filter that the index was not made with is refused" {
   gpuir index -q --filter "$F" docs -o x.gpuir
   for other in 'rot=cat' 'rot=unrot -f' 'pdf=unrot'; do

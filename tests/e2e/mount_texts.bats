@@ -285,12 +285,15 @@ sleeps
 
 @test "filter=: a program that fails or does not end is told in .stats, and waited for no longer than its user does" {
   filtered
-  printf '#!/bin/sh\nif [ -e %s/slow ]; then exec sleep 36.5; fi\necho "cannot read it" >&2\nexit 3\n' "$T" >"$T/bin/unrot"
+  printf '#!/bin/sh\necho >>%s/runs\nif [ -e %s/slow ]; then exec sleep 36.5; fi\necho "cannot read it" >&2\nexit 3\n' "$T" "$T" >"$T/bin/unrot"
   serve "$T/f.gpuir" "$T/m" -o filter=rot=unrot
   holds "$T/f/a.rot (no text)
 " "$T/m/pass/sleeps"
   stat_of last_note "$T/m" | grep -qx 'sleeps: unrot: exit status 3: cannot read it'
-  touch "$T/slow"
+  holds "$T/f/a.rot (no text)
+" "$T/m/pass/far"
+  [ "$(wc -l <"$T/runs")" -eq 1 ] # the failure is kept, for a while
+  touch "$T/slow" "$T/f/a.rot"
   run timeout 1 cat "$T/m/pass/wolf"
   [ "$status" -eq 124 ]
   until_true 5 eval '! pgrep -f "sleep 36.5"'

@@ -79,7 +79,7 @@ int cli_passages_open(cli_passages *c, const char *index, const char *base) {
   p->filter_hint = c->hint ? c->hint : "; --filter makes it again";
   p->arg = c;
   p->missing = tell_missing;
-  c->cache = text_cache_create(TEXT_CACHE_BYTES);
+  c->cache = text_cache_create(TEXT_CACHE_BYTES, 0);
   if (c->cache && passages_open(p) == GPUIR_OK) return CLI_OK;
   cli_error("%s", gpuir_strerror(GPUIR_E_NOMEM));
   return CLI_FAIL;

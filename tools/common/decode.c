@@ -788,7 +788,7 @@ static int make_whole(int fd, const struct stat *st, const gpuir_doc *doc, const
   if (rc) free(out.text);
   if (rc == EFBIG && less.most < limits->most) rc = 0, out.text = NULL, out.len = 0;
   if (rc) return rc;
-  *whole = text_cache_put(limits->cache, st, doc->form / (DECODE_AS + 1), doc->hash, out.text, out.len);
+  *whole = text_cache_put(limits->cache, st, doc->form / (DECODE_AS + 1), doc->hash, out.text, out.len, 0);
   return *whole ? 0 : ENOMEM;
 }
 
@@ -823,6 +823,14 @@ int decode_open_source(int fd, const struct stat *st, const gpuir_doc *doc, cons
   return rc;
 }
 
+/* Keeps why a filter makes no text of a file. Without memory it is not kept. */
+static void keep_failure(const text_filter *filter, const struct stat *st, const source_limits *limits,
+    const char *why) {
+  const uint64_t how = XXH3_64bits(filter->mark, strlen(filter->mark));
+  char *said = strdup(why);
+  if (said) text_cache_release(limits->cache, text_cache_put(limits->cache, st, how, 0, said, strlen(said), 1));
+}
+
 /* Finds the text that the filter makes of an open file, or makes it. 0, an errno value, or FILTERS_FAILED. */
 static int filter_whole(const text_filter *filter, int fd, const struct stat *st, const source_limits *limits,
     const cached_text **whole, char *why) {
@@ -830,15 +838,17 @@ static int filter_whole(const text_filter *filter, int fd, const struct stat *st
   byte_buf text;
   int rc;
   *whole = text_cache_get(limits->cache, st, how, 0);
-  if (*whole) return 0;
+  if (*whole && (*whole)->failed) (void)snprintf(why, FILTERS_WHY, "%s", (*whole)->text);
+  if (*whole) return (*whole)->failed ? FILTERS_FAILED : 0;
   memset(&text, 0, sizeof text);
   rc = filters_run(filter, fd, limits, &text, why);
+  if (rc == FILTERS_FAILED) keep_failure(filter, st, limits, why);
   if (!rc && !bytes_room(&text, 1)) rc = ENOMEM;
   if (rc) {
     bytes_free(&text);
     return rc;
   }
-  *whole = text_cache_put(limits->cache, st, how, 0, text.p, text.n);
+  *whole = text_cache_put(limits->cache, st, how, 0, text.p, text.n, 0);
   return *whole ? 0 : ENOMEM;
 }
 

@@ -125,7 +125,7 @@ static void supervise(const child *c, int in, int out, int err, int ended, int h
   struct pollfd let_go = {held, POLLIN, 0};
   struct sigaction sa;
   sigset_t none, children;
-  int status, is_known = 0;
+  int status, is_known = 0, is_lost = 0;
 #ifdef __linux__
   (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
   (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -134,23 +134,28 @@ static void supervise(const child *c, int in, int out, int err, int ended, int h
   memset(&sa, 0, sizeof sa);
   sa.sa_handler = on_child;
   (void)sigemptyset(&sa.sa_mask);
-  (void)sigaction(SIGCHLD, &sa, NULL);
   (void)sigemptyset(&none);
   (void)sigemptyset(&children);
   (void)sigaddset(&children, SIGCHLD);
-  (void)sigprocmask(SIG_SETMASK, &children, NULL); /* let in only while it waits: none is missed */
+  if (sigaction(SIGCHLD, &sa, NULL) || sigprocmask(SIG_SETMASK, &children, NULL)) /* let in only while it waits: */
+    _exit(1); /* none is missed */
   const pid_t program = fork();
   if (!program) run_program(c, in, out, err);
-  (void)close(out);
-  (void)close(err);
   if (program < 0) _exit(1);
   (void)setpgid(program, program); /* whoever comes first */
-  while (!let_go.revents) { /* other supervisors may have a copy of the pipe's other end: so a byte comes */
-    if (!is_known && waitpid(program, &status, WNOHANG) == program) {
+  if (close(out) || close(err)) is_lost = 1; /* one that stays open here has no end for the caller */
+  while (!is_lost && !let_go.revents) { /* other supervisors may have a copy of the pipe's other end: so a byte comes */
+    const pid_t got = is_known ? 0 : waitpid(program, &status, WNOHANG);
+    if (got == program) {
       is_known = 1;
-      if (write(ended, &status, sizeof status) < 0) break;
+      is_lost = write(ended, &status, sizeof status) < 0;
+    } else if (got < 0) {
+      is_lost = 1; /* its end will not be learnt: the caller would wait for it until the time is over */
     }
-    if (ppoll(&let_go, 1, NULL, &none) < 0) let_go.revents = 0;
+    if (!is_lost && ppoll(&let_go, 1, NULL, &none) < 0) {
+      is_lost = errno != EINTR;
+      let_go.revents = 0;
+    }
   }
   end_all(program, is_known);
   _exit(0);
@@ -167,34 +172,39 @@ static int make_pipe(int ends[2]) {
   return 0;
 }
 
-static void close_end(int *fd) {
-  if (*fd >= 0) (void)close(*fd);
+static int close_end(int *fd) {
+  const int failed = *fd >= 0 ? close(*fd) : 0;
   *fd = -1;
+  return failed;
 }
 
-/* Starts the program on an open file. 0; -1: errno. */
+/* Starts the program on an open file. 0; -1: errno. A pipe's end that cannot be closed here is an error: the pipe would
+ * have no end. */
 static int start_alone(child *c, int in) {
   enum { OUT, ERR, ENDED, HELD, PIPES };
-  int pipes[PIPES][2], made = 0, failed, i;
+  int pipes[PIPES][2], made = 0, failed, is_open = 0, i;
   c->pid = -1;
   memset(pipes, -1, sizeof pipes);
   while (made < PIPES && !make_pipe(pipes[made])) made++;
   if (made == PIPES) c->pid = fork();
   failed = errno;
   if (!c->pid) {
-    close_end(&pipes[HELD][1]);
-    for (i = OUT; i <= ENDED; i++) close_end(&pipes[i][0]);
+    (void)close_end(&pipes[HELD][1]);
+    for (i = OUT; i <= ENDED; i++) (void)close_end(&pipes[i][0]);
     supervise(c, in, pipes[OUT][1], pipes[ERR][1], pipes[ENDED][1], pipes[HELD][0]);
   }
-  close_end(&pipes[OUT][1]);
-  close_end(&pipes[ERR][1]);
-  close_end(&pipes[ENDED][1]);
+  for (i = OUT; i <= ENDED; i++) {
+    if (close_end(&pipes[i][1]) && c->pid > 0) {
+      failed = errno;
+      is_open = 1;
+    }
+  }
   c->out = pipes[OUT][0];
   c->err = pipes[ERR][0];
   c->ended = pipes[ENDED][0];
   memcpy(c->held, pipes[HELD], sizeof c->held); /* both: whoever writes where nobody can read gets a signal */
   errno = failed;
-  return c->pid < 0 ? -1 : 0;
+  return c->pid < 0 || is_open ? -1 : 0;
 }
 
 /* The same, one program after the other: a supervisor that another thread makes meanwhile would hold ends of the pipes
@@ -213,12 +223,13 @@ static int filter_fails(const child *c, const char *why) {
   return FILTERS_FAILED;
 }
 
-/* Reads what is there of one pipe: text goes to *text, or to c->said where text is NULL. 0; -1: it is at its end. */
-static int take_output(child *c, int fd, byte_buf *text) {
+/* Reads what is there of one pipe, and closes it at its end: text goes to *text, or to c->said where text is NULL.
+ * 0, or FILTERS_FAILED: what has been read is not the whole. */
+static int take_output(child *c, int *fd, byte_buf *text) {
   char room[1 << 16];
-  const ssize_t n = read(fd, room, sizeof room);
-  if (n < 0 && errno == EINTR) return 0;
-  if (n <= 0) return -1;
+  const ssize_t n = read(*fd, room, sizeof room);
+  if (n < 0) return errno == EINTR ? 0 : filter_fails(c, strerror(errno));
+  if (!n) (void)close_end(fd);
   if (text) {
     bytes_add(text, room, (size_t)n);
   } else {
@@ -249,10 +260,10 @@ static int wait_for(const child *c, struct pollfd *fds, nfds_t n) {
 static int listen_to(child *c, byte_buf *text) {
   while (c->out >= 0 || c->err >= 0) {
     struct pollfd fds[2] = {{c->out, POLLIN, 0}, {c->err, POLLIN, 0}};
-    const int rc = wait_for(c, fds, 2);
+    int rc = wait_for(c, fds, 2);
+    if (!rc && fds[0].revents) rc = take_output(c, &c->out, text);
+    if (!rc && fds[1].revents) rc = take_output(c, &c->err, NULL);
     if (rc) return rc;
-    if (fds[0].revents && take_output(c, c->out, text)) close_end(&c->out);
-    if (fds[1].revents && take_output(c, c->err, NULL)) close_end(&c->err);
     if (text->failed) return ENOMEM;
     if (text->n > c->limits->most) return filter_fails(c, "it writes too much text");
   }
@@ -278,7 +289,7 @@ static int await(child *c) {
   int status, rc = wait_for(c, &ended, 1);
   if (rc) return rc;
   if (read(c->ended, &status, sizeof status) != (ssize_t)sizeof status)
-    return filter_fails(c, "it could not be started");
+    return filter_fails(c, "it could not be started, or not be watched");
   return judge(c, status);
 }
 
@@ -286,11 +297,11 @@ static int await(child *c) {
 static void end_run(child *c) {
   const ssize_t told = c->held[1] >= 0 ? write(c->held[1], "", 1) : 0;
   (void)told; /* where it has ended nobody listens */
-  close_end(&c->out);
-  close_end(&c->err);
-  close_end(&c->ended);
-  close_end(&c->held[0]);
-  close_end(&c->held[1]);
+  (void)close_end(&c->out);
+  (void)close_end(&c->err);
+  (void)close_end(&c->ended);
+  (void)close_end(&c->held[0]);
+  (void)close_end(&c->held[1]);
   while (c->pid > 0 && waitpid(c->pid, NULL, 0) < 0 && errno == EINTR) {}
 }
 

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define PLACES 256u /* texts at most: they are looked for one by one */
 
@@ -15,6 +16,7 @@ typedef struct entry {
   struct stat file;
   uint64_t how, hash;
   uint64_t used; /* when, by the cache's clock */
+  time_t made; /* seconds of CLOCK_MONOTONIC */
   unsigned holders; /* who uses it, and the cache itself */
 } entry;
 
@@ -23,13 +25,15 @@ struct text_cache {
   entry *entries[PLACES];
   unsigned n;
   size_t bytes, most;
+  unsigned failure_seconds;
   uint64_t clock;
 };
 
-text_cache *text_cache_create(size_t most) {
+text_cache *text_cache_create(size_t most, unsigned failure_seconds) {
   text_cache *c = (text_cache *)calloc(1, sizeof *c);
   if (!c) return NULL;
   c->most = most;
+  c->failure_seconds = failure_seconds;
   (void)pthread_mutex_init(&c->lock, NULL);
   return c;
 }
@@ -65,12 +69,27 @@ static int is_of(const entry *e, const struct stat *st, uint64_t how, uint64_t h
       f->st_size == st->st_size && same_time(f->st_mtim, st->st_mtim) && same_time(f->st_ctim, st->st_ctim);
 }
 
+static time_t seconds_now(void) {
+  struct timespec now;
+  (void)clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec;
+}
+
+/* Whether an entry is a failure that is to be tried again. */
+static int is_over(const text_cache *c, const entry *e) {
+  return e->text.failed && c->failure_seconds && seconds_now() - e->made >= (time_t)c->failure_seconds;
+}
+
 const cached_text *text_cache_get(text_cache *c, const struct stat *st, uint64_t how, uint64_t hash) {
   entry *found = NULL;
   unsigned i;
   (void)pthread_mutex_lock(&c->lock);
   for (i = 0; i < c->n && !found; i++)
     if (is_of(c->entries[i], st, how, hash)) found = c->entries[i];
+  if (found && is_over(c, found)) {
+    drop(c, i - 1);
+    found = NULL;
+  }
   if (found) {
     found->used = ++c->clock;
     found->holders++;
@@ -90,7 +109,7 @@ static void make_place(text_cache *c, size_t len) {
 }
 
 const cached_text *text_cache_put(text_cache *c, const struct stat *st, uint64_t how, uint64_t hash, char *text,
-    size_t len) {
+    size_t len, int failed) {
   entry *e = (entry *)calloc(1, sizeof *e);
   if (!e) {
     free(text);
@@ -98,6 +117,8 @@ const cached_text *text_cache_put(text_cache *c, const struct stat *st, uint64_t
   }
   e->text.text = text;
   e->text.len = len;
+  e->text.failed = failed;
+  e->made = seconds_now();
   e->file = *st;
   e->how = how;
   e->hash = hash;
