@@ -34,6 +34,7 @@ static long calls, at;
 static int on, error = EIO, must_kill, ready, log_fd = -1;
 static long lines;
 static const char *op, *log_folder;
+static char log_path[4096];
 
 #define REAL(f) \
   static __typeof__(&f) real; \
@@ -60,6 +61,9 @@ __attribute__((constructor)) static void begin(void) {
   if (setting("FAULTS_ERRNO")) error = atoi(setting("FAULTS_ERRNO"));
   log_folder = setting("FAULTS_LOG");
   if (log_folder) {
+    snprintf(log_path, sizeof log_path, "%s", log_folder);
+    log_folder = log_path;
+    (void)unsetenv("FAULTS_LOG"); /* programs that it starts would number lines of their own */
     snprintf(path, sizeof path, "%s/log", log_folder);
     log_fd = open_now(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   }
