@@ -30,6 +30,21 @@ library() {
 # made TARGET...: made with a build folder of its own, without optimisation
 made() { make -s --no-print-directory -C "$root" B="$BATS_FILE_TMPDIR/made" CFLAGS=-O0 GPU=0 "$@"; }
 
+# block LANGUAGE [N]: prints the first, or the Nth, block of a language on the page of packages
+block() {
+  awk -v language="$1" -v n="${2:-1}" '
+    /^```/ { inside = !inside && $0 == "```" language && ++found == n; next }
+    inside' "$root/tools/cmake/README.md" | grep .
+}
+
+# first: prints the program of the README; program writes it for a library that has the implementation
+first() { awk '/^```c$/ { inside = 1; next } /^```/ { inside = 0 } inside' "$root/README.md"; }
+
+program() {
+  first | sed 's|^#define GPUIR_IMPLEMENTATION$|#include <stdio.h>|; s|^#include "gpuir.h"$|&\n#include <string.h>|' \
+    >first.c
+}
+
 version() { sed -n 's/^#define GPUIR_VERSION_\(MAJOR\|MINOR\|PATCH\) //p' "$root/gpuir.h" | paste -sd.; }
 
 @test "one file is enough: it compiles where there is no xxhash.h, and keeps xxHash's licence" {
@@ -39,7 +54,7 @@ version() { sed -n 's/^#define GPUIR_VERSION_\(MAJOR\|MINOR\|PATCH\) //p' "$root
   grep -q 'BSD 2-Clause License' empty/gpuir.h
   [ "$(grep -cx '#include <xxhash.h>' empty/gpuir.h)" -eq 0 ]
   echo '#error "xxhash.h is asked for"' >none/xxhash.h
-  awk '/^```c$/ { inside = 1; next } /^```/ { inside = 0 } inside' "$root/README.md" >empty/first.c
+  first >empty/first.c
   cd empty
   cc -O0 -I../none -I. first.c -lm -pthread -o first
   [[ $(./first) == *"document 2: a quick dog"* ]]
@@ -63,6 +78,7 @@ version() { sed -n 's/^#define GPUIR_VERSION_\(MAJOR\|MINOR\|PATCH\) //p' "$root
   grep -m 1 '^## ' "$root/CHANGELOG.md" | grep -q "^## $v\b"
   head -n 1 "$root/tools/debian/changelog" | grep -q "^gpuir ($v-[0-9]*) "
   grep -q "^Package: libgpuir${v%.*}\$" "$root/tools/debian/control"
+  [ "$(grep -o '[0-9]\+\.[0-9]\+\.[0-9]\+' "$root/tools/cmake/README.md" | sort -u)" = "$v" ]
   if command -v python3 >/dev/null; then
     cd "$root/tools/python"
     [ "$(PYTHONDONTWRITEBYTECODE=1 python3 -c 'import backend; print(backend.version())')" = "$v" ]
@@ -77,7 +93,7 @@ version() { sed -n 's/^#define GPUIR_VERSION_\(MAJOR\|MINOR\|PATCH\) //p' "$root
   git -C "$root" ls-tree -r --name-only -z HEAD | tr '\0' '\n' | sort | diff - has
 }
 
-@test "CMake finds the library, the archive and the header, wherever they were moved to" {
+@test "CMake finds the library, the archive and the header, wherever they were moved to, pkg-config the library" {
   command -v cmake >/dev/null || skip "no cmake"
   lib=$PWD/moved/lib/x86_64
   mkdir -p "$lib/cmake/gpuir" moved/include project
@@ -86,23 +102,22 @@ version() { sed -n 's/^#define GPUIR_VERSION_\(MAJOR\|MINOR\|PATCH\) //p' "$root
   cp "$BATS_FILE_TMPDIR"/made/cmake/*.cmake "$lib/cmake/gpuir/"
   cp -P "$from"/libgpuir.{a,so*} "$lib/"
   cp "$root/gpuir.h" moved/include/
-  cat >project/CMakeLists.txt <<END
-cmake_minimum_required(VERSION 3.13)
-project(user C)
-find_package(gpuir $(version) REQUIRED)
-foreach(part gpuir static)
-  add_executable(with_\${part} main.c)
-  target_link_libraries(with_\${part} gpuir::\${part})
-endforeach()
-add_library(with_header OBJECT main.c)
+  block cmake >project/CMakeLists.txt
+  cat >>project/CMakeLists.txt <<'END'
+add_executable(with_static first.c)
+target_link_libraries(with_static gpuir::static)
+add_library(with_header OBJECT first.c)
 target_link_libraries(with_header gpuir::header)
 END
-  printf '#include <%s>\n' gpuir.h stdio.h >project/main.c
-  echo 'int main(void) { return puts(gpuir_version()) < 0; }' >>project/main.c
+  (cd project && program)
   cmake -S project -B out -Dgpuir_DIR="$lib/cmake/gpuir" >log
   cmake --build out >>log
-  [ "$(out/with_gpuir)" = "$(version)" ]
-  [ "$(out/with_static)" = "$(version)" ]
+  for made in first with_static; do [[ $(out/$made) == *"document 2: a quick dog"* ]]; done
+  if command -v pkg-config >/dev/null; then
+    sed "s|/usr/|$lib/../../|" "$BATS_FILE_TMPDIR/made/gpuir.pc" >project/gpuir.pc
+    (cd project && PKG_CONFIG_PATH=. bash -ec "$(block sh)")
+    [[ $(LD_LIBRARY_PATH=$lib project/first) == *"document 2: a quick dog"* ]]
+  fi
   sed -i 's/gpuir [0-9.]* REQUIRED/gpuir 7.0 REQUIRED/' project/CMakeLists.txt
   run cmake -S project -B other -Dgpuir_DIR="$lib/cmake/gpuir"
   [ "$status" -ne 0 ]
@@ -117,12 +132,6 @@ tool() {
   PATH=$BATS_FILE_TMPDIR/env/bin:$PATH
 }
 
-# Writes the program of the README, in two files, where a library or a file of its own has the implementation.
-program() {
-  awk '/^```c$/ { inside = 1; next } /^```/ { inside = 0 } inside' "$root/README.md" |
-    sed 's|^#define GPUIR_IMPLEMENTATION$|#include <stdio.h>|; s|^#include "gpuir.h"$|&\n#include <string.h>|' >first.c
-}
-
 @test "Meson builds a project that has the wrap file among its subprojects" {
   tool meson ninja
   [ -e "$BATS_FILE_TMPDIR/made/dist/gpuir.wrap" ] || skip "no xxhash.h to put in"
@@ -130,8 +139,7 @@ program() {
   cp "$BATS_FILE_TMPDIR/made/dist/gpuir.wrap" subprojects/
   cp "$BATS_FILE_TMPDIR/made/dist/gpuir-$(version)-single.tar.gz" subprojects/packagefiles/
   program
-  echo "project('user', 'c')
-executable('first', 'first.c', dependencies: dependency('gpuir', version: '>=$(version)'))" >meson.build
+  block meson >meson.build
   PKG_CONFIG_LIBDIR=/nowhere meson setup out --buildtype=plain >log || { cat log; false; }
   ninja -C out >>log
   [[ $(out/first) == *"document 2: a quick dog"* ]]
@@ -144,16 +152,9 @@ executable('first', 'first.c', dependencies: dependency('gpuir', version: '>=$(v
   export CONAN_HOME=$PWD/home
   conan profile detect >log 2>&1
   conan create "$BATS_FILE_TMPDIR/made/dist/gpuir-$(version)-single" >>log 2>&1 || { cat log; false; }
-  program
-  printf '#define GPUIR_IMPLEMENTATION\n#include <gpuir.h>\n' >gpuir.c
-  printf '[requires]\ngpuir/%s\n[generators]\nCMakeDeps\nCMakeToolchain\n' "$(version)" >conanfile.txt
-  cat >CMakeLists.txt <<'END'
-cmake_minimum_required(VERSION 3.15)
-project(user C)
-find_package(gpuir CONFIG REQUIRED)
-add_executable(first first.c gpuir.c)
-target_link_libraries(first gpuir::header)
-END
+  first >first.c
+  block ini >conanfile.txt
+  block cmake 2 >CMakeLists.txt
   conan install . --output-folder=out >>log 2>&1 || { cat log; false; }
   cmake -S . -B out -DCMAKE_TOOLCHAIN_FILE=out/conan_toolchain.cmake -DCMAKE_C_FLAGS_RELEASE=-O0 \
     -DCMAKE_BUILD_TYPE=Release >>log 2>&1 || { cat log; false; }

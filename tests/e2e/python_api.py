@@ -405,6 +405,31 @@ class Threads(Folder):
             t.join()
         self.assertEqual(wrong, [])
 
+    def test_other_threads_run_during_a_search(self):
+        # Nobody is told to let go of the interpreter's lock: whoever runs beside a search got it from the search.
+        before = sys.getswitchinterval()
+        self.addCleanup(sys.setswitchinterval, before)
+        index, query = large(20000), "v* w* " + " ".join(f"-x{i}" for i in range(20))
+        ran, beside = 0, 0
+
+        def ask():
+            nonlocal beside
+            index.search(query, 1)
+            for _ in range(50):
+                seen = ran
+                index.search(query, 1000)
+                beside = ran - seen
+                if beside:
+                    break
+
+        thread = threading.Thread(target=ask)
+        sys.setswitchinterval(1000)
+        thread.start()
+        while thread.is_alive():
+            ran += 1
+            time.sleep(0)
+        self.assertGreater(beside, 0)
+
     def test_fork(self):
         with gpuir.live("l") as live:
             live.add("a dog")

@@ -86,7 +86,7 @@ make test" ]
 
 @test "files and parts of files that the READMEs link to exist" {
   cd "$root"
-  for readme in README.md .github/*.md examples/README.md fuse/README.md tools/README.md tools/*/README.md; do
+  for readme in README.md .github/*.md examples/README.md fuse/README.md tools/README.md tools/*/README.md tools/cli/MCP.md; do
     grep -o '](\([^)]*\))' "$readme" | sed 's/^](//; s/)$//' | grep -v '^https\?:' | while read -r link; do
       file=$(dirname "$readme")/${link%%#*}
       [ -e "$file" ] || { echo "$readme: $link does not exist"; exit 1; }

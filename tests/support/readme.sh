@@ -58,8 +58,8 @@ run() {
   fi
 }
 
-readmes=(README.md examples/README.md tools/README.md fuse/README.md tools/lab/README.md tools/peers/README.md
-  tools/results/README.md)
+readmes=(README.md examples/README.md tools/README.md tools/cli/MCP.md fuse/README.md tools/lab/README.md
+  tools/peers/README.md tools/results/README.md)
 
 # run_block BLOCK: a file that readme-blocks.awk made
 run_block() {

@@ -24,7 +24,7 @@ __all__ = ["GpuirIndex", "GpuirIndexer", "GpuirRetriever"]
 _OPERATORS = re.compile(r'["*~]|(?:^|(?<=\s))-+')
 
 
-class GpuirIndex(pt.Artifact):  # type: ignore[misc]
+class GpuirIndex(pt.Artifact):
     """A folder with an index, which one thread or many retrieve from."""
 
     ARTIFACT_TYPE = "sparse_index"
@@ -71,7 +71,7 @@ class GpuirIndex(pt.Artifact):  # type: ignore[misc]
     bm25 = retriever
 
 
-class GpuirIndexer(pt.Indexer):  # type: ignore[misc]
+class GpuirIndexer(pt.Indexer):
     def __init__(self, index: GpuirIndex, text_field: str, options: gpuir.Options):
         self.artifact, self.text_field, self.options = index, text_field, options
 
@@ -111,7 +111,7 @@ class _Following:
         return self.items.pop(0)
 
 
-class GpuirRetriever(pt.Transformer):  # type: ignore[misc]
+class GpuirRetriever(pt.Transformer):
     def __init__(self, index: GpuirIndex, num_results: int, mode: str, where: Optional[str]):
         self.artifact, self.num_results, self.mode, self.where = index, num_results, mode, where
 
