@@ -67,7 +67,7 @@
  *     [47-walk]         files and folders, read safely                 gpuir_walk gpuir_builder_add_folder
  *     [48-near]         terms that are written nearly as a word        gpuir_terms_near gpuir__near_walk
  *     [49-where]        where: from text to predicates                 gpuir__where_make
- *     [50-sieve]        where: which documents of a segment pass       gpuir__sieve_fill gpuir__sieve_failed
+ *     [50-sieve]        where: which documents of a segment pass       gpuir__sieve_open gpuir__sieve_get
  *     [51-query]        words to weighted terms                        gpuir__query_words gpuir_query_weigh
  *     [52-parse]        near terms in place of unknown words           gpuir_query_parse gpuir__query_spell
  *     [53-topk]         the best k hits                                gpuir__topk_push
@@ -11953,12 +11953,35 @@ typedef struct gpuir__log {
 
 #define GPUIR__KEPT_SIEVES 16u
 
-/* What fails a where in a segment, kept for the next query with the same text. */
-typedef struct gpuir__kept_sieve {
-  char *text; /* NULL: a free place */
-  size_t size; /* of the text, with a NUL */
-  struct gpuir__deleted *fails;
-} gpuir__kept_sieve;
+/* Kept numbers, or ranks; both ends count. */
+typedef struct gpuir__range {
+  uint64_t low, high;
+} gpuir__range;
+
+/* A predicate in a segment. */
+typedef struct gpuir__sieve_test {
+  uint32_t first, n; /* its ranges */
+  uint8_t column, negated, group;
+} gpuir__sieve_test;
+
+enum { GPUIR__BLOCK_UNKNOWN, GPUIR__BLOCK_TAKEN, GPUIR__BLOCK_KNOWN };
+
+/* A where in a segment: see [50-sieve]. */
+typedef struct gpuir__sieve {
+  gpuir_allocator a;
+  size_t size; /* bytes of all of it */
+  uint64_t refs; /* owners, counted atomically */
+  const struct gpuir__segment *seg;
+  char *text; /* the where's, with a NUL behind it */
+  size_t len;
+  unsigned n; /* predicates */
+  gpuir__sieve_test *tests;
+  gpuir__range *ranges; /* of a predicate ascending and apart */
+  uint64_t blocks, words;
+  gpuir__atomic64 known, passing; /* blocks; documents of them that pass */
+  uint8_t *state; /* [block] read and written atomically */
+  uint64_t *fails; /* [word] a bit a document that does not pass, of blocks that are known */
+} gpuir__sieve;
 
 /* One mapped file; docIDs count from 0 in it. */
 typedef struct gpuir__segment {
@@ -11985,7 +12008,7 @@ typedef struct gpuir__segment {
   int strange; /* a meta key or a section of a later version, which a writer would lose */
   uint64_t number; /* in a live index's folder; 0: a file by itself */
   gpuir__log log;
-  gpuir__kept_sieve sieves[GPUIR__KEPT_SIEVES]; /* the log's mutex guards them */
+  gpuir__sieve *sieves[GPUIR__KEPT_SIEVES]; /* kept for queries with the same where; the log's mutex guards them */
   unsigned next_sieve; /* the place that is given away next */
 } gpuir__segment;
 
@@ -11993,7 +12016,7 @@ typedef struct gpuir__segment {
 typedef struct gpuir__deleted {
   gpuir_allocator a;
   uint64_t refs; /* snapshots that have them, counted atomically */
-  uint32_t n; /* the first n of the segment's log, n > 0; 0: what fails a where */
+  uint32_t n; /* the first n of the segment's log, n > 0 */
   uint64_t tokens; /* their lengths */
   uint64_t words;
   uint64_t bits[1]; /* [words] a bit a document */
@@ -13779,6 +13802,16 @@ static double gpuir__mean(uint64_t tokens, uint64_t documents) {
   return documents ? (double)tokens / (double)documents : 0.0;
 }
 
+#ifndef GPUIR_NO_COLUMNS
+/* Leaves the sieve; NULL is allowed. */
+static void gpuir__sieve_close(gpuir__sieve *s) {
+  gpuir_allocator a;
+  if (!s || __atomic_sub_fetch(&s->refs, 1, __ATOMIC_ACQ_REL)) return;
+  a = s->a;
+  gpuir__free(&a, s, s->size);
+}
+#endif
+
 /* Leaves the segment; NULL is allowed. The last owner unmaps it. */
 static void gpuir__segment_close(gpuir__segment *ix) {
   gpuir_allocator a;
@@ -13792,11 +13825,7 @@ static void gpuir__segment_close(gpuir__segment *ix) {
   gpuir__free(&a, ix->meta.text, ix->meta.text_size);
   gpuir__schema_free(&a, ix->columns.fields);
 #ifndef GPUIR_NO_COLUMNS
-  for (i = 0; i < GPUIR__KEPT_SIEVES; i++) {
-    gpuir__kept_sieve *kept = &ix->sieves[i];
-    gpuir__free(&a, kept->text, kept->size);
-    if (kept->fails) gpuir__free(&a, kept->fails, sizeof *kept->fails + (size_t)kept->fails->words * 8);
-  }
+  for (i = 0; i < GPUIR__KEPT_SIEVES; i++) gpuir__sieve_close(ix->sieves[i]);
 #endif
   gpuir__free(&a, ix, sizeof *ix);
 }
@@ -19648,32 +19677,22 @@ static int gpuir__where_make(const gpuir_allocator *a, const gpuir__schema *sche
 /* ========
  * [50-sieve]  where: which documents of a segment pass
  *
- * In a segment each predicate becomes ranges of kept numbers or ranks. Blocks of 128 documents are tested: where their
- * extremes lie in one range, or in none, no value is read. What does not pass is treated as what was deleted: so every
- * evaluator, count and phrase leaves it out at the place where it leaves out deleted documents, and nothing else of a
- * search changes.
+ * In a segment each predicate becomes ranges of kept numbers or ranks. Documents are tested in blocks of 128: where a
+ * block's extremes lie in one range, or in none, no value is read. What all extremes tell is found when a sieve is
+ * made; the other blocks are found when a document of them is first asked for, so that a search which looks at few
+ * documents reads few values. What was found stays: a bit a document, which other searches with the same where, in any
+ * thread, see too.
  *
- * Uses      [18-codecs], [34-fields], [35-keys], [37-layout], [38-notes], [40-columns],
- *           [42-snapshot], [49-where].
- * Start at  gpuir__sieve_open, gpuir__sieve_fill, gpuir__sieve_kept, gpuir__sieve_failed.
+ *     state   unknown -> taken -> known     a thread takes an unknown block, writes its bits, and lets them be seen;
+ *                                           who finds it taken reads the values for itself
+ *
+ * Uses      [18-codecs], [26-dense], [34-fields], [35-keys], [37-layout], [38-notes], [40-columns],
+ *           [41-reader], [49-where].
+ * Start at  gpuir__sieve_open, gpuir__sieve_get, gpuir__sieve_failed.
  * Tests     tests/unit/50_sieve.c
  * ======*/
 
 #ifndef GPUIR_NO_COLUMNS
-/* Kept numbers, or ranks; both ends count. */
-typedef struct gpuir__range {
-  uint64_t low, high;
-} gpuir__range;
-
-/* A where in a segment. */
-typedef struct gpuir__sieve {
-  const gpuir__segment *seg;
-  const gpuir__where *where;
-  uint32_t first[GPUIR__WHERE_PREDICATES], n[GPUIR__WHERE_PREDICATES]; /* [predicate] its ranges */
-  gpuir__range ranges[GPUIR__WHERE_ITEMS]; /* of a predicate ascending and apart */
-  uint64_t looked; /* at documents and ranks, since a fill began */
-} gpuir__sieve;
-
 /* ---- ranges */
 
 /* Finds the ranks of an item of a key or a path; 0: there are none. */
@@ -19730,26 +19749,28 @@ static uint32_t gpuir__ranges_join(gpuir__range *ranges, uint32_t n) {
   return kept;
 }
 
-/* Finds what the predicates are in a segment that has the where's fields. */
-static void gpuir__sieve_open(gpuir__sieve *s, const gpuir__segment *seg, const gpuir__where *w) {
+/* Finds what the predicates are in the segment, which has the where's fields. */
+static void gpuir__sieve_compile(gpuir__sieve *s, const gpuir__where *w) {
   uint32_t i, j, at = 0;
-  s->seg = seg;
-  s->where = w;
   for (i = 0; i < w->n; i++) {
     const gpuir__predicate *p = &w->predicates[i];
-    const gpuir__column *row = &seg->columns.rows[p->column];
+    const gpuir__column *row = &s->seg->columns.rows[p->column];
     const int text = gpuir__is_text_column((int)row->kind);
-    const gpuir__key_texts t = gpuir__column_texts(seg, p->column);
-    s->first[i] = at;
-    s->n[i] = 0;
+    const gpuir__key_texts t = gpuir__column_texts(s->seg, p->column);
+    gpuir__sieve_test *test = &s->tests[i];
+    test->column = p->column;
+    test->negated = p->negated;
+    test->group = p->group;
+    test->first = at;
+    test->n = 0;
     for (j = 0; j < p->n; j++) {
       const gpuir__where_item *x = &w->items[p->first + j];
       gpuir__range range;
       if (text ? gpuir__item_ranks(&t, w, x, &range) : gpuir__item_numbers(row, x, &range))
-        gpuir__ranges_put(s->ranges + at, s->n[i]++, range);
+        gpuir__ranges_put(s->ranges + at, test->n++, range);
     }
-    s->n[i] = gpuir__ranges_join(s->ranges + at, s->n[i]);
-    at += s->n[i];
+    test->n = gpuir__ranges_join(s->ranges + at, test->n);
+    at += test->n;
   }
 }
 
@@ -19810,128 +19831,232 @@ static uint64_t gpuir__sieve_several(const gpuir__column_block *b, const gpuir__
   return read;
 }
 
-/* Sets a bit for each document of a block of which a predicate holds; those behind the last one mean nothing. */
-static void gpuir__sieve_predicate(gpuir__sieve *s, unsigned predicate, uint64_t block, uint64_t bits[2]) {
+/* Says what a block's extremes tell of a predicate: 1: it holds for each document; 0: for none; -1: that is not
+ * known. */
+static int gpuir__sieve_decide(const gpuir__sieve *s, const gpuir__sieve_test *t, uint64_t block) {
   const gpuir__index_columns *x = &s->seg->columns;
-  const gpuir__predicate *p = &s->where->predicates[predicate];
-  const gpuir__range *ranges = s->ranges + s->first[predicate];
-  const uint64_t at = p->column * x->blocks + block;
-  const uint32_t n = s->n[predicate];
-  const uint64_t flip = p->negated ? UINT64_MAX : 0;
-  int known = 0;
-  gpuir__column_block b;
-  bits[0] = bits[1] = 0;
-  if (n) known = gpuir__ranges_decide(ranges, n, x->least[at], x->most[at]);
-  if (known) {
-    gpuir__column_open(s->seg, p->column, block, &b);
+  const uint64_t at = t->column * x->blocks + block;
+  int known = t->n ? gpuir__ranges_decide(s->ranges + t->first, t->n, x->least[at], x->most[at]) : 0;
+  if (known > 0) {
+    gpuir__column_block b;
+    gpuir__column_open(s->seg, t->column, block, &b);
     if (b.none) known = 0;
-    else if (known == 1 && !b.has) bits[0] = bits[1] = UINT64_MAX;
-    else if (b.ends) s->looked += gpuir__sieve_several(&b, ranges, n, bits);
-    else gpuir__sieve_single(&b, ranges, n, bits);
-    if (known && b.has) {
-      bits[0] &= gpuir__load64(b.has);
-      bits[1] &= gpuir__load64(b.has + 8);
-    }
+    else if (b.has || b.ends) known = -1; /* some may have no value */
   }
-  bits[0] ^= flip;
-  bits[1] ^= flip;
+  return known < 0 ? known : known != t->negated;
 }
 
-/* Sets a bit for each document of a block that passes. */
-static void gpuir__sieve_block(gpuir__sieve *s, uint64_t block, uint64_t pass[2]) {
-  const gpuir__where *w = s->where;
-  uint64_t bits[2];
+/* Sets a bit for each document of a block of which a predicate holds; those behind the last one mean nothing. *read
+ * grows by the ranks that were read. */
+static void gpuir__sieve_predicate(const gpuir__sieve *s, const gpuir__sieve_test *t, uint64_t block, uint64_t bits[2],
+    uint64_t *read) {
+  const gpuir__range *ranges = s->ranges + t->first;
+  const int known = gpuir__sieve_decide(s, t, block);
+  gpuir__column_block b;
+  bits[0] = bits[1] = known > 0 ? UINT64_MAX : 0;
+  if (known >= 0) return;
+  gpuir__column_open(s->seg, t->column, block, &b);
+  if (!b.none && b.ends) *read += gpuir__sieve_several(&b, ranges, t->n, bits);
+  else if (!b.none) gpuir__sieve_single(&b, ranges, t->n, bits);
+  if (b.has) {
+    bits[0] &= gpuir__load64(b.has);
+    bits[1] &= gpuir__load64(b.has + 8);
+  }
+  if (!t->negated) return;
+  bits[0] = ~bits[0];
+  bits[1] = ~bits[1];
+}
+
+/* Sets a bit for each number of a block that is behind the last document's. */
+static void gpuir__sieve_behind(const gpuir__sieve *s, uint64_t block, uint64_t bits[2]) {
+  const uint64_t left = s->seg->stat.documents - block * GPUIR__BLOCK;
+  bits[0] = left < 64 ? ~gpuir__low_bits64((unsigned)left) : 0;
+  bits[1] = left < 64 ? UINT64_MAX : left < 128 ? ~gpuir__low_bits64((unsigned)left - 64) : 0;
+}
+
+/* Sets a bit for each document of a block that does not pass, and for those behind the last one. Returns how many ranks
+ * were read. */
+static uint64_t gpuir__sieve_block(const gpuir__sieve *s, uint64_t block, uint64_t fails[2]) {
+  uint64_t bits[2], pass[2] = {0, 0}, read = 0;
   unsigned i = 0;
-  pass[0] = pass[1] = 0;
-  while (i < w->n) {
-    const unsigned group = w->predicates[i].group;
+  while (i < s->n) {
+    const unsigned group = s->tests[i].group;
     uint64_t all[2] = {UINT64_MAX, UINT64_MAX};
-    for (; i < w->n && w->predicates[i].group == group; i++) {
+    for (; i < s->n && s->tests[i].group == group; i++) {
       if (!(all[0] | all[1])) continue;
-      gpuir__sieve_predicate(s, i, block, bits);
+      gpuir__sieve_predicate(s, &s->tests[i], block, bits, &read);
       all[0] &= bits[0];
       all[1] &= bits[1];
     }
     pass[0] |= all[0];
     pass[1] |= all[1];
   }
+  gpuir__sieve_behind(s, block, fails);
+  fails[0] |= ~pass[0];
+  fails[1] |= ~pass[1];
+  return read;
 }
 
-#define GPUIR__SIEVE_LOOKS (1u << 19) /* at documents and ranks, between two looks at the deadline: some 0.2 ms */
-
-/* Adds to a set of deleted documents those of the blocks [from, to) that do not pass. Returns where it stopped, before
- * `to` if the caller should look at the deadline: a block may have millions of ranks, in a forged file without a
- * byte. */
-static uint64_t gpuir__sieve_fill(gpuir__sieve *s, uint64_t from, uint64_t to, gpuir__deleted *set) {
-  uint64_t pass[2];
-  for (s->looked = 0; from < to && s->looked < GPUIR__SIEVE_LOOKS; from++) {
-    gpuir__sieve_block(s, from, pass);
-    set->bits[2 * from] |= ~pass[0];
-    if (2 * from + 1 < set->words) set->bits[2 * from + 1] |= ~pass[1];
-    s->looked += GPUIR__BLOCK;
+/* Says what the extremes alone tell of a block: 1: each document passes; 0: none does; -1: that is not known. */
+static int gpuir__sieve_extremes(const gpuir__sieve *s, uint64_t block) {
+  int pass = 0;
+  unsigned i = 0;
+  while (i < s->n && pass < 1) {
+    const unsigned group = s->tests[i].group;
+    int all = 1;
+    for (; i < s->n && s->tests[i].group == group; i++) {
+      const int holds = all ? gpuir__sieve_decide(s, &s->tests[i], block) : 0;
+      if (holds < 1) all = holds ? -1 : 0;
+    }
+    if (all) pass = all;
   }
-  return from;
+  return pass;
+}
+
+/* ---- what is known */
+
+/* Says whether all blocks are known; then their bits do not change any more. */
+static inline int gpuir__sieve_is_known(const gpuir__sieve *s) {
+  return __atomic_load_n(&s->known, __ATOMIC_ACQUIRE) == s->blocks;
+}
+
+/* Lets the bits of a block be seen that the caller has taken. */
+static void gpuir__sieve_tell(gpuir__sieve *s, uint64_t block, const uint64_t fails[2]) {
+  s->fails[2 * block] = fails[0];
+  s->fails[2 * block + 1] = fails[1];
+  (void)__atomic_add_fetch(&s->passing, 128 - gpuir__ones64(fails[0]) - gpuir__ones64(fails[1]), __ATOMIC_RELAXED);
+  __atomic_store_n(&s->state[block], GPUIR__BLOCK_KNOWN, __ATOMIC_RELEASE);
+  (void)__atomic_add_fetch(&s->known, 1, __ATOMIC_ACQ_REL);
+}
+
+/* Finds the bits of a block that is not known. Returns how many ranks were read. */
+GPUIR__NOINLINE uint64_t gpuir__sieve_find(gpuir__sieve *s, uint64_t block, uint64_t fails[2]) {
+  const uint64_t read = gpuir__sieve_block(s, block, fails);
+  uint8_t state = GPUIR__BLOCK_UNKNOWN;
+  if (__atomic_compare_exchange_n(&s->state[block], &state, GPUIR__BLOCK_TAKEN, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+    gpuir__sieve_tell(s, block, fails);
+  return read;
+}
+
+/* Gets a bit for each document of a block (< blocks) that does not pass, and for those behind the last one. Returns how
+ * many ranks were read: in a forged file millions, so that the caller has to look at its deadline. */
+static inline uint64_t gpuir__sieve_get(gpuir__sieve *s, uint64_t block, uint64_t fails[2]) {
+  if (__atomic_load_n(&s->state[block], __ATOMIC_ACQUIRE) != GPUIR__BLOCK_KNOWN)
+    return gpuir__sieve_find(s, block, fails);
+  fails[0] = s->fails[2 * block];
+  fails[1] = s->fails[2 * block + 1];
+  return 0;
+}
+
+/* Says whether it is known that none of the documents [from, to) passes; `to` is at most that of the words. */
+static int gpuir__sieve_is_empty(const gpuir__sieve *s, uint64_t from, uint64_t to) {
+  const int known = gpuir__sieve_is_known(s);
+  uint64_t word;
+  for (word = from / 64; word < s->words && word * 64 < to; word++) {
+    uint64_t fails;
+    if (!known && word / 2 < s->blocks && __atomic_load_n(&s->state[word / 2], __ATOMIC_ACQUIRE) != GPUIR__BLOCK_KNOWN)
+      return 0;
+    fails = s->fails[word];
+    if (word == from / 64) fails |= gpuir__low_bits64((unsigned)(from % 64));
+    if (to - word * 64 < 64) fails |= ~gpuir__low_bits64((unsigned)(to - word * 64));
+    if (fails != UINT64_MAX) return 0;
+  }
+  return 1;
+}
+
+/* Makes known what the extremes tell, of a sieve that no other thread has. */
+static void gpuir__sieve_begin(gpuir__sieve *s) {
+  uint64_t block, word;
+  for (block = 0; block < s->blocks; block++) {
+    const int pass = gpuir__sieve_extremes(s, block);
+    uint64_t *fails = s->fails + 2 * block;
+    if (pass < 0) continue;
+    if (pass) gpuir__sieve_behind(s, block, fails);
+    else fails[0] = fails[1] = UINT64_MAX;
+    s->state[block] = GPUIR__BLOCK_KNOWN;
+    s->known++;
+    s->passing += 128 - gpuir__ones64(fails[0]) - gpuir__ones64(fails[1]);
+  }
+  for (word = 2 * s->blocks; word < s->words; word++) s->fails[word] = UINT64_MAX;
 }
 
 /* ---- sieves that are kept: 16 a segment, of which the oldest goes */
 
-/* Makes an empty set of documents of a segment. NULL: no memory. */
-static gpuir__deleted *gpuir__sieve_set(const gpuir__segment *seg) {
-  const uint64_t words = seg->stat.documents / 64 + 1;
-  gpuir__deleted *set = (gpuir__deleted *)gpuir__alloc_zero(&seg->a, sizeof *set + (size_t)words * 8);
-  if (!set) return NULL;
-  set->a = seg->a;
-  set->refs = 1;
-  set->words = words;
-  return set;
+/* Makes the sieve of a where, of which only what extremes tell is known. NULL: no memory. */
+static gpuir__sieve *gpuir__sieve_make(const gpuir__segment *seg, const gpuir__where *w) {
+  const uint64_t words = gpuir__dense_lines(seg->stat.documents) * 8, blocks = seg->columns.blocks;
+  const size_t tests = w->n * sizeof(gpuir__sieve_test), ranges = w->nitems * sizeof(gpuir__range);
+  const size_t size = sizeof(gpuir__sieve) + (size_t)words * 8 + ranges + tests + (size_t)blocks + w->len + 1;
+  gpuir__sieve *s = (gpuir__sieve *)gpuir__alloc_zero(&seg->a, size);
+  if (!s) return NULL;
+  s->a = seg->a;
+  s->size = size;
+  s->refs = 1;
+  s->seg = seg;
+  s->n = w->n;
+  s->len = w->len;
+  s->blocks = blocks;
+  s->words = words;
+  s->fails = (uint64_t *)(void *)(s + 1);
+  s->ranges = (gpuir__range *)(void *)(s->fails + words);
+  s->tests = (gpuir__sieve_test *)(void *)(s->ranges + w->nitems);
+  s->state = (uint8_t *)(void *)(s->tests + w->n);
+  s->text = (char *)(void *)(s->state + blocks);
+  memcpy(s->text, w->text, w->len);
+  gpuir__sieve_compile(s, w);
+  gpuir__sieve_begin(s);
+  return s;
 }
 
-/* Returns what fails a where in a segment, if that is kept, to be closed. */
-static gpuir__deleted *gpuir__sieve_kept(gpuir__segment *seg, const gpuir__where *w) {
-  gpuir__deleted *found = NULL;
+/* Returns the sieve of a where that a segment keeps, to be closed; NULL: there is none. */
+static gpuir__sieve *gpuir__sieve_kept(gpuir__segment *seg, const gpuir__where *w) {
+  gpuir__sieve *found = NULL;
   unsigned i;
   gpuir__lock(&seg->log.mutex);
   for (i = 0; i < GPUIR__KEPT_SIEVES && !found; i++) {
-    const gpuir__kept_sieve *kept = &seg->sieves[i];
-    if (kept->text && kept->size == w->len + 1 && !memcmp(kept->text, w->text, w->len))
-      found = gpuir__deleted_retain(kept->fails);
+    gpuir__sieve *s = seg->sieves[i];
+    if (s && s->len == w->len && !memcmp(s->text, w->text, w->len)) found = s;
   }
+  if (found) (void)__atomic_add_fetch(&found->refs, 1, __ATOMIC_RELAXED);
   gpuir__unlock(&seg->log.mutex);
   return found;
 }
 
-/* Keeps what fails a where in a segment, if all that are kept take no more than an eighth of the file. */
-static void gpuir__sieve_keep(gpuir__segment *seg, const gpuir__where *w, gpuir__deleted *fails) {
-  gpuir__kept_sieve *place, old;
-  size_t size;
-  char *text;
-  if (fails->words * 8 * GPUIR__KEPT_SIEVES > seg->size / 8) return;
-  text = gpuir__concat(&seg->a, w->text, w->len, "", 0, &size);
-  if (!text) return;
+/* Lets a segment keep a sieve, if all that are kept take no more than an eighth of the file. */
+static void gpuir__sieve_keep(gpuir__segment *seg, gpuir__sieve *s) {
+  gpuir__sieve **place, *old;
+  if ((uint64_t)s->size * GPUIR__KEPT_SIEVES > seg->size / 8) return;
+  (void)__atomic_add_fetch(&s->refs, 1, __ATOMIC_RELAXED);
   gpuir__lock(&seg->log.mutex);
   place = &seg->sieves[seg->next_sieve++ % GPUIR__KEPT_SIEVES];
   old = *place;
-  place->text = text;
-  place->size = size;
-  place->fails = gpuir__deleted_retain(fails);
+  *place = s;
   gpuir__unlock(&seg->log.mutex);
-  gpuir__free(&seg->a, old.text, old.size);
-  gpuir__deleted_close(old.fails);
+  gpuir__sieve_close(old);
 }
 
-/* Returns the first predicate that a document does not satisfy, of the first group; NULL if the document passes. */
-static const gpuir__predicate *gpuir__sieve_failed(gpuir__sieve *s, uint32_t docid) {
-  const gpuir__where *w = s->where;
+/* Opens the sieve of a where in a segment: one that is kept, or one that is made. NULL: no memory. */
+static gpuir__sieve *gpuir__sieve_open(gpuir__segment *seg, const gpuir__where *w) {
+  gpuir__sieve *s = gpuir__sieve_kept(seg, w);
+  if (s) return s;
+  s = gpuir__sieve_make(seg, w);
+  if (s) gpuir__sieve_keep(seg, s);
+  return s;
+}
+
+/* Returns the number of the first predicate that a document does not satisfy; the number of predicates if the document
+ * passes. */
+static unsigned gpuir__sieve_failed(gpuir__sieve *s, uint32_t docid) {
   const unsigned at = docid % GPUIR__BLOCK;
-  uint64_t bits[2];
+  uint64_t bits[2], read = 0;
   unsigned i;
-  gpuir__sieve_block(s, docid / GPUIR__BLOCK, bits);
-  if (bits[at / 64] >> at % 64 & 1) return NULL;
-  for (i = 0; i < w->n; i++) {
-    gpuir__sieve_predicate(s, i, docid / GPUIR__BLOCK, bits);
-    if (!(bits[at / 64] >> at % 64 & 1)) return &w->predicates[i];
+  (void)gpuir__sieve_get(s, docid / GPUIR__BLOCK, bits);
+  if (!(bits[at / 64] >> at % 64 & 1)) return s->n;
+  for (i = 0; i < s->n; i++) {
+    gpuir__sieve_predicate(s, &s->tests[i], docid / GPUIR__BLOCK, bits, &read);
+    if (!(bits[at / 64] >> at % 64 & 1)) break;
   }
-  return NULL;
+  return i;
 }
 #endif
 
@@ -23637,8 +23762,8 @@ static void gpuir__prepared_free(const gpuir_allocator *a, gpuir__prepared *made
  *     [62-exhaustive]  docID tiles and cursors: every posting, no bound; the reference that the others must equal
  *     count of OR      windows of bits and cursors, in [62-exhaustive]
  *
- * Uses      [18-codecs], [24-postings], [27-bounds], [37-layout], [41-reader], [42-snapshot], [49-where],
- *           [50-sieve], [51-query], [53-topk], [54-lookup], [55-methods].
+ * Uses      [18-codecs], [24-postings], [27-bounds], [37-layout], [41-reader], [42-snapshot], [50-sieve],
+ *           [51-query], [53-topk], [54-lookup], [55-methods].
  * Start at  gpuir__engine, gpuir__engine_open; gpuir__search_of_level (kernels); gpuir__tile.
  * Tests     tests/unit/56_engine.c
  * ======*/
@@ -23989,13 +24114,14 @@ typedef struct gpuir__engine {
   int helps, called_away; /* of a shared search: it is not the owner; it takes nothing more */
   int counts_only; /* it counts: neither frequencies nor bounds are read */
   int phrases_required; /* of the running search, see gpuir__phrases_are_required */
-  gpuir__buf sieve; /* [leaf] a gpuir__deleted: documents that are deleted or fail the where; len 0: none is made */
   int unsieved; /* it explains: documents that fail the where are looked at, too */
   gpuir__cursor *cursors; /* ncursors of the query's known terms, positive ones first */
   gpuir__operand *operands; /* one a cursor, for look-ups */
   unsigned ncursors, cap; /* opened; allocated */
   gpuir__topk top;
 #ifndef GPUIR_NO_COLUMNS
+  gpuir__buf sieves; /* [leaf] gpuir__sieve *: of the query's where; NULL: not open; len 0: none is */
+  gpuir__sieve *sieve; /* that of the leaf; NULL: all documents pass */
   gpuir__picks picks; /* hits of a search with sort or collapse */
   gpuir__buf marked; /* scratch memory: bits of a leaf's matches */
   uint64_t *marks; /* where what is counted is marked, too; NULL: nowhere */
@@ -24003,6 +24129,19 @@ typedef struct gpuir__engine {
   gpuir__buf scratch; /* arrays of one search, carved by gpuir__carve */
   size_t carved; /* bytes of scratch in use */
 } gpuir__engine;
+
+/* Closes the sieves of the last query. */
+static void gpuir__engine_unsieve(gpuir__engine *e) {
+#ifdef GPUIR_NO_COLUMNS
+  (void)e;
+#else
+  gpuir__sieve **sieves = (gpuir__sieve **)(void *)e->sieves.data;
+  size_t i;
+  for (i = 0; i < e->sieves.len / sizeof *sieves; i++) gpuir__sieve_close(sieves[i]);
+  e->sieves.len = 0;
+  e->sieve = NULL;
+#endif
+}
 
 /* Closes the lists of the last query. */
 static void gpuir__engine_reset(gpuir__engine *e) {
@@ -24038,8 +24177,9 @@ GPUIR__COLD static void gpuir__engine_free(gpuir__engine *e) {
   gpuir__free(&e->a, e->made.lists, GPUIR_MAX_TERMS * sizeof *e->made.lists);
   gpuir__buf_free(&e->a, &e->made.sums);
   gpuir__buf_free(&e->a, &e->made.places);
-  gpuir__buf_free(&e->a, &e->sieve);
 #ifndef GPUIR_NO_COLUMNS
+  gpuir__engine_unsieve(e);
+  gpuir__buf_free(&e->a, &e->sieves);
   gpuir__buf_free(&e->a, &e->marked);
   gpuir__buf_free(&e->a, &e->picks.all);
   gpuir__buf_free(&e->a, &e->picks.table);
@@ -24217,73 +24357,119 @@ GPUIR__INLINE void gpuir__engine_announce(const gpuir__engine *e, const gpuir_qu
   gpuir__engine_prefetch(e, q, 0, 1);
 }
 
-#ifndef GPUIR_NO_COLUMNS
-/* Returns where a leaf's set lies. Its bits take documents / 64 + 1 words; the rest is its head's. */
-static gpuir__deleted *gpuir__engine_set(gpuir__engine *e, size_t leaf) {
-  return (gpuir__deleted *)(void *)(e->sieve.data + leaf * 128 + e->ix->leaves[leaf].base / 64 * 8);
-}
-
-/* Makes room for the sets of all leaves, which are not made. */
-static int gpuir__engine_sets(gpuir__engine *e) {
-  const size_t size = e->ix->nleaves * 128 + (size_t)(e->ix->docids / 64 + 1) * 8;
-  size_t leaf;
-  if (!gpuir__buf_room(&e->a, &e->sieve, size)) return gpuir__engine_fail(e, GPUIR_E_NOMEM, "out of memory");
-  e->sieve.len = size;
-  for (leaf = 0; leaf < e->ix->nleaves; leaf++) gpuir__engine_set(e, leaf)->refs = 0;
-  return GPUIR_OK;
-}
-
-/* Finds what fails the where in a segment. */
-static int gpuir__engine_test(gpuir__engine *e, gpuir__segment *seg, const gpuir__where *w, gpuir__deleted **fails) {
-  gpuir__sieve sieve;
-  uint64_t block;
-  *fails = gpuir__sieve_kept(seg, w);
-  if (*fails) return GPUIR_OK;
-  *fails = gpuir__sieve_set(seg);
-  if (!*fails) return gpuir__engine_fail(e, GPUIR_E_NOMEM, "out of memory");
-  gpuir__sieve_open(&sieve, seg, w);
-  for (block = 0; block < seg->columns.blocks && !gpuir__engine_look(e);)
-    block = gpuir__sieve_fill(&sieve, block, seg->columns.blocks, *fails);
-  if (!e->stopped) gpuir__sieve_keep(seg, w, *fails);
-  return e->stopped;
-}
-
-/* Makes the set of a leaf: its deleted documents, and those that fail the where. */
-static int gpuir__engine_sift(gpuir__engine *e, const gpuir_query *q, gpuir__deleted *set) {
-  gpuir__segment *seg = e->leaf.seg;
-  gpuir__deleted *fails = NULL;
-  const int status = gpuir__engine_test(e, seg, q->where, &fails);
-  if (!status) {
-    set->n = 0;
-    set->tokens = 0;
-    set->words = fails->words;
-    memcpy(set->bits, fails->bits, (size_t)fails->words * 8);
-    if (e->leaf.deleted) e->kernels->words(set->bits, e->leaf.deleted->bits, (size_t)fails->words, GPUIR__WORDS_OR);
-    set->refs = 1;
-  }
-  gpuir__deleted_close(fails);
-  return status;
-}
-#endif
-
-/* Lets what fails the query's where count as deleted from the engine's leaf, which has just been copied. */
+/* Opens the sieve of the query's where for the engine's leaf, which has just been copied. */
 static int gpuir__engine_where(gpuir__engine *e, const gpuir_query *q, size_t leaf) {
 #ifdef GPUIR_NO_COLUMNS
   (void)e;
   (void)q;
   (void)leaf;
 #else
-  gpuir__deleted *set;
-  int status = GPUIR_OK;
+  const size_t size = e->ix->nleaves * sizeof e->sieve;
+  gpuir__sieve **sieves;
+  e->sieve = NULL;
   if (!q->where || e->unsieved) return GPUIR_OK;
-  if (!e->sieve.len) status = gpuir__engine_sets(e);
-  if (status) return status;
-  set = gpuir__engine_set(e, leaf);
-  if (!set->refs) status = gpuir__engine_sift(e, q, set);
-  if (status) return status;
-  e->leaf.deleted = set;
+  if (!e->sieves.len) {
+    if (!gpuir__buf_room(&e->a, &e->sieves, size)) return gpuir__engine_fail(e, GPUIR_E_NOMEM, "out of memory");
+    memset(e->sieves.data, 0, size);
+    e->sieves.len = size;
+  }
+  sieves = (gpuir__sieve **)(void *)e->sieves.data;
+  if (!sieves[leaf]) sieves[leaf] = gpuir__sieve_open(e->leaf.seg, q->where);
+  if (!sieves[leaf]) return gpuir__engine_fail(e, GPUIR_E_NOMEM, "out of memory");
+  e->sieve = sieves[leaf];
 #endif
   return GPUIR_OK;
+}
+
+/* Says whether the leaf's documents are tested by a where. */
+static inline int gpuir__engine_tests(const gpuir__engine *e) {
+#ifdef GPUIR_NO_COLUMNS
+  (void)e;
+  return 0;
+#else
+  return e->sieve != NULL;
+#endif
+}
+
+/* Says whether it is known of all the leaf's documents whether they pass the where. */
+static inline int gpuir__engine_knows(const gpuir__engine *e) {
+#ifdef GPUIR_NO_COLUMNS
+  (void)e;
+  return 0;
+#else
+  return gpuir__sieve_is_known(e->sieve);
+#endif
+}
+
+/* Says whether it is known that none of the leaf's documents [from, to) passes the where. */
+static inline int gpuir__engine_is_empty(const gpuir__engine *e, uint64_t from, uint64_t to) {
+#ifdef GPUIR_NO_COLUMNS
+  (void)e;
+  (void)from;
+  (void)to;
+  return 0;
+#else
+  return e->sieve && gpuir__sieve_is_empty(e->sieve, from, to);
+#endif
+}
+
+#ifndef GPUIR_NO_COLUMNS
+/* Gets the bits of a block of the leaf that fails the where; see gpuir__sieve_get. Ranks that are read are work. */
+static inline void gpuir__engine_fails(gpuir__engine *e, gpuir__sieve *s, uint64_t block, uint64_t fails[2]) {
+  const uint64_t read = gpuir__sieve_get(s, block, fails);
+  if (GPUIR__UNLIKELY(read > 0)) (void)gpuir__engine_worked(e, read / 1024);
+}
+
+/* Says whether a document passes a sieve; one behind the last, which damaged files have, does not. */
+static int gpuir__engine_passes(gpuir__engine *e, gpuir__sieve *s, uint32_t docid) {
+  uint64_t fails[2];
+  if (docid / GPUIR__BLOCK >= s->blocks) return 0;
+  gpuir__engine_fails(e, s, docid / GPUIR__BLOCK, fails);
+  return !(fails[docid % GPUIR__BLOCK / 64] >> docid % 64 & 1);
+}
+
+/* Finds all bits of the blocks that documents [from, to) lie in. Returns 1 if they are known then: not if another
+ * thread is at one of them, or the search has to stop. */
+static int gpuir__engine_find(gpuir__engine *e, uint64_t from, uint64_t to) {
+  const uint64_t end = gpuir__min64((to + GPUIR__BLOCK - 1) / GPUIR__BLOCK, e->sieve->blocks);
+  uint64_t block, fails[2];
+  for (block = from / GPUIR__BLOCK; block < end && !e->stopped; block++) {
+    gpuir__engine_fails(e, e->sieve, block, fails);
+    if (__atomic_load_n(&e->sieve->state[block], __ATOMIC_ACQUIRE) != GPUIR__BLOCK_KNOWN) return 0;
+  }
+  return !e->stopped;
+}
+#endif
+
+/* Writes the numbers of those of n documents of the leaf that pass the where to kept[0..n); returns how many. */
+static uint32_t gpuir__engine_test(gpuir__engine *e, const uint32_t *docs, uint32_t n, uint32_t *kept) {
+  uint32_t j, m = 0;
+#ifdef GPUIR_NO_COLUMNS
+  (void)e;
+  (void)docs;
+  for (j = 0; j < n; j++) kept[m++] = j;
+#else
+  gpuir__sieve *s = e->sieve;
+  uint64_t fails[2] = {0, 0}, block = UINT64_MAX;
+  if (gpuir__sieve_is_known(s)) {
+    const uint64_t behind = s->words * 64;
+    for (j = 0; j < n; j++) {
+      kept[m] = j;
+      m += docs[j] < behind && !(s->fails[docs[j] / 64] >> docs[j] % 64 & 1);
+    }
+    return m;
+  }
+  for (j = 0; j < n && !e->stopped; j++) {
+    if (docs[j] / GPUIR__BLOCK != block) {
+      block = docs[j] / GPUIR__BLOCK;
+      fails[0] = fails[1] = UINT64_MAX;
+      if (block < s->blocks) gpuir__engine_fails(e, s, block, fails);
+    }
+    kept[m] = j;
+    m += !(fails[docs[j] % GPUIR__BLOCK / 64] >> docs[j] % 64 & 1);
+  }
+#endif
+  return m;
 }
 
 /* Turns to a leaf with room for n cursors, of which none is open. 0, NOMEM, or why the search has to stop. */
@@ -24407,6 +24593,18 @@ static gpuir__pass gpuir__tile_pass(gpuir__tile *t, gpuir__operand *list, uint32
   p.spare = t->values;
   list->at = from * GPUIR__BLOCK;
   return p;
+}
+
+/* Drops those of n candidates of a tile that do not pass the where; returns how many stay. */
+static uint32_t gpuir__tile_test(gpuir__engine *e, gpuir__tile *t, uint32_t n) {
+  uint32_t i, *kept = t->freqs;
+  if (!gpuir__engine_tests(e)) return n;
+  n = gpuir__engine_test(e, t->candidates, n, kept);
+  for (i = 0; i < n; i++) {
+    t->candidates[i] = t->candidates[kept[i]];
+    t->sums[i] = t->sums[kept[i]];
+  }
+  return n;
 }
 
 /* Drops those of n candidates of a tile that negated lists hold, the cursors from npositive on; returns how many
@@ -24596,7 +24794,7 @@ static int gpuir__share_join(gpuir__engine *e, gpuir__share *s) {
   e->helps = joined;
   e->share = joined ? s : NULL;
   e->called_away = 0;
-  e->sieve.len = 0;
+  gpuir__engine_unsieve(e);
   e->top.n = 0;
   e->worked = 0;
   e->stopped = GPUIR_OK;
@@ -24860,6 +25058,14 @@ static uint32_t gpuir__and_live(gpuir__and *x, const gpuir__deleted *deleted, ui
   return live;
 }
 
+/* Drops those of n candidates, or matches, that do not pass the where; returns how many stay. */
+static uint32_t gpuir__and_test(gpuir__engine *e, gpuir__and *x, uint32_t n) {
+  uint32_t kept[GPUIR__BLOCK_ROOM];
+  const uint32_t m = gpuir__engine_test(e, x->docs, n, kept);
+  if (m < n) gpuir__and_keep(x, kept, m);
+  return m;
+}
+
 /* Drops those of n matches that negated lists hold; returns how many stay. */
 static uint32_t gpuir__and_exclude(gpuir__engine *e, gpuir__and *x, uint32_t n) {
   uint32_t kept[GPUIR__BLOCK_ROOM], held[GPUIR__BLOCK_ROOM], where[GPUIR__BLOCK_ROOM];
@@ -25050,17 +25256,22 @@ static uint32_t gpuir__and_match_each(gpuir__engine *e, gpuir__and *x, uint32_t 
   return n;
 }
 
-/* Finds the matches among n candidates: documents that every list holds and no negated one does; deleted ones too. */
+/* Finds the matches among n candidates: documents that every list holds and no negated one does, and that pass the
+ * where; deleted ones too. Where it is known which documents pass, candidates are tested, otherwise matches, which are
+ * fewer. */
 static uint32_t gpuir__and_match(gpuir__engine *e, gpuir__and *x, uint32_t n) {
   uint32_t *where = x->indexed == x->npositive ? x->where[0] : NULL, j;
+  const int tests = gpuir__engine_tests(e), first = tests && gpuir__engine_knows(e);
   for (j = 0; where && j < n; j++) where[j] = j;
+  if (first) n = gpuir__and_test(e, x, n);
+  if (!n) return 0;
 #ifndef GPUIR_NO_LAB
   if (x->npositive > 1 && e->intersection && e->intersection->all) n = gpuir__and_match_all(e, x, n);
   else
 #endif
     n = gpuir__and_match_each(e, x, n);
   if (n && x->nscored < e->ncursors) n = gpuir__and_exclude(e, x, n);
-  return n;
+  return n && tests && !first ? gpuir__and_test(e, x, n) : n;
 }
 
 /* Finds the matches likewise, without deleted documents, which stay in docs[] if matches are only counted. */
@@ -25251,6 +25462,12 @@ static int gpuir__and_is_wanted(const gpuir__engine *e, gpuir__and *x, uint32_t 
   return bound >= *driver_threshold;
 }
 
+/* Says whether it is known that no document of a driver block passes the where. */
+static int gpuir__and_is_empty(const gpuir__engine *e, const gpuir__and *x, uint32_t block) {
+  const uint32_t *last = e->cursors[x->order[0]].list.last;
+  return last && gpuir__engine_is_empty(e, block ? (uint64_t)last[block - 1] + 1 : 0, (uint64_t)last[block] + 1);
+}
+
 /* Evaluates AND by the blocks of the driver; with `count`, only counts its matches, for which optional terms do not
  * matter. A driver block whose bound, with all that the overlapping blocks of the other lists can add, does not reach
  * the threshold is skipped, and so are its postings that are not frequent enough. */
@@ -25262,6 +25479,7 @@ static int gpuir__and_blocks(gpuir__engine *e, gpuir__and *x, uint64_t *count) {
     if (block >= nblocks) break;
     if (gpuir__engine_worked(e, 1)) return e->stopped;
     if (!count && !gpuir__and_is_wanted(e, x, block, &threshold)) continue;
+    if (gpuir__and_is_empty(e, x, block)) continue;
     n = gpuir__and_candidates(e, x, block, threshold);
     if (n) n = gpuir__and_match(e, x, n);
     if (e->stopped) return e->stopped;
@@ -25289,7 +25507,8 @@ static int gpuir__and_blocks(gpuir__engine *e, gpuir__and *x, uint64_t *count) {
  * (Bounds of fixed docID windows: Dimopoulos, Nepomnyachiy & Suel, "Optimizing top-k document retrieval strategies for
  * block-max indexes", WSDM 2013, section 4.)
  *
- * Uses      [24-postings], [26-dense], [37-layout], [53-topk], [54-lookup], [56-engine], [57-share], [58-and].
+ * Uses      [24-postings], [26-dense], [37-layout], [50-sieve], [53-topk], [54-lookup], [56-engine], [57-share],
+ *           [58-and].
  * Start at  gpuir__eval_and, the last function; gpuir__words_span.
  * Tests     tests/unit/59_words.c
  * ======*/
@@ -25297,7 +25516,7 @@ static int gpuir__and_blocks(gpuir__engine *e, gpuir__and *x, uint64_t *count) {
 /* What windows are bounded by. A slope times a peak, in units of 2^shift, is at least the bound of the peak. */
 typedef struct gpuir__slopes {
   unsigned n, nlists; /* lists that must hold a document; with those that must not, which stand behind them */
-  const uint64_t *bits[GPUIR_MAX_TERMS]; /* [list] */
+  const uint64_t *bits[GPUIR_MAX_TERMS + 1]; /* [list]; the last may be what fails the where */
   const uint8_t *peaks[GPUIR_MAX_TERMS]; /* [list < n] */
   uint32_t slope[GPUIR_MAX_TERMS]; /* [list < n] below 2^15 */
   uint32_t shift;
@@ -25434,6 +25653,7 @@ typedef struct gpuir__words {
   uint32_t most[GPUIR__SPAN / GPUIR__PART]; /* [part of the span] its greatest bound */
   uint32_t waiting; /* matches */
   int in_order; /* lists are looked up in blocks: matches of a look-up must ascend */
+  int tests; /* it is not known of all documents whether they pass the where */
 } gpuir__words;
 
 /* Returns the greatest quotient of a bound and its peak. */
@@ -25457,6 +25677,7 @@ static void gpuir__words_prepare(gpuir__words *w, gpuir__engine *e, gpuir__and *
   w->kernels = &gpuir__words_of_level[e->ix->simd - GPUIR_SIMD_SCALAR];
   w->waiting = 0;
   w->in_order = 0;
+  w->tests = 0;
   s->n = s->nlists = x->npositive;
   for (i = 0; i < x->npositive; i++) {
     const gpuir__dense *d = &e->cursors[x->order[i]].list.dense;
@@ -25472,6 +25693,10 @@ static void gpuir__words_prepare(gpuir__words *w, gpuir__engine *e, gpuir__and *
     if (!d->bits) w->in_order = 1;
     else if (i >= x->nscored) s->bits[s->nlists++] = d->bits->word;
   }
+#ifndef GPUIR_NO_COLUMNS
+  w->tests = e->sieve && !gpuir__sieve_is_known(e->sieve);
+  if (e->sieve && !w->tests) s->bits[s->nlists++] = e->sieve->fails;
+#endif
 }
 
 /* Returns the least bound, in units of the slopes, with which a window may have a hit. */
@@ -25493,6 +25718,13 @@ static uint64_t gpuir__words_of(const gpuir__words *w, uint64_t window) {
   for (i = 0; i < s->n; i++) word &= s->bits[i][window];
   for (; i < s->nlists; i++) word &= ~s->bits[i][window];
   if (deleted && window < deleted->words) word &= ~deleted->bits[window];
+#ifndef GPUIR_NO_COLUMNS
+  if (word && w->tests) {
+    uint64_t fails[2];
+    gpuir__engine_fails(w->e, w->e->sieve, window / 2, fails);
+    word &= ~fails[window % 2];
+  }
+#endif
   return word;
 }
 
@@ -26704,8 +26936,8 @@ static int gpuir__eval_phrases(gpuir__engine *e, const gpuir_query *q, size_t le
  *
  * It works on blocks: a block is decoded when a tile wants it, and its postings are added or filtered together.
  *
- * Uses      [18-codecs], [24-postings], [27-bounds], [37-layout], [41-reader], [51-query], [53-topk], [54-lookup],
- *           [56-engine], [57-share].
+ * Uses      [18-codecs], [24-postings], [27-bounds], [37-layout], [41-reader], [50-sieve], [51-query], [53-topk],
+ *           [54-lookup], [56-engine], [57-share].
  * Start at  gpuir__eval_or, the last function: from there upwards; gpuir__or_tile scores one tile.
  * Tests     tests/unit/61_or.c
  * ======*/
@@ -26750,7 +26982,10 @@ typedef struct gpuir__or_leaf {
   unsigned first, ncursors; /* its cursors among the engine's */
   unsigned next; /* of o.best */
   uint8_t term_of[GPUIR_MAX_TERMS]; /* [term of the query] which of o.terms it is; UINT8_MAX: none */
-  gpuir__deleted *deleted; /* with what fails the where */
+  gpuir__deleted *deleted;
+#ifndef GPUIR_NO_COLUMNS
+  gpuir__sieve *sieve;
+#endif
 } gpuir__or_leaf;
 
 /* ---- bounds of tiles */
@@ -26903,7 +27138,13 @@ static void gpuir__or_offer(const gpuir__or_leaf *l, const gpuir__or_term *t) {
   const uint32_t n = t->docs ? t->cursor->list.df : gpuir__or_decode_peak(&l->o, t);
   const uint32_t *docs = t->docs ? t->docs : t->cursor->docs, *values = t->docs ? t->values : t->cursor->values;
   uint32_t i;
-  for (i = 0; i < n; i++) gpuir__topk_push_live(&l->o.e->top, gpuir__key(values[i], docs[i]), l->deleted, docs[i]);
+  for (i = 0; i < n; i++) {
+    const uint64_t key = gpuir__key(values[i], docs[i]);
+#ifndef GPUIR_NO_COLUMNS
+    if (l->sieve && (key <= l->o.e->top.threshold_key || !gpuir__engine_passes(l->o.e, l->sieve, docs[i]))) continue;
+#endif
+    gpuir__topk_push_live(&l->o.e->top, key, l->deleted, docs[i]);
+  }
 }
 
 /* Returns the greater of `least` and a score that at least k documents of n leaves reach by one term of the query: the
@@ -27040,6 +27281,77 @@ static uint32_t gpuir__or_candidates(gpuir__or *o, const gpuir__or_order *x, uin
   return o->e->kernels->collect(&o->tile, gpuir__tile_low(&o->tile, tile), threshold - x->others_bound);
 }
 
+/* ---- tiles of a where */
+
+#ifndef GPUIR_NO_COLUMNS
+/* So many postings of essential terms take as long as it takes to look up one document that passes the where in all
+ * lists. Measured. */
+#ifndef GPUIR__DRIVEN
+#define GPUIR__DRIVEN 4u
+#endif
+
+/* Counts the postings of the essential terms in a tile, in whole blocks. */
+static uint64_t gpuir__or_postings(const gpuir__or *o, const gpuir__or_order *x, uint32_t tile) {
+  uint64_t n = 0;
+  unsigned i;
+  for (i = x->essential; i < x->n; i++) {
+    const gpuir__or_term *t = &o->terms[x->term[i]];
+    if (t->docs) n += gpuir__or_count_up_front(o, t, tile);
+    else n += (uint64_t)(gpuir__or_block_end(o, t, tile) - t->first[tile]) * GPUIR__BLOCK;
+  }
+  return n;
+}
+
+/* Finds the documents of a tile that pass the where, if it is known of enough others that few do; returns how many, or
+ * UINT64_MAX where that is not known. */
+static uint64_t gpuir__or_passing(gpuir__or *o, uint32_t tile) {
+  gpuir__engine *e = o->e;
+  const uint64_t low = gpuir__tile_low(&o->tile, tile), high = (uint64_t)gpuir__tile_high(&o->tile, tile) + 1;
+  const gpuir__sieve *s = e->sieve;
+  uint64_t word, end = gpuir__min64(high / 64, s->words);
+  if (!gpuir__sieve_is_known(s)) {
+    const uint64_t known = gpuir__peek(&s->known), passing = gpuir__peek(&s->passing);
+    if (known * 64 < s->blocks || passing * 16 > known * GPUIR__BLOCK) return UINT64_MAX;
+    if (!gpuir__engine_find(e, low, high)) return UINT64_MAX;
+  }
+  word = low / 64;
+  return (end - word) * 64 - e->kernels->ones(s->fails + word, (size_t)(end - word));
+}
+
+/* Makes the documents of a tile that pass the where its candidates, of which nothing is known yet. */
+static uint32_t gpuir__or_drive(gpuir__or *o, uint32_t tile) {
+  gpuir__tile *t = &o->tile;
+  const gpuir__sieve *s = o->e->sieve;
+  const uint64_t end = gpuir__min64(((uint64_t)gpuir__tile_high(t, tile) + 1) / 64, s->words);
+  uint64_t word = gpuir__tile_low(t, tile) / 64, pass;
+  uint32_t n = 0;
+  for (; word < end; word++)
+    for (pass = ~s->fails[word]; pass; pass &= pass - 1) {
+      t->sums[n] = 0;
+      t->candidates[n++] = (uint32_t)word * 64 + gpuir__ctz64(pass);
+    }
+  return n;
+}
+#endif
+
+/* Collects the candidates of a tile that pass the where: those of the essential terms, or, where these are more work,
+ * all that pass, and then no term is essential. (A filter that leads: Lucene's conjunction of a scorer and a filter,
+ * whose cheaper one leads.) */
+static uint32_t gpuir__or_tested(gpuir__or *o, gpuir__or_order *x, uint32_t tile, uint32_t threshold) {
+#ifndef GPUIR_NO_COLUMNS
+  if (o->e->sieve) {
+    const uint64_t passing = gpuir__or_passing(o, tile);
+    if (!passing || o->e->stopped) return 0;
+    if (passing < UINT64_MAX / GPUIR__DRIVEN && passing * GPUIR__DRIVEN * x->n < gpuir__or_postings(o, x, tile)) {
+      x->essential = x->n;
+      x->others_bound = o->bound[tile];
+      return gpuir__or_drive(o, tile);
+    }
+  }
+#endif
+  return gpuir__tile_test(o->e, &o->tile, gpuir__or_candidates(o, x, tile, threshold));
+}
+
 /* ---- evaluation */
 
 /* Scores one tile, unless its bounds do not reach the threshold. 0, or why the search has to stop. */
@@ -27049,13 +27361,14 @@ static int gpuir__or_tile(gpuir__or *o, uint32_t tile) {
   gpuir__or_order x;
   if (o->bound[tile] < threshold) return GPUIR_OK;
   gpuir__or_order_terms(o, tile, threshold, &x);
-  n = gpuir__or_candidates(o, &x, tile, threshold);
+  n = gpuir__or_tested(o, &x, tile, threshold);
   while (x.essential-- > 0 && n) {
     gpuir__or_term *t = &o->terms[x.term[x.essential]];
     if (t->docs) gpuir__or_probe_up_front(o, t, tile, n);
     else gpuir__or_probe_blocks(o, t, tile, n);
     x.others_bound -= t->bound[tile];
-    n = o->e->kernels->keep(s->candidates, s->sums, n, threshold - x.others_bound, s->candidates, s->sums);
+    n = o->e->kernels->keep(s->candidates, s->sums, n, threshold > x.others_bound ? threshold - x.others_bound : 0,
+        s->candidates, s->sums);
   }
   gpuir__tile_offer(o->e, s, gpuir__tile_exclude(o->e, s, o->n, tile, n));
   o->bound[tile] = 0;
@@ -27090,6 +27403,9 @@ static void gpuir__or_note(gpuir__or_leaf *l, const gpuir__engine *e, const gpui
   unsigned i;
   l->ncursors = e->ncursors - l->first;
   l->deleted = e->leaf.deleted;
+#ifndef GPUIR_NO_COLUMNS
+  l->sieve = e->sieve;
+#endif
   for (i = 0; i < q->npositive; i++) {
     const unsigned cursor = e->turn.cursor_of[i];
     l->term_of[i] = cursor == GPUIR__NO_TERM ? UINT8_MAX : (uint8_t)(cursor - l->first);
@@ -27134,6 +27450,9 @@ static void gpuir__or_bound(gpuir__or *o) {
     if (t->docs) gpuir__or_score_up_front(o, t);
     for (tile = 0; tile < o->tiles; tile++) o->bound[tile] += t->bound[tile];
   }
+  for (tile = 0; tile < o->tiles && gpuir__engine_tests(o->e); tile++) /* where nothing passes there is nothing to do */
+    if (gpuir__engine_is_empty(o->e, gpuir__tile_low(&o->tile, tile), (uint64_t)gpuir__tile_high(&o->tile, tile) + 1))
+      o->bound[tile] = 0;
   o->nbest = gpuir__or_first_tiles(o, o->best);
 }
 
@@ -27200,6 +27519,9 @@ GPUIR__NOINLINE void gpuir__or_enter(gpuir__engine *e, const gpuir__or_leaf *l, 
     gpuir__operand *operands) {
   e->leaf = e->ix->leaves[l->leaf];
   e->leaf.deleted = l->deleted;
+#ifndef GPUIR_NO_COLUMNS
+  e->sieve = l->sieve;
+#endif
   e->cursors = cursors + l->first;
   e->operands = operands + l->first;
   e->ncursors = l->ncursors;
@@ -27272,7 +27594,10 @@ static int gpuir__or_leaves_lay(gpuir__engine *e, gpuir__or_leaf *leaves, size_t
     gpuir__or_enter(e, &leaves[j], cursors, operands);
     status = gpuir__or_lay(&leaves[j].o, e, &tile);
   }
-  for (j = 0; j < n && !status; j++) gpuir__or_bound(&leaves[j].o);
+  for (j = 0; j < n && !status; j++) {
+    gpuir__or_enter(e, &leaves[j], cursors, operands);
+    gpuir__or_bound(&leaves[j].o);
+  }
   return status;
 }
 
@@ -27320,7 +27645,7 @@ static int gpuir__or_is_joint(const gpuir__engine *e, const gpuir_query *q) {
  *
  * Both work on cursors, block by block.
  *
- * Uses      [24-postings], [26-dense], [37-layout], [53-topk], [56-engine].
+ * Uses      [18-codecs], [24-postings], [26-dense], [37-layout], [50-sieve], [53-topk], [56-engine].
  * Start at  gpuir__eval_exhaustive, gpuir__count_windows, gpuir__eval_all (a query of no words).
  * Tests     tests/unit/62_exhaustive.c
  * ======*/
@@ -27463,7 +27788,7 @@ static int gpuir__exhaustive_tile(gpuir__exhaustive *x, uint32_t tile) {
   n = x->dense ? gpuir__collect_dense_of_level[e->ix->simd - GPUIR_SIMD_SCALAR](t, low, threshold)
                : e->kernels->collect(t, low, threshold);
   if (x->matched) n = gpuir__exhaustive_join(x, n);
-  gpuir__tile_offer(e, t, gpuir__tile_exclude(e, t, x->n, tile, n));
+  gpuir__tile_offer(e, t, gpuir__tile_exclude(e, t, x->n, tile, gpuir__tile_test(e, t, n)));
   return gpuir__engine_look(e);
 }
 
@@ -27534,6 +27859,29 @@ static void gpuir__count_dense(const gpuir__engine *e, gpuir__cursor *c, uint64_
   c->decoded += (n + 63) / 64;
 }
 
+/* Clears the bits of a window's documents that do not pass the where. */
+static void gpuir__count_test(gpuir__engine *e, uint64_t low, uint64_t *bits) {
+#ifdef GPUIR_NO_COLUMNS
+  (void)e;
+  (void)low;
+  (void)bits;
+#else
+  gpuir__sieve *s = e->sieve;
+  const uint64_t words = gpuir__min64(GPUIR__WINDOW / 64, s->words - low / 64), blocks = s->blocks;
+  uint64_t fails[2], i;
+  if (gpuir__sieve_is_known(s)) {
+    e->kernels->words(bits, s->fails + low / 64, (size_t)words, GPUIR__WORDS_WITHOUT);
+    return;
+  }
+  for (i = 0; i + 1 < words && low / GPUIR__BLOCK + i / 2 < blocks && !e->stopped; i += 2) {
+    if (!(bits[i] | bits[i + 1])) continue;
+    gpuir__engine_fails(e, s, low / GPUIR__BLOCK + i / 2, fails);
+    bits[i] &= ~fails[0];
+    bits[i + 1] &= ~fails[1];
+  }
+#endif
+}
+
 /* Clears the bits of a window's documents that are deleted, and those behind the last document, which a damaged file
  * may have. */
 static void gpuir__count_live(const gpuir__engine *e, uint64_t low, uint64_t *bits) {
@@ -27561,7 +27909,8 @@ static int gpuir__count_window(gpuir__engine *e, unsigned npositive, int all, ui
     else gpuir__count_dense(e, c, low, all && i ? GPUIR__WORDS_AND : GPUIR__WORDS_OR, bits);
   }
   gpuir__count_live(e, low, bits);
-  return status;
+  if (gpuir__engine_tests(e)) gpuir__count_test(e, low, bits);
+  return status ? status : e->stopped;
 }
 
 /* Returns 1 if every positive list is dense: then AND is counted by words. */
@@ -27630,7 +27979,7 @@ static int gpuir__eval_all(gpuir__engine *e) {
  *
  * Uses      [18-codecs], [24-postings], [25-positions], [28-encoder], [33-analyzers], [34-fields], [35-keys],
  *           [37-layout], [39-writer], [40-columns], [41-reader], [42-snapshot], [44-inversion], [45-merge],
- *           [46-builder], [49-where], [50-sieve], [51-query], [53-topk], [54-lookup], [55-methods], [56-engine],
+ *           [46-builder], [50-sieve], [51-query], [53-topk], [54-lookup], [55-methods], [56-engine],
  *           [57-share], [58-and], [59-words], [60-phrases], [61-or], [62-exhaustive].
  * Start at  gpuir_search, gpuir_search_batch; gpuir__engine_mode (which evaluator serves which mode).
  * Tests     tests/unit/63_execution.c
@@ -28063,7 +28412,7 @@ static void gpuir__engine_start(gpuir__engine *e) {
     e->deadline = e->limits.query_deadline;
   e->worked = 0;
   e->stopped = GPUIR_OK;
-  e->sieve.len = 0;
+  gpuir__engine_unsieve(e);
   e->error.code = GPUIR_OK;
   e->error.msg[0] = 0;
   e->info.queries++;
@@ -28737,24 +29086,27 @@ static int gpuir__explain_terms(gpuir__engine *e, const gpuir_query *q, uint32_t
   return !excluded && (q->mode == GPUIR_OR && !q->all ? matched > 0 : required == q->nrequired);
 }
 
-/* Tells which predicate a document of a leaf fails. */
-static void gpuir__explain_where(const gpuir_query *q, const gpuir__leaf *leaf, uint32_t docid, gpuir_explanation *x) {
+/* Tells which predicate a document of a leaf fails. 0 or NOMEM. */
+static int gpuir__explain_where(const gpuir_query *q, const gpuir__leaf *leaf, uint32_t docid, gpuir_explanation *x) {
 #ifdef GPUIR_NO_COLUMNS
   (void)q;
   (void)leaf;
   (void)docid;
   (void)x;
 #else
-  const gpuir__predicate *failed;
-  gpuir__sieve sieve;
-  if (!q->where) return;
-  gpuir__sieve_open(&sieve, leaf->seg, q->where);
-  failed = gpuir__sieve_failed(&sieve, docid);
-  if (!failed) return;
-  x->failed = q->where->text + failed->at;
-  x->failed_len = failed->len;
+  gpuir__sieve *sieve;
+  unsigned failed;
+  if (!q->where) return GPUIR_OK;
+  sieve = gpuir__sieve_open(leaf->seg, q->where);
+  if (!sieve) return GPUIR_E_NOMEM;
+  failed = gpuir__sieve_failed(sieve, docid);
+  gpuir__sieve_close(sieve);
+  if (failed == q->where->n) return GPUIR_OK;
+  x->failed = q->where->text + q->where->predicates[failed].at;
+  x->failed_len = q->where->predicates[failed].len;
   x->matches = 0;
 #endif
+  return GPUIR_OK;
 }
 
 /* Explains a document of a leaf by one query. */
@@ -28774,10 +29126,10 @@ static int gpuir__explain_by(gpuir__engine *e, const gpuir_query *q, const gpuir
   x->b = q->b;
   x->average_length = e->ix->average_length;
   x->matches = gpuir__explain_terms(e, q, docid, x);
-  gpuir__explain_where(q, leaf, docid, x);
+  status = gpuir__explain_where(q, leaf, docid, x);
   if (!x->matches) x->score = 0;
   gpuir__engine_reset(e);
-  return GPUIR_OK;
+  return status ? gpuir__engine_fail(e, status, "out of memory") : GPUIR_OK;
 }
 
 GPUIR__COLD GPUIR_API int gpuir_explain(gpuir_searcher *s, const gpuir_query *q, uint32_t docid, gpuir_explanation *x) {

@@ -67,7 +67,7 @@
  *     [47-walk]         files and folders, read safely                 gpuir_walk gpuir_builder_add_folder
  *     [48-near]         terms that are written nearly as a word        gpuir_terms_near gpuir__near_walk
  *     [49-where]        where: from text to predicates                 gpuir__where_make
- *     [50-sieve]        where: which documents of a segment pass       gpuir__sieve_fill gpuir__sieve_failed
+ *     [50-sieve]        where: which documents of a segment pass       gpuir__sieve_open gpuir__sieve_get
  *     [51-query]        words to weighted terms                        gpuir__query_words gpuir_query_weigh
  *     [52-parse]        near terms in place of unknown words           gpuir_query_parse gpuir__query_spell
  *     [53-topk]         the best k hits                                gpuir__topk_push

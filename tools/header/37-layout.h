@@ -360,12 +360,35 @@ typedef struct gpuir__log {
 
 #define GPUIR__KEPT_SIEVES 16u
 
-/* What fails a where in a segment, kept for the next query with the same text. */
-typedef struct gpuir__kept_sieve {
-  char *text; /* NULL: a free place */
-  size_t size; /* of the text, with a NUL */
-  struct gpuir__deleted *fails;
-} gpuir__kept_sieve;
+/* Kept numbers, or ranks; both ends count. */
+typedef struct gpuir__range {
+  uint64_t low, high;
+} gpuir__range;
+
+/* A predicate in a segment. */
+typedef struct gpuir__sieve_test {
+  uint32_t first, n; /* its ranges */
+  uint8_t column, negated, group;
+} gpuir__sieve_test;
+
+enum { GPUIR__BLOCK_UNKNOWN, GPUIR__BLOCK_TAKEN, GPUIR__BLOCK_KNOWN };
+
+/* A where in a segment: see [50-sieve]. */
+typedef struct gpuir__sieve {
+  gpuir_allocator a;
+  size_t size; /* bytes of all of it */
+  uint64_t refs; /* owners, counted atomically */
+  const struct gpuir__segment *seg;
+  char *text; /* the where's, with a NUL behind it */
+  size_t len;
+  unsigned n; /* predicates */
+  gpuir__sieve_test *tests;
+  gpuir__range *ranges; /* of a predicate ascending and apart */
+  uint64_t blocks, words;
+  gpuir__atomic64 known, passing; /* blocks; documents of them that pass */
+  uint8_t *state; /* [block] read and written atomically */
+  uint64_t *fails; /* [word] a bit a document that does not pass, of blocks that are known */
+} gpuir__sieve;
 
 /* One mapped file; docIDs count from 0 in it. */
 typedef struct gpuir__segment {
@@ -392,7 +415,7 @@ typedef struct gpuir__segment {
   int strange; /* a meta key or a section of a later version, which a writer would lose */
   uint64_t number; /* in a live index's folder; 0: a file by itself */
   gpuir__log log;
-  gpuir__kept_sieve sieves[GPUIR__KEPT_SIEVES]; /* the log's mutex guards them */
+  gpuir__sieve *sieves[GPUIR__KEPT_SIEVES]; /* kept for queries with the same where; the log's mutex guards them */
   unsigned next_sieve; /* the place that is given away next */
 } gpuir__segment;
 
@@ -400,7 +423,7 @@ typedef struct gpuir__segment {
 typedef struct gpuir__deleted {
   gpuir_allocator a;
   uint64_t refs; /* snapshots that have them, counted atomically */
-  uint32_t n; /* the first n of the segment's log, n > 0; 0: what fails a where */
+  uint32_t n; /* the first n of the segment's log, n > 0 */
   uint64_t tokens; /* their lengths */
   uint64_t words;
   uint64_t bits[1]; /* [words] a bit a document */

@@ -18,6 +18,16 @@ static double gpuir__mean(uint64_t tokens, uint64_t documents) {
   return documents ? (double)tokens / (double)documents : 0.0;
 }
 
+#ifndef GPUIR_NO_COLUMNS
+/* Leaves the sieve; NULL is allowed. */
+static void gpuir__sieve_close(gpuir__sieve *s) {
+  gpuir_allocator a;
+  if (!s || __atomic_sub_fetch(&s->refs, 1, __ATOMIC_ACQ_REL)) return;
+  a = s->a;
+  gpuir__free(&a, s, s->size);
+}
+#endif
+
 /* Leaves the segment; NULL is allowed. The last owner unmaps it. */
 static void gpuir__segment_close(gpuir__segment *ix) {
   gpuir_allocator a;
@@ -31,11 +41,7 @@ static void gpuir__segment_close(gpuir__segment *ix) {
   gpuir__free(&a, ix->meta.text, ix->meta.text_size);
   gpuir__schema_free(&a, ix->columns.fields);
 #ifndef GPUIR_NO_COLUMNS
-  for (i = 0; i < GPUIR__KEPT_SIEVES; i++) {
-    gpuir__kept_sieve *kept = &ix->sieves[i];
-    gpuir__free(&a, kept->text, kept->size);
-    if (kept->fails) gpuir__free(&a, kept->fails, sizeof *kept->fails + (size_t)kept->fails->words * 8);
-  }
+  for (i = 0; i < GPUIR__KEPT_SIEVES; i++) gpuir__sieve_close(ix->sieves[i]);
 #endif
   gpuir__free(&a, ix, sizeof *ix);
 }

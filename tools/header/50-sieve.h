@@ -2,32 +2,22 @@
 /* ========
  * [50-sieve]  where: which documents of a segment pass
  *
- * In a segment each predicate becomes ranges of kept numbers or ranks. Blocks of 128 documents are tested: where their
- * extremes lie in one range, or in none, no value is read. What does not pass is treated as what was deleted: so every
- * evaluator, count and phrase leaves it out at the place where it leaves out deleted documents, and nothing else of a
- * search changes.
+ * In a segment each predicate becomes ranges of kept numbers or ranks. Documents are tested in blocks of 128: where a
+ * block's extremes lie in one range, or in none, no value is read. What all extremes tell is found when a sieve is
+ * made; the other blocks are found when a document of them is first asked for, so that a search which looks at few
+ * documents reads few values. What was found stays: a bit a document, which other searches with the same where, in any
+ * thread, see too.
  *
- * Uses      [18-codecs], [34-fields], [35-keys], [37-layout], [38-notes], [40-columns],
- *           [42-snapshot], [49-where].
- * Start at  gpuir__sieve_open, gpuir__sieve_fill, gpuir__sieve_kept, gpuir__sieve_failed.
+ *     state   unknown -> taken -> known     a thread takes an unknown block, writes its bits, and lets them be seen;
+ *                                           who finds it taken reads the values for itself
+ *
+ * Uses      [18-codecs], [26-dense], [34-fields], [35-keys], [37-layout], [38-notes], [40-columns],
+ *           [41-reader], [49-where].
+ * Start at  gpuir__sieve_open, gpuir__sieve_get, gpuir__sieve_failed.
  * Tests     tests/unit/50_sieve.c
  * ======*/
 
 #ifndef GPUIR_NO_COLUMNS
-/* Kept numbers, or ranks; both ends count. */
-typedef struct gpuir__range {
-  uint64_t low, high;
-} gpuir__range;
-
-/* A where in a segment. */
-typedef struct gpuir__sieve {
-  const gpuir__segment *seg;
-  const gpuir__where *where;
-  uint32_t first[GPUIR__WHERE_PREDICATES], n[GPUIR__WHERE_PREDICATES]; /* [predicate] its ranges */
-  gpuir__range ranges[GPUIR__WHERE_ITEMS]; /* of a predicate ascending and apart */
-  uint64_t looked; /* at documents and ranks, since a fill began */
-} gpuir__sieve;
-
 /* ---- ranges */
 
 /* Finds the ranks of an item of a key or a path; 0: there are none. */
@@ -84,26 +74,28 @@ static uint32_t gpuir__ranges_join(gpuir__range *ranges, uint32_t n) {
   return kept;
 }
 
-/* Finds what the predicates are in a segment that has the where's fields. */
-static void gpuir__sieve_open(gpuir__sieve *s, const gpuir__segment *seg, const gpuir__where *w) {
+/* Finds what the predicates are in the segment, which has the where's fields. */
+static void gpuir__sieve_compile(gpuir__sieve *s, const gpuir__where *w) {
   uint32_t i, j, at = 0;
-  s->seg = seg;
-  s->where = w;
   for (i = 0; i < w->n; i++) {
     const gpuir__predicate *p = &w->predicates[i];
-    const gpuir__column *row = &seg->columns.rows[p->column];
+    const gpuir__column *row = &s->seg->columns.rows[p->column];
     const int text = gpuir__is_text_column((int)row->kind);
-    const gpuir__key_texts t = gpuir__column_texts(seg, p->column);
-    s->first[i] = at;
-    s->n[i] = 0;
+    const gpuir__key_texts t = gpuir__column_texts(s->seg, p->column);
+    gpuir__sieve_test *test = &s->tests[i];
+    test->column = p->column;
+    test->negated = p->negated;
+    test->group = p->group;
+    test->first = at;
+    test->n = 0;
     for (j = 0; j < p->n; j++) {
       const gpuir__where_item *x = &w->items[p->first + j];
       gpuir__range range;
       if (text ? gpuir__item_ranks(&t, w, x, &range) : gpuir__item_numbers(row, x, &range))
-        gpuir__ranges_put(s->ranges + at, s->n[i]++, range);
+        gpuir__ranges_put(s->ranges + at, test->n++, range);
     }
-    s->n[i] = gpuir__ranges_join(s->ranges + at, s->n[i]);
-    at += s->n[i];
+    test->n = gpuir__ranges_join(s->ranges + at, test->n);
+    at += test->n;
   }
 }
 
@@ -164,127 +156,231 @@ static uint64_t gpuir__sieve_several(const gpuir__column_block *b, const gpuir__
   return read;
 }
 
-/* Sets a bit for each document of a block of which a predicate holds; those behind the last one mean nothing. */
-static void gpuir__sieve_predicate(gpuir__sieve *s, unsigned predicate, uint64_t block, uint64_t bits[2]) {
+/* Says what a block's extremes tell of a predicate: 1: it holds for each document; 0: for none; -1: that is not
+ * known. */
+static int gpuir__sieve_decide(const gpuir__sieve *s, const gpuir__sieve_test *t, uint64_t block) {
   const gpuir__index_columns *x = &s->seg->columns;
-  const gpuir__predicate *p = &s->where->predicates[predicate];
-  const gpuir__range *ranges = s->ranges + s->first[predicate];
-  const uint64_t at = p->column * x->blocks + block;
-  const uint32_t n = s->n[predicate];
-  const uint64_t flip = p->negated ? UINT64_MAX : 0;
-  int known = 0;
-  gpuir__column_block b;
-  bits[0] = bits[1] = 0;
-  if (n) known = gpuir__ranges_decide(ranges, n, x->least[at], x->most[at]);
-  if (known) {
-    gpuir__column_open(s->seg, p->column, block, &b);
+  const uint64_t at = t->column * x->blocks + block;
+  int known = t->n ? gpuir__ranges_decide(s->ranges + t->first, t->n, x->least[at], x->most[at]) : 0;
+  if (known > 0) {
+    gpuir__column_block b;
+    gpuir__column_open(s->seg, t->column, block, &b);
     if (b.none) known = 0;
-    else if (known == 1 && !b.has) bits[0] = bits[1] = UINT64_MAX;
-    else if (b.ends) s->looked += gpuir__sieve_several(&b, ranges, n, bits);
-    else gpuir__sieve_single(&b, ranges, n, bits);
-    if (known && b.has) {
-      bits[0] &= gpuir__load64(b.has);
-      bits[1] &= gpuir__load64(b.has + 8);
-    }
+    else if (b.has || b.ends) known = -1; /* some may have no value */
   }
-  bits[0] ^= flip;
-  bits[1] ^= flip;
+  return known < 0 ? known : known != t->negated;
 }
 
-/* Sets a bit for each document of a block that passes. */
-static void gpuir__sieve_block(gpuir__sieve *s, uint64_t block, uint64_t pass[2]) {
-  const gpuir__where *w = s->where;
-  uint64_t bits[2];
+/* Sets a bit for each document of a block of which a predicate holds; those behind the last one mean nothing. *read
+ * grows by the ranks that were read. */
+static void gpuir__sieve_predicate(const gpuir__sieve *s, const gpuir__sieve_test *t, uint64_t block, uint64_t bits[2],
+    uint64_t *read) {
+  const gpuir__range *ranges = s->ranges + t->first;
+  const int known = gpuir__sieve_decide(s, t, block);
+  gpuir__column_block b;
+  bits[0] = bits[1] = known > 0 ? UINT64_MAX : 0;
+  if (known >= 0) return;
+  gpuir__column_open(s->seg, t->column, block, &b);
+  if (!b.none && b.ends) *read += gpuir__sieve_several(&b, ranges, t->n, bits);
+  else if (!b.none) gpuir__sieve_single(&b, ranges, t->n, bits);
+  if (b.has) {
+    bits[0] &= gpuir__load64(b.has);
+    bits[1] &= gpuir__load64(b.has + 8);
+  }
+  if (!t->negated) return;
+  bits[0] = ~bits[0];
+  bits[1] = ~bits[1];
+}
+
+/* Sets a bit for each number of a block that is behind the last document's. */
+static void gpuir__sieve_behind(const gpuir__sieve *s, uint64_t block, uint64_t bits[2]) {
+  const uint64_t left = s->seg->stat.documents - block * GPUIR__BLOCK;
+  bits[0] = left < 64 ? ~gpuir__low_bits64((unsigned)left) : 0;
+  bits[1] = left < 64 ? UINT64_MAX : left < 128 ? ~gpuir__low_bits64((unsigned)left - 64) : 0;
+}
+
+/* Sets a bit for each document of a block that does not pass, and for those behind the last one. Returns how many ranks
+ * were read. */
+static uint64_t gpuir__sieve_block(const gpuir__sieve *s, uint64_t block, uint64_t fails[2]) {
+  uint64_t bits[2], pass[2] = {0, 0}, read = 0;
   unsigned i = 0;
-  pass[0] = pass[1] = 0;
-  while (i < w->n) {
-    const unsigned group = w->predicates[i].group;
+  while (i < s->n) {
+    const unsigned group = s->tests[i].group;
     uint64_t all[2] = {UINT64_MAX, UINT64_MAX};
-    for (; i < w->n && w->predicates[i].group == group; i++) {
+    for (; i < s->n && s->tests[i].group == group; i++) {
       if (!(all[0] | all[1])) continue;
-      gpuir__sieve_predicate(s, i, block, bits);
+      gpuir__sieve_predicate(s, &s->tests[i], block, bits, &read);
       all[0] &= bits[0];
       all[1] &= bits[1];
     }
     pass[0] |= all[0];
     pass[1] |= all[1];
   }
+  gpuir__sieve_behind(s, block, fails);
+  fails[0] |= ~pass[0];
+  fails[1] |= ~pass[1];
+  return read;
 }
 
-#define GPUIR__SIEVE_LOOKS (1u << 19) /* at documents and ranks, between two looks at the deadline: some 0.2 ms */
-
-/* Adds to a set of deleted documents those of the blocks [from, to) that do not pass. Returns where it stopped, before
- * `to` if the caller should look at the deadline: a block may have millions of ranks, in a forged file without a
- * byte. */
-static uint64_t gpuir__sieve_fill(gpuir__sieve *s, uint64_t from, uint64_t to, gpuir__deleted *set) {
-  uint64_t pass[2];
-  for (s->looked = 0; from < to && s->looked < GPUIR__SIEVE_LOOKS; from++) {
-    gpuir__sieve_block(s, from, pass);
-    set->bits[2 * from] |= ~pass[0];
-    if (2 * from + 1 < set->words) set->bits[2 * from + 1] |= ~pass[1];
-    s->looked += GPUIR__BLOCK;
+/* Says what the extremes alone tell of a block: 1: each document passes; 0: none does; -1: that is not known. */
+static int gpuir__sieve_extremes(const gpuir__sieve *s, uint64_t block) {
+  int pass = 0;
+  unsigned i = 0;
+  while (i < s->n && pass < 1) {
+    const unsigned group = s->tests[i].group;
+    int all = 1;
+    for (; i < s->n && s->tests[i].group == group; i++) {
+      const int holds = all ? gpuir__sieve_decide(s, &s->tests[i], block) : 0;
+      if (holds < 1) all = holds ? -1 : 0;
+    }
+    if (all) pass = all;
   }
-  return from;
+  return pass;
+}
+
+/* ---- what is known */
+
+/* Says whether all blocks are known; then their bits do not change any more. */
+static inline int gpuir__sieve_is_known(const gpuir__sieve *s) {
+  return __atomic_load_n(&s->known, __ATOMIC_ACQUIRE) == s->blocks;
+}
+
+/* Lets the bits of a block be seen that the caller has taken. */
+static void gpuir__sieve_tell(gpuir__sieve *s, uint64_t block, const uint64_t fails[2]) {
+  s->fails[2 * block] = fails[0];
+  s->fails[2 * block + 1] = fails[1];
+  (void)__atomic_add_fetch(&s->passing, 128 - gpuir__ones64(fails[0]) - gpuir__ones64(fails[1]), __ATOMIC_RELAXED);
+  __atomic_store_n(&s->state[block], GPUIR__BLOCK_KNOWN, __ATOMIC_RELEASE);
+  (void)__atomic_add_fetch(&s->known, 1, __ATOMIC_ACQ_REL);
+}
+
+/* Finds the bits of a block that is not known. Returns how many ranks were read. */
+GPUIR__NOINLINE uint64_t gpuir__sieve_find(gpuir__sieve *s, uint64_t block, uint64_t fails[2]) {
+  const uint64_t read = gpuir__sieve_block(s, block, fails);
+  uint8_t state = GPUIR__BLOCK_UNKNOWN;
+  if (__atomic_compare_exchange_n(&s->state[block], &state, GPUIR__BLOCK_TAKEN, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+    gpuir__sieve_tell(s, block, fails);
+  return read;
+}
+
+/* Gets a bit for each document of a block (< blocks) that does not pass, and for those behind the last one. Returns how
+ * many ranks were read: in a forged file millions, so that the caller has to look at its deadline. */
+static inline uint64_t gpuir__sieve_get(gpuir__sieve *s, uint64_t block, uint64_t fails[2]) {
+  if (__atomic_load_n(&s->state[block], __ATOMIC_ACQUIRE) != GPUIR__BLOCK_KNOWN)
+    return gpuir__sieve_find(s, block, fails);
+  fails[0] = s->fails[2 * block];
+  fails[1] = s->fails[2 * block + 1];
+  return 0;
+}
+
+/* Says whether it is known that none of the documents [from, to) passes; `to` is at most that of the words. */
+static int gpuir__sieve_is_empty(const gpuir__sieve *s, uint64_t from, uint64_t to) {
+  const int known = gpuir__sieve_is_known(s);
+  uint64_t word;
+  for (word = from / 64; word < s->words && word * 64 < to; word++) {
+    uint64_t fails;
+    if (!known && word / 2 < s->blocks && __atomic_load_n(&s->state[word / 2], __ATOMIC_ACQUIRE) != GPUIR__BLOCK_KNOWN)
+      return 0;
+    fails = s->fails[word];
+    if (word == from / 64) fails |= gpuir__low_bits64((unsigned)(from % 64));
+    if (to - word * 64 < 64) fails |= ~gpuir__low_bits64((unsigned)(to - word * 64));
+    if (fails != UINT64_MAX) return 0;
+  }
+  return 1;
+}
+
+/* Makes known what the extremes tell, of a sieve that no other thread has. */
+static void gpuir__sieve_begin(gpuir__sieve *s) {
+  uint64_t block, word;
+  for (block = 0; block < s->blocks; block++) {
+    const int pass = gpuir__sieve_extremes(s, block);
+    uint64_t *fails = s->fails + 2 * block;
+    if (pass < 0) continue;
+    if (pass) gpuir__sieve_behind(s, block, fails);
+    else fails[0] = fails[1] = UINT64_MAX;
+    s->state[block] = GPUIR__BLOCK_KNOWN;
+    s->known++;
+    s->passing += 128 - gpuir__ones64(fails[0]) - gpuir__ones64(fails[1]);
+  }
+  for (word = 2 * s->blocks; word < s->words; word++) s->fails[word] = UINT64_MAX;
 }
 
 /* ---- sieves that are kept: 16 a segment, of which the oldest goes */
 
-/* Makes an empty set of documents of a segment. NULL: no memory. */
-static gpuir__deleted *gpuir__sieve_set(const gpuir__segment *seg) {
-  const uint64_t words = seg->stat.documents / 64 + 1;
-  gpuir__deleted *set = (gpuir__deleted *)gpuir__alloc_zero(&seg->a, sizeof *set + (size_t)words * 8);
-  if (!set) return NULL;
-  set->a = seg->a;
-  set->refs = 1;
-  set->words = words;
-  return set;
+/* Makes the sieve of a where, of which only what extremes tell is known. NULL: no memory. */
+static gpuir__sieve *gpuir__sieve_make(const gpuir__segment *seg, const gpuir__where *w) {
+  const uint64_t words = gpuir__dense_lines(seg->stat.documents) * 8, blocks = seg->columns.blocks;
+  const size_t tests = w->n * sizeof(gpuir__sieve_test), ranges = w->nitems * sizeof(gpuir__range);
+  const size_t size = sizeof(gpuir__sieve) + (size_t)words * 8 + ranges + tests + (size_t)blocks + w->len + 1;
+  gpuir__sieve *s = (gpuir__sieve *)gpuir__alloc_zero(&seg->a, size);
+  if (!s) return NULL;
+  s->a = seg->a;
+  s->size = size;
+  s->refs = 1;
+  s->seg = seg;
+  s->n = w->n;
+  s->len = w->len;
+  s->blocks = blocks;
+  s->words = words;
+  s->fails = (uint64_t *)(void *)(s + 1);
+  s->ranges = (gpuir__range *)(void *)(s->fails + words);
+  s->tests = (gpuir__sieve_test *)(void *)(s->ranges + w->nitems);
+  s->state = (uint8_t *)(void *)(s->tests + w->n);
+  s->text = (char *)(void *)(s->state + blocks);
+  memcpy(s->text, w->text, w->len);
+  gpuir__sieve_compile(s, w);
+  gpuir__sieve_begin(s);
+  return s;
 }
 
-/* Returns what fails a where in a segment, if that is kept, to be closed. */
-static gpuir__deleted *gpuir__sieve_kept(gpuir__segment *seg, const gpuir__where *w) {
-  gpuir__deleted *found = NULL;
+/* Returns the sieve of a where that a segment keeps, to be closed; NULL: there is none. */
+static gpuir__sieve *gpuir__sieve_kept(gpuir__segment *seg, const gpuir__where *w) {
+  gpuir__sieve *found = NULL;
   unsigned i;
   gpuir__lock(&seg->log.mutex);
   for (i = 0; i < GPUIR__KEPT_SIEVES && !found; i++) {
-    const gpuir__kept_sieve *kept = &seg->sieves[i];
-    if (kept->text && kept->size == w->len + 1 && !memcmp(kept->text, w->text, w->len))
-      found = gpuir__deleted_retain(kept->fails);
+    gpuir__sieve *s = seg->sieves[i];
+    if (s && s->len == w->len && !memcmp(s->text, w->text, w->len)) found = s;
   }
+  if (found) (void)__atomic_add_fetch(&found->refs, 1, __ATOMIC_RELAXED);
   gpuir__unlock(&seg->log.mutex);
   return found;
 }
 
-/* Keeps what fails a where in a segment, if all that are kept take no more than an eighth of the file. */
-static void gpuir__sieve_keep(gpuir__segment *seg, const gpuir__where *w, gpuir__deleted *fails) {
-  gpuir__kept_sieve *place, old;
-  size_t size;
-  char *text;
-  if (fails->words * 8 * GPUIR__KEPT_SIEVES > seg->size / 8) return;
-  text = gpuir__concat(&seg->a, w->text, w->len, "", 0, &size);
-  if (!text) return;
+/* Lets a segment keep a sieve, if all that are kept take no more than an eighth of the file. */
+static void gpuir__sieve_keep(gpuir__segment *seg, gpuir__sieve *s) {
+  gpuir__sieve **place, *old;
+  if ((uint64_t)s->size * GPUIR__KEPT_SIEVES > seg->size / 8) return;
+  (void)__atomic_add_fetch(&s->refs, 1, __ATOMIC_RELAXED);
   gpuir__lock(&seg->log.mutex);
   place = &seg->sieves[seg->next_sieve++ % GPUIR__KEPT_SIEVES];
   old = *place;
-  place->text = text;
-  place->size = size;
-  place->fails = gpuir__deleted_retain(fails);
+  *place = s;
   gpuir__unlock(&seg->log.mutex);
-  gpuir__free(&seg->a, old.text, old.size);
-  gpuir__deleted_close(old.fails);
+  gpuir__sieve_close(old);
 }
 
-/* Returns the first predicate that a document does not satisfy, of the first group; NULL if the document passes. */
-static const gpuir__predicate *gpuir__sieve_failed(gpuir__sieve *s, uint32_t docid) {
-  const gpuir__where *w = s->where;
+/* Opens the sieve of a where in a segment: one that is kept, or one that is made. NULL: no memory. */
+static gpuir__sieve *gpuir__sieve_open(gpuir__segment *seg, const gpuir__where *w) {
+  gpuir__sieve *s = gpuir__sieve_kept(seg, w);
+  if (s) return s;
+  s = gpuir__sieve_make(seg, w);
+  if (s) gpuir__sieve_keep(seg, s);
+  return s;
+}
+
+/* Returns the number of the first predicate that a document does not satisfy; the number of predicates if the document
+ * passes. */
+static unsigned gpuir__sieve_failed(gpuir__sieve *s, uint32_t docid) {
   const unsigned at = docid % GPUIR__BLOCK;
-  uint64_t bits[2];
+  uint64_t bits[2], read = 0;
   unsigned i;
-  gpuir__sieve_block(s, docid / GPUIR__BLOCK, bits);
-  if (bits[at / 64] >> at % 64 & 1) return NULL;
-  for (i = 0; i < w->n; i++) {
-    gpuir__sieve_predicate(s, i, docid / GPUIR__BLOCK, bits);
-    if (!(bits[at / 64] >> at % 64 & 1)) return &w->predicates[i];
+  (void)gpuir__sieve_get(s, docid / GPUIR__BLOCK, bits);
+  if (!(bits[at / 64] >> at % 64 & 1)) return s->n;
+  for (i = 0; i < s->n; i++) {
+    gpuir__sieve_predicate(s, &s->tests[i], docid / GPUIR__BLOCK, bits, &read);
+    if (!(bits[at / 64] >> at % 64 & 1)) break;
   }
-  return NULL;
+  return i;
 }
 #endif

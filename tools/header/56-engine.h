@@ -10,8 +10,8 @@
  *     [62-exhaustive]  docID tiles and cursors: every posting, no bound; the reference that the others must equal
  *     count of OR      windows of bits and cursors, in [62-exhaustive]
  *
- * Uses      [18-codecs], [24-postings], [27-bounds], [37-layout], [41-reader], [42-snapshot], [49-where],
- *           [50-sieve], [51-query], [53-topk], [54-lookup], [55-methods].
+ * Uses      [18-codecs], [24-postings], [27-bounds], [37-layout], [41-reader], [42-snapshot], [50-sieve],
+ *           [51-query], [53-topk], [54-lookup], [55-methods].
  * Start at  gpuir__engine, gpuir__engine_open; gpuir__search_of_level (kernels); gpuir__tile.
  * Tests     tests/unit/56_engine.c
  * ======*/
@@ -362,13 +362,14 @@ typedef struct gpuir__engine {
   int helps, called_away; /* of a shared search: it is not the owner; it takes nothing more */
   int counts_only; /* it counts: neither frequencies nor bounds are read */
   int phrases_required; /* of the running search, see gpuir__phrases_are_required */
-  gpuir__buf sieve; /* [leaf] a gpuir__deleted: documents that are deleted or fail the where; len 0: none is made */
   int unsieved; /* it explains: documents that fail the where are looked at, too */
   gpuir__cursor *cursors; /* ncursors of the query's known terms, positive ones first */
   gpuir__operand *operands; /* one a cursor, for look-ups */
   unsigned ncursors, cap; /* opened; allocated */
   gpuir__topk top;
 #ifndef GPUIR_NO_COLUMNS
+  gpuir__buf sieves; /* [leaf] gpuir__sieve *: of the query's where; NULL: not open; len 0: none is */
+  gpuir__sieve *sieve; /* that of the leaf; NULL: all documents pass */
   gpuir__picks picks; /* hits of a search with sort or collapse */
   gpuir__buf marked; /* scratch memory: bits of a leaf's matches */
   uint64_t *marks; /* where what is counted is marked, too; NULL: nowhere */
@@ -376,6 +377,19 @@ typedef struct gpuir__engine {
   gpuir__buf scratch; /* arrays of one search, carved by gpuir__carve */
   size_t carved; /* bytes of scratch in use */
 } gpuir__engine;
+
+/* Closes the sieves of the last query. */
+static void gpuir__engine_unsieve(gpuir__engine *e) {
+#ifdef GPUIR_NO_COLUMNS
+  (void)e;
+#else
+  gpuir__sieve **sieves = (gpuir__sieve **)(void *)e->sieves.data;
+  size_t i;
+  for (i = 0; i < e->sieves.len / sizeof *sieves; i++) gpuir__sieve_close(sieves[i]);
+  e->sieves.len = 0;
+  e->sieve = NULL;
+#endif
+}
 
 /* Closes the lists of the last query. */
 static void gpuir__engine_reset(gpuir__engine *e) {
@@ -411,8 +425,9 @@ GPUIR__COLD static void gpuir__engine_free(gpuir__engine *e) {
   gpuir__free(&e->a, e->made.lists, GPUIR_MAX_TERMS * sizeof *e->made.lists);
   gpuir__buf_free(&e->a, &e->made.sums);
   gpuir__buf_free(&e->a, &e->made.places);
-  gpuir__buf_free(&e->a, &e->sieve);
 #ifndef GPUIR_NO_COLUMNS
+  gpuir__engine_unsieve(e);
+  gpuir__buf_free(&e->a, &e->sieves);
   gpuir__buf_free(&e->a, &e->marked);
   gpuir__buf_free(&e->a, &e->picks.all);
   gpuir__buf_free(&e->a, &e->picks.table);
@@ -590,73 +605,119 @@ GPUIR__INLINE void gpuir__engine_announce(const gpuir__engine *e, const gpuir_qu
   gpuir__engine_prefetch(e, q, 0, 1);
 }
 
-#ifndef GPUIR_NO_COLUMNS
-/* Returns where a leaf's set lies. Its bits take documents / 64 + 1 words; the rest is its head's. */
-static gpuir__deleted *gpuir__engine_set(gpuir__engine *e, size_t leaf) {
-  return (gpuir__deleted *)(void *)(e->sieve.data + leaf * 128 + e->ix->leaves[leaf].base / 64 * 8);
-}
-
-/* Makes room for the sets of all leaves, which are not made. */
-static int gpuir__engine_sets(gpuir__engine *e) {
-  const size_t size = e->ix->nleaves * 128 + (size_t)(e->ix->docids / 64 + 1) * 8;
-  size_t leaf;
-  if (!gpuir__buf_room(&e->a, &e->sieve, size)) return gpuir__engine_fail(e, GPUIR_E_NOMEM, "out of memory");
-  e->sieve.len = size;
-  for (leaf = 0; leaf < e->ix->nleaves; leaf++) gpuir__engine_set(e, leaf)->refs = 0;
-  return GPUIR_OK;
-}
-
-/* Finds what fails the where in a segment. */
-static int gpuir__engine_test(gpuir__engine *e, gpuir__segment *seg, const gpuir__where *w, gpuir__deleted **fails) {
-  gpuir__sieve sieve;
-  uint64_t block;
-  *fails = gpuir__sieve_kept(seg, w);
-  if (*fails) return GPUIR_OK;
-  *fails = gpuir__sieve_set(seg);
-  if (!*fails) return gpuir__engine_fail(e, GPUIR_E_NOMEM, "out of memory");
-  gpuir__sieve_open(&sieve, seg, w);
-  for (block = 0; block < seg->columns.blocks && !gpuir__engine_look(e);)
-    block = gpuir__sieve_fill(&sieve, block, seg->columns.blocks, *fails);
-  if (!e->stopped) gpuir__sieve_keep(seg, w, *fails);
-  return e->stopped;
-}
-
-/* Makes the set of a leaf: its deleted documents, and those that fail the where. */
-static int gpuir__engine_sift(gpuir__engine *e, const gpuir_query *q, gpuir__deleted *set) {
-  gpuir__segment *seg = e->leaf.seg;
-  gpuir__deleted *fails = NULL;
-  const int status = gpuir__engine_test(e, seg, q->where, &fails);
-  if (!status) {
-    set->n = 0;
-    set->tokens = 0;
-    set->words = fails->words;
-    memcpy(set->bits, fails->bits, (size_t)fails->words * 8);
-    if (e->leaf.deleted) e->kernels->words(set->bits, e->leaf.deleted->bits, (size_t)fails->words, GPUIR__WORDS_OR);
-    set->refs = 1;
-  }
-  gpuir__deleted_close(fails);
-  return status;
-}
-#endif
-
-/* Lets what fails the query's where count as deleted from the engine's leaf, which has just been copied. */
+/* Opens the sieve of the query's where for the engine's leaf, which has just been copied. */
 static int gpuir__engine_where(gpuir__engine *e, const gpuir_query *q, size_t leaf) {
 #ifdef GPUIR_NO_COLUMNS
   (void)e;
   (void)q;
   (void)leaf;
 #else
-  gpuir__deleted *set;
-  int status = GPUIR_OK;
+  const size_t size = e->ix->nleaves * sizeof e->sieve;
+  gpuir__sieve **sieves;
+  e->sieve = NULL;
   if (!q->where || e->unsieved) return GPUIR_OK;
-  if (!e->sieve.len) status = gpuir__engine_sets(e);
-  if (status) return status;
-  set = gpuir__engine_set(e, leaf);
-  if (!set->refs) status = gpuir__engine_sift(e, q, set);
-  if (status) return status;
-  e->leaf.deleted = set;
+  if (!e->sieves.len) {
+    if (!gpuir__buf_room(&e->a, &e->sieves, size)) return gpuir__engine_fail(e, GPUIR_E_NOMEM, "out of memory");
+    memset(e->sieves.data, 0, size);
+    e->sieves.len = size;
+  }
+  sieves = (gpuir__sieve **)(void *)e->sieves.data;
+  if (!sieves[leaf]) sieves[leaf] = gpuir__sieve_open(e->leaf.seg, q->where);
+  if (!sieves[leaf]) return gpuir__engine_fail(e, GPUIR_E_NOMEM, "out of memory");
+  e->sieve = sieves[leaf];
 #endif
   return GPUIR_OK;
+}
+
+/* Says whether the leaf's documents are tested by a where. */
+static inline int gpuir__engine_tests(const gpuir__engine *e) {
+#ifdef GPUIR_NO_COLUMNS
+  (void)e;
+  return 0;
+#else
+  return e->sieve != NULL;
+#endif
+}
+
+/* Says whether it is known of all the leaf's documents whether they pass the where. */
+static inline int gpuir__engine_knows(const gpuir__engine *e) {
+#ifdef GPUIR_NO_COLUMNS
+  (void)e;
+  return 0;
+#else
+  return gpuir__sieve_is_known(e->sieve);
+#endif
+}
+
+/* Says whether it is known that none of the leaf's documents [from, to) passes the where. */
+static inline int gpuir__engine_is_empty(const gpuir__engine *e, uint64_t from, uint64_t to) {
+#ifdef GPUIR_NO_COLUMNS
+  (void)e;
+  (void)from;
+  (void)to;
+  return 0;
+#else
+  return e->sieve && gpuir__sieve_is_empty(e->sieve, from, to);
+#endif
+}
+
+#ifndef GPUIR_NO_COLUMNS
+/* Gets the bits of a block of the leaf that fails the where; see gpuir__sieve_get. Ranks that are read are work. */
+static inline void gpuir__engine_fails(gpuir__engine *e, gpuir__sieve *s, uint64_t block, uint64_t fails[2]) {
+  const uint64_t read = gpuir__sieve_get(s, block, fails);
+  if (GPUIR__UNLIKELY(read > 0)) (void)gpuir__engine_worked(e, read / 1024);
+}
+
+/* Says whether a document passes a sieve; one behind the last, which damaged files have, does not. */
+static int gpuir__engine_passes(gpuir__engine *e, gpuir__sieve *s, uint32_t docid) {
+  uint64_t fails[2];
+  if (docid / GPUIR__BLOCK >= s->blocks) return 0;
+  gpuir__engine_fails(e, s, docid / GPUIR__BLOCK, fails);
+  return !(fails[docid % GPUIR__BLOCK / 64] >> docid % 64 & 1);
+}
+
+/* Finds all bits of the blocks that documents [from, to) lie in. Returns 1 if they are known then: not if another
+ * thread is at one of them, or the search has to stop. */
+static int gpuir__engine_find(gpuir__engine *e, uint64_t from, uint64_t to) {
+  const uint64_t end = gpuir__min64((to + GPUIR__BLOCK - 1) / GPUIR__BLOCK, e->sieve->blocks);
+  uint64_t block, fails[2];
+  for (block = from / GPUIR__BLOCK; block < end && !e->stopped; block++) {
+    gpuir__engine_fails(e, e->sieve, block, fails);
+    if (__atomic_load_n(&e->sieve->state[block], __ATOMIC_ACQUIRE) != GPUIR__BLOCK_KNOWN) return 0;
+  }
+  return !e->stopped;
+}
+#endif
+
+/* Writes the numbers of those of n documents of the leaf that pass the where to kept[0..n); returns how many. */
+static uint32_t gpuir__engine_test(gpuir__engine *e, const uint32_t *docs, uint32_t n, uint32_t *kept) {
+  uint32_t j, m = 0;
+#ifdef GPUIR_NO_COLUMNS
+  (void)e;
+  (void)docs;
+  for (j = 0; j < n; j++) kept[m++] = j;
+#else
+  gpuir__sieve *s = e->sieve;
+  uint64_t fails[2] = {0, 0}, block = UINT64_MAX;
+  if (gpuir__sieve_is_known(s)) {
+    const uint64_t behind = s->words * 64;
+    for (j = 0; j < n; j++) {
+      kept[m] = j;
+      m += docs[j] < behind && !(s->fails[docs[j] / 64] >> docs[j] % 64 & 1);
+    }
+    return m;
+  }
+  for (j = 0; j < n && !e->stopped; j++) {
+    if (docs[j] / GPUIR__BLOCK != block) {
+      block = docs[j] / GPUIR__BLOCK;
+      fails[0] = fails[1] = UINT64_MAX;
+      if (block < s->blocks) gpuir__engine_fails(e, s, block, fails);
+    }
+    kept[m] = j;
+    m += !(fails[docs[j] % GPUIR__BLOCK / 64] >> docs[j] % 64 & 1);
+  }
+#endif
+  return m;
 }
 
 /* Turns to a leaf with room for n cursors, of which none is open. 0, NOMEM, or why the search has to stop. */
@@ -780,6 +841,18 @@ static gpuir__pass gpuir__tile_pass(gpuir__tile *t, gpuir__operand *list, uint32
   p.spare = t->values;
   list->at = from * GPUIR__BLOCK;
   return p;
+}
+
+/* Drops those of n candidates of a tile that do not pass the where; returns how many stay. */
+static uint32_t gpuir__tile_test(gpuir__engine *e, gpuir__tile *t, uint32_t n) {
+  uint32_t i, *kept = t->freqs;
+  if (!gpuir__engine_tests(e)) return n;
+  n = gpuir__engine_test(e, t->candidates, n, kept);
+  for (i = 0; i < n; i++) {
+    t->candidates[i] = t->candidates[kept[i]];
+    t->sums[i] = t->sums[kept[i]];
+  }
+  return n;
 }
 
 /* Drops those of n candidates of a tile that negated lists hold, the cursors from npositive on; returns how many

@@ -156,7 +156,7 @@ static int gpuir__share_join(gpuir__engine *e, gpuir__share *s) {
   e->helps = joined;
   e->share = joined ? s : NULL;
   e->called_away = 0;
-  e->sieve.len = 0;
+  gpuir__engine_unsieve(e);
   e->top.n = 0;
   e->worked = 0;
   e->stopped = GPUIR_OK;

@@ -243,6 +243,14 @@ static uint32_t gpuir__and_live(gpuir__and *x, const gpuir__deleted *deleted, ui
   return live;
 }
 
+/* Drops those of n candidates, or matches, that do not pass the where; returns how many stay. */
+static uint32_t gpuir__and_test(gpuir__engine *e, gpuir__and *x, uint32_t n) {
+  uint32_t kept[GPUIR__BLOCK_ROOM];
+  const uint32_t m = gpuir__engine_test(e, x->docs, n, kept);
+  if (m < n) gpuir__and_keep(x, kept, m);
+  return m;
+}
+
 /* Drops those of n matches that negated lists hold; returns how many stay. */
 static uint32_t gpuir__and_exclude(gpuir__engine *e, gpuir__and *x, uint32_t n) {
   uint32_t kept[GPUIR__BLOCK_ROOM], held[GPUIR__BLOCK_ROOM], where[GPUIR__BLOCK_ROOM];
@@ -433,17 +441,22 @@ static uint32_t gpuir__and_match_each(gpuir__engine *e, gpuir__and *x, uint32_t 
   return n;
 }
 
-/* Finds the matches among n candidates: documents that every list holds and no negated one does; deleted ones too. */
+/* Finds the matches among n candidates: documents that every list holds and no negated one does, and that pass the
+ * where; deleted ones too. Where it is known which documents pass, candidates are tested, otherwise matches, which are
+ * fewer. */
 static uint32_t gpuir__and_match(gpuir__engine *e, gpuir__and *x, uint32_t n) {
   uint32_t *where = x->indexed == x->npositive ? x->where[0] : NULL, j;
+  const int tests = gpuir__engine_tests(e), first = tests && gpuir__engine_knows(e);
   for (j = 0; where && j < n; j++) where[j] = j;
+  if (first) n = gpuir__and_test(e, x, n);
+  if (!n) return 0;
 #ifndef GPUIR_NO_LAB
   if (x->npositive > 1 && e->intersection && e->intersection->all) n = gpuir__and_match_all(e, x, n);
   else
 #endif
     n = gpuir__and_match_each(e, x, n);
   if (n && x->nscored < e->ncursors) n = gpuir__and_exclude(e, x, n);
-  return n;
+  return n && tests && !first ? gpuir__and_test(e, x, n) : n;
 }
 
 /* Finds the matches likewise, without deleted documents, which stay in docs[] if matches are only counted. */
@@ -634,6 +647,12 @@ static int gpuir__and_is_wanted(const gpuir__engine *e, gpuir__and *x, uint32_t 
   return bound >= *driver_threshold;
 }
 
+/* Says whether it is known that no document of a driver block passes the where. */
+static int gpuir__and_is_empty(const gpuir__engine *e, const gpuir__and *x, uint32_t block) {
+  const uint32_t *last = e->cursors[x->order[0]].list.last;
+  return last && gpuir__engine_is_empty(e, block ? (uint64_t)last[block - 1] + 1 : 0, (uint64_t)last[block] + 1);
+}
+
 /* Evaluates AND by the blocks of the driver; with `count`, only counts its matches, for which optional terms do not
  * matter. A driver block whose bound, with all that the overlapping blocks of the other lists can add, does not reach
  * the threshold is skipped, and so are its postings that are not frequent enough. */
@@ -645,6 +664,7 @@ static int gpuir__and_blocks(gpuir__engine *e, gpuir__and *x, uint64_t *count) {
     if (block >= nblocks) break;
     if (gpuir__engine_worked(e, 1)) return e->stopped;
     if (!count && !gpuir__and_is_wanted(e, x, block, &threshold)) continue;
+    if (gpuir__and_is_empty(e, x, block)) continue;
     n = gpuir__and_candidates(e, x, block, threshold);
     if (n) n = gpuir__and_match(e, x, n);
     if (e->stopped) return e->stopped;

@@ -14,7 +14,8 @@
  * (Bounds of fixed docID windows: Dimopoulos, Nepomnyachiy & Suel, "Optimizing top-k document retrieval strategies for
  * block-max indexes", WSDM 2013, section 4.)
  *
- * Uses      [24-postings], [26-dense], [37-layout], [53-topk], [54-lookup], [56-engine], [57-share], [58-and].
+ * Uses      [24-postings], [26-dense], [37-layout], [50-sieve], [53-topk], [54-lookup], [56-engine], [57-share],
+ *           [58-and].
  * Start at  gpuir__eval_and, the last function; gpuir__words_span.
  * Tests     tests/unit/59_words.c
  * ======*/
@@ -22,7 +23,7 @@
 /* What windows are bounded by. A slope times a peak, in units of 2^shift, is at least the bound of the peak. */
 typedef struct gpuir__slopes {
   unsigned n, nlists; /* lists that must hold a document; with those that must not, which stand behind them */
-  const uint64_t *bits[GPUIR_MAX_TERMS]; /* [list] */
+  const uint64_t *bits[GPUIR_MAX_TERMS + 1]; /* [list]; the last may be what fails the where */
   const uint8_t *peaks[GPUIR_MAX_TERMS]; /* [list < n] */
   uint32_t slope[GPUIR_MAX_TERMS]; /* [list < n] below 2^15 */
   uint32_t shift;
@@ -159,6 +160,7 @@ typedef struct gpuir__words {
   uint32_t most[GPUIR__SPAN / GPUIR__PART]; /* [part of the span] its greatest bound */
   uint32_t waiting; /* matches */
   int in_order; /* lists are looked up in blocks: matches of a look-up must ascend */
+  int tests; /* it is not known of all documents whether they pass the where */
 } gpuir__words;
 
 /* Returns the greatest quotient of a bound and its peak. */
@@ -182,6 +184,7 @@ static void gpuir__words_prepare(gpuir__words *w, gpuir__engine *e, gpuir__and *
   w->kernels = &gpuir__words_of_level[e->ix->simd - GPUIR_SIMD_SCALAR];
   w->waiting = 0;
   w->in_order = 0;
+  w->tests = 0;
   s->n = s->nlists = x->npositive;
   for (i = 0; i < x->npositive; i++) {
     const gpuir__dense *d = &e->cursors[x->order[i]].list.dense;
@@ -197,6 +200,10 @@ static void gpuir__words_prepare(gpuir__words *w, gpuir__engine *e, gpuir__and *
     if (!d->bits) w->in_order = 1;
     else if (i >= x->nscored) s->bits[s->nlists++] = d->bits->word;
   }
+#ifndef GPUIR_NO_COLUMNS
+  w->tests = e->sieve && !gpuir__sieve_is_known(e->sieve);
+  if (e->sieve && !w->tests) s->bits[s->nlists++] = e->sieve->fails;
+#endif
 }
 
 /* Returns the least bound, in units of the slopes, with which a window may have a hit. */
@@ -218,6 +225,13 @@ static uint64_t gpuir__words_of(const gpuir__words *w, uint64_t window) {
   for (i = 0; i < s->n; i++) word &= s->bits[i][window];
   for (; i < s->nlists; i++) word &= ~s->bits[i][window];
   if (deleted && window < deleted->words) word &= ~deleted->bits[window];
+#ifndef GPUIR_NO_COLUMNS
+  if (word && w->tests) {
+    uint64_t fails[2];
+    gpuir__engine_fails(w->e, w->e->sieve, window / 2, fails);
+    word &= ~fails[window % 2];
+  }
+#endif
   return word;
 }
 

@@ -12,8 +12,8 @@
  *
  * It works on blocks: a block is decoded when a tile wants it, and its postings are added or filtered together.
  *
- * Uses      [18-codecs], [24-postings], [27-bounds], [37-layout], [41-reader], [51-query], [53-topk], [54-lookup],
- *           [56-engine], [57-share].
+ * Uses      [18-codecs], [24-postings], [27-bounds], [37-layout], [41-reader], [50-sieve], [51-query], [53-topk],
+ *           [54-lookup], [56-engine], [57-share].
  * Start at  gpuir__eval_or, the last function: from there upwards; gpuir__or_tile scores one tile.
  * Tests     tests/unit/61_or.c
  * ======*/
@@ -58,7 +58,10 @@ typedef struct gpuir__or_leaf {
   unsigned first, ncursors; /* its cursors among the engine's */
   unsigned next; /* of o.best */
   uint8_t term_of[GPUIR_MAX_TERMS]; /* [term of the query] which of o.terms it is; UINT8_MAX: none */
-  gpuir__deleted *deleted; /* with what fails the where */
+  gpuir__deleted *deleted;
+#ifndef GPUIR_NO_COLUMNS
+  gpuir__sieve *sieve;
+#endif
 } gpuir__or_leaf;
 
 /* ---- bounds of tiles */
@@ -211,7 +214,13 @@ static void gpuir__or_offer(const gpuir__or_leaf *l, const gpuir__or_term *t) {
   const uint32_t n = t->docs ? t->cursor->list.df : gpuir__or_decode_peak(&l->o, t);
   const uint32_t *docs = t->docs ? t->docs : t->cursor->docs, *values = t->docs ? t->values : t->cursor->values;
   uint32_t i;
-  for (i = 0; i < n; i++) gpuir__topk_push_live(&l->o.e->top, gpuir__key(values[i], docs[i]), l->deleted, docs[i]);
+  for (i = 0; i < n; i++) {
+    const uint64_t key = gpuir__key(values[i], docs[i]);
+#ifndef GPUIR_NO_COLUMNS
+    if (l->sieve && (key <= l->o.e->top.threshold_key || !gpuir__engine_passes(l->o.e, l->sieve, docs[i]))) continue;
+#endif
+    gpuir__topk_push_live(&l->o.e->top, key, l->deleted, docs[i]);
+  }
 }
 
 /* Returns the greater of `least` and a score that at least k documents of n leaves reach by one term of the query: the
@@ -348,6 +357,77 @@ static uint32_t gpuir__or_candidates(gpuir__or *o, const gpuir__or_order *x, uin
   return o->e->kernels->collect(&o->tile, gpuir__tile_low(&o->tile, tile), threshold - x->others_bound);
 }
 
+/* ---- tiles of a where */
+
+#ifndef GPUIR_NO_COLUMNS
+/* So many postings of essential terms take as long as it takes to look up one document that passes the where in all
+ * lists. Measured. */
+#ifndef GPUIR__DRIVEN
+#define GPUIR__DRIVEN 4u
+#endif
+
+/* Counts the postings of the essential terms in a tile, in whole blocks. */
+static uint64_t gpuir__or_postings(const gpuir__or *o, const gpuir__or_order *x, uint32_t tile) {
+  uint64_t n = 0;
+  unsigned i;
+  for (i = x->essential; i < x->n; i++) {
+    const gpuir__or_term *t = &o->terms[x->term[i]];
+    if (t->docs) n += gpuir__or_count_up_front(o, t, tile);
+    else n += (uint64_t)(gpuir__or_block_end(o, t, tile) - t->first[tile]) * GPUIR__BLOCK;
+  }
+  return n;
+}
+
+/* Finds the documents of a tile that pass the where, if it is known of enough others that few do; returns how many, or
+ * UINT64_MAX where that is not known. */
+static uint64_t gpuir__or_passing(gpuir__or *o, uint32_t tile) {
+  gpuir__engine *e = o->e;
+  const uint64_t low = gpuir__tile_low(&o->tile, tile), high = (uint64_t)gpuir__tile_high(&o->tile, tile) + 1;
+  const gpuir__sieve *s = e->sieve;
+  uint64_t word, end = gpuir__min64(high / 64, s->words);
+  if (!gpuir__sieve_is_known(s)) {
+    const uint64_t known = gpuir__peek(&s->known), passing = gpuir__peek(&s->passing);
+    if (known * 64 < s->blocks || passing * 16 > known * GPUIR__BLOCK) return UINT64_MAX;
+    if (!gpuir__engine_find(e, low, high)) return UINT64_MAX;
+  }
+  word = low / 64;
+  return (end - word) * 64 - e->kernels->ones(s->fails + word, (size_t)(end - word));
+}
+
+/* Makes the documents of a tile that pass the where its candidates, of which nothing is known yet. */
+static uint32_t gpuir__or_drive(gpuir__or *o, uint32_t tile) {
+  gpuir__tile *t = &o->tile;
+  const gpuir__sieve *s = o->e->sieve;
+  const uint64_t end = gpuir__min64(((uint64_t)gpuir__tile_high(t, tile) + 1) / 64, s->words);
+  uint64_t word = gpuir__tile_low(t, tile) / 64, pass;
+  uint32_t n = 0;
+  for (; word < end; word++)
+    for (pass = ~s->fails[word]; pass; pass &= pass - 1) {
+      t->sums[n] = 0;
+      t->candidates[n++] = (uint32_t)word * 64 + gpuir__ctz64(pass);
+    }
+  return n;
+}
+#endif
+
+/* Collects the candidates of a tile that pass the where: those of the essential terms, or, where these are more work,
+ * all that pass, and then no term is essential. (A filter that leads: Lucene's conjunction of a scorer and a filter,
+ * whose cheaper one leads.) */
+static uint32_t gpuir__or_tested(gpuir__or *o, gpuir__or_order *x, uint32_t tile, uint32_t threshold) {
+#ifndef GPUIR_NO_COLUMNS
+  if (o->e->sieve) {
+    const uint64_t passing = gpuir__or_passing(o, tile);
+    if (!passing || o->e->stopped) return 0;
+    if (passing < UINT64_MAX / GPUIR__DRIVEN && passing * GPUIR__DRIVEN * x->n < gpuir__or_postings(o, x, tile)) {
+      x->essential = x->n;
+      x->others_bound = o->bound[tile];
+      return gpuir__or_drive(o, tile);
+    }
+  }
+#endif
+  return gpuir__tile_test(o->e, &o->tile, gpuir__or_candidates(o, x, tile, threshold));
+}
+
 /* ---- evaluation */
 
 /* Scores one tile, unless its bounds do not reach the threshold. 0, or why the search has to stop. */
@@ -357,13 +437,14 @@ static int gpuir__or_tile(gpuir__or *o, uint32_t tile) {
   gpuir__or_order x;
   if (o->bound[tile] < threshold) return GPUIR_OK;
   gpuir__or_order_terms(o, tile, threshold, &x);
-  n = gpuir__or_candidates(o, &x, tile, threshold);
+  n = gpuir__or_tested(o, &x, tile, threshold);
   while (x.essential-- > 0 && n) {
     gpuir__or_term *t = &o->terms[x.term[x.essential]];
     if (t->docs) gpuir__or_probe_up_front(o, t, tile, n);
     else gpuir__or_probe_blocks(o, t, tile, n);
     x.others_bound -= t->bound[tile];
-    n = o->e->kernels->keep(s->candidates, s->sums, n, threshold - x.others_bound, s->candidates, s->sums);
+    n = o->e->kernels->keep(s->candidates, s->sums, n, threshold > x.others_bound ? threshold - x.others_bound : 0,
+        s->candidates, s->sums);
   }
   gpuir__tile_offer(o->e, s, gpuir__tile_exclude(o->e, s, o->n, tile, n));
   o->bound[tile] = 0;
@@ -398,6 +479,9 @@ static void gpuir__or_note(gpuir__or_leaf *l, const gpuir__engine *e, const gpui
   unsigned i;
   l->ncursors = e->ncursors - l->first;
   l->deleted = e->leaf.deleted;
+#ifndef GPUIR_NO_COLUMNS
+  l->sieve = e->sieve;
+#endif
   for (i = 0; i < q->npositive; i++) {
     const unsigned cursor = e->turn.cursor_of[i];
     l->term_of[i] = cursor == GPUIR__NO_TERM ? UINT8_MAX : (uint8_t)(cursor - l->first);
@@ -442,6 +526,9 @@ static void gpuir__or_bound(gpuir__or *o) {
     if (t->docs) gpuir__or_score_up_front(o, t);
     for (tile = 0; tile < o->tiles; tile++) o->bound[tile] += t->bound[tile];
   }
+  for (tile = 0; tile < o->tiles && gpuir__engine_tests(o->e); tile++) /* where nothing passes there is nothing to do */
+    if (gpuir__engine_is_empty(o->e, gpuir__tile_low(&o->tile, tile), (uint64_t)gpuir__tile_high(&o->tile, tile) + 1))
+      o->bound[tile] = 0;
   o->nbest = gpuir__or_first_tiles(o, o->best);
 }
 
@@ -508,6 +595,9 @@ GPUIR__NOINLINE void gpuir__or_enter(gpuir__engine *e, const gpuir__or_leaf *l, 
     gpuir__operand *operands) {
   e->leaf = e->ix->leaves[l->leaf];
   e->leaf.deleted = l->deleted;
+#ifndef GPUIR_NO_COLUMNS
+  e->sieve = l->sieve;
+#endif
   e->cursors = cursors + l->first;
   e->operands = operands + l->first;
   e->ncursors = l->ncursors;
@@ -580,7 +670,10 @@ static int gpuir__or_leaves_lay(gpuir__engine *e, gpuir__or_leaf *leaves, size_t
     gpuir__or_enter(e, &leaves[j], cursors, operands);
     status = gpuir__or_lay(&leaves[j].o, e, &tile);
   }
-  for (j = 0; j < n && !status; j++) gpuir__or_bound(&leaves[j].o);
+  for (j = 0; j < n && !status; j++) {
+    gpuir__or_enter(e, &leaves[j], cursors, operands);
+    gpuir__or_bound(&leaves[j].o);
+  }
   return status;
 }
 

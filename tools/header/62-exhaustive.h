@@ -10,7 +10,7 @@
  *
  * Both work on cursors, block by block.
  *
- * Uses      [24-postings], [26-dense], [37-layout], [53-topk], [56-engine].
+ * Uses      [18-codecs], [24-postings], [26-dense], [37-layout], [50-sieve], [53-topk], [56-engine].
  * Start at  gpuir__eval_exhaustive, gpuir__count_windows, gpuir__eval_all (a query of no words).
  * Tests     tests/unit/62_exhaustive.c
  * ======*/
@@ -153,7 +153,7 @@ static int gpuir__exhaustive_tile(gpuir__exhaustive *x, uint32_t tile) {
   n = x->dense ? gpuir__collect_dense_of_level[e->ix->simd - GPUIR_SIMD_SCALAR](t, low, threshold)
                : e->kernels->collect(t, low, threshold);
   if (x->matched) n = gpuir__exhaustive_join(x, n);
-  gpuir__tile_offer(e, t, gpuir__tile_exclude(e, t, x->n, tile, n));
+  gpuir__tile_offer(e, t, gpuir__tile_exclude(e, t, x->n, tile, gpuir__tile_test(e, t, n)));
   return gpuir__engine_look(e);
 }
 
@@ -224,6 +224,29 @@ static void gpuir__count_dense(const gpuir__engine *e, gpuir__cursor *c, uint64_
   c->decoded += (n + 63) / 64;
 }
 
+/* Clears the bits of a window's documents that do not pass the where. */
+static void gpuir__count_test(gpuir__engine *e, uint64_t low, uint64_t *bits) {
+#ifdef GPUIR_NO_COLUMNS
+  (void)e;
+  (void)low;
+  (void)bits;
+#else
+  gpuir__sieve *s = e->sieve;
+  const uint64_t words = gpuir__min64(GPUIR__WINDOW / 64, s->words - low / 64), blocks = s->blocks;
+  uint64_t fails[2], i;
+  if (gpuir__sieve_is_known(s)) {
+    e->kernels->words(bits, s->fails + low / 64, (size_t)words, GPUIR__WORDS_WITHOUT);
+    return;
+  }
+  for (i = 0; i + 1 < words && low / GPUIR__BLOCK + i / 2 < blocks && !e->stopped; i += 2) {
+    if (!(bits[i] | bits[i + 1])) continue;
+    gpuir__engine_fails(e, s, low / GPUIR__BLOCK + i / 2, fails);
+    bits[i] &= ~fails[0];
+    bits[i + 1] &= ~fails[1];
+  }
+#endif
+}
+
 /* Clears the bits of a window's documents that are deleted, and those behind the last document, which a damaged file
  * may have. */
 static void gpuir__count_live(const gpuir__engine *e, uint64_t low, uint64_t *bits) {
@@ -251,7 +274,8 @@ static int gpuir__count_window(gpuir__engine *e, unsigned npositive, int all, ui
     else gpuir__count_dense(e, c, low, all && i ? GPUIR__WORDS_AND : GPUIR__WORDS_OR, bits);
   }
   gpuir__count_live(e, low, bits);
-  return status;
+  if (gpuir__engine_tests(e)) gpuir__count_test(e, low, bits);
+  return status ? status : e->stopped;
 }
 
 /* Returns 1 if every positive list is dense: then AND is counted by words. */

@@ -7,7 +7,7 @@
  *
  * Uses      [18-codecs], [24-postings], [25-positions], [28-encoder], [33-analyzers], [34-fields], [35-keys],
  *           [37-layout], [39-writer], [40-columns], [41-reader], [42-snapshot], [44-inversion], [45-merge],
- *           [46-builder], [49-where], [50-sieve], [51-query], [53-topk], [54-lookup], [55-methods], [56-engine],
+ *           [46-builder], [50-sieve], [51-query], [53-topk], [54-lookup], [55-methods], [56-engine],
  *           [57-share], [58-and], [59-words], [60-phrases], [61-or], [62-exhaustive].
  * Start at  gpuir_search, gpuir_search_batch; gpuir__engine_mode (which evaluator serves which mode).
  * Tests     tests/unit/63_execution.c
@@ -440,7 +440,7 @@ static void gpuir__engine_start(gpuir__engine *e) {
     e->deadline = e->limits.query_deadline;
   e->worked = 0;
   e->stopped = GPUIR_OK;
-  e->sieve.len = 0;
+  gpuir__engine_unsieve(e);
   e->error.code = GPUIR_OK;
   e->error.msg[0] = 0;
   e->info.queries++;
@@ -1114,24 +1114,27 @@ static int gpuir__explain_terms(gpuir__engine *e, const gpuir_query *q, uint32_t
   return !excluded && (q->mode == GPUIR_OR && !q->all ? matched > 0 : required == q->nrequired);
 }
 
-/* Tells which predicate a document of a leaf fails. */
-static void gpuir__explain_where(const gpuir_query *q, const gpuir__leaf *leaf, uint32_t docid, gpuir_explanation *x) {
+/* Tells which predicate a document of a leaf fails. 0 or NOMEM. */
+static int gpuir__explain_where(const gpuir_query *q, const gpuir__leaf *leaf, uint32_t docid, gpuir_explanation *x) {
 #ifdef GPUIR_NO_COLUMNS
   (void)q;
   (void)leaf;
   (void)docid;
   (void)x;
 #else
-  const gpuir__predicate *failed;
-  gpuir__sieve sieve;
-  if (!q->where) return;
-  gpuir__sieve_open(&sieve, leaf->seg, q->where);
-  failed = gpuir__sieve_failed(&sieve, docid);
-  if (!failed) return;
-  x->failed = q->where->text + failed->at;
-  x->failed_len = failed->len;
+  gpuir__sieve *sieve;
+  unsigned failed;
+  if (!q->where) return GPUIR_OK;
+  sieve = gpuir__sieve_open(leaf->seg, q->where);
+  if (!sieve) return GPUIR_E_NOMEM;
+  failed = gpuir__sieve_failed(sieve, docid);
+  gpuir__sieve_close(sieve);
+  if (failed == q->where->n) return GPUIR_OK;
+  x->failed = q->where->text + q->where->predicates[failed].at;
+  x->failed_len = q->where->predicates[failed].len;
   x->matches = 0;
 #endif
+  return GPUIR_OK;
 }
 
 /* Explains a document of a leaf by one query. */
@@ -1151,10 +1154,10 @@ static int gpuir__explain_by(gpuir__engine *e, const gpuir_query *q, const gpuir
   x->b = q->b;
   x->average_length = e->ix->average_length;
   x->matches = gpuir__explain_terms(e, q, docid, x);
-  gpuir__explain_where(q, leaf, docid, x);
+  status = gpuir__explain_where(q, leaf, docid, x);
   if (!x->matches) x->score = 0;
   gpuir__engine_reset(e);
-  return GPUIR_OK;
+  return status ? gpuir__engine_fail(e, status, "out of memory") : GPUIR_OK;
 }
 
 GPUIR__COLD GPUIR_API int gpuir_explain(gpuir_searcher *s, const gpuir_query *q, uint32_t docid, gpuir_explanation *x) {
