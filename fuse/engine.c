@@ -510,6 +510,8 @@ static int look_again(const gpuir_query *query, const search_request *request, s
   return rc;
 }
 
+static int has_text(const char *s) { return s && *s; }
+
 /* Says how the text of a request is read. */
 static void query_desc(const generation *g, const search_request *request, gpuir_query_desc *desc) {
   memset(desc, 0, sizeof *desc);
@@ -517,7 +519,10 @@ static void query_desc(const generation *g, const search_request *request, gpuir
   desc->keep_rarest = 1;
   desc->spell = request->spell ? GPUIR_SPELL : 0;
   desc->where = request->where;
-  desc->all = (request->all || request->where) && (!request->len || request->text[0] == '-');
+  desc->sort = request->sort;
+  desc->collapse = request->collapse;
+  desc->all = (request->all || request->where || has_text(request->sort) || has_text(request->collapse)) &&
+      (!request->len || request->text[0] == '-');
   desc->stop = request->stop ? stop_words_for(g->index) : NULL;
 }
 
@@ -526,7 +531,8 @@ static int parse_and_rank(ticket *t, const search_request *request, search_reply
   generation *g = t->gen;
   /* Cutting k to the number of documents saves memory and changes nothing: searches do so, too. */
   size_t k = request->k < g->documents ? request->k : g->documents, depth = k;
-  const int look = k && (request->rank == RANK_CODE || (request->rank == RANK_AUTO && g->code));
+  const int look =
+      k && !has_text(request->sort) && (request->rank == RANK_CODE || (request->rank == RANK_AUTO && g->code));
   gpuir_query_desc desc;
   gpuir_query *query = NULL;
   int rc;
@@ -573,14 +579,16 @@ int generation_facets(ticket *t, const search_request *request, const char *colu
   return errno_of_status(rc);
 }
 
-int generation_check_where(const generation *g, const char *where, char *why, size_t why_size) {
+int generation_check(const generation *g, const search_request *request, char *why, size_t why_size) {
   gpuir_query_desc desc;
   gpuir_query *query = NULL;
   gpuir_error err;
   int rc;
   memset(&desc, 0, sizeof desc);
   memset(&err, 0, sizeof err);
-  desc.where = where;
+  desc.where = request->where;
+  desc.sort = request->sort;
+  desc.collapse = request->collapse;
   desc.all = 1;
   rc = gpuir_query_parse(g->index, &desc, "", 0, &query, &err);
   gpuir_query_destroy(query);

@@ -90,6 +90,7 @@ typedef struct search_request {
   const char *text; /* with a where of none: all documents */
   size_t len;
   const char *where; /* NULL: all documents may be hits */
+  const char *sort, *collapse; /* as those of a query; "" or NULL: none */
   int all; /* a text without words asks for all documents, also without a where */
   int mode;
   uint32_t k;
@@ -123,8 +124,8 @@ int generation_search(ticket *t, const search_request *request, search_reply *re
 int generation_facets(ticket *t, const search_request *request, const char *column, gpuir_facets **facets, char *why,
     size_t why_size);
 
-/* Says whether a where is one of the index's: 0, or an errno, of which `why` has the words. */
-int generation_check_where(const generation *g, const char *where, char *why, size_t why_size);
+/* Says whether a where, a sort and a collapse are of the index's fields: 0, or an errno, of which `why` has the words. */
+int generation_check(const generation *g, const search_request *request, char *why, size_t why_size);
 
 /* Returns the errno value that stands for a GPUIR_ status. */
 int errno_of_status(int status);

@@ -23,37 +23,62 @@ static int take_name(const gpuir_index *index, uint32_t docid, buf *name) {
   return gpuir_doc_get(index, docid, &doc) == GPUIR_OK ? copy_name(&doc, name) : EIO;
 }
 
-int format_hits(buf *b, const gpuir_index *index, const gpuir_hit *hits, const uint32_t *plain, size_t n, int format) {
+/* Writes a field's values as a field of TSV: `text` is room. */
+static void put_values(buf *b, const gpuir_index *index, uint32_t docid, unsigned field, buf *text) {
+  text->len = 0;
+  column_values(put_text, text, index, docid, field);
+  buf_put(b, "\t", 1);
+  if (text->error) b->error = text->error;
+  else format_tsv_name(b, text->data, text->len);
+}
+
+/* Writes hit number i, whose name is *name, which is room then. */
+static void put_hit(buf *b, const gpuir_index *index, const hit_list *list, size_t i, const unsigned *fields,
+    size_t nfields, int format, buf *name) {
+  const gpuir_hit hit = list->hits[i];
+  size_t j;
+  if (format == FORMAT_TSV) {
+    buf_number(b, i + 1);
+    buf_put(b, "\t", 1);
+    buf_number(b, hit.docid);
+    buf_printf(b, "\t%.7f\t", gpuir_score(hit));
+    format_tsv_name(b, name->data, name->len);
+    for (j = 0; j < nfields; j++) put_values(b, index, hit.docid, fields[j], name);
+    buf_put(b, "\n", 1);
+    return;
+  }
+  buf_puts(b, "{\"rank\": ");
+  buf_number(b, i + 1);
+  buf_puts(b, ", \"docid\": ");
+  buf_number(b, hit.docid);
+  buf_printf(b, ", \"score\": %.7f, ", gpuir_score(hit));
+  if (list->plain) buf_printf(b, "\"bm25\": %.7f, ", list->plain[i] / GPUIR_SCORE_ONE);
+  buf_puts(b, "\"name\": \"");
+  format_json_name(b, name->data, name->len);
+  buf_puts(b, "\"");
+  if (nfields) {
+    buf_puts(b, ", \"values\": {");
+    column_members(put_text, b, index, hit.docid, fields, nfields);
+    buf_puts(b, "}");
+  }
+  buf_puts(b, i + 1 < list->n ? "},\n" : "}\n]\n");
+}
+
+int format_hits(buf *b, const gpuir_index *index, const hit_list *list, const unsigned *fields, size_t nfields,
+    int format) {
   buf name = {.max = SIZE_MAX};
   size_t i;
   int rc = 0;
-  if (format == FORMAT_JSON) buf_puts(b, n ? "[\n" : "[]\n");
-  for (i = 0; i < n && !b->error; i++) {
+  if (format == FORMAT_JSON) buf_puts(b, list->n ? "[\n" : "[]\n");
+  for (i = 0; i < list->n && !b->error; i++) {
     if (format == FORMAT_PLAIN) {
-      buf_number(b, hits[i].docid);
+      buf_number(b, list->hits[i].docid);
       buf_put(b, "\n", 1);
       continue;
     }
-    rc = take_name(index, hits[i].docid, &name);
+    rc = take_name(index, list->hits[i].docid, &name);
     if (rc) break;
-    if (format == FORMAT_TSV) {
-      buf_number(b, i + 1);
-      buf_put(b, "\t", 1);
-      buf_number(b, hits[i].docid);
-      buf_printf(b, "\t%.7f\t", gpuir_score(hits[i]));
-      format_tsv_name(b, name.data, name.len);
-      buf_put(b, "\n", 1);
-    } else {
-      buf_puts(b, "{\"rank\": ");
-      buf_number(b, i + 1);
-      buf_puts(b, ", \"docid\": ");
-      buf_number(b, hits[i].docid);
-      buf_printf(b, ", \"score\": %.7f, ", gpuir_score(hits[i]));
-      if (plain) buf_printf(b, "\"bm25\": %.7f, ", plain[i] / GPUIR_SCORE_ONE);
-      buf_puts(b, "\"name\": \"");
-      format_json_name(b, name.data, name.len);
-      buf_puts(b, i + 1 < n ? "\"},\n" : "\"}\n]\n");
-    }
+    put_hit(b, index, list, i, fields, nfields, format, &name);
   }
   buf_free(&name);
   return rc ? rc : b->error;

@@ -8,9 +8,16 @@
 void format_tsv_name(buf *b, const char *name, size_t len);
 void format_json_name(buf *b, const char *name, size_t len);
 
-/* FORMAT_PLAIN: a docID a line; FORMAT_TSV: rank, docID, score and name parted by tabs;
- * FORMAT_JSON: an array of objects with the same four. */
-int format_hits(buf *b, const gpuir_index *index, const gpuir_hit *hits, const uint32_t *plain, size_t n, int format);
+typedef struct hit_list {
+  const gpuir_hit *hits; /* [n] */
+  const uint32_t *plain; /* [n]: the scores of the search, where a second look gave others; or NULL */
+  size_t n;
+} hit_list;
+
+/* FORMAT_PLAIN: a docID a line; FORMAT_TSV: rank, docID, score and name parted by tabs, and of each field the values;
+ * FORMAT_JSON: an array of objects with the same four, and an object of values if there is a field. */
+int format_hits(buf *b, const gpuir_index *index, const hit_list *list, const unsigned *fields, size_t nfields,
+    int format);
 
 /* One entry of hits/<q>/ or files/<q>/; `name` is an offset in the bytes that format_links made. */
 typedef struct hit_link {

@@ -469,7 +469,7 @@ char *fs_agents(const fs_config *config) {
       "- Only some documents: `ls by` has what they carry, `ls by/ext` its values, and `by/ext/c/pass/...` searches\n"
       "  those of value c. The same in an option: `pass/@ext=c,h/...`, `pass/@mtime=2024-01../...`, "
       "`@-dir=vendor`.\n"
-      "  `query/@ext=c/+.paths` has no words: all of them.\n");
+      "  `query/@ext=c/+.paths` has no words: all of them. `@sort=-mtime` orders, `facet/ext/...` counts values.\n");
   buf_printf(&b,
       "- An answer is cut after %d tokens of four bytes. Options are folders: `pass/@tokens=3000/...`, `@context=5` "
       "(lines\n"
@@ -537,7 +537,10 @@ char *fs_readme(const fs_config *config) {
       "  @ext=c,h @-dir=vendor    either value; none; of a path, with all below\n"
       "  @mtime=2024-01..2024-06  a range; 2024-01.. and ..2024-06; .. is any value\n"
       "  @where=<text>     what gpuir query -w takes, in the form of <q>\n"
-      "`,` and `..` are %2C and %2E%2E in a value. Then <q> may be `+`: all such documents.\n"
+      "  @sort=-mtime @collapse=dir @show=author,date   once each: in this order (- falls); of hits with the same\n"
+      "                    value the best; values behind each hit of query/, in .tsv and .json\n"
+      "`,` and `..` are %2C and %2E%2E in a value. Then <q> may be `+`: all such documents.\n");
+  buf_puts(&b,
       "by/<column>/ lists values, of dates years, of paths the folders at the top; by/<column>/<value>/ has query/,\n"
       "hits/, files/, pass/, grep/, facet/ for the documents with it, and by/, which is not listed.\n"
       "by/mtime/2024-01..2024-06/ and by/ext/c,h/ are found by name.\n"

@@ -8,6 +8,7 @@
 #include "values.h"
 
 #include "../tools/common/advice.h"
+#include "../tools/common/column_text.h"
 #include "../tools/common/decode.h"
 
 #include <limits.h>
@@ -16,7 +17,7 @@
 #include <unistd.h>
 
 #define TEXT_SIZE (2 * NAME_LIMIT)
-#define KEY_SIZE (TEXT_SIZE + WHERE_LIMIT + NAME_LIMIT + 192)
+#define KEY_SIZE (TEXT_SIZE + ASKED_SIZE + 192)
 
 static int bad_escape(lookup *l) { return lookup_fails(l, EINVAL, "a '%' without two hexadecimal digits behind it"); }
 
@@ -51,14 +52,16 @@ static int notice(lookup *l, const question *q) {
   return refused ? lookup_fails(l, EINVAL, l->note) : 0;
 }
 
-/* What parts a where from the words has no place in a where: a line break stands in quotes alone, and these are closed
- * before it ends. */
+/* What is asked for comes with its NULs, of which it has none itself. */
 static void make_key(lookup *l, const name_options *o, question *q) {
-  const char *where = lookup_where(l);
-  q->key_len = (size_t)snprintf(q->key, sizeof q->key, "%llu %d %lu %d %d %d.%d %llu %llu %lu %s\n%s\n",
+  static const char nothing[ASKED_PARTS] = {0};
+  const size_t asked = l->given ? l->given->size : sizeof nothing;
+  q->key_len = (size_t)snprintf(q->key, sizeof q->key, "%llu %d %lu %d %d %d.%d %llu %llu %lu ",
       (unsigned long long)generation_id(l->g), q->request.mode, (unsigned long)q->request.k, q->request.backend,
       q->request.rank, q->tree, q->format, (unsigned long long)o->tokens, (unsigned long long)o->bytes,
-      (unsigned long)o->context, where ? where : "", lookup_facet(l));
+      (unsigned long)o->context);
+  memcpy(q->key + q->key_len, l->given ? l->given->bytes : nothing, asked);
+  q->key_len += asked;
   memcpy(q->key + q->key_len, q->text, q->request.len);
   q->key_len += q->request.len;
 }
@@ -75,6 +78,8 @@ static int ask(lookup *l, const node_body *body, question *q) {
   if (q->tree == NODE_FACET_ROOT && q->format != FORMAT_PLAIN && q->format != FORMAT_JSON) return ENOENT;
   q->request.text = q->text;
   q->request.where = lookup_where(l);
+  q->request.sort = lookup_asked(l, ASKED_SORT);
+  q->request.collapse = lookup_asked(l, ASKED_COLLAPSE);
   q->request.mode = o->given & OPTION_MODE ? o->mode : is_for_sentences(q) ? l->f->config.sentences : o->mode;
   q->request.k = o->k;
   q->request.backend = o->backend;
@@ -85,12 +90,24 @@ static int ask(lookup *l, const node_body *body, question *q) {
   return notice(l, q);
 }
 
+/* Writes the hits of query/, with the values that are to be shown. */
+static int write_hits(lookup *l, const question *q, const search_reply *reply, buf *b) {
+  const gpuir_index *index = generation_index(l->g);
+  const hit_list list = {reply->hits, reply->plain, reply->n};
+  unsigned fields[GPUIR_MAX_FIELDS];
+  const char *bad;
+  size_t n = 0;
+  if (column_find(index, lookup_asked(l, ASKED_SHOW), fields, &n, &bad))
+    return lookup_fails(l, EINVAL, "the index has no such field any more");
+  return format_hits(b, index, &list, fields, n, q->format);
+}
+
 /* Writes what a name holds to *b, and of a folder to *links. */
 static int write_answer(lookup *l, const question *q, const search_reply *reply, buf *b, hit_link **links) {
   const gpuir_index *index = generation_index(l->g);
   int rc;
   if (q->format == FORMAT_PATHS) return texts_paths(l, reply->hits, reply->n, b);
-  if (!is_folder(q)) return format_hits(b, index, reply->hits, reply->plain, reply->n, q->format);
+  if (!is_folder(q)) return write_hits(l, q, reply, b);
   *links = malloc((reply->n ? reply->n : 1) * sizeof **links);
   rc = *links ? format_links(b, index, reply->hits, reply->n, *links) : ENOMEM;
   return rc || q->tree == NODE_HITS_ROOT ? rc : texts_sizes(l, *links, reply->n);
@@ -125,7 +142,7 @@ static int find_field(const lookup *l, const char *column, gpuir_field *field) {
 
 /* Counts the values of the documents that match; NULL with the reason in *error. */
 static result *facets_answer(lookup *l, const question *q, const name_options *options, int *error) {
-  const char *column = lookup_facet(l);
+  const char *column = lookup_asked(l, ASKED_FACET);
   search_request request = q->request;
   gpuir_facets *facets = NULL;
   gpuir_field field;
@@ -414,18 +431,24 @@ static void share_where(lookup *l, node_body *body) {
   pthread_mutex_unlock(&l->f->lock);
 }
 
-/* Gives a folder a where and a column of facet/, either of which may be "". */
-static int give_asked(lookup *l, const char *where, const char *facet, node_body *body) {
-  char key[WHERE_LIMIT + NAME_LIMIT + 16];
-  const int n = snprintf(key, sizeof key, "asked %s\n%s", where, facet);
+/* Lets a folder ask for what the one does that it stands in, but with one part anew. */
+static int give_asked(lookup *l, int part, const char *text, node_body *body) {
+  static const char asked[] = "asked "; /* so begins no other key */
+  char key[ASKED_SIZE + sizeof asked];
+  size_t n = strlen(asked);
   buf b;
-  int rc;
+  int rc, i;
   memset(&b, 0, sizeof b);
-  b.max = sizeof key;
-  buf_put(&b, where, strlen(where) + 1);
-  if (*facet) buf_put(&b, facet, strlen(facet) + 1);
+  b.max = ASKED_SIZE;
+  for (i = 0; i < ASKED_PARTS; i++) {
+    const char *has = i == part ? text : lookup_asked(l, i);
+    buf_put(&b, has, strlen(has) + 1);
+  }
   rc = b.error;
-  if (rc == 0) body->res = lookup_remember(l->f, key, (size_t)n, &b, NULL, 0);
+  memcpy(key, asked, n);
+  if (rc == 0) memcpy(key + n, b.data, b.len);
+  n += b.len;
+  if (rc == 0) body->res = lookup_remember(l->f, key, n, &b, NULL, 0);
   buf_free(&b);
   return rc ? rc : body->res ? 0 : ENOMEM;
 }
@@ -440,19 +463,23 @@ static int make_facet(lookup *l, node_body *body) {
   column[n] = 0;
   if (!find_field(l, column, &field)) return ENOENT;
   make_folder(l, NODE_OPTION, body);
-  return give_asked(l, l->given ? l->given->bytes : "", column, body);
+  return give_asked(l, ASKED_FACET, column, body);
 }
 
 /* Adds to the where of the folder what is asked for, which may be no where at all. */
 static int add_where(lookup *l, const char *more, node_body *body) {
   char where[WHERE_LIMIT + 1];
-  int rc = generation_check_where(l->g, more, l->why, sizeof l->why);
+  search_request request;
+  int rc;
+  memset(&request, 0, sizeof request);
+  request.where = more;
+  rc = generation_check(l->g, &request, l->why, sizeof l->why);
   if (rc) return rc;
-  if (++body->asked > WHERE_FOLDERS || values_join(l->given ? l->given->bytes : "", more, where) != 0)
+  if (++body->asked > WHERE_FOLDERS || values_join(lookup_asked(l, ASKED_WHERE), more, where) != 0)
     return lookup_fails(l, E2BIG, "more is asked of fields than the folders of one path may");
-  rc = generation_check_where(l->g, where, l->why, sizeof l->why);
-  if (rc) return rc;
-  return give_asked(l, where, lookup_facet(l), body);
+  request.where = where;
+  rc = generation_check(l->g, &request, l->why, sizeof l->why);
+  return rc ? rc : give_asked(l, ASKED_WHERE, where, body);
 }
 
 /* `@ext=c`, or `@where=` and what the command takes behind -w. `equals` is where the '=' stands in the name. */
@@ -476,10 +503,55 @@ static int make_where(lookup *l, const char *equals, node_body *body) {
   return rc;
 }
 
+/* Says whether a field is one that hits can be ordered or collapsed by, or shown with. 0 or EINVAL. */
+static int check_order(lookup *l, int part, const char *text) {
+  unsigned fields[GPUIR_MAX_FIELDS];
+  search_request request;
+  const char *bad;
+  size_t n;
+  memset(&request, 0, sizeof request);
+  if (part == ASKED_SORT) request.sort = text;
+  if (part == ASKED_COLLAPSE) request.collapse = text;
+  if (!*text) return lookup_fails(l, EINVAL, "a field is missing");
+  if (part != ASKED_SHOW) return generation_check(l->g, &request, l->why, sizeof l->why);
+  return column_find(generation_index(l->g), text, fields, &n, &bad)
+      ? lookup_fails(l, EINVAL, "the index has no such field, or it is there twice")
+      : 0;
+}
+
+/* `@sort=-mtime`, `@collapse=dir` or `@show=author,date`. */
+static int make_order(lookup *l, int part, const char *text, node_body *body) {
+  char name[NAME_LIMIT + 1];
+  size_t n;
+  int rc = name_unescape(text, l->len - (size_t)(text - l->name), name, &n);
+  if (rc || memchr(name, 0, n)) return bad_escape(l);
+  name[n] = 0;
+  if (body->tree == NODE_FACET_ROOT) return lookup_fails(l, EINVAL, "facets are counted over all matches");
+  if (part == ASKED_SHOW && body->tree != NODE_QUERY_ROOT) return lookup_fails(l, EINVAL, "query/ alone shows values");
+  if (*lookup_asked(l, part)) return lookup_fails(l, EINVAL, "one of its kind stands before it");
+  rc = check_order(l, part, name);
+  if (rc == 0) rc = give_asked(l, part, name, body);
+  if (rc == 0) make_folder(l, NODE_OPTION, body);
+  return rc;
+}
+
+/* Finds what such a name asks for: ASKED_SORT and so on, or -1; *text is what follows the '='. */
+static int find_order(const lookup *l, const char **text) {
+  static const char *const names[] = {"@sort=", "@collapse=", "@show="};
+  int i;
+  for (i = 0; i < 3; i++) {
+    *text = l->name + strlen(names[i]);
+    if (!strncmp(l->name, names[i], strlen(names[i]))) return ASKED_SORT + i;
+  }
+  return -1;
+}
+
 static int make_option(lookup *l, node_body *body) {
   const unsigned allowed = lookup_options(body->tree);
   int rc = name_option(l->name, l->len, allowed, l->f->config.max_k, &body->options);
-  const char *equals = memchr(l->name, '=', l->len);
+  const char *equals = memchr(l->name, '=', l->len), *text;
+  const int part = find_order(l, &text);
+  if (part >= 0 && allowed) return make_order(l, part, text, body);
   if (rc && equals && allowed && !name_is_reserved(l->name, l->len)) return make_where(l, equals, body);
   if (rc)
     return lookup_fails(l, rc, "not an option here, or one of its kind stands before it, or its number is too large");

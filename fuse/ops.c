@@ -229,6 +229,7 @@ static int is_no_name(node_kind kind, const char *name, size_t len) {
   if (kind == NODE_COLUMN && len > 2 && !memcmp(name, "..", 2)) return 0; /* up to a value */
   if (name_is_never(name, len)) return 1;
   if (kind == NODE_DOC_ROOT || kind == NODE_TERM_ROOT || kind == NODE_COLUMN || name_is_option(name, len)) return 0;
+  if (kind == NODE_BY_ROOT || kind == NODE_BY || kind == NODE_FACET_ROOT || kind == NODE_FACET) return 0; /* a field */
   return name_is_probe(name, len);
 }
 

@@ -161,10 +161,13 @@ static int put_folders(lookup *l, const name_options *o, byte_buf *path) {
   static const int of[] = {GPUIR_AND, GPUIR_OR, GPUIR_ANDOR};
   char name[NAME_LIMIT + 1];
   const char *where = lookup_where(l);
+  const char *sort = lookup_asked(l, ASKED_SORT), *collapse = lookup_asked(l, ASKED_COLLAPSE);
   const size_t n = where ? values_name(name, where, strlen(where)) : 0;
   size_t i;
   if (where && (!n || n + strlen("@where=") > NAME_LIMIT)) return 0;
   if (n) add_string(path, "@where="), bytes_add(path, name, n), bytes_char(path, '/');
+  if (*sort) add_string(path, "@sort="), add_string(path, sort), bytes_char(path, '/');
+  if (*collapse) add_string(path, "@collapse="), add_string(path, collapse), bytes_char(path, '/');
   for (i = 0; i < 3; i++)
     if (o->given & OPTION_MODE && o->mode == of[i]) bytes_char(path, '@'), add_string(path, modes[i]);
   if (o->given & OPTION_BACKEND) add_string(path, o->backend == BACKEND_CPU ? "@cpu/" : "@gpu/");

@@ -11,6 +11,10 @@
 #include "common.h"
 
 #define WHERE_LIMIT 1023 /* bytes of what all folders of a path ask for together */
+/* What the folders of a path ask for, one string a part: a where, a column of facet/, and @sort=, @collapse= and
+ * @show=. */
+enum { ASKED_WHERE, ASKED_FACET, ASKED_SORT, ASKED_COLLAPSE, ASKED_SHOW, ASKED_PARTS };
+#define ASKED_SIZE (WHERE_LIMIT + 4 * NAME_LIMIT + ASKED_PARTS) /* bytes of all, with their NULs */
 #define WHERE_FOLDERS 16 /* that ask for something, on one path */
 #define PREDICATE_SIZE (5 * NAME_LIMIT + 8)
 

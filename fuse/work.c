@@ -1,6 +1,8 @@
 /* work.c - a look-up while it is worked on. */
 #include "work.h"
 
+#include "values.h"
+
 #include <stdio.h>
 #include <time.h>
 
@@ -71,11 +73,15 @@ result *lookup_memo(fs *f, const char *key, size_t key_len) {
   return r;
 }
 
-const char *lookup_where(const lookup *l) { return l->given && *l->given->bytes ? l->given->bytes : NULL; }
+const char *lookup_asked(const lookup *l, int part) {
+  const char *at = l->given ? l->given->bytes : "";
+  while (l->given && part--) at += strlen(at) + 1;
+  return at;
+}
 
-const char *lookup_facet(const lookup *l) {
-  const size_t where = l->given ? strlen(l->given->bytes) + 1 : 0;
-  return l->given && l->given->size > where ? l->given->bytes + where : "";
+const char *lookup_where(const lookup *l) {
+  const char *where = lookup_asked(l, ASKED_WHERE);
+  return *where ? where : NULL;
 }
 
 int lookup_facets(lookup *l, const search_request *request, const char *column, gpuir_facets **facets) {

@@ -12,7 +12,7 @@ typedef struct lookup {
   int older; /* g is not the newest */
   const char *name;
   size_t len;
-  result *given; /* what the folder has as its where, with a reference; NULL: none */
+  result *given; /* what the folder asks for: ASKED_PARTS strings, with a reference; NULL: nothing */
   char column[NAME_LIMIT + 1]; /* in by/<column>/ */
   result *before; /* what the name stood for when it was asked for last, if that is to be checked; or NULL */
   char why[WHY_SIZE]; /* it failed, in words; "": as its error says */
@@ -33,10 +33,10 @@ int lookup_search(lookup *l, const search_request *request, search_reply *reply)
 
 /* A result known by its key, counted as a hit, or NULL. */
 result *lookup_memo(fs *f, const char *key, size_t key_len);
-/* Returns the where of the folder that is looked in; NULL: there is none. */
+/* Returns a part, ASKED_, of what the folder that is looked in asks for; "": nothing. */
+const char *lookup_asked(const lookup *l, int part);
+/* Returns its where; NULL: there is none. */
 const char *lookup_where(const lookup *l);
-/* Returns the column of a folder in facet/; "": it is none. */
-const char *lookup_facet(const lookup *l);
 /* Counts what documents have in a column, and counts it as a search. 0 or an errno, of which l->why has the words. */
 int lookup_facets(lookup *l, const search_request *request, const char *column, gpuir_facets **facets);
 

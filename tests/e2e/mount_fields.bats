@@ -149,6 +149,129 @@ JSON
   [[ "$(stat_of last_error ..)" == *'how many values'* ]]
 }
 
+@test "@sort, @collapse and @show" {
+  mount_files
+  cd "$T/m"
+  order() { cut -f 4 "$1.tsv" | tr '\n' ' '; }
+  [ "$(order query/@sort=-mtime/green | cut -d ' ' -f 1,2)" = 'vendor/z.txt src/a/x.c' ]
+  [ "$(order query/@sort=size/@k=2/green)" = "$("$gpuir" query --tsv --sort size -k 2 "$T/ix" green | cut -f 4 | tr '\n' ' ')" ]
+  [ "$(order query/@sort=-size/+ | wc -w)" -eq 5 ] # all documents
+  [ "$(order query/@sort=-size/+)" = "$(order query/@sort=-size/green)" ]
+  [ "$(order query/@sort=mtime/@collapse=dir/@-dir=vendor/green)" = 'src/y.h Makefile x.conf src/a/x.c ' ]
+  [ "$(order query/@collapse=mtime/@sort=-size/green)" = 'src/y.h src/a/x.c vendor/z.txt ' ]
+  [ "$(order query/@dir=src/@collapse=dir/fox | wc -w)" -eq 2 ]
+  [ "$(ls hits/@sort=-mtime/@k=2/green | cut -d - -f 2- | tr '\n' ' ')" = 'vendor_z.txt src_a_x.c ' ]
+  [ "$(cat files/@sort=-mtime/@k=1/green/*)" = 'green milk' ]
+  [ "$(cat query/@sort=-mtime/@k=1/green.paths)" = "$T/vendor/z.txt" ]
+  [ "$(cut -d : -f 1 <grep/@sort=-mtime/green | sed 's|.*/||' | head -n 2 | tr '\n' ' ')" = 'z.txt x.c ' ]
+  [ "$(order by/dir/src/query/@sort=mtime/fox)" = 'src/y.h src/a/x.c ' ]
+  [ "$(cut -f 5- query/@show=ext,size/@ext=c/fox.tsv)" = $'c\t14' ]
+  [ "$(cut -f 5- query/@show=mtime/@sort=-mtime/@k=1/green.tsv)" = 2024-06-30T23:59:59Z ]
+  [[ "$(cat query/@show=dir,ext/@ext=c/fox.json)" == *'"name": "src/a/x.c", "values": {"dir":["src/a"],"ext":["c"]}}'* ]]
+  [[ "$(cat query/@ext=c/fox.json)" != *values* ]]
+  # an answer is remembered with all that was asked for
+  [ "$(order query/@sort=mtime/green)" != "$(order query/@sort=-mtime/green)" ]
+  [ "$(order query/@sort=mtime/green)" != "$(order query/green)" ]
+  [ "$(order query/@sort=mtime/@collapse=dir/green)" != "$(order query/@sort=dir/@collapse=mtime/green)" ]
+}
+
+@test "what is wrong with an order is said" {
+  needs_python
+  mount_files
+  cd "$T/m"
+  [ "$(errno_of query/@sort=x/+ query/@sort=/+ query/@collapse=-ext/+ query/@sort=ext/@sort=dir/+ hits/@show=ext/+ \
+    query/@show=ext,ext/+ query/@show=/+ facet/ext/@sort=ext/+ facet/ext/@collapse=ext/+ query/@collapse=ext/@collapse=dir/+ |
+    sort | uniq -c | tr -s ' \n' ' ')" = ' 10 EINVAL ' ]
+  [ ! -e query/@sort=x ]
+  [[ "$(stat_of last_error .)" == "@sort=x: sort: there is no field 'x'; there are ext, dir, size, mtime" ]]
+}
+
+@test "where grep/ shows a text that was decoded leads to it in the order that was asked for" {
+  mkdir -p "$T/src" "$T/m"
+  for i in 1 2 3; do
+    printf '<p>tea of year %s</p>' "$i" >"$T/src/f$i.html"
+    touch -d "202$((4 - i))-01-15T12:00:00Z" "$T/src/f$i.html"
+  done
+  (cd "$T" && "$gpuir" index -q src -o ix)
+  "$fs" "$T/ix" "$T/m"
+  cat "$T/m/grep/@sort=mtime/@collapse=size/tea" "$T/m/grep/@sort=mtime/tea" >"$T/lines"
+  [ "$(grep -c . "$T/lines")" -eq 4 ]
+  while IFS=: read -r path _ line; do grep -qxF "$line" "$path"; done <"$T/lines"
+}
+
+@test "links at depth 30, and fields whose names look like files of servers" {
+  mkdir "$T/m"
+  echo '{"id":"1","text":"tea","a.conf":"v"}' >"$T/a.jsonl"
+  "$gpuir" index -q --store --jsonl --field a.conf=key --field a.html=key@none "$T/a.jsonl" -o "$T/ix"
+  "$fs" "$T/ix" "$T/m"
+  cd "$T/m"
+  [ "$(ls by/a.conf)" = v ]
+  [ "$(cat facet/a.conf/+)" = $'1\tv' ]
+  [ "$(cat query/@a.conf=v/tea)" = 0 ]
+  [ -d by/a.html ]
+  deep=by/a.conf/v
+  for i in 1 2 3 4 5 6 7; do deep+=/by/a.conf/v; done
+  for i in 1 2 3 4 5; do deep+=/@-a.conf=$i; [ "$i" != 1 ] || deep=${deep%/*}/hits/@-a.conf=1; done
+  [ "$(tr -cd / <<<"$deep/tea" | wc -c)" -ge 30 ]
+  [ "$(cat "$deep"/tea/000001-1)" = tea ]
+}
+
+# completed SHELL WORD: what TAB makes of a path in the mount
+completed() {
+  case $1 in
+  bash) compgen -f "$2" ;;
+  fish) fish -c "complete -C 'cat $2'" 2>/dev/null | cut -f 1 ;;
+  zsh) python3 - "$2" <<'PYTHON'
+import os, pty, re, select, sys, time
+pid, fd = pty.fork()
+if pid == 0:
+    os.environ.update(PS1='> ', TERM='dumb', HISTFILE='', ZDOTDIR='/nonexistent')
+    os.execvp('zsh', ['zsh', '-f', '-i'])
+def until(mark, limit=10):
+    seen, end = b'', time.time() + limit
+    while mark not in seen and time.time() < end:
+        if select.select([fd], [], [], 0.1)[0]:
+            seen += os.read(fd, 65536)
+    return seen
+os.write(fd, b"unsetopt zle_bracketed_paste prompt_cr; autoload -Uz compinit; compinit -D -u; echo rea''dy\n")
+until(b'ready\r')
+os.write(fd, b"print -r -- FRO''M " + sys.argv[1].encode() + b"\t T''O\n")
+print(re.search(rb'\nFROM (.*?) +TO\r', until(b' TO\r\n')).group(1).decode().replace('\\', ''))
+os.write(fd, b'exit\n')
+PYTHON
+    ;;
+  esac
+}
+
+@test "TAB completes values in bash, zsh and fish, and what they complete can be entered" {
+  needs_python
+  mount_records
+  cd "$T/m"
+  for shell in bash zsh fish; do
+    command -v "$shell" >/dev/null || continue
+    for value in by/tag/a%2:by/tag/a%2Fb by/tag/%40:by/tag/%40k%3D3 by/tag/x.:by/tag/x.conf by/tag/new:by/tag/new%0Aline \
+      by/who/S:by/who/Smith%2C+John by/who/c:by/who/café by/tag/x.conf/qu:by/tag/x.conf/query; do
+      made=$(completed "$shell" "${value%%:*}")
+      [ "${made%/}" = "${value#*:}" ] || { echo "$shell: $value: $made"; false; }
+      [ -d "$made" ]
+    done
+  done
+}
+
+@test "find, du and grep -r end where a field has very many values" {
+  local n=20000
+  [ -z "${GPUIR_LONG:-}" ] || n=1000000
+  mkdir "$T/m"
+  seq 1 "$n" | awk '{ printf "{\"id\":\"%d\",\"text\":\"tea\",\"num\":\"v%d\"}\n", $1, $1 }' |
+    "$gpuir" index -q --jsonl --field num=key - -o "$T/ix"
+  "$fs" "$T/ix" "$T/m"
+  [ "$(timeout 60 ls "$T/m/by/num" | wc -l)" -eq 1000 ]
+  [ "$(timeout 60 find "$T/m/by" | wc -l)" -eq 8002 ] # by/, num/, 1,000 values, six folders in each, and facet/num
+  timeout 60 du -s "$T/m/by" >/dev/null
+  timeout 60 grep -r xyzzy "$T/m/by" && false
+  [ "$(timeout 60 cat "$T/m/by/num/v$n/query/+.tsv" | cut -f 4)" = "$n" ] # not listed, and there
+}
+
 @test "what is wrong with a value is said" {
   needs_python
   mount_files

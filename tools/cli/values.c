@@ -251,76 +251,26 @@ void cli_fields_tell(const cli_input *in) {
 
 int cli_show_find(const gpuir_index *index, const char *path, const char *list, cli_show *show) {
   gpuir_field field;
+  const char *bad;
   show->n = 0;
   if (!list)
     while (show->n < GPUIR_MAX_FIELDS && !gpuir_field_get(index, show->n, &field))
       show->fields[show->n] = (unsigned)show->n, show->n++;
-  while (list && *list) {
-    const size_t n = strcspn(list, ",");
-    unsigned i = 0;
-    while (!gpuir_field_get(index, i, &field) && (strlen(field.name) != n || strncmp(field.name, list, n) != 0)) i++;
-    if (gpuir_field_get(index, i, &field)) return cli_error("%s: there is no field '%.*s'", path, (int)n, list), -1;
-    for (size_t j = 0; j < show->n; j++)
-      if (show->fields[j] == i) return cli_error("%s: field '%s' is shown twice", path, field.name), -1;
-    show->fields[show->n++] = i;
-    list += n + (list[n] == ',');
-  }
-  return 0;
+  if (!list || !column_find(index, list, show->fields, &show->n, &bad)) return 0;
+  const int n = (int)strcspn(bad, ",");
+  cli_error("%s: there is no field '%.*s', or it is shown twice", path, n, bad);
+  return -1;
 }
 
-/* Prints what is no text. */
-static void print_number(const gpuir_field *f, int64_t number) {
-  char text[COLUMN_TEXT];
-  const int quoted = column_number(text, f->column, f->decimals, number);
-  printf(quoted ? "\"%s\"" : "%s", text);
-}
+static void to_output(void *arg, const char *bytes, size_t n) { (void)fwrite(bytes, 1, n, (FILE *)arg); }
+static void to_buf(void *arg, const char *bytes, size_t n) { cli_buf_add((cli_buf *)arg, bytes, n); }
 
 void cli_values_json(const gpuir_index *index, uint32_t docid, const cli_show *show) {
-  char room[GPUIR_MAX_VALUE + 1];
-  gpuir_field f;
-  gpuir_value v;
-  const char *sep = "";
-  for (size_t at = 0; at < show->n; at++) {
-    const unsigned field = show->fields[at];
-    if (gpuir_field_get(index, field, &f) || gpuir_doc_value(index, docid, field, 0, &v, room)) continue;
-    const int text = f.column == GPUIR_KEY || f.column == GPUIR_PATH;
-    printf("%s\"%s\":%s", sep, f.name, text ? "[" : "");
-    sep = ",";
-    if (!text) print_number(&f, v.number);
-    for (size_t i = 0; text && !gpuir_doc_value(index, docid, field, i, &v, room); i++) {
-      if (i) putchar(',');
-      cli_json_string(stdout, v.text, v.len);
-    }
-    if (text) putchar(']');
-  }
+  column_members(to_output, stdout, index, docid, show->fields, show->n);
 }
 
-/* Appends a value of a key or a path, in quotes where a where needs them. */
-static void add_text(cli_buf *b, const char *text, size_t len) {
-  const int quoted = strcspn(text, " \t\n\v\f\r\",|") != len || strstr(text, "..") != NULL;
-  if (quoted) cli_buf_char(b, '"');
-  for (size_t i = 0; i < len; i++) {
-    if (text[i] == '"') cli_buf_char(b, '"');
-    cli_buf_char(b, text[i]);
-  }
-  if (quoted) cli_buf_char(b, '"');
-}
-
-void cli_values_text(const gpuir_index *index, uint32_t docid, unsigned field, cli_buf *b) {
-  char room[GPUIR_MAX_VALUE + 1];
-  char text[COLUMN_TEXT];
-  gpuir_field f;
-  gpuir_value v;
-  if (gpuir_field_get(index, field, &f)) return;
-  for (size_t i = 0; !gpuir_doc_value(index, docid, field, i, &v, room); i++) {
-    if (i) cli_buf_char(b, ',');
-    if (v.text) {
-      add_text(b, v.text, v.len);
-      continue;
-    }
-    (void)column_number(text, f.column, f.decimals, v.number);
-    cli_buf_text(b, text);
-  }
+void cli_values_text(const gpuir_index *index, uint32_t docid, unsigned field, cli_buf *out) {
+  column_values(to_buf, out, index, docid, field);
 }
 
 void cli_values_tsv(const gpuir_index *index, uint32_t docid, unsigned field) {

@@ -1,8 +1,10 @@
-/* column_text.c - numbers, dates and ranges of columns as text, as a where takes them. */
+/* column_text.c - numbers, dates, ranges and values of columns as text, as a where takes them. */
 #ifndef _DEFAULT_SOURCE
 #define _DEFAULT_SOURCE 1 /* timegm */
 #endif
 #include "column_text.h"
+
+#include "text.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -51,4 +53,80 @@ void column_range(char out[2 * COLUMN_TEXT], int column, unsigned decimals, cons
   if (facet->low == facet->high) return;
   (void)strcat(out, "..");
   if (facet->high != INT64_MAX) (void)column_number(out + strlen(out), column, decimals, facet->high);
+}
+
+/* Writes a value of a key or a path, in quotes where a where needs them. */
+static void put_text(column_put put, void *arg, const char *text, size_t len) {
+  const int quoted = strcspn(text, " \t\n\v\f\r\",|") != len || strstr(text, "..") != NULL;
+  if (quoted) put(arg, "\"", 1);
+  for (size_t i = 0; i < len; i++) {
+    if (text[i] == '"') put(arg, "\"", 1);
+    put(arg, text + i, 1);
+  }
+  if (quoted) put(arg, "\"", 1);
+}
+
+void column_values(column_put put, void *arg, const gpuir_index *index, uint32_t docid, unsigned field) {
+  char room[GPUIR_MAX_VALUE + 1], text[COLUMN_TEXT];
+  gpuir_field f;
+  gpuir_value v;
+  if (gpuir_field_get(index, field, &f)) return;
+  for (size_t i = 0; !gpuir_doc_value(index, docid, field, i, &v, room); i++) {
+    if (i) put(arg, ",", 1);
+    if (v.text) {
+      put_text(put, arg, v.text, v.len);
+      continue;
+    }
+    (void)column_number(text, f.column, f.decimals, v.number);
+    put(arg, text, strlen(text));
+  }
+}
+
+static void put_string(column_put put, void *arg, const char *text, size_t len) {
+  put(arg, "\"", 1);
+  text_write(put, arg, TEXT_JSON, text, len);
+  put(arg, "\"", 1);
+}
+
+void column_members(column_put put, void *arg, const gpuir_index *index, uint32_t docid, const unsigned *fields,
+    size_t n) {
+  char room[GPUIR_MAX_VALUE + 1], text[COLUMN_TEXT];
+  gpuir_field f;
+  gpuir_value v;
+  int any = 0;
+  for (size_t at = 0; at < n; at++) {
+    if (gpuir_field_get(index, fields[at], &f) || gpuir_doc_value(index, docid, fields[at], 0, &v, room)) continue;
+    const int is_text = v.text != NULL;
+    if (any++) put(arg, ",", 1);
+    put_string(put, arg, f.name, strlen(f.name));
+    put(arg, is_text ? ":[" : ":", is_text ? 2 : 1);
+    if (!is_text) {
+      const int quoted = column_number(text, f.column, f.decimals, v.number);
+      if (quoted) put_string(put, arg, text, strlen(text));
+      else put(arg, text, strlen(text));
+    }
+    for (size_t i = 0; is_text && !gpuir_doc_value(index, docid, fields[at], i, &v, room); i++) {
+      if (i) put(arg, ",", 1);
+      put_string(put, arg, v.text, v.len);
+    }
+    if (is_text) put(arg, "]", 1);
+  }
+}
+
+int column_find(const gpuir_index *index, const char *list, unsigned fields[GPUIR_MAX_FIELDS], size_t *n,
+    const char **bad) {
+  gpuir_field field;
+  for (*n = 0; *list;) {
+    const size_t len = strcspn(list, ",");
+    unsigned i = 0;
+    *bad = list;
+    while (!gpuir_field_get(index, i, &field) && (strlen(field.name) != len || strncmp(field.name, list, len) != 0))
+      i++;
+    if (gpuir_field_get(index, i, &field)) return -1;
+    for (size_t j = 0; j < *n; j++)
+      if (fields[j] == i) return -1;
+    fields[(*n)++] = i;
+    list += len + (list[len] == ',');
+  }
+  return 0;
 }
