@@ -115,8 +115,9 @@ DEV ?=
 
 C99     = $(CC) -std=c99 $(WARNINGS) $(CPPFLAGS) $(DEFINES)
 COMPILE = $(C99) $(if $(DEV),$(SOONER),$(CFLAGS)) -I$(B)/include -I. -MMD -MP
-# Takes gpuir.h itself, the single file.
-COMPILE_WHOLE = $(C99) $(CFLAGS) -I. -MMD -MP
+# Takes gpuir.h itself, the single file. gcc looks up the text of each line for what it says of indentation, which takes
+# longer than all else that its front end does: the rooms and compile.bats are asked for that.
+COMPILE_WHOLE = $(C99) -Wno-misleading-indentation $(CFLAGS) -I. -MMD -MP
 # Programs that run once: what is saved in compiling is more than is lost in running them. -g1 has the lines.
 SOONER  = $(patsubst -g,-g1,$(patsubst -O3,-O1,$(patsubst -O2,-O1,$(CFLAGS))))
 # In tests small indexes have dense lists where they are asked for, in fuzzers without being asked, too.
