@@ -492,6 +492,51 @@ class Threads(Folder):
         self.assertEqual(len(answers), 1)
         self.assertTrue(seen and all(s == want for s in seen))
 
+    def test_exceptions_of_signal_handlers_at_any_moment(self):
+        class Stop(Exception):
+            pass
+
+        left, stopped = 0, 0  # exceptions that may still come; those that came
+
+        def handler(*_):
+            nonlocal left, stopped
+            if left:
+                left -= 1
+                stopped += 1
+                raise Stop
+
+        def absorb(depth, call, wait, most):  # as many exceptions as levels: one may come while another is caught
+            nonlocal left
+            try:
+                if depth:
+                    absorb(depth - 1, call, wait, most)
+                else:
+                    left = most
+                    signal.setitimer(signal.ITIMER_REAL, wait, 0.0003)
+                    call()
+                left = 0
+            except Stop:
+                pass
+
+        index, r = large(20000), random.Random(4)
+        query = "v* w* " + " ".join(f"-x{i}" for i in range(20))
+        want = [(h.docid, h.score) for h in index.search("v1 w1", 20)]
+        calls = [lambda: [index.search(query, 1000) for _ in range(100)]] * 3
+        calls.append(lambda: gpuir.index(("v1 w1 " * 50 for _ in range(20000)), "x.gpuir", threads=1))
+        calls.append(lambda: [index.facets(query, []) for _ in range(100)])
+        if numpy:
+            calls.append(lambda: index.batch([query] * 100, 1000))
+        self.addCleanup(signal.signal, signal.SIGALRM, signal.signal(signal.SIGALRM, handler))
+        self.addCleanup(signal.setitimer, signal.ITIMER_REAL, 0)
+        for _ in range(120):
+            most = r.choice([1, 1, 1, 3])
+            absorb(4, r.choice(calls), r.uniform(0.001, 0.08), most)
+            # What was interrupted is not used again while it runs.
+            self.assertEqual([(h.docid, h.score) for h in index.search("v1 w1", 20)], want)
+            if most == 1:
+                self.assertLessEqual(set(os.listdir(".")), {"x.gpuir"})
+        self.assertGreater(stopped, 60)
+
     def test_ctrl_c_stops_what_takes_long(self):
         index = large()
         query = "v* w* " + " ".join(f"-x{i}" for i in range(20))

@@ -98,6 +98,19 @@ EXPORT int gpuir_python_build(const gpuir_python_settings *s, gpuir_builder **bu
   return gpuir_builder_create(&d, builder, err);
 }
 
+/* Takes a builder from where it is kept; NULL: another thread, or an earlier call, did so. */
+static gpuir_builder *take(gpuir_builder **kept) { return __atomic_exchange_n(kept, NULL, __ATOMIC_ACQ_REL); }
+
+EXPORT void gpuir_python_close(gpuir_builder **kept) { gpuir_builder_destroy(take(kept)); }
+
+/* Writes the index, and destroys the builder. */
+EXPORT int gpuir_python_write(gpuir_builder **kept, gpuir_error *err) {
+  gpuir_builder *const builder = take(kept);
+  const int status = builder ? gpuir_builder_write(builder, NULL, err) : GPUIR_E_CANCELLED;
+  gpuir_builder_destroy(builder);
+  return status;
+}
+
 /* Writes why a call of this file failed. */
 static int refuse(gpuir_error *err, const char *what, const char *name, const char *text) {
   memset(err, 0, sizeof *err);

@@ -1,5 +1,6 @@
 """Indexes, what they answer, and live indexes."""
 
+import _thread
 import ctypes
 import datetime
 import decimal
@@ -125,20 +126,38 @@ def _mode(mode: str) -> int:
 
 def _apart(call: Callable[[], int], cancel: c_int) -> int:
     """Makes a call in a thread of its own, so that the main thread runs signal handlers meanwhile: Python runs them
-    between two instructions of that thread, and a call in C is one. An exception of a handler cancels the call."""
+    between two instructions of that thread, and a call in C is one. An exception of a handler cancels the call, and is
+    raised once it has ended. A second one may come at any instruction here, and then the call may still run: what it
+    uses, it must have references to, and nobody else may use it again after an exception."""
+    todo, done = [call], _thread.allocate_lock()
     result: List[int] = []
-    thread = threading.Thread(target=lambda: result.append(call()), daemon=True)
+    ended: List[None] = []
+    done.acquire()
+
+    def run() -> None:
+        try:
+            mine = todo.pop()
+        except IndexError:  # an exception came before this thread did
+            return
+        try:
+            result.append(mine())
+        finally:
+            ended.append(None)
+            done.release()
+
     try:
-        thread.start()
-        thread.join()
+        _thread.start_new_thread(run, ())
+        done.acquire()
     except BaseException:
         cancel.value = 1
-        while thread.is_alive():  # it ends within a millisecond; what it uses must not be used before
-            try:
-                thread.join()
-            except KeyboardInterrupt:
-                pass
-        cancel.value = 0
+        try:
+            todo.pop()
+        except IndexError:
+            while not ended:
+                try:
+                    done.acquire(True, 0.01)
+                except BaseException:
+                    pass
         raise
     return result[0]
 
@@ -420,13 +439,13 @@ class Index:
         return found
 
     def _apart(self, searcher: _Searcher, call: Callable[[], int]) -> int:
-        """Makes a call of this thread's searcher apart. What a signal handler asks meanwhile gets another one."""
+        """Makes a call of this thread's searcher apart. What a signal handler asks meanwhile gets another one, and so
+        does what follows an exception of one."""
         mine = getattr(self._local, "searcher", None)
         self._local.searcher = None
-        try:
-            return _apart(call, searcher.cancel)
-        finally:
-            self._local.searcher = mine
+        status = _apart(call, searcher.cancel)
+        self._local.searcher = mine
+        return status
 
     def _here(self) -> _Native:
         if self._native is None:
@@ -758,6 +777,27 @@ def _beside(others: Optional[Iterator[Any]], what: str) -> Any:
     return other
 
 
+class _Builder:
+    """A builder, with what it looks at while it works. In C one step takes it and ends it: an exception of a signal
+    handler may come between any two steps of Python."""
+
+    def __init__(self, path: str, options: Options):
+        self.pointer, self.detail, self.cancel = c_void_p(), ErrorDetail(), c_int(0)
+        self.settings, self.schema = _settings(path, options)
+        self.settings.cancel = ctypes.pointer(self.cancel)
+        check(lib.gpuir_python_build(byref(self.settings), byref(self.pointer), byref(self.detail)), self.detail)
+
+    def write(self) -> int:
+        return int(lib.gpuir_python_write(byref(self.pointer), byref(self.detail)))
+
+    def close(self, _close: Any = lib.gpuir_python_close) -> None:
+        """Ends it, unless it still writes: then it ends when it has."""
+        _close(byref(self.pointer))
+
+    def __del__(self) -> None:
+        self.close()
+
+
 def _build(
     path: str,
     texts: Iterable[Text],
@@ -765,34 +805,28 @@ def _build(
     values: Optional[Iterable[Values]],
     options: Options,
 ) -> None:
-    builder, detail, cancel = c_void_p(), ErrorDetail(), c_int(0)
-    settings, schema = _settings(path, options)
-    if values is not None and schema is None:
-        raise ValueError("values need fields")
-    settings.cancel = ctypes.pointer(cancel)
-    check(lib.gpuir_python_build(byref(settings), byref(builder), byref(detail)), detail)
+    builder = _Builder(path, options)
+    detail, schema, pointer = builder.detail, builder.schema, builder.pointer
     add, error, fields = lib.gpuir_python_add, byref(detail), schema.pointer if schema else None
     pairs: Tuple[Optional[bytes], int] = (None, 0)
     names, rest = None if ids is None else iter(ids), None if values is None else iter(values)
     try:
+        if values is not None and schema is None:
+            raise ValueError("values need fields")
         for text in texts:
             raw, name, value = _bytes(text), _beside(names, "ids"), _beside(rest, "values")
             called = None if name is None else _bytes(name)
             if value is not None:
                 pairs = _pairs(value)
-            status = add(builder, None, called, len(called or b""), raw, len(raw), fields, *pairs, error)
+            status = add(pointer, None, called, len(called or b""), raw, len(raw), fields, *pairs, error)
             if status:
                 raise failure(status, detail)
         for others, what in ((names, "ids"), (rest, "values")):
             if others is not None and next(others, _END) is not _END:
                 raise ValueError(f"there are more {what} than texts")
-
-        def write() -> int:
-            return int(lib.gpuir_builder_write(builder, None, byref(detail)))
-
-        check(_apart(write, cancel) if _is_main() else write(), detail)
+        check(_apart(builder.write, builder.cancel) if _is_main() else builder.write(), detail)
     finally:
-        lib.gpuir_builder_destroy(builder)
+        builder.close()
 
 
 def index(

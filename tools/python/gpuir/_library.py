@@ -77,7 +77,7 @@ _any = c_void_p
 _error = c_void_p  # byref(ErrorDetail()): without a type to check, a call costs less
 for _name, _arguments in {
     "gpuir_open": [c_char_p, _any, _any, _error],
-    "gpuir_builder_write": [_any, _any, _error],
+    "gpuir_python_write": [_any, _error],
     "gpuir_live_delete": [_any, c_int, c_char_p, c_size_t, _any, _error],
     "gpuir_live_refresh": [_any, _any, _error],
     "gpuir_live_commit": [_any, _error],
@@ -117,7 +117,7 @@ for _name, _arguments in {
     getattr(lib, _name).argtypes = _arguments
 for _name in ("gpuir_python_search", "gpuir_python_count", "gpuir_python_facets"):
     getattr(lib, _name).restype = c_int64
-for _name in ("gpuir_close", "gpuir_builder_destroy", "gpuir_live_close", "gpuir_python_searcher_destroy",
+for _name in ("gpuir_close", "gpuir_python_close", "gpuir_live_close", "gpuir_python_searcher_destroy",
               "gpuir_python_schema_destroy", "gpuir_facets_destroy"):
     getattr(lib, _name).argtypes = [_any]
     getattr(lib, _name).restype = None
