@@ -105,8 +105,12 @@ setup() {
 
 @test "a source distribution has all that a wheel is built from" {
   [ -n "${GPUIR_LONG:-}" ] || skip "in the long form"
-  [ -d "$root/tools/python/third" ] || "$root/tools/python/third.sh" || skip "no sources of Debian's packages"
-  python3 "$root/tools/python/backend.py" sdist sdists
+  mkdir -p tree/tools # the sources that are fetched go there: where they lie, wheels are built of them
+  cp -r "$root/tools/python" tree/tools/
+  ln -s "$root"/{gpuir.h,LICENSE} tree/
+  ln -s "$root"/tools/{cli,common,exchange,reorder,lab} tree/tools/
+  [ -d tree/tools/python/third ] || tree/tools/python/third.sh || skip "no sources of Debian's packages"
+  python3 tree/tools/python/backend.py sdist sdists
   python3 -m venv alone
   alone/bin/pip install -q --no-deps --no-index sdists/gpuir-*.tar.gz
   alone/bin/gpuir --version | grep -q '^analyzers: ascii, unicode, text$'
