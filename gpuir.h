@@ -415,6 +415,7 @@ typedef struct gpuir_index_info {
   int has_positions; /* phrases can be asked for */
   uint64_t positions_bytes;
   uint64_t columns_bytes; /* of fields' columns, with the values of keys and paths */
+  const char *skipped; /* what was left out of the file, as given to the builder; "" for nothing, and of a live index */
 } gpuir_index_info;
 
 /* Fills *info. Strings live as long as the index, and are those of its first segment. */
@@ -706,6 +707,10 @@ GPUIR_API int gpuir_builder_add_doc(gpuir_builder *builder, const gpuir_doc_desc
  * same; ARGUMENT for a list that is not so. */
 GPUIR_API int gpuir_builder_add_list(gpuir_builder *builder, const char *term, size_t len, const uint32_t *docids,
     const uint32_t *tfs, const uint32_t *positions, uint32_t df, gpuir_error *err);
+/* Says what was left out of the index, in one line of at most 4,096 bytes, which is copied and which the library never
+ * interprets: gpuir_index_info.skipped gives it back. Said again it replaces what was said; "" is not written. It is of
+ * one file: `like` does not give it to another. Errors: ARGUMENT, NOMEM. */
+GPUIR_API int gpuir_builder_skipped(gpuir_builder *builder, const char *text, gpuir_error *err);
 /* Merges and writes the index; `report` may be NULL. Once, after which only _destroy is allowed.
  * Errors: NOMEM, IO, LIMIT, CANCELLED. */
 GPUIR_API int gpuir_builder_write(gpuir_builder *builder, gpuir_build_report *report, gpuir_error *err);
@@ -11903,7 +11908,8 @@ typedef struct gpuir__index_columns {
   KEY(positions, 0, 1) \
   KEY(dense, 0, 0) \
   KEY(columns, 0, 1) \
-  KEY(sources, 0, 0)
+  KEY(sources, 0, 0) \
+  KEY(skipped, 0, 0)
 #define GPUIR__META_MEMBER(name, named, alike) const char *name;
 #define GPUIR__META_KEY(name, named, alike) {#name, offsetof(gpuir__index_meta, name), named, alike},
 
@@ -15201,6 +15207,7 @@ GPUIR__COLD GPUIR_API int gpuir_index_get_info(const gpuir_index *ix, gpuir_inde
   info->reading = first->meta.reading;
   info->order = *first->meta.order ? first->meta.order : "unknown";
   info->tool = first->meta.tool;
+  info->skipped = first->meta.skipped;
   gpuir__spec_language(first->meta.analyzer, info->language);
   info->has_text = first->section[GPUIR__S_TEXT] != NULL;
   info->has_positions = first->lists.positions != NULL;
@@ -17006,8 +17013,8 @@ enum { GPUIR__EMPTY, GPUIR__FROM_TEXT, GPUIR__FROM_DOCS, GPUIR__FROM_LISTS };
 
 /* What gpuir_builder_create was asked for. */
 typedef struct gpuir__builder_settings {
-  char *stop_words, *description, *filters, *reading, *columns;
-  size_t stop_size, description_size, filters_size, reading_size, columns_size;
+  char *stop_words, *description, *filters, *reading, *columns, *skipped; /* skipped: NULL if nothing was said */
+  size_t stop_size, description_size, filters_size, reading_size, columns_size, skipped_size;
   gpuir__schema *fields; /* NULL: none */
   char spec[256]; /* of the analyzer */
   gpuir__tokenizer own;
@@ -17956,6 +17963,7 @@ static int gpuir__builder_write_all(gpuir_builder *b, gpuir_build_report *report
   meta.positions = b->set.positions ? "1" : "";
   meta.dense = b->set.dense_spec;
   meta.columns = b->set.columns;
+  meta.skipped = b->set.skipped ? b->set.skipped : "";
   b->writer->stat.k1 = b->set.k1;
   b->writer->stat.b = b->set.b;
   status = gpuir__writer_finish(b->writer, &meta, &r.file_bytes, err);
@@ -17981,6 +17989,18 @@ GPUIR__COLD GPUIR_API int gpuir_builder_write(gpuir_builder *builder, gpuir_buil
   gpuir__builder_join(b, 1);
   if (err) *err = local;
   return gpuir__builder_fail(b, status, &local);
+}
+
+GPUIR__COLD GPUIR_API int gpuir_builder_skipped(gpuir_builder *builder, const char *text, gpuir_error *err) {
+  enum { MOST = 4096 };
+  gpuir_builder *b = builder;
+  const int status = gpuir__builder_ready(b, err);
+  if (status) return status;
+  if (!text || strlen(text) > MOST || strpbrk(text, "\r\n"))
+    return gpuir__refuse(err, "what was left out is said in one line of at most %d bytes", MOST);
+  gpuir__free(&b->a, b->set.skipped, b->set.skipped_size);
+  b->set.skipped = gpuir__concat(&b->a, text, strlen(text), "", 0, &b->set.skipped_size);
+  return b->set.skipped ? GPUIR_OK : gpuir__fail_nomem(err);
 }
 
 /* ---- making and unmaking */
@@ -18013,6 +18033,7 @@ GPUIR__COLD GPUIR_API void gpuir_builder_destroy(gpuir_builder *builder) {
   gpuir__free(&b->a, b->set.filters, b->set.filters_size);
   gpuir__free(&b->a, b->set.reading, b->set.reading_size);
   gpuir__free(&b->a, b->set.columns, b->set.columns_size);
+  gpuir__free(&b->a, b->set.skipped, b->set.skipped_size);
   gpuir__schema_free(&b->a, b->set.fields);
   base = b->counter.base;
   gpuir__free(&base, b, sizeof *b);

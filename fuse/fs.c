@@ -5,6 +5,7 @@
 #include "guard.h"
 
 #include "../tools/common/passages.h"
+#include "../tools/common/skipped.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -377,6 +378,18 @@ static void put_said(buf *b, const char *key, const fs_words *said) {
   put_words(b, key, words);
 }
 
+/* Says what was left out of the index. */
+static void put_skipped(buf *b, const char *index, const gpuir_index_info *info) {
+  skipped_counts counts;
+  byte_buf said;
+  memset(&said, 0, sizeof said);
+  skipped_of(&counts, index, info);
+  skipped_say(&counts, &said);
+  bytes_char(&said, 0);
+  if (!said.failed) put_words(b, "skipped", said.p);
+  bytes_free(&said);
+}
+
 void fs_stats(fs *f, uid_t uid, buf *b) {
   gpuir_index_info info;
   gpuir_pool_stats searches;
@@ -426,6 +439,7 @@ void fs_stats(fs *f, uid_t uid, buf *b) {
   LINE("dropped_folders", p.count.dropped_folders);
   LINE("open_files", p.handles);
 #undef LINE
+  put_skipped(b, f->config.index, &info);
   put_words(b, "gpu_fallback_reason", p.fallback);
   put_words(b, "refused_reason", p.refused);
   put_said(b, "last_error", &p.said[SAID_ERROR]);

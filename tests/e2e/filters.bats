@@ -304,6 +304,54 @@ names() { gpuir query --tsv "$@" | cut -f 4 | paste -sd ' '; }
   fails 1 "d/a.pdf: a PDF file, of which --filter 'pdf=pdftotext - -' makes a text" gpuir index -q d/a.pdf -o y.gpuir
 }
 
+@test "an index keeps what was left out of it, reorder hands it on, and nothing takes no byte" {
+  mkdir d
+  echo alpha >d/text
+  gpuir index -q d/text -o none.gpuir
+  [ -z "$(gpuir stats none.gpuir | grep skipped)" ]
+  gpuir stats --json none.gpuir | grep -qF '"skipped":{}'
+  [ -z "$(grep -aF skipped none.gpuir)" ]
+  printf '\000\001' >d/b
+  echo alpha >d/.h
+  gpuir index -q d -o x.gpuir
+  gpuir reorder -q --order random x.gpuir y.gpuir
+  for f in x y; do
+    gpuir stats $f.gpuir | grep -qx 'skipped  *1 binary, 1 hidden; options that read more: --hidden'
+    gpuir stats --json $f.gpuir | grep -qF '"skipped":{"binary":1,"hidden":1}'
+  done
+}
+
+@test "a live index keeps what its last update left out, also of files that were not read again" {
+  mkdir d
+  echo alpha >d/text
+  printf '\000\001' >d/b
+  echo alpha >d/.h
+  gpuir index -q --live d -o live
+  said() { gpuir stats --json live | grep -o '"skipped":{[^}]*}'; }
+  [ "$(said)" = '"skipped":{"binary":1,"hidden":1}' ]
+  gpuir update d -o live 2>err
+  grep -q 'skipped: 1 binary, 1 hidden; options' err
+  grep -q '2 unchanged files' err
+  [ "$(said)" = '"skipped":{"binary":1,"hidden":1}' ]
+  rm d/.h
+  gpuir update -q d -o live
+  echo beta | gpuir add -q --lines - -o live
+  gpuir merge -q --all live
+  [ "$(said)" = '"skipped":{"binary":1}' ]
+  printf 'now=x\tbinary=\tlinks=7x\thidden=99999999999999999999999\tother=5\033' >live/skipped # not what is written
+  [ "$(said)" = '"skipped":{}' ]
+  rm d/b
+  gpuir update -q d -o live
+  [ "$(said)" = '"skipped":{}' ]
+  printf '\000\001' >d/b
+  gpuir update -q d -o live
+  rm live/skipped
+  mkdir live/skipped
+  fails 1 "live/skipped: Is a directory; 'gpuir stats' says what was left out before" gpuir update -q d -o live
+  [ "$(said)" = '"skipped":{}' ]
+  prints 1 gpuir count live alpha
+}
+
 @test "no program is taken from an index: a table that holds a command line runs nothing" {
   "$build/tests/e2e/forged_filters" forged.gpuir docs/a.rot "rot=sh -c 'touch ran'" wolf
   for how in '' '--filter auto' "--filter rot=cat"; do

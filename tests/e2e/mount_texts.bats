@@ -483,6 +483,23 @@ $T/notes/tea.txt" ]
   stat_of last_error "$T/m" | grep -q '^@tokens=3: not an option here'
 }
 
+@test ".stats: what was left out of the index, and of a live one what the last update left out" {
+  mkdir "$T/d" "$T/m" "$T/n"
+  echo wolf >"$T/d/a"
+  echo wolf >"$T/d/.h"
+  "$gpuir" index -q "$T/d" -o "$T/x.gpuir"
+  "$gpuir" index -q --live "$T/d" -o "$T/live"
+  serve "$T/x.gpuir" "$T/m"
+  [ "$(stat_of skipped "$T/m")" = '1 hidden; options that read more: --hidden' ]
+  kill "$fs_pid"
+  until_true 5 has_ended "$fs_pid"
+  serve "$T/live" "$T/n"
+  [ "$(stat_of skipped "$T/n")" = '1 hidden; options that read more: --hidden' ]
+  rm "$T/d/.h"
+  "$gpuir" update -q "$T/d" -o "$T/live"
+  [ -z "$(stat_of skipped "$T/n")" ]
+}
+
 @test "AGENTS.md teaches a program the mount in twenty lines at most, and what it says works" {
   mount_notes
   [ "$(wc -l <"$T/m/AGENTS.md")" -le 20 ]

@@ -201,12 +201,79 @@ static void test_failing_rebuild(void **state) {
   empty_folder();
 }
 
+/* Writes an index of one document, of which it is said `times` that `text` was left out. */
+static int write_skipped(const gpuir_allocator *a, const char *to, const char *text, int times, gpuir_error *err) {
+  gpuir_builder_desc d = desc_of(to);
+  gpuir_builder *b;
+  int status;
+  d.allocator = a;
+  d.threads = 1;
+  status = gpuir_builder_create(&d, &b, err);
+  if (status) return status;
+  if (!status) status = gpuir_builder_add_text(b, NULL, "wolf", 4, err);
+  while (!status && times-- > 0) status = gpuir_builder_skipped(b, text, err);
+  if (!status) status = gpuir_builder_write(b, NULL, err);
+  gpuir_builder_destroy(b);
+  return status;
+}
+
+/* What was left out comes back from the file that it was said of; nothing takes no byte; what is no line is refused. */
+static void test_skipped(void **state) {
+  char one[96], other[96], line[4098], *first;
+  size_t n;
+  gpuir_index_info info;
+  gpuir_builder_desc like;
+  gpuir_index *ix;
+  gpuir_error err;
+  alloc_book f;
+  gpuir_allocator a;
+  int64_t i, total;
+  (void)state;
+  empty_folder();
+  path_of(one, "one.gpuir");
+  path_of(other, "other.gpuir");
+  assert_int_equal(write_skipped(NULL, one, "", 0, &err), 0);
+  assert_int_equal(write_skipped(NULL, other, "", 1, &err), 0);
+  first = slurp(one, &n);
+  assert_same_file(other, first, n);
+  free(first);
+  memset(line, 'x', sizeof line);
+  line[4097] = 0;
+  assert_int_equal(write_skipped(NULL, other, NULL, 1, &err), GPUIR_E_ARGUMENT);
+  assert_int_equal(write_skipped(NULL, other, "a\nb", 1, &err), GPUIR_E_ARGUMENT);
+  assert_int_equal(write_skipped(NULL, other, line, 1, &err), GPUIR_E_ARGUMENT);
+  line[4096] = 0;
+  assert_int_equal(write_skipped(NULL, other, line, 1, &err), 0);
+  assert_int_equal(write_skipped(NULL, other, "hidden=2\tlinks=1", 2, &err), 0);
+  assert_int_equal(gpuir_open(other, NULL, &ix, &err), 0);
+  assert_int_equal(gpuir_index_get_info(ix, &info), 0);
+  assert_string_equal(info.skipped, "hidden=2\tlinks=1");
+  like = desc_of(one);
+  assert_int_equal(rebuild(&like, ix, NULL, &err), 0);
+  gpuir_close(ix);
+  assert_int_equal(gpuir_open(one, NULL, &ix, &err), 0);
+  assert_int_equal(gpuir_index_get_info(ix, &info), 0);
+  assert_string_equal(info.skipped, "");
+  gpuir_close(ix);
+  memset(&f, 0, sizeof f);
+  a = alloc_from(&f);
+  assert_int_equal(write_skipped(&a, one, "links=1", 2, &err), 0);
+  for (i = 1, total = f.calls; i <= total; i++) {
+    f.calls = 0;
+    f.fail_at = i;
+    if (write_skipped(&a, one, "links=1", 2, &err)) assert_int_equal(err.code, GPUIR_E_NOMEM);
+    assert_int_equal(f.bytes, 0);
+  }
+  empty_folder();
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_from_postings),
       cmocka_unit_test(test_refused_postings),
       cmocka_unit_test(test_like_foreign),
       cmocka_unit_test(test_failing_rebuild),
+      cmocka_unit_test(test_skipped),
   };
   return cmocka_run_group_tests_name("46_builder", tests, set_up, tear_down);
 }

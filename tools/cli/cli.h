@@ -25,6 +25,7 @@
 #include "../common/filters.h"
 #include "../common/heads.h"
 #include "../common/passages.h"
+#include "../common/skipped.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -330,6 +331,7 @@ typedef struct cli_input {
       failed, malformed, cut, duplicates;
   int missing; /* of an operand that is not there: the errno value, which a follower is not told of */
   uint64_t kinds[READER_KINDS]; /* of the binaries */
+  reader_kind left_out; /* what the file that was read last is, if it is no text; READER_TEXT */
   uint64_t unpacked[UNPACK_KINDS], converted[CONVERT_KINDS]; /* of the files; [0]: of which neither was needed */
   int names_full; /* the set of names was full: more duplicates may exist */
   /* private */
@@ -401,6 +403,10 @@ int cli_input_format(const cli_args *args, int id, cli_input *in);
 /* Says how much of what was left out, and which options would read it (skipped.c). */
 void cli_input_tell_skipped(const cli_input *in);
 uint64_t cli_input_skipped(const cli_input *in);
+/* Counts it by kinds, as an index keeps it. */
+void cli_input_count_skipped(const cli_input *in, skipped_counts *counts);
+/* Counts a file that is no text, and that was not read again since it is as it was. */
+void cli_skip_again(cli_input *in, reader_kind kind);
 /* Says which files were unpacked and converted. */
 void cli_input_tell_decoded(const cli_input *in);
 /* Counts a file that is no text. CLI_FAIL, after a message, for one that was named. */
@@ -563,6 +569,7 @@ typedef struct cli_file {
   uint64_t size, inode, mtime, ctime, hash; /* times in nanoseconds; hash: XXH3 of its bytes, 0: not known */
   int racy; /* its times may stay when it is written again */
   int stale; /* the index does not have it as it was then */
+  reader_kind kind; /* what it is, if it is no text; READER_TEXT */
   int seen, gone; /* this time */
 } cli_file;
 
@@ -583,6 +590,8 @@ int cli_files_is_table(int folder, const char *name, int begun);
 int cli_files_read(cli_files *f, const char *folder);
 /* Writes it in place of the old one; rows that are gone are left out. CLI_OK, or CLI_FAIL after a message. */
 int cli_files_write(cli_files *f, const char *folder);
+/* Writes what was left out, n bytes, beside it; nothing: there is no such file. The same. */
+int cli_files_write_skipped(const char *folder, const char *kept, size_t n);
 /* Lets the table go with the commit `now`, if it goes with `before`, after documents were added beside it: the sources
  * of these, n bytes of paths that end with NUL, are read again by the next update, and no others. In a folder that
  * others may write it is left alone. CLI_OK, or CLI_FAIL after a message. */

@@ -32,7 +32,7 @@ typedef struct table_head {
 
 typedef struct table_row {
   uint64_t size, inode, mtime, ctime, hash;
-  uint32_t flags, length; /* flags: 1 racy, 2 stale; length of the path */
+  uint32_t flags, length; /* flags: 1 racy, 2 stale, 256 times the kind of what is no text; length of the path */
 } table_row;
 
 static const char magic[8] = {'G', 'P', 'U', 'I', 'R', 'U', 0x0a, 0x1a};
@@ -115,6 +115,7 @@ static const char *parse(cli_files *f, const char *bytes, size_t n) {
     file->hash = row.hash;
     file->racy = (row.flags & 1) != 0;
     file->stale = (row.flags & 2) != 0;
+    if ((row.flags >> 8 & 255) < READER_KINDS) file->kind = (reader_kind)(row.flags >> 8 & 255);
   }
   return at == n ? NULL : "bytes behind the last row";
 }
@@ -200,7 +201,7 @@ static void lay_out(cli_files *f, cli_buf *out) {
     row.mtime = file->mtime;
     row.ctime = file->ctime;
     row.hash = file->hash;
-    row.flags = (file->racy ? 1u : 0u) | (file->stale ? 2u : 0u);
+    row.flags = (file->racy ? 1u : 0u) | (file->stale ? 2u : 0u) | (uint32_t)file->kind << 8;
     row.length = (uint32_t)strlen(file->source);
     cli_buf_add(out, &row, sizeof row);
     cli_buf_add(out, file->source, row.length);
@@ -237,25 +238,43 @@ static int keep_mode(int fd, const char *folder) {
   return fchmod(fd, manifest.st_mode & 0777);
 }
 
-int cli_files_write(cli_files *f, const char *folder) {
-  char *path = inside(folder, "update"), *fresh = inside(folder, "update.tmp");
-  cli_buf out = {NULL, 0, 0};
+/* Puts bytes in place of a file of the folder. `loss`: what it comes to if that fails. CLI_OK, or CLI_FAIL after a
+ * message. */
+static int replace_file(const char *folder, const char *name, const char *bytes, size_t n, const char *loss) {
+  char *path = inside(folder, name), *fresh = inside(folder, "update.tmp");
   int code = CLI_OK;
-  lay_out(f, &out);
-  if (f->cap) memset(f->slots, 0, f->cap * 2 * sizeof *f->slots);
-  for (size_t i = 0; i < f->n; i++) place_row(f, i); /* they were sorted */
   (void)unlink(fresh);
   const int fd = open(fresh, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-  if (fd < 0 || keep_mode(fd, folder) || write_all(fd, out.p, out.n) || fsync(fd) || rename(fresh, path)) {
-    cli_error("%s: %s; the next update reads all files again", path, strerror(errno));
+  if (fd < 0 || keep_mode(fd, folder) || write_all(fd, bytes, n) || fsync(fd) || rename(fresh, path)) {
+    cli_error("%s: %s; %s", path, strerror(errno), loss);
     code = CLI_FAIL;
   }
   if (fd >= 0) (void)close(fd);
   if (code) (void)unlink(fresh);
-  cli_buf_free(&out);
   free(path);
   free(fresh);
   return code;
+}
+
+int cli_files_write(cli_files *f, const char *folder) {
+  cli_buf out = {NULL, 0, 0};
+  lay_out(f, &out);
+  if (f->cap) memset(f->slots, 0, f->cap * 2 * sizeof *f->slots);
+  for (size_t i = 0; i < f->n; i++) place_row(f, i); /* they were sorted */
+  const int code = replace_file(folder, "update", out.p, out.n, "the next update reads all files again");
+  cli_buf_free(&out);
+  return code;
+}
+
+int cli_files_write_skipped(const char *folder, const char *kept, size_t n) {
+  char *path = inside(folder, "skipped");
+  int code = CLI_OK;
+  if (!n && unlink(path) && errno != ENOENT) {
+    cli_error("%s: %s; what it says is out of date", path, strerror(errno));
+    code = CLI_FAIL;
+  }
+  free(path);
+  return n ? replace_file(folder, "skipped", kept, n, "'gpuir stats' says what was left out before") : code;
 }
 
 int cli_files_carry(const char *folder, uint64_t before, uint64_t now, const char *sources, size_t n) {

@@ -152,6 +152,21 @@ static uint64_t known_total(const cli_args *a) {
   return total;
 }
 
+/* Lets the index keep what was left out of it. */
+static int keep_skipped(const build *b) {
+  skipped_counts counts;
+  byte_buf kept;
+  gpuir_error err;
+  memset(&kept, 0, sizeof kept);
+  memset(&err, 0, sizeof err);
+  cli_input_count_skipped(&b->in, &counts);
+  skipped_keep(&counts, &kept);
+  bytes_char(&kept, 0);
+  const int r = kept.failed ? GPUIR_E_NOMEM : gpuir_builder_skipped(b->builder, kept.p, &err);
+  bytes_free(&kept);
+  return r ? cli_fail(b->output, r, &err) : 0;
+}
+
 /* Reads the inputs and writes the index. */
 static int run_build(build *b, const cli_args *a, const gpuir_builder_desc *bd, int quiet, int json) {
   gpuir_build_report report;
@@ -177,6 +192,7 @@ static int run_build(build *b, const cli_args *a, const gpuir_builder_desc *bd, 
     }
     r = CLI_FAIL;
   }
+  if (!r) r = keep_skipped(b);
   if (!r) {
     r = gpuir_builder_write(b->builder, &report, &err);
     if (r && r != GPUIR_E_CANCELLED) cli_fail(b->output, r, &err);

@@ -349,6 +349,7 @@ static int read_text(file *f, int named) {
   f->r.mails = may_be_mail(f);
   f->r.said = f->filter ? 0 : f->in->encoding;
   if (reader_begin(&f->r, &kind)) return lost(f, 0);
+  f->in->left_out = kind;
   if (kind == READER_TEXT && may_convert(f) && reader_convert(&f->r, f->name)) return lost(f, 0);
   if (kind == READER_TEXT) return read_documents(f);
   return cli_skip_file(f->in, kind, f->name, named);

@@ -117,6 +117,30 @@ static int print_segments(const gpuir_index *index, const gpuir_index_info *whol
   return GPUIR_OK;
 }
 
+static void put_skipped(void *first, const char *key, uint64_t n) {
+  int *is_first = (int *)first;
+  printf("%s\"%s\":%llu", *is_first ? "" : ",", key, (unsigned long long)n);
+  *is_first = 0;
+}
+
+/* What was left out of the index. */
+static void print_skipped(const char *path, const gpuir_index_info *info, int json) {
+  skipped_counts counts;
+  byte_buf said;
+  int first = 1;
+  skipped_of(&counts, path, info);
+  if (json) {
+    printf(",\"skipped\":{");
+    skipped_each(&counts, put_skipped, &first);
+    putchar('}');
+    return;
+  }
+  memset(&said, 0, sizeof said);
+  skipped_say(&counts, &said);
+  if (said.n) printf("%-18s %.*s\n", "skipped", (int)said.n, said.p);
+  bytes_free(&said);
+}
+
 /* What a shard knows of its collection. */
 static void print_shard(const gpuir_index *index, int json) {
   char tokens[CLI_COUNTED];
@@ -185,6 +209,7 @@ int cli_stats(int argc, char **argv) {
       for (size_t n = 0; n < sizeof t / sizeof *t; n++) print_statistic(&t[n], json, n == 0);
       r = print_codecs(index, json);
       if (!r) r = print_segments(index, &i, json);
+      print_skipped(a.operands[0], &i, json);
       print_shard(index, json);
       print_gpu(&gpu, json);
       if (json) printf("}\n");

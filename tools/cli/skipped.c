@@ -1,32 +1,22 @@
-/* skipped.c - what was left out of an index, by kinds, and which option would read it. */
+/* skipped.c - what is left out of an index while it is made, and what is decoded. */
 #include "cli.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* What files are that are no text, and the option that would make one of them; NULL: none is known. */
-static const struct {
-  const char *name, *option;
-} kinds[READER_KINDS] = {{"text", NULL}, {"binary", NULL}, {"PDF", "--filter 'pdf=pdftotext - -'"},
-    {"gzip", "--filter 'gz=zcat'"}, {"bzip2", "--filter 'bz2=bzcat'"}, {"xz", "--filter 'xz=xzcat'"},
-    {"zstd", "--filter 'zst=zstdcat'"}, {"zip", NULL}};
-
-/* Returns the option that would make a text of a file of the kind; NULL: none would. What is packed is read by itself
- * where its library is there, but for what is packed twice. */
-static const char *option_of(size_t kind) {
-  const int packed = kind >= READER_GZIP && kind <= READER_ZSTD;
-  return packed && !unpack_missing((unpack_kind)(UNPACK_GZIP + (kind - READER_GZIP))) ? NULL : kinds[kind].option;
-}
-
 int cli_skip_file(cli_input *in, reader_kind kind, const char *name, int named) {
-  in->binaries++;
-  in->kinds[kind]++;
+  cli_skip_again(in, kind);
   if (named && kind == READER_BINARY)
     cli_error("%s: a binary file: its first bytes are no text in UTF-8, UTF-16 or Windows-1252 (--encoding)", name);
-  else if (named && option_of(kind))
-    cli_error("%s: a %s file, of which %s makes a text", name, kinds[kind].name, option_of(kind));
-  else if (named || in->verbose) cli_error("%s: skipped: %s", name, kinds[kind].name);
+  else if (named && skipped_option((int)kind))
+    cli_error("%s: a %s file, of which %s makes a text", name, skipped_name((int)kind), skipped_option((int)kind));
+  else if (named || in->verbose) cli_error("%s: skipped: %s", name, skipped_name((int)kind));
   return named ? CLI_FAIL : 0;
+}
+
+void cli_skip_again(cli_input *in, reader_kind kind) {
+  in->binaries++;
+  in->kinds[kind]++;
 }
 
 void cli_skip_entry(const cli_input *in, uint64_t *count, const char *path, const char *why) {
@@ -42,40 +32,33 @@ static void put_count(cli_buf *b, uint64_t n, const char *one, const char *many)
   cli_buf_text(b, cli_counted(n, one, many, said));
 }
 
-static void put_option(cli_buf *b, uint64_t n, const char *option) {
-  if (!n || !option) return;
-  cli_buf_text(b, b->n ? ", " : "");
-  cli_buf_text(b, option);
+void cli_input_count_skipped(const cli_input *in, skipped_counts *counts) {
+  memset(counts, 0, sizeof *counts);
+  memcpy(counts->n, in->kinds, sizeof in->kinds);
+  counts->n[SKIPPED_HIDDEN] = in->hidden_skipped;
+  counts->n[SKIPPED_IGNORED] = in->ignored;
+  counts->n[SKIPPED_LINKS] = in->links_skipped;
+  counts->n[SKIPPED_INDEXES] = in->indexes_skipped;
+  counts->n[SKIPPED_OTHER] = in->special_skipped;
+  counts->n[SKIPPED_UNREADABLE] = in->failed;
+  counts->n[SKIPPED_CUT] = in->cut;
+  counts->n[SKIPPED_MALFORMED] = in->malformed;
 }
 
 void cli_input_tell_skipped(const cli_input *in) {
-  cli_buf b = {NULL, 0, 0}, options = {NULL, 0, 0};
-  for (size_t i = READER_BINARY; i < READER_KINDS; i++) {
-    put_count(&b, in->kinds[i], kinds[i].name, kinds[i].name);
-    put_option(&options, in->kinds[i], option_of(i));
-  }
-  put_count(&b, in->hidden_skipped, "hidden", "hidden");
-  put_option(&options, in->hidden_skipped, "--hidden");
-  put_count(&b, in->ignored, "ignored", "ignored");
-  put_option(&options, in->ignored, "--no-ignore");
-  put_count(&b, in->links_skipped, "link", "links");
-  put_option(&options, in->links_skipped, "--follow");
-  put_count(&b, in->indexes_skipped, "index", "indexes");
-  put_count(&b, in->special_skipped, "other", "other");
-  put_count(&b, in->failed, "unreadable", "unreadable");
-  put_count(&b, in->cut, "mail in part", "mails in part");
-  put_count(&b, in->malformed, "malformed record", "malformed records");
-  if (b.n && options.n)
-    cli_error("skipped: %.*s; options that read more: %.*s", (int)b.n, b.p, (int)options.n, options.p);
-  else if (b.n) cli_error("skipped: %.*s", (int)b.n, b.p);
-  cli_buf_free(&b);
-  cli_buf_free(&options);
+  byte_buf said;
+  skipped_counts counts;
+  memset(&said, 0, sizeof said);
+  cli_input_count_skipped(in, &counts);
+  skipped_say(&counts, &said);
+  if (said.n) cli_error("skipped: %.*s", (int)said.n, said.p);
+  bytes_free(&said);
 }
 
 void cli_input_tell_decoded(const cli_input *in) {
   cli_buf b = {NULL, 0, 0};
   for (int i = UNPACK_GZIP; i < UNPACK_KINDS; i++) {
-    const char *name = kinds[READER_GZIP + (i - UNPACK_GZIP)].name;
+    const char *name = skipped_name(READER_GZIP + (i - UNPACK_GZIP));
     put_count(&b, in->unpacked[i], name, name);
   }
   for (int i = CONVERT_ROFF; i < CONVERT_KINDS; i++)

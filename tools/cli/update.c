@@ -147,6 +147,7 @@ static int on_file(void *user, const char *source, const struct stat *st, int fd
   if (f && is_unchanged(s, f, st, fd)) {
     f->seen = 1;
     s->u->unchanged++;
+    if (f->kind) cli_skip_again(&s->in, f->kind);
     return 0;
   }
   memset(&s->before, 0, sizeof s->before);
@@ -157,6 +158,7 @@ static int on_file(void *user, const char *source, const struct stat *st, int fd
   s->live->names.n = 0;
   take_state(s, f, st);
   f->hash = 0;
+  f->kind = READER_TEXT;
   f->stale = f->gone = 0;
   f->seen = 1;
   return s->failed ? -1 : 1;
@@ -166,7 +168,10 @@ static int on_file(void *user, const char *source, const struct stat *st, int fd
 static void on_read(void *user, const char *source, uint64_t hash) {
   scan *s = (scan *)user;
   cli_file *f = cli_files_find(&s->files, source);
-  if (f) f->hash = hash;
+  if (f) {
+    f->hash = hash;
+    f->kind = s->in.left_out;
+  }
   if (s->before.source && !s->failed)
     s->failed = cli_live_delete_before(s->live, s->mark, GPUIR_BY_SOURCE, source, strlen(source));
   if (!s->failed) s->failed = cli_live_replace_noted(s->live);
@@ -349,7 +354,26 @@ static int scan_operand(scan *s, const char *operand) {
   return code;
 }
 
-/* Commits, then writes the table that goes with the commit. */
+/* Writes what was left out, if it is not what the index has. */
+static int keep_skipped(scan *s, const gpuir_index_info *info) {
+  byte_buf now, before;
+  skipped_counts has, had;
+  int code = CLI_OK;
+  memset(&now, 0, sizeof now);
+  memset(&before, 0, sizeof before);
+  cli_input_count_skipped(&s->in, &has);
+  has.n[SKIPPED_CUT] = has.n[SKIPPED_MALFORMED] = 0; /* they are only counted in files that were read this time */
+  skipped_keep(&has, &now);
+  skipped_of(&had, s->live->path, info);
+  skipped_keep(&had, &before);
+  if (now.n != before.n || (now.n && memcmp(now.p, before.p, now.n) != 0))
+    code = cli_files_write_skipped(s->live->path, now.p, now.n);
+  bytes_free(&now);
+  bytes_free(&before);
+  return code;
+}
+
+/* Commits, then writes the table that goes with the commit, and what was left out. */
 static int commit_scan(scan *s) {
   gpuir_index_info info;
   int code = cli_live_commit(s->live);
@@ -358,7 +382,8 @@ static int commit_scan(scan *s) {
   if (code) return code;
   s->u->documents = info.documents;
   s->files.content = info.content;
-  return s->dirty ? cli_files_write(&s->files, s->live->path) : CLI_OK;
+  if (s->dirty) code = cli_files_write(&s->files, s->live->path);
+  return code ? code : keep_skipped(s, &info);
 }
 
 /* Brings the open live index up to date. */

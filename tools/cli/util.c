@@ -373,17 +373,7 @@ void cli_json_string(FILE *f, const char *s, size_t n) {
 
 void cli_tsv_string(FILE *f, const char *s, size_t n) { text_print(f, TEXT_TSV, s, n); }
 
-const char *cli_grouped(uint64_t n, char *buf) {
-  char digits[24];
-  int len = snprintf(digits, sizeof digits, "%llu", (unsigned long long)n);
-  char *out = buf;
-  for (int i = 0; i < len; i++) {
-    if (i && (len - i) % 3 == 0) *out++ = ',';
-    *out++ = digits[i];
-  }
-  *out = 0;
-  return buf;
-}
+const char *cli_grouped(uint64_t n, char *buf) { return text_grouped(n, buf); }
 
 const char *cli_counted(uint64_t n, const char *one, const char *many, char *buf) {
   char number[27];

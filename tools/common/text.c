@@ -135,3 +135,15 @@ void text_write(text_put put, void *sink, text_form form, const char *s, size_t 
 static void put_file(void *file, const char *bytes, size_t n) { fwrite(bytes, 1, n, (FILE *)file); }
 
 void text_print(FILE *f, text_form form, const char *s, size_t n) { text_write(put_file, f, form, s, n); }
+
+const char *text_grouped(uint64_t n, char out[TEXT_GROUPED]) {
+  char digits[24];
+  const int len = snprintf(digits, sizeof digits, "%llu", (unsigned long long)n);
+  char *to = out;
+  for (int i = 0; i < len; i++) {
+    if (i && (len - i) % 3 == 0) *to++ = ',';
+    *to++ = digits[i];
+  }
+  *to = 0;
+  return out;
+}

@@ -9,6 +9,7 @@
 #define GPUIR_TEXT_H
 
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 typedef enum text_form {
@@ -49,6 +50,10 @@ size_t text_plain(text_form form, const char *s, size_t n);
 /* Writes the escape of the character at s[0..n), where text_plain has ended, and its length to *out_len.
  * Returns how many bytes of s it stands for. */
 size_t text_escape(text_form form, const char *s, size_t n, char out[TEXT_ESCAPE], size_t *out_len);
+
+#define TEXT_GROUPED 27 /* bytes of a number with commas */
+/* Writes a number, with a comma between each three digits. Returns `out`. */
+const char *text_grouped(uint64_t n, char out[TEXT_GROUPED]);
 
 /* Takes the next n bytes of what is written. */
 typedef void (*text_put)(void *sink, const char *bytes, size_t n);

@@ -33,6 +33,7 @@ typedef struct gpuir_index_info {
   int has_positions; /* phrases can be asked for */
   uint64_t positions_bytes;
   uint64_t columns_bytes; /* of fields' columns, with the values of keys and paths */
+  const char *skipped; /* what was left out of the file, as given to the builder; "" for nothing, and of a live index */
 } gpuir_index_info;
 
 /* Fills *info. Strings live as long as the index, and are those of its first segment. */

@@ -145,6 +145,10 @@ GPUIR_API int gpuir_builder_add_doc(gpuir_builder *builder, const gpuir_doc_desc
  * same; ARGUMENT for a list that is not so. */
 GPUIR_API int gpuir_builder_add_list(gpuir_builder *builder, const char *term, size_t len, const uint32_t *docids,
     const uint32_t *tfs, const uint32_t *positions, uint32_t df, gpuir_error *err);
+/* Says what was left out of the index, in one line of at most 4,096 bytes, which is copied and which the library never
+ * interprets: gpuir_index_info.skipped gives it back. Said again it replaces what was said; "" is not written. It is of
+ * one file: `like` does not give it to another. Errors: ARGUMENT, NOMEM. */
+GPUIR_API int gpuir_builder_skipped(gpuir_builder *builder, const char *text, gpuir_error *err);
 /* Merges and writes the index; `report` may be NULL. Once, after which only _destroy is allowed.
  * Errors: NOMEM, IO, LIMIT, CANCELLED. */
 GPUIR_API int gpuir_builder_write(gpuir_builder *builder, gpuir_build_report *report, gpuir_error *err);

@@ -310,7 +310,8 @@ typedef struct gpuir__index_columns {
   KEY(positions, 0, 1) \
   KEY(dense, 0, 0) \
   KEY(columns, 0, 1) \
-  KEY(sources, 0, 0)
+  KEY(sources, 0, 0) \
+  KEY(skipped, 0, 0)
 #define GPUIR__META_MEMBER(name, named, alike) const char *name;
 #define GPUIR__META_KEY(name, named, alike) {#name, offsetof(gpuir__index_meta, name), named, alike},
 

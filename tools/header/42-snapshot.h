@@ -512,6 +512,7 @@ GPUIR__COLD GPUIR_API int gpuir_index_get_info(const gpuir_index *ix, gpuir_inde
   info->reading = first->meta.reading;
   info->order = *first->meta.order ? first->meta.order : "unknown";
   info->tool = first->meta.tool;
+  info->skipped = first->meta.skipped;
   gpuir__spec_language(first->meta.analyzer, info->language);
   info->has_text = first->section[GPUIR__S_TEXT] != NULL;
   info->has_positions = first->lists.positions != NULL;

@@ -94,8 +94,8 @@ enum { GPUIR__EMPTY, GPUIR__FROM_TEXT, GPUIR__FROM_DOCS, GPUIR__FROM_LISTS };
 
 /* What gpuir_builder_create was asked for. */
 typedef struct gpuir__builder_settings {
-  char *stop_words, *description, *filters, *reading, *columns;
-  size_t stop_size, description_size, filters_size, reading_size, columns_size;
+  char *stop_words, *description, *filters, *reading, *columns, *skipped; /* skipped: NULL if nothing was said */
+  size_t stop_size, description_size, filters_size, reading_size, columns_size, skipped_size;
   gpuir__schema *fields; /* NULL: none */
   char spec[256]; /* of the analyzer */
   gpuir__tokenizer own;

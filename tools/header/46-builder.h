@@ -243,6 +243,7 @@ static int gpuir__builder_write_all(gpuir_builder *b, gpuir_build_report *report
   meta.positions = b->set.positions ? "1" : "";
   meta.dense = b->set.dense_spec;
   meta.columns = b->set.columns;
+  meta.skipped = b->set.skipped ? b->set.skipped : "";
   b->writer->stat.k1 = b->set.k1;
   b->writer->stat.b = b->set.b;
   status = gpuir__writer_finish(b->writer, &meta, &r.file_bytes, err);
@@ -268,6 +269,18 @@ GPUIR__COLD GPUIR_API int gpuir_builder_write(gpuir_builder *builder, gpuir_buil
   gpuir__builder_join(b, 1);
   if (err) *err = local;
   return gpuir__builder_fail(b, status, &local);
+}
+
+GPUIR__COLD GPUIR_API int gpuir_builder_skipped(gpuir_builder *builder, const char *text, gpuir_error *err) {
+  enum { MOST = 4096 };
+  gpuir_builder *b = builder;
+  const int status = gpuir__builder_ready(b, err);
+  if (status) return status;
+  if (!text || strlen(text) > MOST || strpbrk(text, "\r\n"))
+    return gpuir__refuse(err, "what was left out is said in one line of at most %d bytes", MOST);
+  gpuir__free(&b->a, b->set.skipped, b->set.skipped_size);
+  b->set.skipped = gpuir__concat(&b->a, text, strlen(text), "", 0, &b->set.skipped_size);
+  return b->set.skipped ? GPUIR_OK : gpuir__fail_nomem(err);
 }
 
 /* ---- making and unmaking */
@@ -300,6 +313,7 @@ GPUIR__COLD GPUIR_API void gpuir_builder_destroy(gpuir_builder *builder) {
   gpuir__free(&b->a, b->set.filters, b->set.filters_size);
   gpuir__free(&b->a, b->set.reading, b->set.reading_size);
   gpuir__free(&b->a, b->set.columns, b->set.columns_size);
+  gpuir__free(&b->a, b->set.skipped, b->set.skipped_size);
   gpuir__schema_free(&b->a, b->set.fields);
   base = b->counter.base;
   gpuir__free(&base, b, sizeof *b);

@@ -1038,6 +1038,7 @@ static int start_build(const reorder *r, uint64_t memory, gpuir_builder **builde
   bd.positions = r->info.has_positions;
   bd.progress = on_build;
   int status = gpuir_builder_create(&bd, builder, &err);
+  if (!status) status = gpuir_builder_skipped(*builder, r->info.skipped, &err);
   return status ? build_failed(r, status, &err) : CLI_OK;
 }
 
