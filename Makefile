@@ -145,7 +145,7 @@ help:
 	@echo 'make synth      build/synth, which generates indexes of web shape and queries for them (tools/synth)'
 	@echo 'make bench      latency and throughput on an index (BENCH_INDEX=FILE, BENCH_FLAGS=...)'
 	@echo 'make bench-compile  what compiling gpuir.h costs: by compiler, level and macros (RUNS=3)'
-	@echo 'make figures    draw charts, judge claims and copy the figures of the READMEs from the logs again'
+	@echo 'make figures    draw charts, judge claims, copy the figures of the READMEs from the logs, tell logs'"'"' ages'
 	@echo 'make report     write build/report.html: the papers and what was measured'
 	@echo 'make install    to $$(DESTDIR)$$(PREFIX); install-strip without symbols; uninstall removes the same files'
 	@echo 'make wheel      build/wheels: the Python package, for pip (tools/python); sdist: its sources;'

@@ -2929,7 +2929,8 @@ static inline uint8_t *gpuir__vbyte_put(uint8_t *to, uint64_t v) {
   return to;
 }
 
-/* Reads a value and moves *p behind it: 10 bytes at most, whatever they are. */
+/* Reads a variable-byte value and moves *p behind it. A byte holds 7 bits, the low ones first, and its highest bit says
+ * that more follow. Takes 10 bytes at most, whatever they are: damaged ones do not lead it further. */
 static inline uint64_t gpuir__vbyte_get(const uint8_t **p) {
   uint64_t v = *(*p)++;
   if (GPUIR__UNLIKELY(v >= 128)) {
@@ -7913,7 +7914,8 @@ static const uint16_t gpuir__fold_table[422 + 448 + 512] = {0x61, 0, 0, 0, 0, 0,
     0x3b9, 0, 0, 0, 0, 0x3c5, 0x3c5, 0x3c5, 0x3c5, 0x3c1, 0x3c1, 0x3c5, 0x3c5, 0x3c5, 0x3c5, 0x3c5, 0x3c5, 0x3c1, 0, 0,
     0, 0, 0, 0xf059, 0xf059, 0xf059, 0, 0x3c9, 0xf059, 0x3bf, 0x3bf, 0x3c9, 0x3c9, 0xf059, 0, 0, 0};
 
-/* Returns how many letters a character becomes, 1 or 2, in to[0..2); 0: it is a mark that is dropped. */
+/* Folds a character: writes the letters that it becomes to to[0..2), itself where nothing is to fold, and returns how
+ * many there are, 1 or 2. Returns 0 for a mark that is dropped. */
 GPUIR__UNUSED static unsigned gpuir__fold_of(uint32_t c, uint32_t to[2]) {
   unsigned i, folded;
   to[0] = c;
@@ -8602,7 +8604,9 @@ static int gpuir__has_high(const char *text, size_t len) {
   return (any & 0x8080808080808080u) != 0;
 }
 
-/* Returns how many bytes the typographic separator has that text[0..n), n >= 1, begins with; 0: there is none. */
+/* Returns the bytes of the separator at the beginning of text[0..n), n >= 1, if it is one of typography: a space that
+ * does not break, guillemets, dashes, quotes and spaces of U+2000 to U+205F (but not the joiners among them), or the
+ * ideographic space. Returns 0 for any other character. */
 static inline size_t gpuir__typography(const char *text, size_t n) {
   const uint8_t *p = (const uint8_t *)text;
   if (p[0] == 0xc2) return n > 1 && (p[1] == 0xa0 || p[1] == 0xab || p[1] == 0xbb) ? 2 : 0;
@@ -8768,8 +8772,9 @@ static int gpuir__scan(gpuir__analyzer *an, const char *text, size_t len) {
  *   variant    fold(stem(fold(segment))), where that is not the term: typed without accents, it is what a reader types
  *   exact      FF x and the stem, where folding changed it: a word typed with its accents ranks its own spelling first
  *   pair       FF p, the terms of two neighbours of a word, FF between them. "O'Reilly" is asked for as the pair, and
- * so never finds o and reilly apart, with or without positions; as a list of its own it weighs by its own df. joined
- * the term of a word's segments together: don't as dont, e-mail as email, U.S.A. as usa
+ *              so never finds o and reilly apart, with or without positions; as a list of its own it weighs by its own
+ *              df
+ *   joined     the term of a word's segments together: don't as dont, e-mail as email, U.S.A. as usa
  *
  * FF stands in no UTF-8, so no text has such a term by itself. Folding drops the marks of Latin, Greek, Cyrillic,
  * Arabic and Hebrew behind stemming, which needs them. It never drops those of other scripts, where they are letters'
@@ -8984,7 +8989,8 @@ static int gpuir__fold_base(uint32_t c) {
       (c >= 0xab30 && c <= 0xab6f);
 }
 
-/* Says whether folding drops a character behind the letter `base`: see the banner. */
+/* Says whether folding drops character c behind the letter `base` (0: none): vowel points of Arabic and Hebrew always,
+ * other marks behind Latin, Greek and Cyrillic letters. The breve of Cyrillic short i stays: that is another letter. */
 static int gpuir__fold_drops(uint32_t c, uint32_t base) {
   if ((c >= 0x64b && c <= 0x65f) || c == 0x670 || c == 0x640) return 1; /* harakat, hamza marks, tatweel */
   if ((c >= 0x591 && c <= 0x5bd) || c == 0x5bf || c == 0x5c1 || c == 0x5c2 || c == 0x5c4 || c == 0x5c5 || c == 0x5c7 ||
@@ -9604,7 +9610,8 @@ static int gpuir__text_high(gpuir__analyzer *an, size_t *i) {
   return class_ == GPUIR__T_CONNECTOR ? gpuir__text_connect(an, gpuir__text_connector(c)) : gpuir__text_separate(an);
 }
 
-/* Takes the run text[i, end) of ASCII letters and digits. */
+/* Adds the run text[i, end) of ASCII letters and digits to the segment that is being read, folded. Notes whether inner
+ * capitals or digits part it, as in getUserName. */
 static void gpuir__text_run(gpuir__wording *w, size_t i, size_t end) {
   gpuir__letters *l = w->now;
   unsigned first, kinds = 0;
@@ -10482,7 +10489,8 @@ static inline void gpuir__dict_divide_list(gpuir__dict_numbers *x, const gpuir__
   gpuir__dict_column(x, GPUIR__COL_FREQS, r->freqs_len - 1);
 }
 
-/* Parts records into columns. */
+/* Parts the records of a block of terms into columns of numbers of one kind, which are packed with one width each: a
+ * record has only the numbers that its kind of list needs. Two bits a term say which kind that is. */
 static void gpuir__dict_divide(const gpuir__dict_terms *t, const gpuir__dict_form *form, gpuir__dict_numbers *x) {
   unsigned i;
   memset(x, 0, sizeof *x);
@@ -12166,7 +12174,8 @@ static void gpuir__notes_free(gpuir__notes *x) {
   x->of = NULL;
 }
 
-/* Makes room for what n columns note. */
+/* Sets notes up for the columns of `fields`: each has three spools, for values, texts and the starts of these, which
+ * together keep `memory` bytes at most in memory, and the rest in temporary files. */
 static int gpuir__notes_open(gpuir__notes *x, const gpuir_allocator *a, const gpuir__schema *fields, const char *tmp,
     uint64_t memory, gpuir_error *err) {
   const size_t each = (size_t)gpuir__min64(gpuir__max64(memory / (4 * fields->n), 4096), 1u << 17);
@@ -12191,7 +12200,8 @@ static int gpuir__notes_open(gpuir__notes *x, const gpuir_allocator *a, const gp
 
 /* ---- noting */
 
-/* Checks a document's values. */
+/* Refuses a document's values unless each is of a field that there is, is text just where the field is, and is not one
+ * too many. Nothing has been noted yet then: a document is noted whole or not at all. */
 static int gpuir__notes_check(const gpuir__notes *x, const gpuir_value *values, size_t n, gpuir_error *err) {
   uint32_t count[GPUIR_MAX_FIELDS];
   size_t i;
@@ -12618,7 +12628,8 @@ static int gpuir__notes_pack(gpuir__notes *x, const gpuir__note_column *c, const
   return status ? status : gpuir__spool_put(&out[GPUIR__OUT_DATA], p->out.data, p->size, err);
 }
 
-/* Writes one column. */
+/* Writes one column to the spools `out`: a text column's keys, sorted, then the blocks of values, in which ranks of
+ * keys stand for texts, and last the row that describes it. */
 static int gpuir__notes_column(gpuir__notes *x, unsigned column, unsigned decimals, gpuir__packing *p,
     gpuir__note_reader *r, gpuir__spool *out, gpuir_error *err) {
   gpuir__note_column *c = &x->of[column];
@@ -13668,7 +13679,8 @@ static int gpuir__column_parts(gpuir__column_block *b, unsigned form, const uint
   return b->data != NULL;
 }
 
-/* Finds a block of a column (both must exist). */
+/* Finds the parts of a block of a column (both must exist). b->none says that no document of the block has a value, or
+ * that its bytes are damaged: nothing else of b may be read then. */
 static void gpuir__column_open(const gpuir__segment *ix, unsigned column, uint64_t block, gpuir__column_block *b) {
   const gpuir__index_columns *x = &ix->columns;
   const uint64_t at = column * x->blocks + block, size = ix->section[GPUIR__S_COL_DATA]->length;
@@ -14011,7 +14023,8 @@ static void gpuir__open_dense(gpuir__segment *ix) {
   ix->dense.n = whole ? ix->section[GPUIR__S_DENSE_LISTS]->length / 4 : 0;
 }
 
-/* Checks what sections say of each other. */
+/* Checks what sections say of each other, and sets up what takes several of them. A section that is optional and does
+ * not fit the others counts as missing; one that is needed makes the file a damaged one. */
 static int gpuir__open_relations(gpuir__segment *ix, gpuir_error *err) {
   const gpuir__section **s = ix->section;
   if (ix->stat.docs_short > s[GPUIR__S_DOCIDS]->length || ix->stat.freqs_short > s[GPUIR__S_FREQS]->length)
@@ -15011,7 +15024,8 @@ static int gpuir__index_alike(const gpuir_index *ix, gpuir_error *err) {
   return GPUIR_OK;
 }
 
-/* Checks the leaves and sums them up. */
+/* Makes one index of the leaves: checks that they may stand together, numbers their documents one after another, and
+ * gives each a view as an index of its own where there are several, or deletions. */
 static int gpuir__index_join(gpuir_index *ix, gpuir_error *err) {
   uint64_t docids = 0;
   size_t i;
@@ -15161,7 +15175,7 @@ static uint64_t gpuir__segment_private(const gpuir__segment *seg) {
   return gpuir__spec_is_text(seg->meta.analyzer) ? seg->stat.terms - gpuir__term_lower_bound(seg, "\xff", 1) : 0;
 }
 
-/* Adds what a segment holds. */
+/* Adds a segment's numbers of terms and postings and its bytes, by purpose, to those of the index. */
 static void gpuir__info_add(gpuir_index_info *info, const gpuir__segment *seg) {
   uint64_t sums[GPUIR__G_COUNT];
   gpuir__section_sums(seg, sums);
@@ -16790,7 +16804,8 @@ GPUIR__HOT static int gpuir__run_next(gpuir__run *r, int *more, gpuir_error *err
   return GPUIR_OK;
 }
 
-/* Copies the term's postings. */
+/* Copies the r->bytes bytes of the current term's postings from a run to to[]: what its buffer holds first. A rest that
+ * fills a buffer is read straight to its place. */
 static int gpuir__run_copy(gpuir__run *r, uint8_t *to, gpuir_error *err) {
   uint64_t n = r->bytes;
   while (n) {
@@ -16876,8 +16891,9 @@ static inline uint32_t gpuir__chain_positions(gpuir__chain *c, uint32_t *positio
   return n;
 }
 
-/* Merges an item's parts by docID; returns the number of postings. Every position takes a byte at least, which bounds
- * positions[]; NULL: the parts have none. */
+/* Merges an item's parts, which workers wrote, by docID; returns the number of postings. docs[] and tfs[] get one of
+ * each, positions[] the positions of all, one posting's after another's; NULL: the parts have none. Every position
+ * takes a byte at least in the parts, so their bytes bound positions[]. */
 static inline uint64_t gpuir__item_merge(gpuir__chain *chains, const gpuir__part *parts, uint32_t nparts,
     const uint8_t *bytes, uint32_t *docs, uint32_t *tfs, uint32_t *positions) {
   uint64_t n = 0;
@@ -16955,7 +16971,8 @@ typedef struct gpuir__item {
 /* Returns the bytes that an item's postings and positions take when they are decoded. */
 static uint64_t gpuir__item_size(const gpuir__item *item) { return item->df * 8 + item->bytes * 4; }
 
-/* Merges and encodes one list. */
+/* Merges the parts of one term's list by docID, and appends the encoded list to unit->out. Lists beyond `most` bytes
+ * are merged in a temporary file. */
 static int gpuir__worker_list(gpuir__worker *w, gpuir__unit *unit, const gpuir__item *item, const gpuir__part *parts,
     const uint8_t *term, uint64_t most) {
   uint32_t *docs, *tfs, *positions;
@@ -18939,7 +18956,8 @@ static int gpuir__visit_unlisted(gpuir__visit *w, const gpuir__level *l, int err
   return l->up ? GPUIR_OK : gpuir__fail_errno(w->err, gpuir__visit_path(w), "cannot list");
 }
 
-/* Walks over what is in an open folder. */
+/* Walks over what is in an open folder, and all below: first reads its ignore rules, then lists it by name, and takes
+ * one entry after another. A folder that cannot be listed is told and passed over, unless it is the first. */
 static int gpuir__visit_folder(gpuir__visit *w, gpuir__level *l) {
   gpuir__buf names = {NULL, 0, 0}, entries = {NULL, 0, 0};
   gpuir__entry_of *e;
@@ -19563,7 +19581,8 @@ static int gpuir__where_backwards(const gpuir__where *w, const gpuir_field *f, c
   return f->column == GPUIR_DATE ? x->bounds[1].high < x->bounds[0].low : x->bounds[1].low < x->bounds[0].high;
 }
 
-/* Reads an item of a field. */
+/* Reads an item of a predicate: a value, or a range a..b, of which an end may be left out. A value is kept as the range
+ * that only it is in. */
 static int gpuir__where_item_read(gpuir__where_reader *r, const gpuir_field *f) {
   gpuir__where_item *x = &r->w->items[r->w->nitems];
   const size_t from = r->at;
@@ -19602,7 +19621,8 @@ static int gpuir__where_name(gpuir__where_reader *r, unsigned *column) {
   return status;
 }
 
-/* Reads a predicate. */
+/* Reads a predicate: '-' where it is negated, a field's name, '=', and items with commas between, of which one must
+ * hold. */
 static int gpuir__where_predicate(gpuir__where_reader *r, unsigned group) {
   gpuir__where *w = r->w;
   gpuir__predicate *p = &w->predicates[w->n];
@@ -19631,7 +19651,7 @@ static int gpuir__where_predicate(gpuir__where_reader *r, unsigned group) {
   return status;
 }
 
-/* Reads the groups. */
+/* Reads the whole where: groups with '|' between, of which one must hold. All predicates of a group must. */
 static int gpuir__where_read(gpuir__where_reader *r) {
   unsigned group = 0, before = 0;
   int status = GPUIR_OK;
@@ -20239,7 +20259,7 @@ static inline int gpuir__query_sorts(const gpuir_query *q) {
 #endif
 }
 
-/* Says whether a query asks for the best of all documents with its terms, and nothing else: a device takes such alone. */
+/* Says whether a query asks for the best of all documents with its terms, and nothing else: a device takes no other. */
 static inline int gpuir__query_is_plain(const gpuir_query *q) {
   return !q->where && !q->all && !gpuir__query_sorts(q) && !gpuir__query_collapses(q);
 }
@@ -21841,7 +21861,7 @@ static int gpuir__query_resolve(gpuir_query *q, const gpuir_query_desc *desc, gp
   return status ? status : gpuir__query_weigh(q, err);
 }
 
-/* Takes a query's where. */
+/* Parses the text of a query's where into q->where; NULL or "": the query has none. */
 static int gpuir__query_where(gpuir_query *q, const char *where, gpuir_error *err) {
   if (!where || !*where) return GPUIR_OK;
 #ifdef GPUIR_NO_COLUMNS
@@ -24725,8 +24745,9 @@ static void gpuir__share_threshold(gpuir__engine *e, gpuir__share *s) {
   e->top.threshold_key = gpuir__max64(own, greatest);
 }
 
-/* Takes up to `most` parts of the n that the leaf has; returns the first, or n if there is none for this engine. It
- * takes few at first, when what others find raises the threshold most. */
+/* Takes up to `most` parts of the n that the leaf has: those from the one returned to e->turn.taken. Returns n if there
+ * is none for this engine. It takes few at first, when what others find raises the threshold most. An engine that only
+ * helps takes no more once its thread has other tasks; the owner calls for help when its search has taken long. */
 static uint32_t gpuir__share_take(gpuir__engine *e, uint32_t n, uint32_t most) {
   gpuir__share *s = e->share;
   uint64_t at = __atomic_load_n(&s->at, __ATOMIC_ACQUIRE), end;
@@ -25425,7 +25446,9 @@ static void gpuir__and_add_by_windows(const gpuir__engine *e, const gpuir__and *
   s->n = kept;
 }
 
-/* Begins to score n matches. */
+/* Begins to score the n matches in x->docs: their sums are 0, and s->rest[j] becomes what the lists after the driver
+ * can add to match j at most. That comes from windows where a list has them, elsewhere from the list's bound.
+ * Frequencies and lengths are fetched ahead, since every match needs them. */
 static void gpuir__and_begin(const gpuir__engine *e, const gpuir__and *x, gpuir__and_scored *s, uint32_t n) {
   const unsigned last = x->npositive - 1;
   uint32_t more = x->bound_after[last], j; /* of lists whose windows are not looked at, and not the driver */
@@ -25688,7 +25711,8 @@ static double gpuir__steepest(const uint32_t bound[256]) {
   return most * (1 + 1e-9); /* a rounding */
 }
 
-/* Prepares the slopes, of 15 bits at most. */
+/* Prepares AND by words of bits: for each list a slope, by which its peaks are multiplied to bound a window. One shift
+ * for all makes slopes numbers below 2^15, which vectors multiply fastest. The bits of excluded lists stand last. */
 static void gpuir__words_prepare(gpuir__words *w, gpuir__engine *e, gpuir__and *x) {
   double steep[GPUIR_MAX_TERMS], most = 0;
   gpuir__slopes *s = &w->slopes;
@@ -27548,7 +27572,8 @@ GPUIR__NOINLINE void gpuir__or_enter(gpuir__engine *e, const gpuir__or_leaf *l, 
   e->ncursors = l->ncursors;
 }
 
-/* Scores the tiles of n leaves. */
+/* Scores the tiles of n leaves: first the few with the highest bounds of all leaves, which raise the threshold at
+ * once, then all others in turn, most of which are then passed over. */
 static int gpuir__or_leaves_score(gpuir__engine *e, gpuir__or_leaf *leaves, size_t n, gpuir__cursor *cursors,
     gpuir__operand *operands) {
   unsigned step;
@@ -28037,7 +28062,8 @@ static int gpuir__leaf_begin(gpuir__engine *e, const gpuir_query *q, size_t leaf
   return 1;
 }
 
-/* Offers what one leaf has to the top-k. */
+/* Evaluates the query in one leaf, by the method for its mode and terms, and offers the hits to the engine's top-k. A
+ * leaf without a required term has none. */
 static int gpuir__engine_leaf(gpuir__engine *e, const gpuir_query *q, size_t leaf, int mode, size_t k) {
   unsigned npositive;
   int status;
@@ -28313,7 +28339,8 @@ static int gpuir__compare_asc64(const void *a, const void *b) {
   return x < y ? -1 : x > y;
 }
 
-/* Scores hits, in the order of their documents. */
+/* Scores hits whose documents are known. It goes by docID, since cursors only move forward, and leaves hits in their
+ * order. */
 static int gpuir__engine_score_hits(gpuir__engine *e, const gpuir_query *q, gpuir_hit *hits, size_t n) {
   const gpuir__leaf *leaf = NULL;
   uint64_t *order;
@@ -29460,7 +29487,8 @@ static int gpuir__manifest_parse(const gpuir_allocator *a, gpuir__manifest *m, c
   return gpuir__manifest_logs(a, m, path, bytes + head + m->entries.len, bytes + n - 8, err);
 }
 
-/* Reads the open file. */
+/* Reads an open manifest as a whole into memory and parses it into m. A file that is no regular one is refused: reading
+ * a pipe would wait. */
 static int gpuir__manifest_load(const gpuir_allocator *a, gpuir__manifest *m, const char *path, int fd,
     gpuir_error *err) {
   struct stat st;
@@ -30597,7 +30625,8 @@ static int gpuir__live_strays(const gpuir_live *l, int what, int magic, unsigned
   return status;
 }
 
-/* Opens the folder, or makes it. */
+/* Opens the folder of a live index, or makes it with `create`. Keeps its absolute path: the process may change its
+ * current folder later. */
 static int gpuir__live_folder(gpuir_live *l, const char *path, int create, gpuir_error *err) {
   char here[4096];
   l->folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -31091,7 +31120,8 @@ GPUIR__HOT static int gpuir__fusion_list(gpuir__fusion *f, const gpuir__source *
       : status;
 }
 
-/* Writes the result. */
+/* Writes the merged segment: first the documents of all sources that are not deleted, then one list for each term, by a
+ * walk over the sources' dictionaries in step. */
 static int gpuir__fusion_write(gpuir__fusion *f, gpuir__segment **result, gpuir_error *err) {
   const gpuir__source *least;
   gpuir_builder *b;
@@ -31519,7 +31549,8 @@ static int gpuir__prefixes_step(gpuir__finder *f, const char *token, size_t len,
   return status;
 }
 
-/* Takes the text's next token: a gpuir_place_fn. */
+/* Takes the text's next token, and notes a mention of each word, phrase or prefix of the query that it is or completes.
+ * It is called for each token of a text, and so finds words by a hash: a gpuir_place_fn. */
 static int gpuir__finder_token(void *finder, const char *token, size_t len, unsigned advance) {
   gpuir__finder *f = (gpuir__finder *)finder;
   const uint32_t at = f->base + (uint32_t)f->an->at, end = f->base + (uint32_t)f->an->end;
@@ -32531,7 +32562,8 @@ typedef struct gpuir__look_name {
   gpuir__look_word first, last; /* of the words of the base without its ending, in small letters; of 0 bytes: none */
 } gpuir__look_name;
 
-/* Reads a name and makes its letters small. */
+/* Reads a file's path: its ending, and the words of its name and of the folder above, as parted by points, signs and
+ * inner capitals. Makes the letters of f->path small afterwards, since capitals part words. */
 static void gpuir__look_read(const gpuir__look_file *f, gpuir__look_name *name) {
   char *small = (char *)(uintptr_t)f->path; /* this part's own copy */
   const size_t folders = gpuir__base_of(f->path, f->len), len = f->len - folders;
@@ -33777,7 +33809,8 @@ static void gpuir__device_note_free(gpuir__device *d) {
   gpuir__poke(&d->free_at, d->in_flight < GPUIR__DEVICE_BATCHES ? 0 : first + d->batch_ns);
 }
 
-/* Hands a batch to the device. */
+/* Hands a batch to the device, which answers while this thread goes on. Where it does not take the batch, threads
+ * answer its tasks. */
 static void gpuir__device_begin(gpuir__crew *c, gpuir__device_batch *l) {
   gpuir__device *d = &c->device;
   const size_t hits = l->n * l->k;
@@ -33824,7 +33857,8 @@ static int gpuir__device_batch_settle(gpuir__crew *c, gpuir__device_batch *l, si
   return 1;
 }
 
-/* Takes a batch back from the device. */
+/* Takes a finished batch back from the device: completes its tasks, hands those that failed on to threads, and notes
+ * how long it took, by which later ones are judged. */
 static void gpuir__device_finish(gpuir__crew *c, gpuir__device_batch *l) {
   gpuir__device *d = &c->device;
   const uint64_t ns = gpuir__now() - l->since, mean = d->batch_ns;
@@ -33877,7 +33911,9 @@ static void gpuir__device_abandon(gpuir__crew *c) {
   gpuir__unlock(&c->lock);
 }
 
-/* Looks at a batch in flight: passes on what was cancelled, and takes it back if it is done. 0: nothing happened. */
+/* Looks at a batch in flight: tells the device which tasks were cancelled, and takes the batch back if it is done. A
+ * device that keeps a batch for longer than the pool allows is given up, and threads answer what it has. Returns 1 if
+ * the batch is gone, or else 0. */
 static int gpuir__device_look(gpuir__crew *c, gpuir__device_batch *l) {
   const int stopping = gpuir__peek(c->stop);
   size_t i;
@@ -34018,7 +34054,8 @@ static int gpuir__member_make(gpuir__crew *c, gpuir__member *m, const gpuir_sear
   return gpuir_searcher_create(c->pool->ix, desc, &m->searcher, err);
 }
 
-/* Makes what the policies keep. */
+/* Makes what the pool's own policies share: queues with room for all tasks, a member for each thread, and a searcher
+ * for the device. Frees all again if anything fails. */
 GPUIR__COLD static int gpuir__crew_create(gpuir_pool *p, void **state, gpuir_error *err) {
   gpuir__crew *c = (gpuir__crew *)gpuir__alloc_zero(&p->a, sizeof *c);
   gpuir_searcher_desc desc;
@@ -34829,7 +34866,8 @@ static int gpuir__facets_leaf(gpuir__engine *e, const gpuir_query *q, size_t lea
   return status;
 }
 
-/* Reads what is asked for, and counts it. */
+/* Counts the matches by the values of each column asked for: reads the columns' texts, goes over the matches of each
+ * leaf once for all of them, and sorts the counts. */
 static int gpuir__facets_make(gpuir__engine *e, const gpuir_query *q, const char *const *columns, size_t n,
     gpuir_facets *f, uint64_t *matches) {
   size_t i, leaf;

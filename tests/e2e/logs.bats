@@ -45,3 +45,18 @@ known() {
     [ "$status" -ne 0 ]
   done
 }
+
+@test "the page tells how old each log is: a line for each, counted at a commit that all have" {
+  local at count log commit stands counted=0
+  at=$(sed -n '1s/.* at commit //p' tools/results/ages.tsv)
+  known "$at"
+  diff <(tail -n +3 tools/results/ages.tsv | cut -f 2 | sort) <(tail -n +3 tools/results/figures.tsv | cut -f 2 | sort -u)
+  grep -qF '(ages.tsv)' tools/results/README.md
+  # Those of the processor alone are counted again, a few of them.
+  while IFS=$'\t' read -r count log commit; do
+    stands=$(awk -F '\t' -v id="$commit" '$1 == id { print $2 }' "$table")
+    [ "$(git rev-list --count "${stands:-$commit}..$at" -- gpuir.h tools/header tools/lab)" -eq "$count" ]
+    counted=$((counted + 1))
+  done < <(tail -n +3 tools/results/ages.tsv | grep -v 'gpu\|cuda' | grep -v '^-' | awk 'NR % 12 == 1')
+  [ "$counted" -gt 3 ]
+}

@@ -206,7 +206,8 @@ static inline uint8_t *gpuir__vbyte_put(uint8_t *to, uint64_t v) {
   return to;
 }
 
-/* Reads a value and moves *p behind it: 10 bytes at most, whatever they are. */
+/* Reads a variable-byte value and moves *p behind it. A byte holds 7 bits, the low ones first, and its highest bit says
+ * that more follow. Takes 10 bytes at most, whatever they are: damaged ones do not lead it further. */
 static inline uint64_t gpuir__vbyte_get(const uint8_t **p) {
   uint64_t v = *(*p)++;
   if (GPUIR__UNLIKELY(v >= 128)) {

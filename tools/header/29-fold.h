@@ -90,7 +90,8 @@ static const uint16_t gpuir__fold_table[422 + 448 + 512] = {0x61, 0, 0, 0, 0, 0,
     0x3b9, 0, 0, 0, 0, 0x3c5, 0x3c5, 0x3c5, 0x3c5, 0x3c1, 0x3c1, 0x3c5, 0x3c5, 0x3c5, 0x3c5, 0x3c5, 0x3c5, 0x3c1, 0, 0,
     0, 0, 0, 0xf059, 0xf059, 0xf059, 0, 0x3c9, 0xf059, 0x3bf, 0x3bf, 0x3c9, 0x3c9, 0xf059, 0, 0, 0};
 
-/* Returns how many letters a character becomes, 1 or 2, in to[0..2); 0: it is a mark that is dropped. */
+/* Folds a character: writes the letters that it becomes to to[0..2), itself where nothing is to fold, and returns how
+ * many there are, 1 or 2. Returns 0 for a mark that is dropped. */
 GPUIR__UNUSED static unsigned gpuir__fold_of(uint32_t c, uint32_t to[2]) {
   unsigned i, folded;
   to[0] = c;

@@ -668,7 +668,9 @@ static int gpuir__has_high(const char *text, size_t len) {
   return (any & 0x8080808080808080u) != 0;
 }
 
-/* Returns how many bytes the typographic separator has that text[0..n), n >= 1, begins with; 0: there is none. */
+/* Returns the bytes of the separator at the beginning of text[0..n), n >= 1, if it is one of typography: a space that
+ * does not break, guillemets, dashes, quotes and spaces of U+2000 to U+205F (but not the joiners among them), or the
+ * ideographic space. Returns 0 for any other character. */
 static inline size_t gpuir__typography(const char *text, size_t n) {
   const uint8_t *p = (const uint8_t *)text;
   if (p[0] == 0xc2) return n > 1 && (p[1] == 0xa0 || p[1] == 0xab || p[1] == 0xbb) ? 2 : 0;

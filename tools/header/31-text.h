@@ -12,8 +12,9 @@
  *   variant    fold(stem(fold(segment))), where that is not the term: typed without accents, it is what a reader types
  *   exact      FF x and the stem, where folding changed it: a word typed with its accents ranks its own spelling first
  *   pair       FF p, the terms of two neighbours of a word, FF between them. "O'Reilly" is asked for as the pair, and
- * so never finds o and reilly apart, with or without positions; as a list of its own it weighs by its own df. joined
- * the term of a word's segments together: don't as dont, e-mail as email, U.S.A. as usa
+ *              so never finds o and reilly apart, with or without positions; as a list of its own it weighs by its own
+ *              df
+ *   joined     the term of a word's segments together: don't as dont, e-mail as email, U.S.A. as usa
  *
  * FF stands in no UTF-8, so no text has such a term by itself. Folding drops the marks of Latin, Greek, Cyrillic,
  * Arabic and Hebrew behind stemming, which needs them. It never drops those of other scripts, where they are letters'
@@ -228,7 +229,8 @@ static int gpuir__fold_base(uint32_t c) {
       (c >= 0xab30 && c <= 0xab6f);
 }
 
-/* Says whether folding drops a character behind the letter `base`: see the banner. */
+/* Says whether folding drops character c behind the letter `base` (0: none): vowel points of Arabic and Hebrew always,
+ * other marks behind Latin, Greek and Cyrillic letters. The breve of Cyrillic short i stays: that is another letter. */
 static int gpuir__fold_drops(uint32_t c, uint32_t base) {
   if ((c >= 0x64b && c <= 0x65f) || c == 0x670 || c == 0x640) return 1; /* harakat, hamza marks, tatweel */
   if ((c >= 0x591 && c <= 0x5bd) || c == 0x5bf || c == 0x5c1 || c == 0x5c2 || c == 0x5c4 || c == 0x5c5 || c == 0x5c7 ||
@@ -848,7 +850,8 @@ static int gpuir__text_high(gpuir__analyzer *an, size_t *i) {
   return class_ == GPUIR__T_CONNECTOR ? gpuir__text_connect(an, gpuir__text_connector(c)) : gpuir__text_separate(an);
 }
 
-/* Takes the run text[i, end) of ASCII letters and digits. */
+/* Adds the run text[i, end) of ASCII letters and digits to the segment that is being read, folded. Notes whether inner
+ * capitals or digits part it, as in getUserName. */
 static void gpuir__text_run(gpuir__wording *w, size_t i, size_t end) {
   gpuir__letters *l = w->now;
   unsigned first, kinds = 0;

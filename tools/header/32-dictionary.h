@@ -757,7 +757,8 @@ static inline void gpuir__dict_divide_list(gpuir__dict_numbers *x, const gpuir__
   gpuir__dict_column(x, GPUIR__COL_FREQS, r->freqs_len - 1);
 }
 
-/* Parts records into columns. */
+/* Parts the records of a block of terms into columns of numbers of one kind, which are packed with one width each: a
+ * record has only the numbers that its kind of list needs. Two bits a term say which kind that is. */
 static void gpuir__dict_divide(const gpuir__dict_terms *t, const gpuir__dict_form *form, gpuir__dict_numbers *x) {
   unsigned i;
   memset(x, 0, sizeof *x);

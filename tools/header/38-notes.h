@@ -81,7 +81,8 @@ static void gpuir__notes_free(gpuir__notes *x) {
   x->of = NULL;
 }
 
-/* Makes room for what n columns note. */
+/* Sets notes up for the columns of `fields`: each has three spools, for values, texts and the starts of these, which
+ * together keep `memory` bytes at most in memory, and the rest in temporary files. */
 static int gpuir__notes_open(gpuir__notes *x, const gpuir_allocator *a, const gpuir__schema *fields, const char *tmp,
     uint64_t memory, gpuir_error *err) {
   const size_t each = (size_t)gpuir__min64(gpuir__max64(memory / (4 * fields->n), 4096), 1u << 17);
@@ -106,7 +107,8 @@ static int gpuir__notes_open(gpuir__notes *x, const gpuir_allocator *a, const gp
 
 /* ---- noting */
 
-/* Checks a document's values. */
+/* Refuses a document's values unless each is of a field that there is, is text just where the field is, and is not one
+ * too many. Nothing has been noted yet then: a document is noted whole or not at all. */
 static int gpuir__notes_check(const gpuir__notes *x, const gpuir_value *values, size_t n, gpuir_error *err) {
   uint32_t count[GPUIR_MAX_FIELDS];
   size_t i;
@@ -533,7 +535,8 @@ static int gpuir__notes_pack(gpuir__notes *x, const gpuir__note_column *c, const
   return status ? status : gpuir__spool_put(&out[GPUIR__OUT_DATA], p->out.data, p->size, err);
 }
 
-/* Writes one column. */
+/* Writes one column to the spools `out`: a text column's keys, sorted, then the blocks of values, in which ranks of
+ * keys stand for texts, and last the row that describes it. */
 static int gpuir__notes_column(gpuir__notes *x, unsigned column, unsigned decimals, gpuir__packing *p,
     gpuir__note_reader *r, gpuir__spool *out, gpuir_error *err) {
   gpuir__note_column *c = &x->of[column];

@@ -112,7 +112,8 @@ static int gpuir__column_parts(gpuir__column_block *b, unsigned form, const uint
   return b->data != NULL;
 }
 
-/* Finds a block of a column (both must exist). */
+/* Finds the parts of a block of a column (both must exist). b->none says that no document of the block has a value, or
+ * that its bytes are damaged: nothing else of b may be read then. */
 static void gpuir__column_open(const gpuir__segment *ix, unsigned column, uint64_t block, gpuir__column_block *b) {
   const gpuir__index_columns *x = &ix->columns;
   const uint64_t at = column * x->blocks + block, size = ix->section[GPUIR__S_COL_DATA]->length;

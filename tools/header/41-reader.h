@@ -221,7 +221,8 @@ static void gpuir__open_dense(gpuir__segment *ix) {
   ix->dense.n = whole ? ix->section[GPUIR__S_DENSE_LISTS]->length / 4 : 0;
 }
 
-/* Checks what sections say of each other. */
+/* Checks what sections say of each other, and sets up what takes several of them. A section that is optional and does
+ * not fit the others counts as missing; one that is needed makes the file a damaged one. */
 static int gpuir__open_relations(gpuir__segment *ix, gpuir_error *err) {
   const gpuir__section **s = ix->section;
   if (ix->stat.docs_short > s[GPUIR__S_DOCIDS]->length || ix->stat.freqs_short > s[GPUIR__S_FREQS]->length)

@@ -316,7 +316,8 @@ static int gpuir__index_alike(const gpuir_index *ix, gpuir_error *err) {
   return GPUIR_OK;
 }
 
-/* Checks the leaves and sums them up. */
+/* Makes one index of the leaves: checks that they may stand together, numbers their documents one after another, and
+ * gives each a view as an index of its own where there are several, or deletions. */
 static int gpuir__index_join(gpuir_index *ix, gpuir_error *err) {
   uint64_t docids = 0;
   size_t i;
@@ -466,7 +467,7 @@ static uint64_t gpuir__segment_private(const gpuir__segment *seg) {
   return gpuir__spec_is_text(seg->meta.analyzer) ? seg->stat.terms - gpuir__term_lower_bound(seg, "\xff", 1) : 0;
 }
 
-/* Adds what a segment holds. */
+/* Adds a segment's numbers of terms and postings and its bytes, by purpose, to those of the index. */
 static void gpuir__info_add(gpuir_index_info *info, const gpuir__segment *seg) {
   uint64_t sums[GPUIR__G_COUNT];
   gpuir__section_sums(seg, sums);

@@ -947,7 +947,8 @@ GPUIR__HOT static int gpuir__run_next(gpuir__run *r, int *more, gpuir_error *err
   return GPUIR_OK;
 }
 
-/* Copies the term's postings. */
+/* Copies the r->bytes bytes of the current term's postings from a run to to[]: what its buffer holds first. A rest that
+ * fills a buffer is read straight to its place. */
 static int gpuir__run_copy(gpuir__run *r, uint8_t *to, gpuir_error *err) {
   uint64_t n = r->bytes;
   while (n) {
@@ -1033,8 +1034,9 @@ static inline uint32_t gpuir__chain_positions(gpuir__chain *c, uint32_t *positio
   return n;
 }
 
-/* Merges an item's parts by docID; returns the number of postings. Every position takes a byte at least, which bounds
- * positions[]; NULL: the parts have none. */
+/* Merges an item's parts, which workers wrote, by docID; returns the number of postings. docs[] and tfs[] get one of
+ * each, positions[] the positions of all, one posting's after another's; NULL: the parts have none. Every position
+ * takes a byte at least in the parts, so their bytes bound positions[]. */
 static inline uint64_t gpuir__item_merge(gpuir__chain *chains, const gpuir__part *parts, uint32_t nparts,
     const uint8_t *bytes, uint32_t *docs, uint32_t *tfs, uint32_t *positions) {
   uint64_t n = 0;

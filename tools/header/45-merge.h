@@ -36,7 +36,8 @@ typedef struct gpuir__item {
 /* Returns the bytes that an item's postings and positions take when they are decoded. */
 static uint64_t gpuir__item_size(const gpuir__item *item) { return item->df * 8 + item->bytes * 4; }
 
-/* Merges and encodes one list. */
+/* Merges the parts of one term's list by docID, and appends the encoded list to unit->out. Lists beyond `most` bytes
+ * are merged in a temporary file. */
 static int gpuir__worker_list(gpuir__worker *w, gpuir__unit *unit, const gpuir__item *item, const gpuir__part *parts,
     const uint8_t *term, uint64_t most) {
   uint32_t *docs, *tfs, *positions;

@@ -583,7 +583,8 @@ static int gpuir__visit_unlisted(gpuir__visit *w, const gpuir__level *l, int err
   return l->up ? GPUIR_OK : gpuir__fail_errno(w->err, gpuir__visit_path(w), "cannot list");
 }
 
-/* Walks over what is in an open folder. */
+/* Walks over what is in an open folder, and all below: first reads its ignore rules, then lists it by name, and takes
+ * one entry after another. A folder that cannot be listed is told and passed over, unless it is the first. */
 static int gpuir__visit_folder(gpuir__visit *w, gpuir__level *l) {
   gpuir__buf names = {NULL, 0, 0}, entries = {NULL, 0, 0};
   gpuir__entry_of *e;

@@ -123,7 +123,8 @@ static int gpuir__where_backwards(const gpuir__where *w, const gpuir_field *f, c
   return f->column == GPUIR_DATE ? x->bounds[1].high < x->bounds[0].low : x->bounds[1].low < x->bounds[0].high;
 }
 
-/* Reads an item of a field. */
+/* Reads an item of a predicate: a value, or a range a..b, of which an end may be left out. A value is kept as the range
+ * that only it is in. */
 static int gpuir__where_item_read(gpuir__where_reader *r, const gpuir_field *f) {
   gpuir__where_item *x = &r->w->items[r->w->nitems];
   const size_t from = r->at;
@@ -162,7 +163,8 @@ static int gpuir__where_name(gpuir__where_reader *r, unsigned *column) {
   return status;
 }
 
-/* Reads a predicate. */
+/* Reads a predicate: '-' where it is negated, a field's name, '=', and items with commas between, of which one must
+ * hold. */
 static int gpuir__where_predicate(gpuir__where_reader *r, unsigned group) {
   gpuir__where *w = r->w;
   gpuir__predicate *p = &w->predicates[w->n];
@@ -191,7 +193,7 @@ static int gpuir__where_predicate(gpuir__where_reader *r, unsigned group) {
   return status;
 }
 
-/* Reads the groups. */
+/* Reads the whole where: groups with '|' between, of which one must hold. All predicates of a group must. */
 static int gpuir__where_read(gpuir__where_reader *r) {
   unsigned group = 0, before = 0;
   int status = GPUIR_OK;

@@ -157,7 +157,7 @@ static inline int gpuir__query_sorts(const gpuir_query *q) {
 #endif
 }
 
-/* Says whether a query asks for the best of all documents with its terms, and nothing else: a device takes such alone. */
+/* Says whether a query asks for the best of all documents with its terms, and nothing else: a device takes no other. */
 static inline int gpuir__query_is_plain(const gpuir_query *q) {
   return !q->where && !q->all && !gpuir__query_sorts(q) && !gpuir__query_collapses(q);
 }

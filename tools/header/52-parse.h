@@ -375,7 +375,7 @@ static int gpuir__query_resolve(gpuir_query *q, const gpuir_query_desc *desc, gp
   return status ? status : gpuir__query_weigh(q, err);
 }
 
-/* Takes a query's where. */
+/* Parses the text of a query's where into q->where; NULL or "": the query has none. */
 static int gpuir__query_where(gpuir_query *q, const char *where, gpuir_error *err) {
   if (!where || !*where) return GPUIR_OK;
 #ifdef GPUIR_NO_COLUMNS

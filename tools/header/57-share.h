@@ -66,8 +66,9 @@ static void gpuir__share_threshold(gpuir__engine *e, gpuir__share *s) {
   e->top.threshold_key = gpuir__max64(own, greatest);
 }
 
-/* Takes up to `most` parts of the n that the leaf has; returns the first, or n if there is none for this engine. It
- * takes few at first, when what others find raises the threshold most. */
+/* Takes up to `most` parts of the n that the leaf has: those from the one returned to e->turn.taken. Returns n if there
+ * is none for this engine. It takes few at first, when what others find raises the threshold most. An engine that only
+ * helps takes no more once its thread has other tasks; the owner calls for help when its search has taken long. */
 static uint32_t gpuir__share_take(gpuir__engine *e, uint32_t n, uint32_t most) {
   gpuir__share *s = e->share;
   uint64_t at = __atomic_load_n(&s->at, __ATOMIC_ACQUIRE), end;

@@ -589,7 +589,9 @@ static void gpuir__and_add_by_windows(const gpuir__engine *e, const gpuir__and *
   s->n = kept;
 }
 
-/* Begins to score n matches. */
+/* Begins to score the n matches in x->docs: their sums are 0, and s->rest[j] becomes what the lists after the driver
+ * can add to match j at most. That comes from windows where a list has them, elsewhere from the list's bound.
+ * Frequencies and lengths are fetched ahead, since every match needs them. */
 static void gpuir__and_begin(const gpuir__engine *e, const gpuir__and *x, gpuir__and_scored *s, uint32_t n) {
   const unsigned last = x->npositive - 1;
   uint32_t more = x->bound_after[last], j; /* of lists whose windows are not looked at, and not the driver */

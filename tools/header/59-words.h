@@ -174,7 +174,8 @@ static double gpuir__steepest(const uint32_t bound[256]) {
   return most * (1 + 1e-9); /* a rounding */
 }
 
-/* Prepares the slopes, of 15 bits at most. */
+/* Prepares AND by words of bits: for each list a slope, by which its peaks are multiplied to bound a window. One shift
+ * for all makes slopes numbers below 2^15, which vectors multiply fastest. The bits of excluded lists stand last. */
 static void gpuir__words_prepare(gpuir__words *w, gpuir__engine *e, gpuir__and *x) {
   double steep[GPUIR_MAX_TERMS], most = 0;
   gpuir__slopes *s = &w->slopes;

@@ -603,7 +603,8 @@ GPUIR__NOINLINE void gpuir__or_enter(gpuir__engine *e, const gpuir__or_leaf *l, 
   e->ncursors = l->ncursors;
 }
 
-/* Scores the tiles of n leaves. */
+/* Scores the tiles of n leaves: first the few with the highest bounds of all leaves, which raise the threshold at
+ * once, then all others in turn, most of which are then passed over. */
 static int gpuir__or_leaves_score(gpuir__engine *e, gpuir__or_leaf *leaves, size_t n, gpuir__cursor *cursors,
     gpuir__operand *operands) {
   unsigned step;

@@ -44,7 +44,8 @@ static int gpuir__leaf_begin(gpuir__engine *e, const gpuir_query *q, size_t leaf
   return 1;
 }
 
-/* Offers what one leaf has to the top-k. */
+/* Evaluates the query in one leaf, by the method for its mode and terms, and offers the hits to the engine's top-k. A
+ * leaf without a required term has none. */
 static int gpuir__engine_leaf(gpuir__engine *e, const gpuir_query *q, size_t leaf, int mode, size_t k) {
   unsigned npositive;
   int status;
@@ -320,7 +321,8 @@ static int gpuir__compare_asc64(const void *a, const void *b) {
   return x < y ? -1 : x > y;
 }
 
-/* Scores hits, in the order of their documents. */
+/* Scores hits whose documents are known. It goes by docID, since cursors only move forward, and leaves hits in their
+ * order. */
 static int gpuir__engine_score_hits(gpuir__engine *e, const gpuir_query *q, gpuir_hit *hits, size_t n) {
   const gpuir__leaf *leaf = NULL;
   uint64_t *order;

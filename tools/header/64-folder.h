@@ -147,7 +147,8 @@ static int gpuir__manifest_parse(const gpuir_allocator *a, gpuir__manifest *m, c
   return gpuir__manifest_logs(a, m, path, bytes + head + m->entries.len, bytes + n - 8, err);
 }
 
-/* Reads the open file. */
+/* Reads an open manifest as a whole into memory and parses it into m. A file that is no regular one is refused: reading
+ * a pipe would wait. */
 static int gpuir__manifest_load(const gpuir_allocator *a, gpuir__manifest *m, const char *path, int fd,
     gpuir_error *err) {
   struct stat st;

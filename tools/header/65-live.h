@@ -910,7 +910,8 @@ static int gpuir__live_strays(const gpuir_live *l, int what, int magic, unsigned
   return status;
 }
 
-/* Opens the folder, or makes it. */
+/* Opens the folder of a live index, or makes it with `create`. Keeps its absolute path: the process may change its
+ * current folder later. */
 static int gpuir__live_folder(gpuir_live *l, const char *path, int create, gpuir_error *err) {
   char here[4096];
   l->folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

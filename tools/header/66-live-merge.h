@@ -219,7 +219,8 @@ GPUIR__HOT static int gpuir__fusion_list(gpuir__fusion *f, const gpuir__source *
       : status;
 }
 
-/* Writes the result. */
+/* Writes the merged segment: first the documents of all sources that are not deleted, then one list for each term, by a
+ * walk over the sources' dictionaries in step. */
 static int gpuir__fusion_write(gpuir__fusion *f, gpuir__segment **result, gpuir_error *err) {
   const gpuir__source *least;
   gpuir_builder *b;

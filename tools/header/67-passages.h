@@ -186,7 +186,8 @@ static int gpuir__prefixes_step(gpuir__finder *f, const char *token, size_t len,
   return status;
 }
 
-/* Takes the text's next token: a gpuir_place_fn. */
+/* Takes the text's next token, and notes a mention of each word, phrase or prefix of the query that it is or completes.
+ * It is called for each token of a text, and so finds words by a hash: a gpuir_place_fn. */
 static int gpuir__finder_token(void *finder, const char *token, size_t len, unsigned advance) {
   gpuir__finder *f = (gpuir__finder *)finder;
   const uint32_t at = f->base + (uint32_t)f->an->at, end = f->base + (uint32_t)f->an->end;

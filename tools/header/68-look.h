@@ -437,7 +437,8 @@ typedef struct gpuir__look_name {
   gpuir__look_word first, last; /* of the words of the base without its ending, in small letters; of 0 bytes: none */
 } gpuir__look_name;
 
-/* Reads a name and makes its letters small. */
+/* Reads a file's path: its ending, and the words of its name and of the folder above, as parted by points, signs and
+ * inner capitals. Makes the letters of f->path small afterwards, since capitals part words. */
 static void gpuir__look_read(const gpuir__look_file *f, gpuir__look_name *name) {
   char *small = (char *)(uintptr_t)f->path; /* this part's own copy */
   const size_t folders = gpuir__base_of(f->path, f->len), len = f->len - folders;

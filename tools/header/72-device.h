@@ -131,7 +131,8 @@ static void gpuir__device_note_free(gpuir__device *d) {
   gpuir__poke(&d->free_at, d->in_flight < GPUIR__DEVICE_BATCHES ? 0 : first + d->batch_ns);
 }
 
-/* Hands a batch to the device. */
+/* Hands a batch to the device, which answers while this thread goes on. Where it does not take the batch, threads
+ * answer its tasks. */
 static void gpuir__device_begin(gpuir__crew *c, gpuir__device_batch *l) {
   gpuir__device *d = &c->device;
   const size_t hits = l->n * l->k;
@@ -178,7 +179,8 @@ static int gpuir__device_batch_settle(gpuir__crew *c, gpuir__device_batch *l, si
   return 1;
 }
 
-/* Takes a batch back from the device. */
+/* Takes a finished batch back from the device: completes its tasks, hands those that failed on to threads, and notes
+ * how long it took, by which later ones are judged. */
 static void gpuir__device_finish(gpuir__crew *c, gpuir__device_batch *l) {
   gpuir__device *d = &c->device;
   const uint64_t ns = gpuir__now() - l->since, mean = d->batch_ns;
@@ -231,7 +233,9 @@ static void gpuir__device_abandon(gpuir__crew *c) {
   gpuir__unlock(&c->lock);
 }
 
-/* Looks at a batch in flight: passes on what was cancelled, and takes it back if it is done. 0: nothing happened. */
+/* Looks at a batch in flight: tells the device which tasks were cancelled, and takes the batch back if it is done. A
+ * device that keeps a batch for longer than the pool allows is given up, and threads answer what it has. Returns 1 if
+ * the batch is gone, or else 0. */
 static int gpuir__device_look(gpuir__crew *c, gpuir__device_batch *l) {
   const int stopping = gpuir__peek(c->stop);
   size_t i;

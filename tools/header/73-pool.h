@@ -69,7 +69,8 @@ static int gpuir__member_make(gpuir__crew *c, gpuir__member *m, const gpuir_sear
   return gpuir_searcher_create(c->pool->ix, desc, &m->searcher, err);
 }
 
-/* Makes what the policies keep. */
+/* Makes what the pool's own policies share: queues with room for all tasks, a member for each thread, and a searcher
+ * for the device. Frees all again if anything fails. */
 GPUIR__COLD static int gpuir__crew_create(gpuir_pool *p, void **state, gpuir_error *err) {
   gpuir__crew *c = (gpuir__crew *)gpuir__alloc_zero(&p->a, sizeof *c);
   gpuir_searcher_desc desc;

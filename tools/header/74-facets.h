@@ -528,7 +528,8 @@ static int gpuir__facets_leaf(gpuir__engine *e, const gpuir_query *q, size_t lea
   return status;
 }
 
-/* Reads what is asked for, and counts it. */
+/* Counts the matches by the values of each column asked for: reads the columns' texts, goes over the matches of each
+ * leaf once for all of them, and sorts the counts. */
 static int gpuir__facets_make(gpuir__engine *e, const gpuir_query *q, const char *const *columns, size_t n,
     gpuir_facets *f, uint64_t *matches) {
   size_t i, leaf;

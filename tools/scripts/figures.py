@@ -3,9 +3,10 @@
 
 A line has the figure, its log, the number of its rows and a checksum of them, the commit and the command that the head
 of the log names. With --check it changes nothing, prints what differs and exits with 1: so no digit of a log can change
-unseen. With --ages it only prints, of each log, how many commits have touched what it measures since the commit that
-its head names: the header's rooms and tools/lab and, where its name says gpu or cuda, the CUDA unit's rooms. The oldest
-come first; "-" stands for a commit that is not known here. The folder is tools/results, or $RESULTS.
+unseen. With --ages it prints, and writes to ages.tsv, of each log how many commits have touched what it measures since
+the commit that its head names: the header's rooms and tools/lab and, where its name says gpu or cuda, the CUDA unit's
+rooms. The oldest come first; "-" stands for a commit that is not known here, unless commits.tsv has another for it. The
+folder is tools/results, or $RESULTS.
 """
 
 import glob
@@ -34,25 +35,43 @@ def read(path):
     return head, rows
 
 
+def git(*words):
+    """What git prints, or None if it fails."""
+    command = ["git", "-C", os.path.join(HERE, "..", ".."), *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+def stand_ins():
+    """{commit that no clone has: the one that stands for it}"""
+    with open(os.path.join(RESULTS, "commits.tsv"), encoding="utf-8") as file:
+        rows = [line.rstrip("\n").split("\t") for line in file if not line.startswith("#")][1:]
+    return {row[0]: row[1] for row in rows}
+
+
 def age(commit, path):
     """How many commits since this one touched what a log measures; None if it is not known here."""
     measured = ["gpuir.h", "tools/header", "tools/lab"]
     if "gpu" in path or "cuda" in path:
         measured += ["gpuir_cuda.cu", "tools/cuda"]
-    git = ["git", "-C", os.path.join(HERE, "..", ".."), "rev-list", "--count", commit + "..HEAD", "--"] + measured
-    done = subprocess.run(git, capture_output=True, text=True, check=False)
-    return int(done.stdout) if done.returncode == 0 else None
+    count = git("rev-list", "--count", commit + "..HEAD", "--", *measured)
+    return None if count is None else int(count)
 
 
 def ages():
-    """Prints the age of each log of figures.tsv, the oldest first."""
+    """Prints the age of each log of figures.tsv, the oldest first, and writes them to ages.tsv."""
     with open(os.path.join(RESULTS, "figures.tsv"), encoding="utf-8") as file:
         rows = [line.rstrip("\n").split("\t") for line in file if not line.startswith("#")][1:]
-    logs = sorted({(row[1], row[4]) for row in rows})
-    known = [(age(commit.split("-")[0], path) if commit != "-" else None, path, commit) for path, commit in logs]
-    print("commits\tlog\tmeasured at")
+    instead = stand_ins()
+    logs = sorted({(row[1], row[4].split("-")[0] or "-") for row in rows})
+    known = [(age(instead.get(commit, commit), path) if commit != "-" else None, path, commit) for path, commit in logs]
+    now = git("rev-parse", "--short", "HEAD") or "-"
+    table = ["# commits to what a log measures since it was measured, at commit " + now, "commits\tlog\tmeasured at"]
     for count, path, commit in sorted(known, key=lambda k: (k[0] is not None, -(k[0] or 0), k[1])):
-        print(f"{'-' if count is None else count}\t{path}\t{commit}")
+        table.append(f"{'-' if count is None else count}\t{path}\t{commit}")
+    print("\n".join(table[1:]))
+    with open(os.path.join(RESULTS, "ages.tsv"), "w", encoding="utf-8") as file:
+        file.write("\n".join(table) + "\n")
     return 0
 
 
