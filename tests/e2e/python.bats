@@ -113,7 +113,7 @@ setup() {
   python3 tree/tools/python/backend.py sdist sdists
   python3 -m venv alone
   alone/bin/pip install -q --no-deps --no-index sdists/gpuir-*.tar.gz
-  alone/bin/gpuir --version | grep -q '^analyzers: ascii, unicode, text$'
+  alone/bin/gpuir --version | grep -qx 'analyzers: ascii, basic, unicode, text'
   alone/bin/python -c 'import gpuir; assert len(gpuir.index(["running dogs"], stem="english").search("run dog"))'
   for name in LICENSE LICENCE.xxhash LICENCE.utf8proc LICENCE.stemmer; do
     [ -n "$(find alone/lib -path "*/licenses/$name" -size +0)" ]
