@@ -469,7 +469,9 @@ class Index:
         documents that may be hits."""
         if k > 4096:  # no memory for more hits than there are documents
             k = min(k, len(self))
-        native = self._here()
+        native = self._native
+        if native is None or native.pid != _Process.pid:
+            native = self._here()
         try:
             searcher: _Searcher = self._local.searcher
             if searcher.native is not native:
@@ -493,15 +495,15 @@ class Index:
         )
         if n < 0:
             n = self._again(searcher, _search, n, _mode(mode), text, len(text), hits, k, choice)
-        found = hits[: 2 * n]
-        searcher.room = {k: hits}
-        answer = []
-        for docid, score in zip(found[::2], found[1::2]):
+        answer: List[Hit] = []
+        add = answer.append
+        for docid, score in zip(hits[: 2 * n : 2], hits[1 : 2 * n : 2]):
             hit = _new(Hit)  # without a call of __init__, which would cost more than all else here
             hit._native = native
             hit.docid = docid
             hit.score = score / _ONE
-            answer.append(hit)
+            add(hit)
+        searcher.room = {k: hits}
         return answer
 
     def _again(self, searcher: _Searcher, function: Any, status: int, *arguments: Any) -> int:
