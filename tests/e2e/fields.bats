@@ -247,6 +247,15 @@ order() { "$gpuir" query --tsv "$@" 2>/dev/null | cut -f 4 | tr '\n' ' ' || true
   [ "$(tr '\n' ' ' <answered)" = '3 2 2 1 1 4 UNSUPPORTED 3 UNSUPPORTED UNSUPPORTED ' ]
 }
 
+@test "export says that the formats of others carry no fields" {
+  "$gpuir" index --jsonl "${fields[@]}" a.jsonl -q -o ix
+  run -0 "$gpuir" export ix ix.ciff
+  [[ $output == *"ix.ciff: without the values of fields, which the format has no place for: author, price, day, at, draft"* ]]
+  "$gpuir" index --jsonl a.jsonl -q -o plain
+  run -0 "$gpuir" export plain plain.ciff
+  [[ $output != *'values of fields'* ]]
+}
+
 @test "an index without fields takes no where" {
   "$gpuir" index --jsonl a.jsonl -q -o plain
   run "$gpuir" query -w price=1 plain tea
@@ -409,4 +418,108 @@ MBOX
   command -v python3 >/dev/null || skip "no python3"
   run -0 python3 "$BATS_TEST_DIRNAME/heads_oracle.py" "$gpuir" docs "${GPUIR_LONG:+3}500" "$((RANDOM))"
   [[ $output == *' 0 wrong' ]]
+}
+# tables: a.csv and a.tsv, of rows as spreadsheets write them
+tables() {
+  printf '%s\r\n' 'id,author,title,body,price,extra' '1,"Smith, John",green,"tea' 'with ""milk""",12.5,x' \
+    '2,Jones,,coffee,,y' '' '3,,"T, x",plain text,soon,z' >a.csv
+  printf 'name\tabstract\tn\nx"y\ttea leaves\t3\n\tcoffee\t\n' >a.tsv
+}
+
+@test "--csv and --tsv-head: rows whose fields the head names" {
+  tables
+  run -0 "$gpuir" index --csv --field author=key --field price=number:1 a.csv -o ix
+  [[ $output == *'id from id; title from title; text from body; other members are not kept: extra; fields author, price'* ]]
+  [[ $output == *'1 value was left out'* ]]
+  [ "$("$gpuir" query --tsv -w 'author=.. | -author=..' --show author,price ix | cut -f 4- | tr '\t\n' ' ;')" = \
+    '1 "Smith, John" 12.5;2 Jones ;3  ;' ]
+  [ "$(order -m or ix milk)" = '1 ' ]
+  [ "$(order -m or ix x)" = '3 ' ] # of the title, and not of the field `extra`
+  run -0 "$gpuir" query --grep -m or ix milk coffee x
+  [ "$(sort <<<"$output")" = $'a.csv:3:with "milk"\na.csv:4:coffee\na.csv:6:T, x' ]
+  "$gpuir" index --tsv-head --text abstract --field who=key@name --field num=number@n a.tsv -q -o ix
+  [ "$("$gpuir" query --tsv -w 'num=.. | -num=..' --show who,num ix | cut -f 4- | tr '\t\n' ' ;')" = 'a.tsv:2 "x""y" 3;a.tsv:3  ;' ]
+  [ "$("$gpuir" query --grep ix tea)" = 'a.tsv:2:tea leaves' ]
+  [ "$(gzip <a.csv | "$gpuir" index --csv -q - -o ix; order -m or ix coffee)" = '2 ' ]
+  # a live index is told once
+  "$gpuir" index --live --csv --field author=key a.csv -q -o live
+  printf 'id,body,author\r\n2,"cocoa",Doe\r\n' >b.csv
+  "$gpuir" add --csv --replace -q -o live b.csv
+  [ "$(order -w author=Doe live)" = '2 ' ]
+  "$gpuir" update -q a.csv -o live
+  "$gpuir" merge --all -q live
+  "$gpuir" verify live
+}
+
+@test "--csv: every row as Python reads it, and its text as it was indexed" {
+  command -v python3 >/dev/null || skip "no python3"
+  python3 - <<'PYTHON'
+import csv, random
+draw = random.Random(3)
+parts = ['tea', 'x', ' ', '"', '""', ',', '\n', '\r\n', '\t', "'", 'é', '|', '..', '\r', '']
+with open('r.csv', 'w', newline='', encoding='utf8') as file:
+    write = csv.writer(file)
+    write.writerow(['skip', 'text', 'a,b', 'title', 'id', 'v"w'])
+    for i in range(400):
+        text = ''.join(draw.choice(parts) for _ in range(draw.randint(0, 8)))
+        write.writerow([draw.choice(parts), 'word ' + text, draw.choice(parts), draw.choice(['', 'head, "of it"', text]), i,
+                        draw.choice(['', 'k' + text + 'k'])])
+PYTHON
+  "$gpuir" index --csv --store --field kv=key@'v"w' r.csv -q -o stored
+  "$gpuir" index --csv --field kv=key@'v"w' r.csv -q -o ix
+  for index in stored ix; do
+    "$gpuir" query --json -k 1000 --tokens 0 --context 1000 --threads 1 -m or "$index" word >"$index.json"
+  done
+  python3 - <<'PYTHON'
+import csv, json
+rows = {row[4]: row for row in csv.reader(open('r.csv', newline='', encoding='utf8'))}
+for name in 'stored', 'ix':
+    hits = json.load(open(name + '.json'))['hits']
+    assert len(hits) == 400, len(hits)
+    for hit in hits:
+        row = rows[hit['name']]
+        got = hit['values'].get('kv', [''])[0]
+        assert got == row[5], (hit['name'], got, row[5])
+        text = ''.join(passage['text'] for passage in hit['passages'])
+        want = row[1] + ('\n' + row[3] if row[3] else '')
+        assert text.split() == want.split(), (name, hit['name'], text, want)
+PYTHON
+}
+
+@test "--csv: what is no table says so, and where" {
+  printf 'id,a,text\n1,x,y\n3,"q"r,c\n4,d"e,f\n5,g\n6,h,i,j\n,k,l\n7,ok,"fine"\n8,"open,x\n' >bad.csv
+  run "$gpuir" index --csv bad.csv -o bad
+  [ "$status" -eq 1 ]
+  [[ $output == *'bad.csv:3: something follows the quote that closes a field (byte 6 of the line)'* ]]
+  run -0 --separate-stderr "$gpuir" index --csv --skip-errors bad.csv -q -o bad
+  diff - <(head -n 6 <<<"$stderr") <<'SAID'
+gpuir: bad.csv:3: something follows the quote that closes a field (byte 6 of the line)
+gpuir: bad.csv:4: a quote within a field that has none around it (byte 4 of the line)
+gpuir: bad.csv:5: fewer fields than the head has
+gpuir: bad.csv:6: more fields than the head has
+gpuir: bad.csv:7: an empty id
+gpuir: bad.csv:9: the quote that opens here is not closed (byte 3 of the line)
+SAID
+  [ "$(order -m or bad fine y)" = '1 7 ' ] || [ "$(order -m or bad fine y)" = '7 1 ' ]
+  for head in id,id,text a,b '"x' 'id,text,"'; do
+    printf '%s\n1,2\n' "$head" >h.csv
+    run "$gpuir" index --csv h.csv -o h
+    [ "$status" -eq 1 ]
+    [[ $output == *'h.csv:1: '* ]]
+    run "$gpuir" index --csv --skip-errors h.csv -o h
+    [ "$status" -eq 1 ]
+  done
+  run "$gpuir" index --csv --id no h.csv -o h
+  [[ $output == *'h.csv:1: '* ]]
+  run -2 "$gpuir" index --csv --jsonl h.csv -o h
+  run -2 "$gpuir" index --csv --fields ext h.csv -o h
+  # fields too far apart: found, and shown where the index has the text
+  printf 'id,title,b,c,d,e,f,g,h,text\n1,green,2,3,4,5,6,7,8,tea\n' >far.csv
+  "$gpuir" index --csv -q far.csv -o far
+  [ "$(order far green tea)" = '1 ' ]
+  run "$gpuir" query --grep far tea
+  [[ $output == *'far.csv: its text is not in the index'* ]]
+  "$gpuir" index --csv --store -q far.csv -o far
+  run -0 "$gpuir" query --grep far tea
+  [[ $output == *tea* ]]
 }

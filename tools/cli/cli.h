@@ -360,6 +360,8 @@ enum {
   CLI_IN_TSV,
   CLI_IN_JSONL,
   CLI_IN_TREC,
+  CLI_IN_CSV,
+  CLI_IN_TSV_HEAD,
   CLI_IN_HIDDEN,
   CLI_IN_FOLLOW,
   CLI_IN_NO_IGNORE,
@@ -373,10 +375,11 @@ enum {
 };
 #define CLI_INPUT_OPTIONS \
   {CLI_IN_CHUNK, "chunk-lines", 0, 1}, {CLI_IN_LINES, "lines", 0, 0}, {CLI_IN_TSV, "tsv", 0, 0}, \
-      {CLI_IN_JSONL, "jsonl", 0, 0}, {CLI_IN_TREC, "trec", 0, 0}, {CLI_IN_HIDDEN, "hidden", 0, 0}, \
-      {CLI_IN_FOLLOW, "follow", 0, 0}, {CLI_IN_NO_IGNORE, "no-ignore", 0, 0}, {CLI_IN_FILTER, "filter", 0, 1}, \
-      {CLI_IN_VERBOSE, "verbose", 'v', 0}, {CLI_IN_NO_NAMES, "no-names", 0, 0}, {CLI_IN_WHOLE, "whole-files", 0, 0}, \
-      {CLI_IN_RAW, "raw", 0, 0}, {CLI_IN_ENCODING, "encoding", 0, 1}, { \
+      {CLI_IN_JSONL, "jsonl", 0, 0}, {CLI_IN_TREC, "trec", 0, 0}, {CLI_IN_CSV, "csv", 0, 0}, \
+      {CLI_IN_TSV_HEAD, "tsv-head", 0, 0}, {CLI_IN_HIDDEN, "hidden", 0, 0}, {CLI_IN_FOLLOW, "follow", 0, 0}, \
+      {CLI_IN_NO_IGNORE, "no-ignore", 0, 0}, {CLI_IN_FILTER, "filter", 0, 1}, {CLI_IN_VERBOSE, "verbose", 'v', 0}, \
+      {CLI_IN_NO_NAMES, "no-names", 0, 0}, {CLI_IN_WHOLE, "whole-files", 0, 0}, {CLI_IN_RAW, "raw", 0, 0}, \
+      {CLI_IN_ENCODING, "encoding", 0, 1}, { \
     CLI_IN_SKIP, "skip-errors", 0, 0 \
   }
 /* Further options of `gpuir index`, and their rows. */

@@ -90,7 +90,7 @@ static const char *parse(cli_files *f, const char *bytes, size_t n) {
   if (memcmp(head.magic, magic, sizeof magic) != 0) return "not a table of files: no magic number";
   if (head.format != TABLE_FORMAT) return "a table of files in a format that this build does not read";
   if (hash != XXH3_64bits(bytes, n)) return "its checksum is wrong";
-  if (head.input > DECODE_TREC || (head.input == DECODE_CHUNKS && !head.chunk_lines))
+  if (head.input > DECODE_TABS || (head.input == DECODE_CHUNKS && !head.chunk_lines))
     return "it says nothing that is known of how documents are made of files";
   f->format = (decode_format)head.input;
   f->hidden = (head.hidden & 1) != 0;

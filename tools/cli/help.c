@@ -54,9 +54,10 @@ static const char help_index[] =
     "  --jsonl            each object of JSON, also in arrays: \"id\" (pid, docid, docno, _id) and\n"
     "                     \"contents\" (text, body, passage, segment), after \"title\"\n"
     "  --id NAME, --title NAME, --text NAME[,NAME...]\n"
-    "                     the members of JSON that are these; a.b is member b of object a\n"
+    "                     the members that are these; a.b is member b of object a\n"
     "  --field NAME=USE, --fields LIST\n"
-    "                     for gpuir query -w: of JSON, mail, pages; of files ext,dir,size,mtime or none\n"
+    "                     for gpuir query -w: of JSON, rows, mail, pages; of files ext,dir,size,mtime or none\n"
+    "  --csv, --tsv-head  each row of a table, whose first one names its fields, as of JSON\n"
     "  --trec             each <DOC> with its <DOCNO> or id=; tags are no text\n"
     "\n"
     "What is a term\n"
@@ -84,7 +85,9 @@ static const char help_index[] =
     "  --dense N          words in at least one document of N, 1 to 128, get bits too: queries of\n"
     "                     frequent words are faster, the file is larger; 0: none (default 16)\n"
     "  --k1 X             BM25's k1, 0 to 1000 (default 0.9)\n"
-    "  --b X              BM25's b, 0 to 1 (default 0.4)\n"
+    "  --b X              BM25's b, 0 to 1 (default 0.4)\n";
+
+static const char help_index_2[] =
     "\n"
     "The work\n"
     "  --memory MB        budget for memory (default 512)\n"
@@ -158,9 +161,9 @@ static const char help_add[] =
     "  -o, --output FOLDER the live index\n"
     "  --name NAME        the name of the one document (default: the path of its file)\n"
     "  --replace          delete the documents that have the name of an added one\n"
-    "  --chunk-lines N, --whole-files, --lines, --tsv, --jsonl, --trec, --hidden, --no-ignore,\n"
-    "  --follow, --filter X=PROGRAM, --raw, --encoding NAME, --skip-errors, --no-names, -v,\n"
-    "  --verbose\n"
+    "  --chunk-lines N, --whole-files, --lines, --tsv, --jsonl, --csv, --tsv-head,\n"
+    "  --trec, --hidden, --no-ignore, --follow, --filter X=PROGRAM, --raw, --encoding NAME,\n"
+    "  --skip-errors, --no-names\n"
     "                     how documents are made of files; see gpuir index --help\n"
     "  --memory MB        budget for memory (default 64)\n"
     "  --threads N        threads (default 0: one a processor)\n"
@@ -571,14 +574,14 @@ static const char help_help[] =
 const char *cli_help_text(const char *command, size_t i) {
   static const struct {
     const char *name, *text[2];
-  } texts[] = {{"index", {help_index, NULL}}, {"query", {help_query, help_query_2}}, {"count", {help_count, NULL}},
-      {"facets", {help_facets, NULL}}, {"stats", {help_stats, NULL}}, {"terms", {help_terms, NULL}},
-      {"verify", {help_verify, NULL}}, {"explain", {help_explain, NULL}}, {"reorder", {help_reorder, NULL}},
-      {"import", {help_import, NULL}}, {"export", {help_export, NULL}}, {"bench", {help_bench, NULL}},
-      {"serve", {help_serve, NULL}}, {"mcp", {help_mcp, NULL}}, {"lab", {help_lab, NULL}},
-      {"update", {help_update, NULL}}, {"watch", {help_watch, NULL}}, {"add", {help_add, NULL}},
-      {"delete", {help_delete, NULL}}, {"merge", {help_merge, NULL}}, {"help", {help_help, NULL}},
-      {"completion", {help_completion, NULL}}};
+  } texts[] = {{"index", {help_index, help_index_2}}, {"query", {help_query, help_query_2}},
+      {"count", {help_count, NULL}}, {"facets", {help_facets, NULL}}, {"stats", {help_stats, NULL}},
+      {"terms", {help_terms, NULL}}, {"verify", {help_verify, NULL}}, {"explain", {help_explain, NULL}},
+      {"reorder", {help_reorder, NULL}}, {"import", {help_import, NULL}}, {"export", {help_export, NULL}},
+      {"bench", {help_bench, NULL}}, {"serve", {help_serve, NULL}}, {"mcp", {help_mcp, NULL}},
+      {"lab", {help_lab, NULL}}, {"update", {help_update, NULL}}, {"watch", {help_watch, NULL}},
+      {"add", {help_add, NULL}}, {"delete", {help_delete, NULL}}, {"merge", {help_merge, NULL}},
+      {"help", {help_help, NULL}}, {"completion", {help_completion, NULL}}};
   if (i > 1) return NULL;
   if (!command) return i ? NULL : overview;
   for (size_t j = 0; j < sizeof texts / sizeof *texts; j++)

@@ -309,10 +309,10 @@ static int index_file(build *b, cli_build *common, const cli_args *a, int json) 
 
 /* Checks that fields are of what is read. Not 0 after a message. */
 static int fields_fit(const cli_input *in) {
-  const int files = cli_fields_of_files(in, NULL), records = in->format == DECODE_JSON;
+  const int files = cli_fields_of_files(in, NULL), records = decode_has_members(in->format);
   const int heads = in->format == DECODE_FILES || in->format == DECODE_CHUNKS;
   if (cli_fields_of_heads(in) && !heads && !records)
-    return cli_misuse("index", "--field names members of JSON, of mail and of front matter: lines have none");
+    return cli_misuse("index", "--field names members of JSON, tables, mail and front matter: lines have none");
   if (files && (records || in->format == DECODE_TREC || in->format == DECODE_TSV))
     return cli_misuse("index", "--fields are of files, and each record is a document");
   return 0;
@@ -332,8 +332,8 @@ int cli_index_option(const cli_args *a, int opt, cli_input *in, cli_build *commo
 }
 
 int cli_index_check(const cli_args *a, cli_input *in, cli_build *common) {
-  if (in->reading.n && in->format != DECODE_JSON)
-    return cli_misuse("index", "--id, --title and --text name members of JSON: --jsonl is missing");
+  if (in->reading.n && !decode_has_members(in->format))
+    return cli_misuse("index", "--id, --title and --text name members: --jsonl, --csv or --tsv-head is missing");
   if (fields_fit(in)) return CLI_USAGE;
   cli_fields_default(in, a->operands, a->noperands);
   int code = cli_build_check("index", common);

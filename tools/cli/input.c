@@ -141,7 +141,7 @@ static int on_document(void *user, const decode_document *doc) {
     d.also = f->below;
     d.also_len = strlen(f->below);
   }
-  if (doc->is_record && f->in->format == DECODE_JSON) cli_fields_values(f->in, &d);
+  if (decode_has_members(f->in->format)) cli_fields_values(f->in, &d);
   else if (f->in->nfields && (f->st || cli_fields_of_heads(f->in))) put_values(f, doc, &d);
   f->in->documents++;
   if (!f->in->defines || doc->is_record || f->filter || !gpuir_is_source_name(doc->name, doc->name_len))
@@ -203,10 +203,10 @@ static void on_cut(void *user, uint64_t line, const char *why) {
 
 /* Prepares to read records, when the first file of them comes. */
 static int open_records(cli_input *in) {
-  if (in->records || (in->format != DECODE_JSON && in->format != DECODE_TREC)) return CLI_OK;
+  if (in->records || (!decode_has_members(in->format) && in->format != DECODE_TREC)) return CLI_OK;
   in->records = (record_reader *)cli_resize(NULL, 1, sizeof *in->records);
   if (cli_records_open(in->records, in->reading.n ? in->reading.p : "", 0)) return CLI_FAIL;
-  if (in->format == DECODE_JSON) cli_fields_read(in, in->records);
+  if (decode_has_members(in->format)) cli_fields_read(in, in->records);
   return CLI_OK;
 }
 
@@ -334,10 +334,7 @@ static int unfiltered(file *f) {
 
 /* Returns whether markup is taken out of the file: tables and records have none for people, and a filter has made a
  * text. */
-static int may_convert(const file *f) {
-  return !f->filter && !f->in->raw && f->in->format != DECODE_TSV && f->in->format != DECODE_JSON &&
-      f->in->format != DECODE_TREC;
-}
+static int may_convert(const file *f) { return !f->filter && !f->in->raw && f->in->format < DECODE_TSV; }
 
 /* Returns whether mail is looked for: lines of a file that are to be documents are those of the file. */
 static int may_be_mail(const file *f) { return may_convert(f) && f->in->format != DECODE_LINES; }
@@ -521,7 +518,8 @@ static int take_encoding(const cli_args *a, cli_input *in) {
 }
 
 int cli_input_format(const cli_args *a, int id, cli_input *in) {
-  static const decode_format formats[] = {DECODE_CHUNKS, DECODE_LINES, DECODE_TSV, DECODE_JSON, DECODE_TREC};
+  static const decode_format formats[] = {DECODE_CHUNKS, DECODE_LINES, DECODE_TSV, DECODE_JSON, DECODE_TREC, DECODE_CSV,
+      DECODE_TABS};
   if (id == CLI_IN_HIDDEN) return in->hidden = 1, 0;
   if (id == CLI_IN_FOLLOW) return in->follow = 1, 0;
   if (id == CLI_IN_NO_IGNORE) return in->no_ignore = 1, 0;
@@ -532,7 +530,7 @@ int cli_input_format(const cli_args *a, int id, cli_input *in) {
   if (id == CLI_IN_NO_NAMES) return in->no_names = 1, 0;
   if (id == CLI_IN_WHOLE) return in->whole_files = 1, 0;
   if (id == CLI_IN_FILTER) return cli_filters_add(a, in->filters);
-  if (id < CLI_IN_CHUNK || id > CLI_IN_TREC) return 1;
+  if (id < CLI_IN_CHUNK || id > CLI_IN_TSV_HEAD) return 1;
   const decode_format format = formats[id - CLI_IN_CHUNK];
   if (in->format != DECODE_FILES && in->format != format)
     return cli_misuse(a->command, "%s: another format was given before", a->name);
@@ -587,7 +585,7 @@ static void put_members(cli_buf *b, const record_reader *r, int role, const char
 void cli_input_tell_members(const cli_input *in) {
   const record_reader *r = in->records;
   cli_buf b = {NULL, 0, 0};
-  if (!r || in->format != DECODE_JSON) return;
+  if (!r || !decode_has_members(in->format)) return;
   put_members(&b, r, RECORDS_ID, "id from ");
   put_members(&b, r, RECORDS_TITLE, "; title from ");
   put_members(&b, r, RECORDS_TEXT, "; text from ");

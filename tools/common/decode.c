@@ -348,6 +348,118 @@ static int cut_json(decode_run *d) {
   return status;
 }
 
+/* ---- tables ------------------------------------------------------------------------------------ */
+
+/* Reads the row that the piece begins with, and as many more lines as it takes. Its bytes; 0: it is none. *failed:
+ * DECODE_LOST. */
+static size_t read_row(const decode_run *d, piece *p, table_cells *row, int *failed) {
+  const int tabs = d->format == DECODE_TABS;
+  size_t n = table_read(row, tabs, p->text, p->len);
+  uint64_t lines = 1;
+  *failed = 0;
+  for (; !n && row->short_of; lines *= 2) { /* it is read anew each time: so twice as many */
+    const int more = reader_more(d->r, lines, &p->text, &p->len);
+    if (more < 0) *failed = DECODE_LOST;
+    if (more <= 0) break;
+    n = table_read(row, tabs, p->text, p->len);
+  }
+  return n;
+}
+
+/* Sets the place of the fields that are the text of a row of n bytes: the only one without quotes itself; if they stand
+ * too far apart, the row, of which nobody makes the text again. */
+static void set_fields(const decode_run *d, const piece *p, size_t n, const table_cells *row, decode_document *to) {
+  const record_reader *r = d->records;
+  const table_cell *from = table_at(row, r->first), *last = from;
+  const size_t at = (size_t)(from->raw - p->text);
+  size_t i;
+  uint32_t as = d->format == DECODE_TABS ? DECODE_AS_TABS : DECODE_AS_CSV;
+  if (r->mask < 0) {
+    set_place(d, p, 0, without_line_end(p->text, n), DECODE_AS_NOTHING, to);
+    to->first = p->line;
+    to->last = p->line + count_lines(p->text, p->text + without_line_end(p->text, n));
+    return;
+  }
+  for (i = 0; i < TABLE_MASK_BITS; i++)
+    if ((unsigned)r->mask >> i & 1u) last = from + i + 1;
+  if (last == from && !from->quoted) as = DECODE_AS_TEXT;
+  set_place(d, p, at, (size_t)(last->raw + last->len - from->raw), as, to);
+  to->form += DECODE_FIELDS * (uint32_t)r->mask;
+  to->first = p->line + count_lines(p->text, from->raw);
+  to->last = to->first + count_lines(from->raw, last->raw + last->len);
+}
+
+/* Hands out a row. Without an id it is called as a line is. */
+static int put_row(decode_run *d, const piece *p, size_t n, const table_cells *row) {
+  const record_reader *r = d->records;
+  decode_document to;
+  char suffix[32];
+  if (records_row(d->records, row)) return d->malformed(d->user, p->line, r->why, 0);
+  set_fields(d, p, n, row, &to);
+  to.is_record = r->id.n != 0;
+  to.name = r->id.p;
+  to.name_len = r->id.n;
+  if (!to.is_record) {
+    (void)snprintf(suffix, sizeof suffix, ":%llu", (unsigned long long)p->line);
+    d->chunk.n = 0;
+    bytes_add(&d->chunk, d->name, strlen(d->name));
+    bytes_add(&d->chunk, suffix, strlen(suffix));
+    if (d->chunk.failed) return errno = ENOMEM, DECODE_LOST;
+    to.name = d->chunk.p;
+    to.name_len = d->chunk.n;
+  }
+  to.text = r->text.text.n ? r->text.text.p : "";
+  to.len = r->text.text.n;
+  return d->document(d->user, &to);
+}
+
+/* Takes the head of a table, the first line that is not blank. *found: there is one, of which rows can be read. */
+static int take_head(decode_run *d, table_cells *row, int *found) {
+  piece p;
+  uint64_t lines;
+  int got, failed;
+  *found = 0;
+  for (; (got = next_piece(d, 1, &p, &lines)) > 0; d->line++)
+    if (without_line_end(p.text, p.len)) break;
+  if (got <= 0) return got ? DECODE_LOST : 0;
+  const size_t n = read_row(d, &p, row, &failed);
+  if (failed) return failed;
+  if (!n) return json_malformed(d, &p, 0, row->where - 1, row->why);
+  if (records_head(d->records, row)) return d->malformed(d->user, d->line, d->records->why, 0);
+  d->line += count_lines(p.text, p.text + n);
+  give_back(d, &p, n);
+  *found = 1;
+  return 0;
+}
+
+/* Takes the row that the piece begins with; of what is none the first line is left out. */
+static int take_row(decode_run *d, piece *p, table_cells *row) {
+  int failed, status = 0;
+  size_t n = read_row(d, p, row, &failed);
+  if (failed) return failed;
+  if (!n) {
+    status = json_malformed(d, p, row->short_of ? row->where - 1 : 0, row->where - 1, row->why);
+    n = end_of_line(p, 0);
+  } else if (without_line_end(p->text, n)) {
+    status = put_row(d, p, n, row);
+  }
+  d->line += count_lines(p->text, p->text + n);
+  give_back(d, p, n);
+  return status;
+}
+
+static int cut_table(decode_run *d) {
+  table_cells row;
+  piece p;
+  uint64_t lines;
+  int got = 1, head, status;
+  memset(&row, 0, sizeof row);
+  status = take_head(d, &row, &head);
+  while (!status && head && (got = next_piece(d, 1, &p, &lines)) > 0) status = take_row(d, &p, &row);
+  table_free(&row);
+  return got < 0 ? DECODE_LOST : status;
+}
+
 /* ---- TREC -------------------------------------------------------------------------------------- */
 
 /* Returns where in piece[at, len) the first "<doc" or "</doc" stands as the name of a tag; len: nowhere. */
@@ -528,6 +640,8 @@ static int cut_format(decode_run *d) {
   case DECODE_TSV: return cut_tsv(d);
   case DECODE_JSON: return cut_json(d);
   case DECODE_TREC: return cut_trec(d);
+  case DECODE_CSV:
+  case DECODE_TABS: return cut_table(d);
   default: return cut_whole(d);
   }
 }
@@ -537,7 +651,7 @@ int decode_file(decode_run *d, text_reader *r) {
   d->r = r;
   d->line = 1;
   memset(&d->chunk, 0, sizeof d->chunk);
-  if (d->format == DECODE_JSON && r->most > DECODE_JSON_MOST) r->most = DECODE_JSON_MOST;
+  if (decode_has_members(d->format) && r->most > DECODE_JSON_MOST) r->most = DECODE_JSON_MOST;
   status = cut_format(d);
   bytes_free(&d->chunk);
   return status;
@@ -552,7 +666,7 @@ static unpack_kind packing_of(const gpuir_doc *doc) { return (unpack_kind)(doc->
 static convert_kind conversion_of(const gpuir_doc *doc) { return (convert_kind)(doc->form / DECODE_CONVERSION % 256); }
 
 /* Returns the encoding by its name, plus 1; 0: it has none. */
-static int named_of(const gpuir_doc *doc) { return (int)(doc->form / DECODE_NAMED); }
+static int named_of(const gpuir_doc *doc) { return (int)(doc->form / DECODE_NAMED % 64); }
 
 /* Turns what was read into UTF-8. `named`: 1 and the encoding that has a name, or 0. 0 or an errno value. */
 static int to_utf8(text_encoding form, int named, decoded *d) {
@@ -574,17 +688,31 @@ static int to_utf8(text_encoding form, int named, decoded *d) {
   return 0;
 }
 
-/* Makes the text of the record that was read. 0 or an errno value. */
-static int make_record(uint32_t as, const char *reading, decoded *d) {
+/* Makes the text of the fields of a row. Not 0: they are none, or there is no memory. */
+static int make_row(int tabs, unsigned mask, const decoded *d, made_text *out) {
+  table_cells row;
+  int bad;
+  memset(&row, 0, sizeof row);
+  bad = table_read(&row, tabs, d->text, d->len) != d->len;
+  if (!bad) table_text(&row, 0, mask, out);
+  table_free(&row);
+  return bad;
+}
+
+/* Makes the text of the record that was read; `mask`: of the fields of a row. 0 or an errno value. */
+static int make_record(uint32_t as, unsigned mask, const char *reading, decoded *d) {
   record_reader r;
-  int bad = records_open(&r, reading, 0) ? -1 : 0;
+  int bad;
+  if (as == DECODE_AS_NOTHING) return ENODATA;
+  bad = records_open(&r, reading, 0) ? -1 : 0;
   if (bad) {
     records_close(&r);
     return ENOMEM;
   }
   r.text.base = d->text;
   if (as == DECODE_AS_JSON) bad = !records_json(&r, d->text, d->len) || (r.why && !r.text.text.n);
-  else bad = records_trec(&r, NULL, 0, d->text, d->len);
+  else if (as == DECODE_AS_TREC) bad = records_trec(&r, NULL, 0, d->text, d->len);
+  else bad = as > DECODE_AS_TABS || make_row(as == DECODE_AS_TABS, mask, d, &r.text);
   if (!bad && bytes_room(&r.text.text, 1)) {
     d->record = d->text;
     d->record_len = d->len;
@@ -623,7 +751,7 @@ static int begin_text(const gpuir_doc *doc, gpuir_doc *place, decoded *out) {
   } else if (!packing_of(doc) && encoding_of(doc) != ENCODING_UTF8) {
     place->hash = 0; /* it is that of the text */
   }
-  return (doc->form & DECODE_AS) > DECODE_AS_TREC || packing_of(doc) >= UNPACK_KINDS ||
+  return (doc->form & DECODE_AS) > DECODE_AS_NOTHING || packing_of(doc) >= UNPACK_KINDS ||
           conversion_of(doc) >= CONVERT_KINDS || (named_of(doc) && !encoding_name(named_of(doc) - 1))
       ? ENOTSUP
       : 0;
@@ -690,7 +818,7 @@ static int end_text(const gpuir_doc *doc, const char *reading, decoded *out) {
   } else {
     rc = make_part(doc, out);
   }
-  if (!rc && as != DECODE_AS_TEXT) rc = make_record(as, reading, out);
+  if (!rc && as != DECODE_AS_TEXT) rc = make_record(as, doc->form / DECODE_FIELDS, reading, out);
   return rc;
 }
 
@@ -804,7 +932,7 @@ static int take_kept(int fd, const struct stat *st, const gpuir_doc *doc, const 
   if (!rc) rc = cut_place(doc, whole->text, whole->len, out);
   text_cache_release(limits->cache, whole);
   if (!rc && !is_part_of_made(doc)) rc = make_part(doc, out);
-  if (!rc && as != DECODE_AS_TEXT) rc = make_record(as, reading, out);
+  if (!rc && as != DECODE_AS_TEXT) rc = make_record(as, doc->form / DECODE_FIELDS, reading, out);
   return rc;
 }
 

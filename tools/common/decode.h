@@ -27,7 +27,9 @@ typedef enum decode_format {
   DECODE_LINES,
   DECODE_TSV, /* a line of "id<TAB>text" */
   DECODE_JSON, /* an object: one a line, over several lines, or in an array */
-  DECODE_TREC /* an element <DOC> */
+  DECODE_TREC, /* an element <DOC> */
+  DECODE_CSV, /* a row behind the first one, which names the fields */
+  DECODE_TABS /* the same, with tabs between fields, and no quotes */
 } decode_format;
 
 /* gpuir_doc.form: what the bytes at a document's place are, in which encoding, how they are packed, and of which markup
@@ -37,11 +39,15 @@ enum {
   DECODE_AS_TEXT,
   DECODE_AS_JSON,
   DECODE_AS_TREC,
+  DECODE_AS_CSV, /* fields of a row, of which some are the text: see DECODE_FIELDS */
+  DECODE_AS_TABS,
+  DECODE_AS_NOTHING, /* a row whose text stands in fields too far apart: only the index may have it */
   DECODE_AS = 15,
   DECODE_ENCODING = 16, /* times the encoding */
   DECODE_PACKING = 256, /* times the packing */
   DECODE_CONVERSION = 4096, /* times the conversion */
-  DECODE_NAMED = 1 << 20 /* times 1 and the encoding that has a name */
+  DECODE_NAMED = 1 << 20, /* times 1 and the encoding that has a name */
+  DECODE_FIELDS = 1 << 26 /* times the mask of table.h */
 };
 
 typedef struct decode_document {
@@ -59,13 +65,18 @@ typedef struct decode_document {
   uint32_t form;
 } decode_document;
 
+/* Returns whether documents are records whose members have names. */
+static inline int decode_has_members(decode_format format) {
+  return format == DECODE_JSON || format == DECODE_CSV || format == DECODE_TABS;
+}
+
 /* How a file is read, and who takes what it has. Zeroed, with the first part filled in. */
 typedef struct decode_run {
   decode_format format;
   uint64_t chunk_lines;
   uint64_t whole_lines; /* a file of no more lines is one document, not chunks */
   const char *name; /* of the file */
-  record_reader *records; /* opened, for DECODE_JSON and DECODE_TREC */
+  record_reader *records; /* opened, for records of JSON, TREC and tables */
   uint64_t file_hash; /* XXH3-64 of the bytes of a packed or converted file; 0: not known */
   /* Both end the reading with what they return, if it is not 0. */
   int (*document)(void *user, const decode_document *document);

@@ -152,12 +152,19 @@ static int take_event(void *records_of, const json_event *e) {
     if (!is_called(m, e->path, e->path_len)) continue;
     if (e->kind == JSON_STRING || e->kind == JSON_ARRAY || (e->kind == JSON_NUMBER && m->role == RECORDS_ID) ||
         (m->role >= RECORDS_ROLES && is_scalar(e))) {
-      const records_value value = {e->raw, (unsigned)e->len, e->kind};
+      const records_value value = {e->raw, (unsigned)e->len, (int)e->kind};
       bytes_add(&m->values, &value, sizeof value);
     }
     if (m->values.failed) return -1;
   }
   return 0;
+}
+
+static void put_value(const records_value *v, made_text *out) {
+  const table_cell cell = {v->raw, v->len, 1};
+  if (v->kind == JSON_STRING) json_unescape(out, v->raw, v->len);
+  else if (v->kind == RECORDS_QUOTED) table_put(&cell, out);
+  else made_add(out, v->raw, v->len, v->raw);
 }
 
 /* Appends what a member has, a blank between its strings. Returns whether it has anything. */
@@ -170,8 +177,7 @@ static int put_member(const records_member *m, made_text *out) {
     if (e[i].kind == JSON_ARRAY) continue;
     if (end) made_char(out, ' ', end);
     end = e[i].raw + e[i].len;
-    if (e[i].kind == JSON_STRING) json_unescape(out, e[i].raw, e[i].len);
-    else made_add(out, e[i].raw, e[i].len, e[i].raw);
+    put_value(&e[i], out);
   }
   return n != 0;
 }
@@ -243,8 +249,7 @@ int records_field_value(const record_reader *r, unsigned field, size_t i, made_t
   v = (const records_value *)(const void *)m->values.p;
   for (n = m->values.n / sizeof *v; n; n--, v++) {
     if (v->kind == JSON_ARRAY || i--) continue;
-    if (v->kind == JSON_STRING) json_unescape(out, v->raw, v->len);
-    else made_add(out, v->raw, v->len, v->raw);
+    put_value(v, out);
     return 1;
   }
   return 0;
@@ -258,6 +263,117 @@ const char *records_used(const record_reader *r, int role, size_t i, size_t *n) 
     return r->members[m].name;
   }
   return NULL;
+}
+
+/* ---- rows -------------------------------------------------------------------------------------- */
+
+static const char no_memory[] = "there is no memory for it";
+
+/* Finds the members that are the head's field number `column`. Not 0: there was one of that name before. */
+static int bind_column(record_reader *r, const table_cells *head, size_t column) {
+  made_text name;
+  size_t i;
+  int twice = 0;
+  memset(&name, 0, sizeof name);
+  table_put(table_at(head, column), &name);
+  for (i = 0; i < r->nmembers; i++) {
+    if (!name.text.n || !is_called(&r->members[i], name.text.p, name.text.n)) continue;
+    twice |= r->members[i].column != 0;
+    r->members[i].column = column + 1;
+  }
+  if (name.text.n) note_dropped(r, name.text.p, name.text.n);
+  if (name.text.failed) r->why = no_memory;
+  made_free(&name);
+  return twice;
+}
+
+/* Returns whether a field of rows is of their text: of a title, or of a text. */
+static int is_text_column(const record_reader *r, size_t column) {
+  size_t i;
+  int chosen = 0;
+  for (i = 0; i < r->nmembers; i++) {
+    const records_member *m = &r->members[i];
+    if (m->role != RECORDS_TITLE && m->role != RECORDS_TEXT) continue;
+    if (m->column == column + 1 && (m->role == RECORDS_TITLE || r->chosen[RECORDS_TEXT] || !chosen)) return 1;
+    chosen |= m->role == RECORDS_TEXT && m->column != 0; /* of names that are tried the first is it */
+  }
+  return 0;
+}
+
+/* Finds which fields of rows are their text. */
+static void find_text(record_reader *r) {
+  size_t i;
+  int any = 0;
+  r->mask = 0;
+  for (i = 0; i < r->nmembers; i++) any |= r->members[i].role == RECORDS_TEXT && r->members[i].column;
+  for (r->first = 0; r->first < r->columns && !is_text_column(r, r->first);) r->first++;
+  for (i = r->first + 1; i < r->columns && r->mask >= 0; i++) {
+    if (!is_text_column(r, i)) continue;
+    if (i - r->first > TABLE_MASK_BITS) r->mask = -1;
+    else r->mask |= 1 << (i - r->first - 1);
+  }
+  if (!any) r->why = "the head has none of the fields that may be the text; --text names others";
+}
+
+int records_head(record_reader *r, const table_cells *head) {
+  size_t i;
+  r->has_id = 0;
+  r->why = NULL;
+  r->where = 0;
+  r->columns = head->n;
+  for (i = 0; i < r->nmembers; i++) r->members[i].column = 0;
+  for (i = 0; i < head->n && !r->why; i++)
+    if (bind_column(r, head, i)) r->why = "two fields of the head have the same name";
+  for (i = 0; i < r->nmembers; i++) r->has_id |= r->members[i].role == RECORDS_ID && r->members[i].column;
+  if (!r->why) find_text(r);
+  if (!r->why && r->chosen[RECORDS_ID] && !r->has_id) r->why = "the head has no field of the name that --id gives";
+  return r->why ? -1 : 0;
+}
+
+/* Gives the members what the row has. */
+static void take_cells(record_reader *r, const table_cells *row) {
+  size_t i;
+  for (i = 0; i < r->nmembers; i++) {
+    records_member *m = &r->members[i];
+    const table_cell *c = m->column ? table_at(row, m->column - 1) : NULL;
+    records_value v;
+    if (!c || c->len <= (c->quoted ? 2u : 0u)) continue; /* an empty field is no value */
+    v.raw = c->raw;
+    v.len = (unsigned)c->len;
+    v.kind = c->quoted ? RECORDS_QUOTED : JSON_NUMBER;
+    bytes_add(&m->values, &v, sizeof v);
+    if (m->values.failed) r->why = no_memory;
+    m->used |= m->role == RECORDS_TITLE || (m->role == RECORDS_TEXT && is_text_column(r, m->column - 1));
+  }
+}
+
+/* Appends the text of the row. */
+static void put_text(record_reader *r, const table_cells *row) {
+  size_t i;
+  if (r->mask >= 0) {
+    table_text(row, r->first, (unsigned)r->mask, &r->text);
+    return;
+  }
+  for (i = r->first; i < row->n; i++)
+    if (is_text_column(r, i)) table_text(row, i, 0, &r->text); /* puts a line end before what follows */
+}
+
+int records_row(record_reader *r, const table_cells *row) {
+  made_text id;
+  begin_record(r);
+  if (row->n != r->columns) {
+    r->why = row->n < r->columns ? "fewer fields than the head has" : "more fields than the head has";
+    return -1;
+  }
+  take_cells(r, row);
+  memset(&id, 0, sizeof id);
+  id.text = r->id;
+  (void)put_role(r, RECORDS_ID, &id);
+  r->id = id.text;
+  if (r->has_id && !r->id.n) r->why = "an empty id";
+  put_text(r, row);
+  if (r->id.failed || r->text.text.failed || r->text.runs.failed) r->why = no_memory;
+  return r->why ? -1 : 0;
 }
 
 /* ---- elements ---------------------------------------------------------------------------------- */

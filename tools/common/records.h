@@ -1,14 +1,16 @@
-/* records.h - the id and the text of a record: an object of JSON, or an element of TREC.
+/* records.h - the id and the text of a record: an object of JSON, a row of a table, or an element of TREC.
  *
  * Which members of an object are its id, its title and its text is said by names: the members of objects within objects
  * are named by their path, with dots, and every string of an array is one of the member's. Where nothing is said, the
  * id is the first of `records_ids` that the object has, and the text the first of `records_texts`, behind its "title".
+ * The members of a row are called as the fields of the table's head; their texts stand in their order in the row.
  */
 #ifndef GPUIR_RECORDS_H
 #define GPUIR_RECORDS_H
 
 #include "json.h"
 #include "made.h"
+#include "table.h"
 
 /* The names that are tried, a blank between them. */
 extern const char records_ids[], records_texts[], records_topic_ids[], records_topic_texts[];
@@ -21,8 +23,9 @@ enum { RECORDS_ID, RECORDS_TITLE, RECORDS_TEXT, RECORDS_ROLES };
 typedef struct records_value {
   const char *raw;
   unsigned len; /* objects are shorter than 4 GiB */
-  json_kind kind;
+  int kind; /* json_kind, or RECORDS_QUOTED, a field of a row between quotes */
 } records_value;
+enum { RECORDS_QUOTED = JSON_ARRAY + 1 };
 
 /* A member that is looked for, and what of it was found. */
 typedef struct records_member {
@@ -30,6 +33,7 @@ typedef struct records_member {
   size_t name_len;
   int role;
   int used; /* something was taken of it */
+  size_t column; /* its number in the table's head, plus 1; 0: none */
   byte_buf values; /* records_value */
   size_t marks[JSON_DEPTH + 1]; /* [depth] bytes of `values` where the object that is open there began */
 } records_member;
@@ -41,6 +45,9 @@ typedef struct record_reader {
   const char *why; /* what is wrong with the record */
   size_t where; /* at which byte, from 1; 0: nowhere */
   int short_of; /* it ends too soon: with more bytes it may be one */
+  /* Of a row: its text are fields from number `first` on, as `mask` says; mask -1: they stand too far apart for one. */
+  size_t first;
+  int mask;
   byte_buf dropped; /* names of the first members that are none of these, each with a NUL, as long as they are few */
   /* private */
   json_reader j;
@@ -49,6 +56,8 @@ typedef struct record_reader {
   int chosen[RECORDS_ROLES]; /* named by the caller: all of them are taken, not the first one */
   size_t ndropped;
   char *names; /* which the members' names are parts of */
+  size_t columns; /* of the table's head */
+  int has_id; /* one of them is the id */
   int topics; /* they are questions, of which no option names members */
 } record_reader;
 
@@ -60,6 +69,10 @@ void records_close(record_reader *r);
 /* Reads the object that text[0..len) begins with. Returns its bytes, also where it is no record: `why` says so then; 0:
  * it is no object: `why`, `where`, `short_of`. */
 size_t records_json(record_reader *r, const char *text, size_t len);
+/* Takes the head of a table, whose rows come next. 0; -1: `why`. */
+int records_head(record_reader *r, const table_cells *head);
+/* Takes a row. 0; -1: `why`. r->id.n is 0 where the head has no id. */
+int records_row(record_reader *r, const table_cells *row);
 /* Lets what a member has be kept for field number `field`, below RECORDS_FIELDS; the name is the caller's and must
  * outlive the reader. Each field once. */
 void records_field(record_reader *r, unsigned field, const char *member);

@@ -122,11 +122,25 @@ int cli_import(int argc, char **argv) {
   return code;
 }
 
+/* Says which fields were not written. */
+static void report_fields(const gpuir_index *index, const char *path) {
+  cli_buf names = {NULL, 0, 0};
+  gpuir_field field;
+  for (size_t i = 0; !gpuir_field_get(index, i, &field); i++) {
+    if (i) cli_buf_text(&names, ", ");
+    cli_buf_text(&names, field.name);
+  }
+  if (names.n)
+    cli_error("%s: without the values of fields, which the format has no place for: %.*s", path, (int)names.n, names.p);
+  cli_buf_free(&names);
+}
+
 /* Says what was written. */
 static void report_export(const ex_format *format, const gpuir_index *index, const char *path) {
   char documents[CLI_COUNTED], terms[CLI_COUNTED], postings[CLI_COUNTED];
   gpuir_index_info info;
   if (gpuir_index_get_info(index, &info)) return;
+  report_fields(index, path);
   cli_error("%s: %s, %s, %s, %s", path, format->name, cli_counted(info.documents, "document", "documents", documents),
       cli_counted(info.terms - info.private_terms, "term", "terms", terms),
       info.private_terms ? "without those of pairs and spellings"
