@@ -523,3 +523,31 @@ SAID
   run -0 "$gpuir" query --grep far tea
   [[ $output == *tea* ]]
 }
+
+@test "--fields auto: what the first records have, printed as options" {
+  cat >m.jsonl <<'JSON'
+{"id":"1","title":"of tea","text":"green tea","who":{"name":"Smith"},"Tags":["a","b"],"n":3,"cost":12.50,"day":"2024-01-31","at":"src/a","ok":true,"url":"http://x/y","note":null,"zip":"01234"}
+{"id":"2","text":"black tea","who":{"name":"Jones"},"Tags":"c","n":-4,"cost":7,"day":"2024-02-01T10:00:00Z","at":"src/b","ok":false,"url":"http://x/z","sum":"LONG","zip":"x1"}
+JSON
+  sed -i "s/LONG/$(printf 'long %.0s' {1..80})/" m.jsonl
+  run -0 --separate-stderr "$gpuir" index --jsonl --fields auto m.jsonl -q -o ix
+  want="gpuir: fields: --field 'who.name=key@who.name' --field 'tags=key@Tags' --field 'f_n=number@n' --field 'cost=number:2@cost'"
+  want+=" --field 'day=date@day' --field 'at=path@at' --field 'ok=key@ok' --field 'url=key@url' --field 'zip=key@zip'"
+  [ "${stderr_lines[0]}" = "$want" ]
+  [ "$(order -w 'cost=..10 tags=c ok=false at=src' ix)" = '2 ' ]
+  eval "set -- ${want#*fields: }"
+  "$gpuir" index --jsonl "$@" m.jsonl -q -o same
+  cmp ix same
+  tables
+  run -0 --separate-stderr "$gpuir" index --csv --fields auto a.csv -q -o ix
+  [ "${stderr_lines[0]}" = "gpuir: fields: --field 'author=key@author' --field 'price=key@price' --field 'extra=key@extra'" ]
+  # only the first 1,000 records are looked at
+  for i in {1..1000}; do echo "{\"id\":\"$i\",\"text\":\"t\",\"num\":$i}"; done >k.jsonl
+  echo '{"id":"x","text":"t","num":"many","later":"z"}' >>k.jsonl
+  run -0 --separate-stderr "$gpuir" index --jsonl --fields auto k.jsonl -q -o ix
+  [ "$(printf '%s\n' "${stderr_lines[@]}")" = $'gpuir: fields: --field \'num=number@num\'\ngpuir: 1 value was left out: not what the field holds' ]
+  run -2 "$gpuir" index --jsonl --fields auto - -o ix <k.jsonl
+  [[ $output == *'standard input can be read once'* ]]
+  run -2 "$gpuir" index --fields auto m.jsonl -o ix
+  [[ $output == *'--fields auto is of records'* ]]
+}

@@ -7,7 +7,7 @@
  * gpu.c     the CUDA backend                  serve.c   serve; stream.c: one client of it
  * live.c    add, delete, merge                update.c  update; files.c: its table of files; watch.c: watch
  * notice.c  what is an operator elsewhere      passages.c  where passages of hits go
- * values.c  fields and their values        facets.c  facets
+ * values.c  fields and their values        facets.c  facets; guess.c: fields of records, by their values
  * filter.c  files of other formats as text     skipped.c  what is left out; complete.c  completion
  * mcp.c     mcp: tools of language models      mcp_*.c   its messages, tools and configurations
  * ../common: what the mount uses, too: how files become documents, texts of sources, passages, advice about queries
@@ -349,6 +349,8 @@ typedef struct cli_input {
   gpuir_field *fields; /* [nfields] of the index; their names and members are the input's */
   size_t nfields;
   int fields_said; /* which fields of files there are */
+  int fields_guessed; /* members of records are to be fields */
+  void (*see)(void *user, const char *name, size_t len, const records_value *value); /* as that of record_reader */
   cli_buf values, value_text; /* gpuir_value, of one document; their text */
   uint64_t misfits; /* values that their columns cannot hold, and that were left out */
 } cli_input;
@@ -431,6 +433,11 @@ int cli_fields_option(const cli_args *args, cli_input *in);
 /* Lets files have ext, dir, size and mtime, where files are read whole or in chunks and nothing else was said. */
 void cli_fields_default(cli_input *in, char **operands, int n);
 int cli_fields_of_files(const cli_input *in, const char *name);
+/* Returns whether there is a field of this name. */
+int cli_field_is_declared(const cli_input *in, const char *name);
+/* guess.c: Declares the members of the first 1,000 records as fields, and prints the options that do so. Returns an exit
+ * code. */
+int cli_fields_guess(cli_input *in, char **operands, int n);
 /* Gives a document the values of its file, whose path is the document's source (st NULL: it is of none), and those that
  * the head of its text has. */
 void cli_fields_file(cli_input *in, const char *path, const struct stat *st, heads_kind kind, const char *head,

@@ -335,14 +335,17 @@ int cli_index_check(const cli_args *a, cli_input *in, cli_build *common) {
   if (in->reading.n && !decode_has_members(in->format))
     return cli_misuse("index", "--id, --title and --text name members: --jsonl, --csv or --tsv-head is missing");
   if (fields_fit(in)) return CLI_USAGE;
+  if (in->fields_guessed && !decode_has_members(in->format))
+    return cli_misuse("index", "--fields auto is of records: --jsonl, --csv or --tsv-head is missing");
   cli_fields_default(in, a->operands, a->noperands);
   int code = cli_build_check("index", common);
   if (!code) code = cli_filters_install(in->filters, common->quiet);
   common->desc.filters = filters_text(in->filters);
+  if (!code) code = cli_input_check("index", a->operands, a->noperands);
+  if (!code && in->fields_guessed) code = cli_fields_guess(in, a->operands, a->noperands);
   common->desc.reading = cli_input_reading(in);
   common->desc.fields = in->fields;
   common->desc.nfields = in->nfields;
-  if (!code) code = cli_input_check("index", a->operands, a->noperands);
   if (!code && in->whole_files && in->format != DECODE_FILES)
     code = cli_misuse("index", "--whole-files: another format was given, too");
   if (!code) cli_input_chunks(in, common->desc.analyzer.analyzer);

@@ -207,6 +207,8 @@ static int open_records(cli_input *in) {
   in->records = (record_reader *)cli_resize(NULL, 1, sizeof *in->records);
   if (cli_records_open(in->records, in->reading.n ? in->reading.p : "", 0)) return CLI_FAIL;
   if (decode_has_members(in->format)) cli_fields_read(in, in->records);
+  in->records->see = in->see;
+  in->records->see_user = in->user;
   return CLI_OK;
 }
 

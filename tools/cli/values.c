@@ -43,6 +43,7 @@ int cli_fields_option(const cli_args *a, cli_input *in) {
   const char *at = a->value;
   in->fields_said = 1;
   if (!strcmp(at, "none")) return 0;
+  if (!strcmp(at, "auto")) return in->fields_guessed = 1, 0;
   while (*at) {
     const size_t n = strcspn(at, ",");
     cli_args one = *a;
@@ -56,7 +57,7 @@ int cli_fields_option(const cli_args *a, cli_input *in) {
   return 0;
 }
 
-static int is_declared(const cli_input *in, const char *name) {
+int cli_field_is_declared(const cli_input *in, const char *name) {
   size_t i = 0;
   while (i < in->nfields && strcmp(in->fields[i].name, name) != 0) i++;
   return i < in->nfields;
@@ -70,7 +71,8 @@ void cli_fields_default(cli_input *in, char **operands, int n) {
   memset(&a, 0, sizeof a);
   for (size_t i = 0; i < sizeof file_fields / sizeof *file_fields; i++) {
     a.value = (char *)(uintptr_t)file_fields[i].spelt;
-    if (!is_declared(in, file_fields[i].name) && in->nfields < GPUIR_MAX_FIELDS) (void)cli_field_option(&a, in);
+    if (!cli_field_is_declared(in, file_fields[i].name) && in->nfields < GPUIR_MAX_FIELDS)
+      (void)cli_field_option(&a, in);
   }
 }
 

@@ -92,6 +92,7 @@ void records_close(record_reader *r) {
   free(r->names);
   bytes_free(&r->id);
   bytes_free(&r->dropped);
+  bytes_free(&r->head);
   made_free(&r->text);
   json_free(&r->j);
   memset(r, 0, sizeof *r);
@@ -143,6 +144,10 @@ static int take_event(void *records_of, const json_event *e) {
     begin_member(r, e);
     return 0;
   }
+  if (r->see && (e->kind == JSON_STRING || is_scalar(e))) {
+    const records_value value = {e->raw, (unsigned)e->len, (int)e->kind};
+    r->see(r->see_user, e->path, e->path_len, &value);
+  }
   for (i = 0; i < r->nmembers; i++) {
     records_member *m = &r->members[i];
     if (e->kind == JSON_OBJECT) {
@@ -160,7 +165,7 @@ static int take_event(void *records_of, const json_event *e) {
   return 0;
 }
 
-static void put_value(const records_value *v, made_text *out) {
+void records_put(const records_value *v, made_text *out) {
   const table_cell cell = {v->raw, v->len, 1};
   if (v->kind == JSON_STRING) json_unescape(out, v->raw, v->len);
   else if (v->kind == RECORDS_QUOTED) table_put(&cell, out);
@@ -177,7 +182,7 @@ static int put_member(const records_member *m, made_text *out) {
     if (e[i].kind == JSON_ARRAY) continue;
     if (end) made_char(out, ' ', end);
     end = e[i].raw + e[i].len;
-    put_value(&e[i], out);
+    records_put(&e[i], out);
   }
   return n != 0;
 }
@@ -249,7 +254,7 @@ int records_field_value(const record_reader *r, unsigned field, size_t i, made_t
   v = (const records_value *)(const void *)m->values.p;
   for (n = m->values.n / sizeof *v; n; n--, v++) {
     if (v->kind == JSON_ARRAY || i--) continue;
-    put_value(v, out);
+    records_put(v, out);
     return 1;
   }
   return 0;
@@ -282,6 +287,7 @@ static int bind_column(record_reader *r, const table_cells *head, size_t column)
     r->members[i].column = column + 1;
   }
   if (name.text.n) note_dropped(r, name.text.p, name.text.n);
+  if (r->see) bytes_add(&r->head, name.text.p, name.text.n), bytes_char(&r->head, 0);
   if (name.text.failed) r->why = no_memory;
   made_free(&name);
   return twice;
@@ -318,6 +324,7 @@ static void find_text(record_reader *r) {
 int records_head(record_reader *r, const table_cells *head) {
   size_t i;
   r->has_id = 0;
+  r->head.n = 0;
   r->why = NULL;
   r->where = 0;
   r->columns = head->n;
@@ -328,6 +335,17 @@ int records_head(record_reader *r, const table_cells *head) {
   if (!r->why) find_text(r);
   if (!r->why && r->chosen[RECORDS_ID] && !r->has_id) r->why = "the head has no field of the name that --id gives";
   return r->why ? -1 : 0;
+}
+
+/* Tells of each field of the row that is not empty. */
+static void see_cells(const record_reader *r, const table_cells *row) {
+  const char *name = r->head.p;
+  size_t i;
+  for (i = 0; i < row->n && !r->head.failed; i++, name += strlen(name) + 1) {
+    const table_cell *c = table_at(row, i);
+    const records_value v = {c->raw, (unsigned)c->len, c->quoted ? RECORDS_QUOTED : JSON_NUMBER};
+    if (c->len > (c->quoted ? 2u : 0u)) r->see(r->see_user, name, strlen(name), &v);
+  }
 }
 
 /* Gives the members what the row has. */
@@ -365,6 +383,7 @@ int records_row(record_reader *r, const table_cells *row) {
     r->why = row->n < r->columns ? "fewer fields than the head has" : "more fields than the head has";
     return -1;
   }
+  if (r->see) see_cells(r, row);
   take_cells(r, row);
   memset(&id, 0, sizeof id);
   id.text = r->id;

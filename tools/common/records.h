@@ -42,6 +42,10 @@ typedef struct records_member {
 typedef struct record_reader {
   byte_buf id;
   made_text text; /* text.base: set it to the record where its runs are asked for */
+  /* Is told of each string, number, true or false that an object or a row has, and how its member is called. NULL:
+   * nobody is. */
+  void (*see)(void *user, const char *name, size_t len, const records_value *value);
+  void *see_user;
   const char *why; /* what is wrong with the record */
   size_t where; /* at which byte, from 1; 0: nowhere */
   int short_of; /* it ends too soon: with more bytes it may be one */
@@ -57,6 +61,7 @@ typedef struct record_reader {
   size_t ndropped;
   char *names; /* which the members' names are parts of */
   size_t columns; /* of the table's head */
+  byte_buf head; /* their names, each with a NUL, where somebody is told of values */
   int has_id; /* one of them is the id */
   int topics; /* they are questions, of which no option names members */
 } record_reader;
@@ -79,6 +84,8 @@ void records_field(record_reader *r, unsigned field, const char *member);
 /* Appends value i of a field in the record that was read last: a string, a number, true or false, also of an array.
  * 0: it has no more. Where there is no memory, `out` has failed. */
 int records_field_value(const record_reader *r, unsigned field, size_t i, made_text *out);
+/* Appends what a value holds. */
+void records_put(const records_value *value, made_text *out);
 /* Returns the i-th member of the role of which something was taken, n bytes; NULL: there is none. */
 const char *records_used(const record_reader *r, int role, size_t i, size_t *n);
 /* Reads an element, what stands between <DOC> and </DOC>; tag[0..tag_len) is what stands between "<DOC" and ">". NULL:
