@@ -342,7 +342,7 @@ END
   [ "$status" -eq 2 ]
   run gpuir index -q --jsonl --id a --id b d.json -o y.gpuir
   [ "$status" -eq 2 ]
-  fails 2 '--jsonl is missing' gpuir index -q --tsv --id a d.json -o y.gpuir
+  fails 2 '--jsonl, --csv or --tsv-head is missing' gpuir index -q --tsv --id a d.json -o y.gpuir
 }
 
 @test "--encoding: files of encodings that nothing tells, by iconv, with lines; an index remembers it, a byte order mark wins" {
