@@ -1,8 +1,8 @@
 /* defines.c - the names that program code defines. */
 #include "defines.h"
 
+#include <stdint.h>
 #include <string.h>
-#include <strings.h>
 
 #define LONGEST_LINE 400u /* longer ones are made by programs */
 
@@ -12,9 +12,11 @@ typedef struct line {
   int indented;
 } line;
 
+/* Returns whether a character belongs to names: letters, digits, _, $ and all that is not ASCII. It is asked of most
+ * characters of a text, so by a set of bits and without a branch. */
 static int is_name(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '$' ||
-      (c & 0x80);
+  static const uint64_t names[4] = {UINT64_C(0x3ff001000000000), UINT64_C(0x7fffffe87fffffe), UINT64_MAX, UINT64_MAX};
+  return (int)(names[(uint8_t)c >> 6] >> ((uint8_t)c & 63) & 1);
 }
 static int begins_name(char c) { return is_name(c) && !(c >= '0' && c <= '9'); }
 static int is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
@@ -29,20 +31,25 @@ static const char *over_name(const char *p, const char *end) {
   return p;
 }
 
-/* Returns whether [p, end) is one of `words`, which blanks part. Most words of a text differ from those of the lists by
- * the first byte: a library's search for the blank would cost a third of what indexing program code does. */
+/* Returns whether [p, end) is one of `words`, which blanks part. */
 static int is_among(const char *p, const char *end, const char *words) {
   const size_t n = (size_t)(end - p);
   while (n && *words) {
-    if (*words == *p) {
-      size_t i = 1;
-      while (i < n && words[i] == p[i]) i++;
-      if (i == n && (words[n] == ' ' || !words[n])) return 1;
-    }
-    while (*words && *words != ' ') words++;
-    words += *words == ' ';
+    const size_t len = strcspn(words, " ");
+    if (len == n && !memcmp(words, p, n)) return 1;
+    words += len + (words[len] == ' ');
   }
   return 0;
+}
+
+/* Words by their first letter, a to z; NULL: none. Each line of a text is held against them, and most of its words
+ * differ from all of them by that letter. */
+typedef const char *words_by_letter[26];
+
+/* Returns whether [p, end) is one of `words`. */
+static int is_word(const char *p, const char *end, const words_by_letter words) {
+  const unsigned letter = p < end ? (unsigned)(uint8_t)*p - 'a' : 26u;
+  return letter < 26 && words[letter] && is_among(p, end, words[letter]);
 }
 
 /* Returns whether a path ends with one of `endings`, which blanks part. */
@@ -80,9 +87,22 @@ static const char *last_part(const char *p, const char **end) {
 }
 
 /* Words before the name of what is defined. */
-static const char keywords[] =
-    "class struct enum union interface trait protocol module namespace object record def func fun fn function type "
-    "newtype data macro typedef mod impl extension actor sub package instance defmodule defmacro defp defprotocol";
+static const words_by_letter keywords = {
+    ['a' - 'a'] = "actor",
+    ['c' - 'a'] = "class",
+    ['d' - 'a'] = "def data defmodule defmacro defp defprotocol",
+    ['e' - 'a'] = "enum extension",
+    ['f' - 'a'] = "func fun fn function",
+    ['i' - 'a'] = "interface impl instance",
+    ['m' - 'a'] = "module macro mod",
+    ['n' - 'a'] = "namespace newtype",
+    ['o' - 'a'] = "object",
+    ['p' - 'a'] = "protocol package",
+    ['r' - 'a'] = "record",
+    ['s' - 'a'] = "struct sub",
+    ['t' - 'a'] = "trait type typedef",
+    ['u' - 'a'] = "union",
+};
 
 /* Takes the names behind keywords: class Name, def self.name, func (receiver) Name. */
 static size_t by_keyword(const line *l, byte_buf *out) {
@@ -95,9 +115,8 @@ static size_t by_keyword(const line *l, byte_buf *out) {
       continue;
     }
     p = end;
-    if ((word > l->at && (word[-1] == '.' || word[-1] == '-' || word[-1] == ':')) || !is_among(word, end, keywords) ||
-        p == l->end || !is_blank(*p))
-      continue;
+    if (p == l->end || !is_blank(*p) || !is_word(word, end, keywords)) continue;
+    if (word > l->at && (word[-1] == '.' || word[-1] == '-' || word[-1] == ':')) continue;
     p = over_blanks(p, l->end);
     if (p < l->end && *p == '(') { /* the receiver of a method of Go */
       const char *close = (const char *)memchr(p, ')', (size_t)(l->end - p));
@@ -125,9 +144,10 @@ static size_t by_macro(const line *l, byte_buf *out) {
 
 /* Takes the name of a function whose parentheses open behind it in an unindented line that ends nothing: C and C++. */
 static size_t by_parentheses(const line *l, byte_buf *out) {
-  const char *open = (const char *)memchr(l->at, '(', (size_t)(l->end - l->at)), *p, *end;
-  if (l->indented || !open || !begins_name(*l->at) || l->end[-1] == ';' || l->end[-1] == ',') return 0;
-  if (memchr(l->at, ';', (size_t)(l->end - l->at)) || memchr(l->at, '=', (size_t)(open - l->at))) return 0;
+  const char *open, *p, *end;
+  if (l->indented || !begins_name(*l->at) || l->end[-1] == ';' || l->end[-1] == ',') return 0;
+  open = (const char *)memchr(l->at, '(', (size_t)(l->end - l->at));
+  if (!open || memchr(l->at, ';', (size_t)(l->end - l->at)) || memchr(l->at, '=', (size_t)(open - l->at))) return 0;
   end = open;
   while (end > l->at && is_blank(end[-1])) end--;
   p = end;
@@ -182,16 +202,29 @@ static size_t by_capital(const line *l, byte_buf *out) {
   return put(out, l->at, end);
 }
 
-static const char modifiers[] =
-    "public private protected static final abstract synchronized async override virtual inline constexpr default "
-    "native "
-    "get set open internal sealed readonly extern unsafe";
+static const words_by_letter modifiers = {
+    ['a' - 'a'] = "abstract async",
+    ['c' - 'a'] = "constexpr",
+    ['d' - 'a'] = "default",
+    ['e' - 'a'] = "extern",
+    ['f' - 'a'] = "final",
+    ['g' - 'a'] = "get",
+    ['i' - 'a'] = "inline internal",
+    ['n' - 'a'] = "native",
+    ['o' - 'a'] = "override open",
+    ['p' - 'a'] = "public private protected",
+    ['r' - 'a'] = "readonly",
+    ['s' - 'a'] = "static synchronized set sealed",
+    ['u' - 'a'] = "unsafe",
+    ['v' - 'a'] = "virtual",
+};
 
 /* Takes the name of a method that modifiers stand before: public static int name(. */
 static size_t by_modifier(const line *l, byte_buf *out) {
-  const char *open = (const char *)memchr(l->at, '(', (size_t)(l->end - l->at)), *p, *end;
-  if (!open || !is_among(l->at, over_name(l->at, l->end), modifiers)) return 0;
-  if (memchr(l->at, '=', (size_t)(open - l->at))) return 0;
+  const char *open, *p, *end;
+  if (!is_word(l->at, over_name(l->at, l->end), modifiers)) return 0;
+  open = (const char *)memchr(l->at, '(', (size_t)(l->end - l->at));
+  if (!open || memchr(l->at, '=', (size_t)(open - l->at))) return 0;
   for (end = open; end > l->at && is_blank(end[-1]);) end--;
   for (p = end; p > l->at && is_name(p[-1]);) p--;
   return p < end && begins_name(*p) && p > l->at ? put(out, p, end) : 0;
