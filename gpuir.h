@@ -8785,7 +8785,10 @@ static int gpuir__scan(gpuir__analyzer *an, const char *text, size_t len) {
  * Characters are folded in clusters, a letter with the marks behind it, so that texts without blanks of any length need
  * little memory: behind a letter that stands alone normalization never looks back.
  *
- * Uses      [16-base], [30-analysis].
+ * Most segments are up to 15 letters and digits of ASCII, and most of these come again and again: what such a segment
+ * becomes is kept in a table, so that it is stemmed and parted once.
+ *
+ * Uses      [16-base], [17-vectors], [30-analysis].
  * Start at  gpuir__text_scan, the last function: from there upwards.
  * Tests     tests/unit/31_text.c
  * ======*/
@@ -8809,6 +8812,7 @@ enum {
   GPUIR__T_PARTS = 8, /* of a segment; one with more is no identifier */
   GPUIR__T_JOINED = 24, /* bytes of a word that is joined */
   GPUIR__T_CLUSTER = 512, /* characters of a cluster, at most */
+  GPUIR__T_KNOWN_BITS = 12, /* of the number of segments that are kept */
   GPUIR__T_COMPLEX = 0xffff /* in gpuir__wording.folded: by itself it does not fold to one letter */
 };
 
@@ -8818,6 +8822,20 @@ typedef struct gpuir__form {
   char bytes[GPUIR_MAX_TERM + 1];
 } gpuir__form;
 
+/* A segment of at most 15 letters and digits of ASCII as the text has it, zeros behind it. */
+typedef struct gpuir__text_key {
+  uint64_t low, high;
+} gpuir__text_key;
+
+/* What such a segment becomes; one line of the processor's cache. */
+typedef struct gpuir__known {
+  gpuir__text_key key; /* low 0: empty */
+  uint8_t stopped; /* it is a stop word */
+  uint8_t nparts, ends[GPUIR__T_PARTS]; /* where each part ends */
+  uint8_t len;
+  char term[37];
+} gpuir__known;
+
 /* The characters of a segment, folded, in bytes [at, end) of the text. */
 typedef struct gpuir__letters {
   size_t len; /* 0: none is in progress */
@@ -8826,6 +8844,7 @@ typedef struct gpuir__letters {
   int inner; /* the cluster of its last character goes on behind it */
   int plain; /* all ASCII: kinds and offsets are not filled in */
   int mixed; /* plain, and it may have parts */
+  const gpuir__known *known; /* plain, and this is what it becomes; valid until the next one is looked up */
   char seg[GPUIR_MAX_TERM + 5];
   uint8_t kind[GPUIR_MAX_TERM + 5]; /* [byte] of the character that it begins */
   size_t offset[GPUIR_MAX_TERM + 5]; /* [byte] where the text has it */
@@ -8856,6 +8875,8 @@ typedef struct gpuir__wording {
   int joins, dots; /* so far all connectors are ' or -; or dots between single letters */
   char joined[GPUIR__T_JOINED];
   uint16_t folded[0x800]; /* of a character: what it folds to; 0: not looked up yet */
+  gpuir__known *known; /* direct-mapped; NULL until it begins to pay, or where memory lacks: all works, but slower */
+  unsigned unknown; /* segments of texts before that */
 } gpuir__wording;
 
 static inline gpuir__wording *gpuir__wording_of(const gpuir__analyzer *an) { return (gpuir__wording *)an->wording; }
@@ -8875,16 +8896,15 @@ static int gpuir__text_unspaced(uint32_t c) {
   return (c >= 0xac00 && c <= 0xd7ff) || (c >= 0xffa0 && c <= 0xffdc);
 }
 
+/* Says whether a character of ASCII is a connector: one of ' - . / : @ _ */
+static inline int gpuir__text_connects(uint8_t c) {
+  return (int)((c < 64 ? UINT64_C(0x400e08000000000) : UINT64_C(0x80000001)) >> (c & 63) & 1);
+}
+
 /* Returns the ASCII form of a connector, which decides what joins words; of U+00B7 it is 1; 0: it is none. */
 static int gpuir__text_connector(uint32_t c) {
+  if (c < 0x80) return gpuir__text_connects((uint8_t)c) ? (int)c : 0;
   switch (c) {
-  case '.':
-  case ':':
-  case '_':
-  case '\'':
-  case '-':
-  case '/':
-  case '@': return (int)c;
   case 0x2019:
   case 0xff07: return '\'';
   case 0x2010:
@@ -8956,6 +8976,66 @@ static inline uint8_t gpuir__text_ascii_kind(char c) {
 }
 
 static inline int gpuir__text_is_alnum(char c) { return (uint8_t)c < 0x80 && gpuir__fold_ascii[(uint8_t)c]; }
+
+#if GPUIR__X86
+/* Folds 16 bytes of text; bit i of the result: byte i is a letter or digit of ASCII. Compares as
+ * gpuir__classify64. */
+static inline unsigned gpuir__text_fold16(__m128i v, __m128i *folded) {
+  const __m128i case_bit = _mm_set1_epi8(0x20);
+  const __m128i alpha =
+      _mm_cmplt_epi8(_mm_add_epi8(_mm_or_si128(v, case_bit), _mm_set1_epi8(0x80 - 'a')), _mm_set1_epi8(26 - 128));
+  const __m128i digit = _mm_cmplt_epi8(_mm_add_epi8(v, _mm_set1_epi8(0x80 - '0')), _mm_set1_epi8(10 - 128));
+  *folded = _mm_or_si128(v, _mm_and_si128(alpha, case_bit));
+  return (unsigned)_mm_movemask_epi8(_mm_or_si128(alpha, digit));
+}
+#endif
+
+/* Makes what is behind the first n <= 15 bytes of a key zeros. */
+static inline void gpuir__text_key_cut(gpuir__text_key *key, unsigned n) {
+  key->low &= n < 8 ? (UINT64_C(1) << 8 * n) - 1 : UINT64_MAX;
+  key->high &= n > 8 ? (UINT64_C(1) << 8 * (n - 8)) - 1 : 0;
+}
+
+/* Reads the segment that text[0..n), n >= 1, begins with: its key, and its letters, folded, to seg[0..16). Returns its
+ * bytes; 0: it has more than 15. */
+static inline unsigned gpuir__text_key_read(const char *text, size_t n, gpuir__text_key *key, char *seg) {
+  char copy[16];
+  unsigned len = 0;
+  if (GPUIR__UNLIKELY(n < sizeof copy)) { /* what is behind the text is not read */
+    memset(copy, 0, sizeof copy);
+    memcpy(copy, text, n);
+    text = copy;
+  }
+#if GPUIR__X86
+  {
+    __m128i folded;
+    len = gpuir__ctz32(~gpuir__text_fold16(gpuir__sse_load(text), &folded));
+    gpuir__sse_store(seg, folded);
+  }
+#else
+  for (; len < 16 && gpuir__text_is_alnum(text[len]); len++) seg[len] = (char)gpuir__fold_ascii[(uint8_t)text[len]];
+#endif
+  if (len > 15) return 0;
+  key->low = gpuir__load64(text);
+  key->high = gpuir__load64(text + 8);
+  gpuir__text_key_cut(key, len);
+  return len;
+}
+
+/* Returns how many of text[0..n) come before a letter, a digit or what is not ASCII. */
+static inline size_t gpuir__text_gap(const char *text, size_t n) {
+  size_t i = 0;
+#if GPUIR__X86
+  for (; n - i >= 16; i += 16) {
+    const __m128i v = gpuir__sse_load(text + i);
+    __m128i folded;
+    const unsigned bits = gpuir__text_fold16(v, &folded) | (unsigned)_mm_movemask_epi8(v);
+    if (bits) return i + gpuir__ctz32(bits);
+  }
+#endif
+  while (i < n && !gpuir__fold_ascii[(uint8_t)text[i]]) i++;
+  return i;
+}
 
 /* Returns the bytes of the character at text[i) if it belongs to the cluster of the one before: a mark, or a letter
  * that may become a part of it. 0: it begins one of its own, or is not UTF-8. */
@@ -9141,17 +9221,23 @@ static int gpuir__text_emit(gpuir__analyzer *an, const char *token, size_t len, 
   return an->emit(an->sink, token, len, advance);
 }
 
+/* Copies a term. Of a short one 16 bytes are copied, which takes no call: `to` has room for them. */
+static inline void gpuir__text_copy(char *to, const gpuir__form *from) {
+  if (GPUIR__LIKELY(from->len <= 16)) memcpy(to, from->bytes, 16);
+  else memcpy(to, from->bytes, from->len);
+}
+
 /* Emits the pair of two terms. One that is too long is named by its hash. */
 static int gpuir__text_pair(gpuir__analyzer *an, const gpuir__form *a, const gpuir__form *b, unsigned advance) {
   const gpuir__wording *w = gpuir__wording_of(an);
   const gpuir__text_segment *first = &w->pieces[w->n % 2], *second = &w->pieces[(w->n + 1) % 2];
-  char pair[2 * GPUIR_MAX_TERM + 8];
+  char pair[2 * GPUIR_MAX_TERM + 3 + 16];
   size_t len = 3 + a->len + b->len;
   pair[0] = '\xff';
   pair[1] = 'p';
-  memcpy(pair + 2, a->bytes, a->len);
+  gpuir__text_copy(pair + 2, a);
   pair[2 + a->len] = '\xff';
-  memcpy(pair + 3 + a->len, b->bytes, b->len);
+  gpuir__text_copy(pair + 3 + a->len, b);
   if (len > GPUIR_MAX_TERM) {
     XXH128_canonical_t hash;
     XXH128_canonicalFromHash(&hash, XXH3_128bits(pair + 2, len - 2));
@@ -9194,28 +9280,25 @@ static int gpuir__text_part_begins(unsigned before, unsigned kind, unsigned afte
   return before == GPUIR__K_LOWER || (before == GPUIR__K_UPPER && after == GPUIR__K_LOWER);
 }
 
-/* Returns the place of the character behind the one at i, and behind its marks. */
-static size_t gpuir__letters_step(const gpuir__letters *l, size_t i) {
-  for (i++; i < l->len && (!l->kind[i] || l->kind[i] == GPUIR__K_MARK); i++) {}
+/* Returns the place of the character behind the one at i, and behind its marks, of characters of these kinds. */
+static size_t gpuir__kinds_step(const uint8_t *kind, size_t len, size_t i) {
+  for (i++; i < len && (!kind[i] || kind[i] == GPUIR__K_MARK); i++) {}
   return i;
 }
 
-/* Writes the parts of the last segment to parts[0..GPUIR__T_PARTS); returns how many there are. None if there are more,
- * as in base64, or if most have one character, as in hashes. */
-static unsigned gpuir__text_parts(gpuir__wording *w, gpuir__text_part *parts) {
-  gpuir__letters *l = w->last;
+/* Writes the parts of a segment, whose characters are of these kinds, to parts[0..GPUIR__T_PARTS); returns how many
+ * there are. None if there are more, as in base64, or if most have one character, as in hashes. */
+static unsigned gpuir__text_parts(const uint8_t *kind, size_t len, gpuir__text_part *parts) {
   unsigned n = 1, single = 0, i;
   size_t at, next, behind;
-  if (l->plain && !l->mixed) return 0;
-  if (l->plain) gpuir__letters_fill(l, w->text);
   parts[0].at = parts[0].chars = 0;
   for (at = 0;; at = next) {
-    next = gpuir__letters_step(l, at);
+    next = gpuir__kinds_step(kind, len, at);
     parts[n - 1].chars++;
     parts[n - 1].end = next;
-    if (next == l->len) break;
-    behind = gpuir__letters_step(l, next);
-    if (!gpuir__text_part_begins(l->kind[at], l->kind[next], behind < l->len ? l->kind[behind] : 0)) continue;
+    if (next == len) break;
+    behind = gpuir__kinds_step(kind, len, next);
+    if (!gpuir__text_part_begins(kind[at], kind[next], behind < len ? kind[behind] : 0)) continue;
     if (n == GPUIR__T_PARTS) return 0;
     parts[n].at = next;
     parts[n++].chars = 0;
@@ -9224,21 +9307,101 @@ static unsigned gpuir__text_parts(gpuir__wording *w, gpuir__text_part *parts) {
   return n > 1 && single * 2 <= n ? n : 0;
 }
 
+/* ---- segments that come again */
+
+/* Fills in what a segment becomes, whose letters, folded, are seg[0..n). Returns NULL if the table cannot hold that. */
+GPUIR__NOINLINE const gpuir__known *gpuir__known_make(gpuir__analyzer *an, gpuir__known *k, const gpuir__text_key *key,
+    const char *seg, unsigned n) {
+  gpuir__text_part parts[GPUIR__T_PARTS];
+  uint8_t kind[16];
+  char raw[16];
+  const char *stem;
+  size_t len;
+  unsigned i;
+  k->key.low = 0;
+  if (gpuir__text_stem(an, seg, n, &stem, &len) || !len || len > sizeof k->term || gpuir__has_high(stem, len))
+    return NULL;
+  k->len = (uint8_t)len;
+  memcpy(k->term, stem, len);
+  k->stopped = (uint8_t)gpuir__text_stops(an, seg, n);
+  memcpy(raw, key, sizeof raw);
+  for (i = 0; i < n; i++) kind[i] = gpuir__text_ascii_kind(raw[i]);
+  k->nparts = (uint8_t)gpuir__text_parts(kind, n, parts);
+  for (i = 0; i < k->nparts; i++) k->ends[i] = (uint8_t)parts[i].end;
+  k->key = *key;
+  return k;
+}
+
+/* Returns what a segment becomes; NULL: that must be found out. */
+static inline const gpuir__known *gpuir__text_known(gpuir__analyzer *an, const gpuir__text_key *key, const char *seg,
+    unsigned n) {
+  const uint64_t hash = (key->low ^ key->high * UINT64_C(0x9e3779b97f4a7c15)) * UINT64_C(0xff51afd7ed558ccd);
+  gpuir__known *k = gpuir__wording_of(an)->known;
+  if (GPUIR__UNLIKELY(!k)) return NULL;
+  k += hash >> (64 - GPUIR__T_KNOWN_BITS);
+  if (GPUIR__LIKELY(k->key.low == key->low && k->key.high == key->high)) return k;
+  return gpuir__known_make(an, k, key, seg, n);
+}
+
+/* Makes the table when it begins to pay: not for a query, nor for the few segments of short texts. */
+GPUIR__COLD static void gpuir__text_remember(gpuir__analyzer *an) {
+  gpuir__wording *w = gpuir__wording_of(an);
+  if (++w->unknown != 256) return;
+  w->known = (gpuir__known *)gpuir__alloc_zero(&an->a, sizeof *w->known << GPUIR__T_KNOWN_BITS);
+  if (!w->known) w->unknown = 0;
+}
+
+/* Writes the term of a part, whose letters, folded, are part[0..len); len 0: it is a stop word or too long. `plain`: it
+ * is ASCII, at most 15 bytes, and 16 may be read. */
+static int gpuir__text_part_term(gpuir__analyzer *an, const char *part, size_t len, int plain, gpuir__form *to) {
+  const gpuir__known *k = NULL;
+  to->len = 0;
+  if (plain) {
+    gpuir__text_key key;
+    key.low = gpuir__load64(part);
+    key.high = gpuir__load64(part + 8);
+    gpuir__text_key_cut(&key, (unsigned)len);
+    k = gpuir__text_known(an, &key, part, (unsigned)len);
+  }
+  if (!k) return gpuir__text_stops(an, part, len) ? GPUIR_OK : gpuir__text_term(an, part, len, to);
+  if (k->stopped) return GPUIR_OK;
+  to->len = k->len;
+  memcpy(to->bytes, k->term, sizeof k->term);
+  return GPUIR_OK;
+}
+
+/* Emits the parts of a known segment, which begins at text[at) and is seg[0..15) when folded. */
+static int gpuir__text_put_known_parts(gpuir__analyzer *an, const gpuir__known *known, const char *seg, size_t at) {
+  gpuir__form form;
+  uint8_t ends[GPUIR__T_PARTS];
+  const unsigned n = known->nparts;
+  unsigned i, start = 0;
+  int status = GPUIR_OK;
+  memcpy(ends, known->ends, sizeof ends); /* looking its parts up may end it */
+  for (i = 0; i < n && !status; start = ends[i++]) {
+    if (ends[i] - start < 2) continue;
+    status = gpuir__text_part_term(an, seg + start, ends[i] - start, 1, &form);
+    if (!status && form.len) status = gpuir__text_emit(an, form.bytes, form.len, 0, at + start, at + ends[i]);
+  }
+  return status;
+}
+
 /* Emits the parts of the last segment. In a query only those of one that begins small or has three: "JavaScript" does
  * not ask for java. */
 static int gpuir__text_put_parts(gpuir__analyzer *an, const gpuir__text_segment *p) {
-  const gpuir__letters *l = gpuir__wording_of(an)->last;
+  gpuir__letters *l = gpuir__wording_of(an)->last;
   gpuir__text_part parts[GPUIR__T_PARTS];
   gpuir__form form;
-  const unsigned n = gpuir__text_parts(gpuir__wording_of(an), parts);
-  unsigned i;
+  unsigned n, i;
   int status = GPUIR_OK;
+  if (l->known) return gpuir__text_put_known_parts(an, l->known, l->seg, p->at);
+  if (l->plain && !l->mixed) return GPUIR_OK;
+  if (l->plain) gpuir__letters_fill(l, gpuir__wording_of(an)->text);
+  n = gpuir__text_parts(l->kind, l->len, parts);
   if (an->query && n < 3 && (!n || l->kind[0] != GPUIR__K_LOWER)) return GPUIR_OK;
   for (i = 0; i < n && !status; i++) {
-    const char *part = l->seg + parts[i].at;
-    const size_t len = parts[i].end - parts[i].at;
-    if (parts[i].chars < 2 || gpuir__text_stops(an, part, len)) continue;
-    status = gpuir__text_term(an, part, len, &form);
+    if (parts[i].chars < 2) continue;
+    status = gpuir__text_part_term(an, l->seg + parts[i].at, parts[i].end - parts[i].at, 0, &form);
     if (!status && form.len)
       status = gpuir__text_emit(an, form.bytes, form.len, 0, l->offset[parts[i].at],
           parts[i].end < l->len ? l->offset[parts[i].end] : p->end);
@@ -9360,8 +9523,8 @@ static void gpuir__text_join(gpuir__wording *w, int letters) {
   const gpuir__letters *l = w->now;
   const int link = w->state == GPUIR__W_CONNECTOR ? w->link : 0;
   const uint8_t kind = !letters ? 0 : l->plain ? gpuir__text_ascii_kind(w->text[l->at]) : l->kind[0];
-  const int single = letters && kind != GPUIR__K_DIGIT && (l->plain ? l->len : gpuir__letters_step(l, 0)) == l->len &&
-      (!l->plain || l->len == 1);
+  const int single = letters && kind != GPUIR__K_DIGIT &&
+      (l->plain ? l->len : gpuir__kinds_step(l->kind, l->len, 0)) == l->len && (!l->plain || l->len == 1);
   if (!w->n) {
     w->joined_len = 0;
     w->joins = letters;
@@ -9387,8 +9550,14 @@ static int gpuir__text_forms(gpuir__analyzer *an, gpuir__text_segment *p) {
   const char *stem = l->seg;
   gpuir__form folded;
   size_t n = l->len;
-  int status = gpuir__text_is_open(an, l) ? GPUIR_OK : gpuir__text_stem(an, l->seg, l->len, &stem, &n);
+  int status;
   p->variant.len = p->exact.len = p->term.len = 0;
+  if (l->known) {
+    p->term.len = l->known->len;
+    memcpy(p->term.bytes, l->known->term, sizeof l->known->term);
+    return GPUIR_OK;
+  }
+  status = gpuir__text_is_open(an, l) ? GPUIR_OK : gpuir__text_stem(an, l->seg, l->len, &stem, &n);
   if (status) return status;
   gpuir__fold(an, stem, n, &p->term);
   if (an->no_fold || !p->term.len) return GPUIR_OK;
@@ -9428,7 +9597,7 @@ static int gpuir__text_add(gpuir__analyzer *an, int letters) {
   p->at = l->at;
   p->end = l->end;
   p->letters = letters;
-  p->stopped = !gpuir__text_is_open(an, l) && gpuir__text_stops(an, l->seg, l->len);
+  p->stopped = l->known ? l->known->stopped : !gpuir__text_is_open(an, l) && gpuir__text_stops(an, l->seg, l->len);
   gpuir__text_join(w, letters);
   if (!w->n++) w->at = l->at;
   w->state = GPUIR__W_SEGMENT;
@@ -9476,6 +9645,7 @@ static inline void gpuir__letters_open(gpuir__letters *l, size_t at, int plain) 
   l->at = at;
   l->over = l->mixed = l->inner = 0;
   l->plain = plain;
+  l->known = NULL;
 }
 
 /* Says whether `more` bytes find no room in a segment, which is then too long. */
@@ -9497,6 +9667,7 @@ static void gpuir__text_put(gpuir__wording *w, uint32_t c, uint8_t kind, size_t 
   gpuir__utf8_word_put(&one, c);
   if (gpuir__letters_over(l, one.len)) return;
   if (l->plain) gpuir__letters_fill(l, w->text);
+  l->known = NULL;
   for (i = 0; i < one.len; i++) {
     l->seg[l->len + i] = (char)one.bytes[i];
     l->kind[l->len + i] = i ? 0 : kind;
@@ -9616,6 +9787,7 @@ static void gpuir__text_run(gpuir__wording *w, size_t i, size_t end) {
   gpuir__letters *l = w->now;
   unsigned first, kinds = 0;
   gpuir__letters_open(l, i, 1);
+  l->known = NULL;
   if (l->len && l->plain && l->end != i) gpuir__letters_fill(l, w->text); /* what is ignored stands between */
   l->end = end;
   if (gpuir__letters_over(l, end - i)) return;
@@ -9634,68 +9806,65 @@ static void gpuir__text_run(gpuir__wording *w, size_t i, size_t end) {
   l->mixed = kinds != 1u << GPUIR__K_LOWER;
 }
 
-/* Says whether the word of ASCII letters that ends before text[end) ends there, with no sign or mark: a connector that
- * nothing follows joins nothing. */
-static int gpuir__text_ends(const char *text, size_t end, size_t len) {
+/* Says whether the segment text[i, end) of ASCII is a word by itself, with no connector, sign or mark at it; a connector
+ * that nothing follows joins nothing. */
+static int gpuir__text_alone(const char *text, size_t i, size_t end, size_t len) {
   uint8_t c, next;
+  if (i && (text[i - 1] == '.' || text[i - 1] == '#' || text[i - 1] == '@')) return 0;
   if (end == len) return 1;
   c = (uint8_t)text[end];
-  if (c >= 0x80 || gpuir__fold_ascii[c] || c == '#' || c == '+') return 0;
-  if (!gpuir__text_connector(c) || end + 1 == len) return 1;
+  if (c >= 0x80 || c == '#' || c == '+') return 0;
+  if (!gpuir__text_connects(c) || end + 1 == len) return 1;
   next = (uint8_t)text[end + 1];
   return next < 0x80 && !gpuir__fold_ascii[next];
 }
 
-/* Returns where a word of a text ends that begins at text[i): ASCII letters, small but for the first, with no
- * connector, sign or mark at them. Such a word is its term and nothing else. 0: it is not one, or would be too long. */
-static size_t gpuir__text_plain_end(const char *text, size_t i, size_t len) {
-  const size_t most = len - i > GPUIR_MAX_TERM ? i + GPUIR_MAX_TERM : len;
-  size_t end = i + 1;
-  if ((uint8_t)((text[i] | 0x20) - 'a') > 'z' - 'a') return 0;
-  while (end < most && (uint8_t)(text[end] - 'a') <= 'z' - 'a') end++;
-  if (i && (text[i - 1] == '.' || text[i - 1] == '#' || text[i - 1] == '@')) return 0;
-  return gpuir__text_ends(text, end, len) ? end : 0;
-}
-
-/* Emits the word text[i, end) by itself, as most words of most texts can be, which takes half the time. *done becomes 0
- * if it cannot be. */
-static int gpuir__text_plain(gpuir__analyzer *an, size_t i, size_t end, int *done) {
+/* Takes the segment of a text that begins at text[*i), where none is in progress, if it is known what it becomes. *i
+ * becomes where it ends; it stays where it is for one that is not known. */
+static int gpuir__text_swiftly(gpuir__analyzer *an, size_t *i) {
   gpuir__wording *w = gpuir__wording_of(an);
-  char *word = w->now->seg;
-  const char *stem;
-  const size_t len = end - i;
-  size_t n;
+  gpuir__letters *l = w->now;
+  gpuir__text_key key;
+  const size_t at = *i;
+  const unsigned n = gpuir__text_key_read(w->text + at, w->len - at, &key, l->seg);
+  const size_t end = at + n;
+  const gpuir__known *k;
   int status;
-  memcpy(word, w->text + i, len);
-  word[0] = (char)(word[0] | 0x20);
-  *done = 1;
-  if (gpuir__text_stops(an, word, len)) return GPUIR_OK;
-  status = gpuir__text_stem(an, word, len, &stem, &n);
-  if (status) return status;
-  if (!n || gpuir__has_high(stem, n)) {
-    *done = 0;
+  if (!n || (end < w->len && (uint8_t)w->text[end] >= 0x80)) return GPUIR_OK; /* which may be a mark */
+  k = gpuir__text_known(an, &key, l->seg, n);
+  if (!k) return GPUIR_OK;
+  *i = end;
+  if (w->n || !gpuir__text_alone(w->text, at, end, w->len)) {
+    gpuir__letters_open(l, at, 1);
+    l->len = n;
+    l->end = end;
+    l->known = k;
     return GPUIR_OK;
   }
-  return gpuir__text_emit(an, stem, n, 1, i, end);
+  if (k->stopped) return GPUIR_OK;
+  status = gpuir__text_emit(an, k->term, k->len, 1, at, end);
+  return !status && k->nparts ? gpuir__text_put_known_parts(an, k, l->seg, at) : status;
 }
 
 /* Takes the run of ASCII letters and digits that begins at text[*i), and the mark behind it; *i becomes where it ends.
  */
 static int gpuir__text_letters(gpuir__analyzer *an, size_t *i) {
   gpuir__wording *w = gpuir__wording_of(an);
-  size_t end = w->now->len || w->n || an->query || an->collecting ? 0 : gpuir__text_plain_end(w->text, *i, w->len);
-  int status, done = 0;
-  if (end) {
-    status = gpuir__text_plain(an, *i, end, &done);
-    if (status || done) return *i = end, status;
+  const size_t at = *i;
+  size_t end;
+  int status;
+  if (!w->now->len && !an->query && !an->collecting && !an->open_end) {
+    if (GPUIR__UNLIKELY(!w->known)) gpuir__text_remember(an);
+    status = gpuir__text_swiftly(an, i);
+    if (status || *i > at) return status;
   }
-  for (end = *i + 1; end < w->len && gpuir__text_is_alnum(w->text[end]); end++) {}
+  for (end = at + 1; end < w->len && gpuir__text_is_alnum(w->text[end]); end++) {}
   if (gpuir__text_joins(an, w->text, end, w->len)) { /* its last letter has a mark */
-    if (*i < --end) gpuir__text_run(w, *i, end);
+    if (at < --end) gpuir__text_run(w, at, end);
     status = gpuir__text_cluster(an, &end);
     return *i = end, status;
   }
-  gpuir__text_run(w, *i, end);
+  gpuir__text_run(w, at, end);
   *i = end;
   return GPUIR_OK;
 }
@@ -9717,14 +9886,11 @@ static int gpuir__text_scan(gpuir__analyzer *an, const char *text, size_t len) {
       status = gpuir__text_high(an, &i);
     } else if (gpuir__fold_ascii[(uint8_t)text[i]]) {
       status = gpuir__text_letters(an, &i);
+    } else if (!w->now->len && !w->n) { /* no word is in progress, which a connector could go on with */
+      i += gpuir__text_gap(text + i, len - i);
     } else {
-      const int connector = gpuir__text_connector((uint8_t)text[i++]);
-      if (connector) {
-        status = gpuir__text_connect(an, connector);
-        continue;
-      }
-      if (w->now->len || w->n) status = gpuir__text_separate(an);
-      while (i < len && text[i] == ' ') i++; /* indentation */
+      const uint8_t c = (uint8_t)text[i++];
+      status = gpuir__text_connects(c) ? gpuir__text_connect(an, c) : gpuir__text_separate(an);
     }
   }
   return status ? status : gpuir__text_separate(an);
@@ -10753,7 +10919,9 @@ static int gpuir__analyzer_make_wording(gpuir__analyzer *an) {
 }
 
 static void gpuir__analyzer_free_wording(gpuir__analyzer *an) {
-  gpuir__free(&an->a, an->wording, sizeof(gpuir__wording));
+  gpuir__wording *w = gpuir__wording_of(an);
+  if (w) gpuir__free(&an->a, w->known, sizeof *w->known << GPUIR__T_KNOWN_BITS);
+  gpuir__free(&an->a, w, sizeof *w);
 }
 #endif
 

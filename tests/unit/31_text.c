@@ -227,6 +227,82 @@ static void test_places(void **state) {
   gpuir__analyzer_destroy(an);
 }
 
+/* Writes a text of what segments and words are made of, len < size. */
+static size_t random_text(rng *r, char *text, size_t size) {
+  static const char *const bits[] = {"get", "User", "HTTP", "utf", "8", "the", "running", "s", "x", "Name",
+      "internationali", "7", "_", ".", "::", "-", "'", "@", "#", "++", "(", ") ", " ", "  ", "\n", "\xc3\xa9",
+      "\xcc\x81", "\xe4\xba\xac", "\xff"};
+  size_t len = 0;
+  for (;;) {
+    const char *bit = bits[rng_below(r, sizeof bits / sizeof *bits)];
+    if (len + strlen(bit) >= size) return len;
+    memcpy(text + len, bit, strlen(bit));
+    len += strlen(bit);
+  }
+}
+
+/* Segments whose tokens are kept in the table, and those that drive others out of it, make what they make without. */
+static void test_known(void **state) {
+  static const char *const specs[] = {
+      "text stop=custom",
+#ifdef GPUIR_WITH_STEMMER
+      "text stop=custom stem=english",
+      "text stop=custom stem=german",
+#endif
+  };
+  static sink kept, made;
+  char text[120], word[16];
+  rng r = {38};
+  size_t i, k, len;
+  (void)state;
+  for (k = 0; k < sizeof specs / sizeof *specs; k++) {
+    gpuir__analyzer *an = make(specs[k], "the User"), *slow = make(specs[k], "the User");
+    gpuir__wording_of(slow)->unknown = 1000; /* its table is never made */
+    for (i = 0; i < 20000; i++) {
+      if (rng_below(&r, 2)) {
+        len =
+            (size_t)snprintf(word, sizeof word, "w%xQ%u", (unsigned)rng_below(&r, 1 << 14), (unsigned)rng_below(&r, 9));
+        memcpy(text, word, len);
+      } else {
+        len = random_text(&r, text, 1 + rng_below(&r, sizeof text));
+      }
+      assert_int_equal(run_on(an, text, len, 0, &kept), run_on(slow, text, len, 0, &made));
+      if (strcmp(kept.text, made.text) != 0) fail_msg("%.*s: %s, not %s", (int)len, text, kept.text, made.text);
+      kept.len = made.len = 0;
+      assert_int_equal(gpuir__analyze(an, text, len, collect_places, &kept, NULL), 0);
+      assert_int_equal(gpuir__analyze(slow, text, len, collect_places, &made, NULL), 0);
+      assert_int_equal(kept.len, made.len);
+      assert_memory_equal(kept.text, made.text, kept.len);
+    }
+    assert_non_null(gpuir__wording_of(an)->known);
+    assert_null(gpuir__wording_of(slow)->known);
+    gpuir__analyzer_destroy(an);
+    gpuir__analyzer_destroy(slow);
+  }
+}
+
+/* Where there is no memory for the table, texts are analysed without it. */
+static void *no_table(void *user, void *ptr, size_t old_size, size_t new_size) {
+  (void)user;
+  (void)old_size;
+  if (new_size == sizeof(gpuir__known) << GPUIR__T_KNOWN_BITS) return NULL;
+  if (new_size) return realloc(ptr, new_size);
+  free(ptr);
+  return NULL;
+}
+
+static void test_no_table(void **state) {
+  gpuir_allocator a = {no_table, NULL};
+  gpuir__analyzer *an;
+  gpuir_error err;
+  int i;
+  (void)state;
+  assert_int_equal(gpuir__analyzer_create(&a, "text", "", NULL, &an, &err), 0);
+  for (i = 0; i < 600; i++) expect(an, 0, "getUserName", "getusername +get +user +name");
+  assert_null(gpuir__wording_of(an)->known);
+  gpuir__analyzer_destroy(an);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
 #ifdef GPUIR_WITH_STEMMER
@@ -236,6 +312,8 @@ int main(void) {
       cmocka_unit_test(test_long),
       cmocka_unit_test(test_hostile),
       cmocka_unit_test(test_places),
+      cmocka_unit_test(test_known),
+      cmocka_unit_test(test_no_table),
   };
   return cmocka_run_group_tests_name("31_text", tests, NULL, NULL);
 }

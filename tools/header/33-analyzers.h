@@ -144,7 +144,9 @@ static int gpuir__analyzer_make_wording(gpuir__analyzer *an) {
 }
 
 static void gpuir__analyzer_free_wording(gpuir__analyzer *an) {
-  gpuir__free(&an->a, an->wording, sizeof(gpuir__wording));
+  gpuir__wording *w = gpuir__wording_of(an);
+  if (w) gpuir__free(&an->a, w->known, sizeof *w->known << GPUIR__T_KNOWN_BITS);
+  gpuir__free(&an->a, w, sizeof *w);
 }
 #endif
 
