@@ -5,6 +5,7 @@
 #define place source_place /* tools/cli/input.c has its own */
 #include "tools/common/source.c"
 #undef place
+#include "tools/common/column_text.c"
 #include "tools/common/convert.c"
 #include "tools/common/convert_html.c"
 #include "tools/common/convert_mail.c"
@@ -21,6 +22,7 @@
 #include "tools/common/markup.c"
 #include "tools/common/reader.c"
 #include "tools/common/records.c"
+#include "tools/common/table.c"
 #include "tools/common/text.c"
 #include "tools/common/text_cache.c"
 #include "tools/common/unpack.c"

@@ -4,6 +4,7 @@
 #include "fuse/format.c"
 #include "fuse/path.c"
 #include "fuse/values.c"
+#include "tools/common/column_text.c"
 #include "tools/common/text.c"
 
 #include <setjmp.h>

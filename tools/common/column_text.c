@@ -10,8 +10,8 @@
 #include <string.h>
 #include <time.h>
 
-#define LEAST_SECOND (-62167219200) /* of the years 0 to 9999, which alone have four digits */
-#define MOST_SECOND 253402300799
+#define COLUMN_LEAST_SECOND (-62167219200) /* of the years 0 to 9999, which alone have four digits */
+#define COLUMN_MOST_SECOND 253402300799
 
 int column_number(char out[COLUMN_TEXT], int column, unsigned decimals, int64_t number) {
   const uint64_t size = number < 0 ? (uint64_t)0 - (uint64_t)number : (uint64_t)number;
@@ -19,7 +19,7 @@ int column_number(char out[COLUMN_TEXT], int column, unsigned decimals, int64_t 
   uint64_t unit = 1;
   struct tm tm;
   int n;
-  if (column == GPUIR_DATE && number >= LEAST_SECOND && number <= MOST_SECOND && gmtime_r(&at, &tm) &&
+  if (column == GPUIR_DATE && number >= COLUMN_LEAST_SECOND && number <= COLUMN_MOST_SECOND && gmtime_r(&at, &tm) &&
       strftime(out, COLUMN_TEXT, "%Y-%m-%dT%H:%M:%SZ", &tm))
     return 1;
   for (unsigned i = 0; i < decimals; i++) unit *= 10;
@@ -30,11 +30,12 @@ int column_number(char out[COLUMN_TEXT], int column, unsigned decimals, int64_t 
 }
 
 /* Writes a range of dates that is a whole year, month or day. Returns 0 for others. */
-static int put_span(char out[COLUMN_TEXT], const gpuir_facet *f) {
+static int column_span(char out[COLUMN_TEXT], const gpuir_facet *f) {
   static const char *const forms[] = {"%Y", "%Y-%m", "%Y-%m-%d"};
   const time_t low = (time_t)f->low;
   struct tm from, next;
-  if (f->low < LEAST_SECOND || f->high > MOST_SECOND || f->low % 86400 || !gmtime_r(&low, &from)) return 0;
+  if (f->low < COLUMN_LEAST_SECOND || f->high > COLUMN_MOST_SECOND || f->low % 86400 || !gmtime_r(&low, &from))
+    return 0;
   for (int i = 0; i < 3; i++) {
     next = from;
     if (i == 0) next.tm_year++;
@@ -48,7 +49,7 @@ static int put_span(char out[COLUMN_TEXT], const gpuir_facet *f) {
 
 void column_range(char out[2 * COLUMN_TEXT], int column, unsigned decimals, const gpuir_facet *facet) {
   out[0] = 0;
-  if (column == GPUIR_DATE && put_span(out, facet)) return;
+  if (column == GPUIR_DATE && column_span(out, facet)) return;
   if (facet->low != INT64_MIN) (void)column_number(out, column, decimals, facet->low);
   if (facet->low == facet->high) return;
   (void)strcat(out, "..");
@@ -56,7 +57,7 @@ void column_range(char out[2 * COLUMN_TEXT], int column, unsigned decimals, cons
 }
 
 /* Writes a value of a key or a path, in quotes where a where needs them. */
-static void put_text(column_put put, void *arg, const char *text, size_t len) {
+static void column_text(column_put put, void *arg, const char *text, size_t len) {
   const int quoted = strcspn(text, " \t\n\v\f\r\",|") != len || strstr(text, "..") != NULL;
   if (quoted) put(arg, "\"", 1);
   for (size_t i = 0; i < len; i++) {
@@ -74,7 +75,7 @@ void column_values(column_put put, void *arg, const gpuir_index *index, uint32_t
   for (size_t i = 0; !gpuir_doc_value(index, docid, field, i, &v, room); i++) {
     if (i) put(arg, ",", 1);
     if (v.text) {
-      put_text(put, arg, v.text, v.len);
+      column_text(put, arg, v.text, v.len);
       continue;
     }
     (void)column_number(text, f.column, f.decimals, v.number);
@@ -82,7 +83,7 @@ void column_values(column_put put, void *arg, const gpuir_index *index, uint32_t
   }
 }
 
-static void put_string(column_put put, void *arg, const char *text, size_t len) {
+static void column_string(column_put put, void *arg, const char *text, size_t len) {
   put(arg, "\"", 1);
   text_write(put, arg, TEXT_JSON, text, len);
   put(arg, "\"", 1);
@@ -98,16 +99,16 @@ void column_members(column_put put, void *arg, const gpuir_index *index, uint32_
     if (gpuir_field_get(index, fields[at], &f) || gpuir_doc_value(index, docid, fields[at], 0, &v, room)) continue;
     const int is_text = v.text != NULL;
     if (any++) put(arg, ",", 1);
-    put_string(put, arg, f.name, strlen(f.name));
+    column_string(put, arg, f.name, strlen(f.name));
     put(arg, is_text ? ":[" : ":", is_text ? 2 : 1);
     if (!is_text) {
       const int quoted = column_number(text, f.column, f.decimals, v.number);
-      if (quoted) put_string(put, arg, text, strlen(text));
+      if (quoted) column_string(put, arg, text, strlen(text));
       else put(arg, text, strlen(text));
     }
     for (size_t i = 0; is_text && !gpuir_doc_value(index, docid, fields[at], i, &v, room); i++) {
       if (i) put(arg, ",", 1);
-      put_string(put, arg, v.text, v.len);
+      column_string(put, arg, v.text, v.len);
     }
     if (is_text) put(arg, "]", 1);
   }

@@ -272,7 +272,7 @@ const char *records_used(const record_reader *r, int role, size_t i, size_t *n) 
 
 /* ---- rows -------------------------------------------------------------------------------------- */
 
-static const char no_memory[] = "there is no memory for it";
+static const char row_no_memory[] = "there is no memory for it";
 
 /* Finds the members that are the head's field number `column`. Not 0: there was one of that name before. */
 static int bind_column(record_reader *r, const table_cells *head, size_t column) {
@@ -288,7 +288,7 @@ static int bind_column(record_reader *r, const table_cells *head, size_t column)
   }
   if (name.text.n) note_dropped(r, name.text.p, name.text.n);
   if (r->see) bytes_add(&r->head, name.text.p, name.text.n), bytes_char(&r->head, 0);
-  if (name.text.failed) r->why = no_memory;
+  if (name.text.failed) r->why = row_no_memory;
   made_free(&name);
   return twice;
 }
@@ -349,7 +349,7 @@ static void see_cells(const record_reader *r, const table_cells *row) {
 }
 
 /* Gives the members what the row has. */
-static void take_cells(record_reader *r, const table_cells *row) {
+static void take_row_cells(record_reader *r, const table_cells *row) {
   size_t i;
   for (i = 0; i < r->nmembers; i++) {
     records_member *m = &r->members[i];
@@ -360,13 +360,13 @@ static void take_cells(record_reader *r, const table_cells *row) {
     v.len = (unsigned)c->len;
     v.kind = c->quoted ? RECORDS_QUOTED : JSON_NUMBER;
     bytes_add(&m->values, &v, sizeof v);
-    if (m->values.failed) r->why = no_memory;
+    if (m->values.failed) r->why = row_no_memory;
     m->used |= m->role == RECORDS_TITLE || (m->role == RECORDS_TEXT && is_text_column(r, m->column - 1));
   }
 }
 
 /* Appends the text of the row. */
-static void put_text(record_reader *r, const table_cells *row) {
+static void put_row_text(record_reader *r, const table_cells *row) {
   size_t i;
   if (r->mask >= 0) {
     table_text(row, r->first, (unsigned)r->mask, &r->text);
@@ -384,14 +384,14 @@ int records_row(record_reader *r, const table_cells *row) {
     return -1;
   }
   if (r->see) see_cells(r, row);
-  take_cells(r, row);
+  take_row_cells(r, row);
   memset(&id, 0, sizeof id);
   id.text = r->id;
   (void)put_role(r, RECORDS_ID, &id);
   r->id = id.text;
   if (r->has_id && !r->id.n) r->why = "an empty id";
-  put_text(r, row);
-  if (r->id.failed || r->text.text.failed || r->text.runs.failed) r->why = no_memory;
+  put_row_text(r, row);
+  if (r->id.failed || r->text.text.failed || r->text.runs.failed) r->why = row_no_memory;
   return r->why ? -1 : 0;
 }
 
