@@ -186,6 +186,32 @@ unwatch() {
   like_fresh live --no-names notes
 }
 
+@test "operands that lie in one another: each file is read once, what is left out is counted once, nothing goes" {
+  mkdir notes/.hid
+  echo 'hidden tea' >notes/.hid/x
+  echo 'more tea' >notes/.env
+  gpuir index --live -q notes -o live
+  files=$(gpuir stats --json live | grep -o '"documents":[0-9]*')
+  for operands in 'notes notes/sub' 'notes/sub notes' 'notes ./notes/ notes/sub/c'; do
+    # shellcheck disable=SC2086 # operands are parted
+    gpuir update $operands -o live 2>err
+    grep -q 'skipped: 2 hidden;' err
+    grep -q ' 0 new, 0 changed, 0 vanished' err
+    # shellcheck disable=SC2086
+    gpuir index -q $operands -o once.gpuir
+    [ "$(gpuir stats --json once.gpuir | grep -o '"documents":[0-9]*')" = "$files" ]
+    # shellcheck disable=SC2086
+    gpuir index -q --live $operands -o "live$((++i))"
+    [ "$(gpuir stats --json "live$i" | grep -o '"documents":[0-9]*')" = "$files" ]
+  done
+  gpuir index -q notes notes/.env notes/.hid -o named.gpuir # what an operand names is no hidden file
+  prints 1 gpuir count named.gpuir hidden
+  prints 1 gpuir count named.gpuir more
+  rm -r notes/sub
+  fails 1 'notes/sub: No such file' gpuir update notes notes/sub -o live # nothing is changed: see the next
+  [ "$(gpuir stats --json live | grep -o '"documents":[0-9]*')" = "$files" ]
+}
+
 @test "update: new bytes under old times are found, as are old files over newer ones" {
   gpuir index --live -q notes -o live
   # in the second in which it was read: the same size, inode and modification time

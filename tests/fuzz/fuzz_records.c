@@ -74,7 +74,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   in.chunk_lines = 1 + data[0] / 64;
   in.skip_errors = data[0] >> 4 & 1;
   if (data[0] >> 5 & 1) in.encoding = encoding_name((int)(size % 64)) ? 1 + (int)(size % 64) : 1;
-  in.names_max = 1 << 12;
+  in.names.max = 1 << 12;
   in.add = take_document;
   in.user = &most;
   status = cli_input_read(&in, "-");

@@ -310,6 +310,14 @@ typedef struct cli_follower {
   void (*unread)(void *user, const char *source);
 } cli_follower;
 
+/* A set of 64-bit hashes: two different texts meet with probability n^2 / 2^65. Zeroed, with `max`: empty. */
+typedef struct cli_hashes {
+  uint64_t *slots;
+  uint64_t cap, n;
+  uint64_t max; /* slots at most, a power of two */
+  int full; /* it took no more */
+} cli_hashes;
+
 typedef struct cli_input {
   decode_format format;
   uint64_t chunk_lines, whole_lines; /* as decode_run has them */
@@ -325,7 +333,7 @@ typedef struct cli_input {
   const cli_follower *follower; /* NULL: none */
   text_filters *filters; /* NULL: none */
   cli_buf reading; /* as gpuir_index_info has it, with a NUL; empty: "" */
-  uint64_t names_max; /* slots of the set of names, a power of two */
+  cli_hashes names; /* of documents; names.max is the caller's */
   /* what was met */
   uint64_t documents, files, bytes, binaries, hidden_skipped, ignored, links_skipped, special_skipped, indexes_skipped,
       failed, malformed, cut, duplicates;
@@ -333,10 +341,9 @@ typedef struct cli_input {
   uint64_t kinds[READER_KINDS]; /* of the binaries */
   reader_kind left_out; /* what the file that was read last is, if it is no text; READER_TEXT */
   uint64_t unpacked[UNPACK_KINDS], converted[CONVERT_KINDS]; /* of the files; [0]: of which neither was needed */
-  int names_full; /* the set of names was full: more duplicates may exist */
   /* private */
-  uint64_t *names;
-  uint64_t names_cap, names_n;
+  cli_hashes paths_read; /* of files, and of what was left out, where operands lie in one another */
+  int nested; /* they do */
   uint64_t odev[4], oino[4]; /* what is left out: the index, its temporary file, standard output and error */
   int onum;
   char *cwd, *home;
@@ -514,6 +521,8 @@ void cli_input_exclude(cli_input *in, const char *output);
 /* Reads one operand: a file, a folder or "-". 0, or the value that ended the reading: CLI_FAIL
  * after a message, or what add returned; a signal is left in cli_signal. */
 int cli_input_read(cli_input *in, const char *operand);
+/* Says which operands will be read: where one lies in another, or is a folder given before, files are read once. */
+void cli_input_nest(cli_input *in, char **operands, int n);
 /* Says how much could not be read beyond what was named. Returns CLI_OK, or CLI_PARTLY if anything could not. */
 int cli_input_end(const cli_input *in);
 void cli_input_free(cli_input *in);

@@ -163,7 +163,7 @@ int cli_fields_guess(cli_input *in, char **operands, int n) {
   probe.add = on_record;
   probe.see = see;
   probe.user = &g;
-  probe.names_max = 1024;
+  probe.names.max = 1024;
   memset(&probe.reading, 0, sizeof probe.reading);
   if (in->reading.n) cli_buf_add(&probe.reading, in->reading.p, in->reading.n);
   cli_name = NULL; /* what is wrong with the inputs is said when they are read for good */

@@ -85,11 +85,11 @@ static char *read_stop_file(const char *path) {
 static void report_duplicates(const cli_input *in) {
   char n[CLI_COUNTED], m[27];
   if (in->duplicates)
-    cli_error("%s%s a name that was there before; all were kept", in->names_full ? "at least " : "",
+    cli_error("%s%s a name that was there before; all were kept", in->names.full ? "at least " : "",
         cli_counted(in->duplicates, "document has", "documents have", n));
-  if (in->names_full)
+  if (in->names.full)
     cli_error("names were compared with the first %s only; a larger --memory compares more",
-        cli_grouped(in->names_n, m));
+        cli_grouped(in->names.n, m));
 }
 
 static void print_summary(const build *b, const gpuir_build_report *r, double bits, double seconds) {
@@ -180,6 +180,7 @@ static int run_build(build *b, const cli_args *a, const gpuir_builder_desc *bd, 
   cli_temporary_index(b->output);
   cli_input_home(&b->in, b->output);
   cli_input_exclude(&b->in, b->output);
+  cli_input_nest(&b->in, a->operands, a->noperands);
   for (int i = 0; !r && i < a->noperands; i++) r = cli_input_read(&b->in, a->operands[i]);
   if (!r && cli_signal) r = CLI_FAIL;
   if (!r && !b->in.documents) { /* an old index is worth more than an empty one */
@@ -293,7 +294,7 @@ static int index_file(build *b, cli_build *common, const cli_args *a, int json) 
     cli_error("%s: a live index, which 'gpuir update' and 'gpuir add' change", common->output);
     return CLI_FAIL;
   }
-  b->in.names_max = slots;
+  b->in.names.max = slots;
   cli_input_names(&b->in, common->desc.analyzer.analyzer);
   b->in.add = on_document;
   b->in.user = b;

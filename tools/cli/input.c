@@ -46,38 +46,46 @@ int cli_records_open(record_reader *r, const char *reading, int topics) {
 
 /* ---- duplicate names -------------------------------------------------------------------------- */
 
-/* An open-addressing set of 64-bit hashes: two different names meet with probability n^2 / 2^65. */
-static int name_is_new(cli_input *in, const char *name, size_t len) {
-  uint64_t h = XXH3_64bits(name, len);
-  if (!h) h = 1; /* 0 marks a free slot */
-  if (in->names_n >= in->names_cap / 4 * 3 && in->names_cap < in->names_max) {
-    uint64_t cap = in->names_cap ? in->names_cap * 2 : 1024;
-    uint64_t *set = (uint64_t *)cli_resize(NULL, (size_t)cap, sizeof *set);
-    memset(set, 0, (size_t)cap * sizeof *set);
-    for (uint64_t i = 0; i < in->names_cap; i++) {
-      if (!in->names[i]) continue;
-      uint64_t j = in->names[i] & (cap - 1);
-      while (set[j]) j = (j + 1) & (cap - 1);
-      set[j] = in->names[i];
-    }
-    free(in->names);
-    in->names = set;
-    in->names_cap = cap;
+/* Makes the set twice as large. */
+static void grow_hashes(cli_hashes *set) {
+  const uint64_t cap = set->cap ? set->cap * 2 : 1024;
+  uint64_t *slots = (uint64_t *)cli_resize(NULL, (size_t)cap, sizeof *slots);
+  memset(slots, 0, (size_t)cap * sizeof *slots);
+  for (uint64_t i = 0; i < set->cap; i++) {
+    if (!set->slots[i]) continue;
+    uint64_t j = set->slots[i] & (cap - 1);
+    while (slots[j]) j = (j + 1) & (cap - 1);
+    slots[j] = set->slots[i];
   }
-  uint64_t j = h & (in->names_cap - 1);
-  for (; in->names[j]; j = (j + 1) & (in->names_cap - 1))
-    if (in->names[j] == h) return 0;
-  if (in->names_n >= in->names_cap / 4 * 3) {
-    in->names_full = 1;
+  free(set->slots);
+  set->slots = slots;
+  set->cap = cap;
+}
+
+/* Returns where the hash is, or the free slot where it would be. */
+static uint64_t hash_place(const cli_hashes *set, uint64_t h) {
+  uint64_t j = h & (set->cap - 1);
+  while (set->slots[j] && set->slots[j] != h) j = (j + 1) & (set->cap - 1);
+  return j;
+}
+
+/* Returns whether the set does not have the hash yet, and takes it. */
+static int hash_is_new(cli_hashes *set, uint64_t h) {
+  if (!h) h = 1; /* 0 marks a free slot */
+  if (set->n >= set->cap / 4 * 3 && set->cap < set->max) grow_hashes(set);
+  const uint64_t j = hash_place(set, h);
+  if (set->slots[j]) return 0;
+  if (set->n >= set->cap / 4 * 3) {
+    set->full = 1;
   } else {
-    in->names[j] = h;
-    in->names_n++;
+    set->slots[j] = h;
+    set->n++;
   }
   return 1;
 }
 
 static void check_name(cli_input *in, const char *what, uint64_t line, const char *name, size_t len) {
-  if (name_is_new(in, name, len)) return;
+  if (hash_is_new(&in->names, XXH3_64bits(name, len))) return;
   if (in->duplicates++ >= SHOWN_DUPLICATES) return;
   int shown = len > 200 ? 200 : (int)len;
   if (line) cli_error("%s:%llu: duplicate name '%.*s'", what, (unsigned long long)line, shown, name);
@@ -445,6 +453,46 @@ static int read_file(cli_input *in, int fd, const struct stat *st, const char *p
   return named && !r && in->failed > failed ? CLI_FAIL : r; /* half a file is not what was asked for */
 }
 
+/* ---- operands that lie in one another ---- */
+
+/* Returns whether the set has a folder that the absolute path lies in. */
+static int has_above(const cli_hashes *set, const char *path) {
+  for (size_t n = strlen(path); n-- > 0;)
+    if (path[n] == '/' && set->slots[hash_place(set, XXH3_64bits(path, n))]) return 1;
+  return 0;
+}
+
+static int is_folder(const char *path) {
+  struct stat st;
+  return !stat(path, &st) && S_ISDIR(st.st_mode);
+}
+
+void cli_input_nest(cli_input *in, char **operands, int n) {
+  cli_hashes set;
+  memset(&set, 0, sizeof set);
+  set.max = in->paths_read.max = (uint64_t)1 << 40;
+  for (int turn = 0; turn < 2; turn++) {
+    for (int i = 0; i < n && !in->nested; i++) {
+      if (!strcmp(operands[i], "-")) continue;
+      char *path = cli_input_path(in, operands[i]);
+      if (turn) in->nested = has_above(&set, path);
+      else in->nested = !hash_is_new(&set, XXH3_64bits(path, strlen(path))) && is_folder(operands[i]);
+      free(path);
+    }
+  }
+  free(set.slots);
+}
+
+/* Returns whether an operand before this one had the path. kind: 0 for what is read, 1 for what is left out, which an
+ * operand may name all the same. */
+static int was_met(cli_input *in, const char *path, int kind) {
+  if (!in->nested) return 0;
+  char *whole = cli_input_path(in, path);
+  const int is_new = hash_is_new(&in->paths_read, XXH3_64bits_withSeed(whole, strlen(whole), (XXH64_hash_t)kind));
+  free(whole);
+  return !is_new;
+}
+
 /* ---- the walk ---- */
 
 /* Says that a file or folder cannot be read, and why. What a follower has of it stays. One that has gone since it was
@@ -464,6 +512,7 @@ static void unreadable(cli_input *in, const char *path, int error) {
 
 static void on_skipped(void *user, const char *path, int why, int error) {
   cli_input *in = (cli_input *)user;
+  if (why != GPUIR_SKIPPED_UNREADABLE && was_met(in, path, 1)) return;
   switch (why) {
   case GPUIR_SKIPPED_HIDDEN: cli_skip_entry(in, &in->hidden_skipped, path, "hidden"); break;
   case GPUIR_SKIPPED_IGNORED: cli_skip_entry(in, &in->ignored, path, "ignored"); break;
@@ -499,6 +548,7 @@ static int on_entry(void *user, const gpuir_walk_entry *e) {
     in->indexes_skipped++;
     return GPUIR_WALK_LEAVE;
   }
+  if (was_met(in, e->path, 0)) return GPUIR_WALK_LEAVE;
   const int code = read_file(in, e->fd, e->st, e->path, e->is_named);
   return code ? end_walk(in, code) : GPUIR_WALK_LEAVE;
 }
@@ -665,7 +715,8 @@ int cli_input_read(cli_input *in, const char *operand) {
 }
 
 void cli_input_free(cli_input *in) {
-  free(in->names);
+  free(in->names.slots);
+  free(in->paths_read.slots);
   free(in->cwd);
   free(in->home);
   free(in->fields_home);
@@ -674,6 +725,6 @@ void cli_input_free(cli_input *in) {
   free(in->records);
   cli_fields_free(in);
   in->records = NULL;
-  in->names = NULL;
+  in->names.slots = in->paths_read.slots = NULL;
   in->cwd = in->home = in->fields_home = NULL;
 }

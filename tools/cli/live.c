@@ -278,9 +278,10 @@ static int run_add(adding *a, const cli_args *args) {
   a->in.add = add_document;
   a->in.user = a;
   a->in.follower = &add_follower;
-  a->in.names_max = 1 << 20;
+  a->in.names.max = 1 << 20;
   cli_input_home(&a->in, a->live.path);
   cli_input_exclude(&a->in, a->live.path);
+  cli_input_nest(&a->in, args->operands, args->noperands);
   for (int i = 0; !code && i < args->noperands; i++) {
     code = cli_input_read(&a->in, args->operands[i]);
     if (code && a->in.missing) cli_error("%s: %s", args->operands[i], strerror(a->in.missing));

@@ -397,12 +397,13 @@ static int run_scan(scan *s) {
   s->in.user = s;
   s->in.follower = &follower;
   s->in.filters = &s->u->filters;
-  s->in.names_max = 1 << 20;
+  s->in.names.max = 1 << 20;
   s->in.skip_errors = s->u->skip_errors;
   s->in.verbose = s->u->verbose;
   cli_input_home(&s->in, s->live->path);
   cli_input_exclude(&s->in, s->live->path);
   code = check_emptied(s);
+  cli_input_nest(&s->in, s->u->operands, s->u->noperands);
   for (int i = 0; !code && i < s->u->noperands; i++) code = scan_operand(s, s->u->operands[i]);
   if (!code) code = drop_gone(s);
   s->u->partly = cli_input_end(&s->in) != CLI_OK;

@@ -93,9 +93,10 @@ static int read_inputs(build *b, const cli_args *a, int (*add)(void *, const gpu
   cli_input_names(&in, b->common.desc.analyzer.analyzer);
   in.add = add;
   in.user = b;
-  in.names_max = names;
+  in.names.max = names;
   cli_input_fields_home(&in, b->common.output);
   cli_input_exclude(&in, b->common.output);
+  cli_input_nest(&in, a->operands, a->noperands);
   for (int i = 0; !r && i < a->noperands; i++) r = cli_input_read(&in, a->operands[i]);
   *documents = in.documents;
   if (add == on_count) cli_fields_tell(&in);
