@@ -83,7 +83,7 @@ GPU_ENGINE    = $(if $(WITH_GPU),$(B)/gpuir_cuda.o)
 GPU_LAB       = $(if $(WITH_GPU),$(B)/gpuir_lab.o)# the engine and the papers' kernels
 TEST_PROGRAMS = $(patsubst %.c,$(B)/%,$(wildcard tests/unit/*.c tests/e2e/*.c)) $(B)/tests/fuzz/commands \
   $(if $(HAVE_FUSE),$(B)/tests/gpuirfs_standin)
-MUTATE        = $(B)/asan/tests/fuzz/mutate
+MUTATE        = $(B)/asan/tests/fuzz/mutate $(if $(CAN_FUZZ),$(B)/asan/tests/fuzz/mutate_texts)
 FUZZERS       = $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 EXAMPLES      = $(patsubst %.c,$(B)/%,$(wildcard examples/*.c)) \
                 $(if $(HAVE_CXX),$(patsubst %.cc,$(B)/%,$(wildcard examples/*.cc)))
@@ -477,6 +477,12 @@ $(B)/asan/tests/fuzz/mutate: tests/fuzz/mutate.c tests/fuzz/library.c $(B)/priva
 	$(Q)$(if $(CAN_FUZZ),$(FUZZ_CC),$(CC) -std=c99 $(WARNINGS) $(EXPERIMENTAL) $(CPPFLAGS) $(DEFINES) $(DENSE)=24u \
 	  $(SANITIZE) -fsanitize=address,undefined -I. -I$(B)/private -Itests/support -MMD -MP) \
 	  -o $@ $< $(if $(CAN_FUZZ),$(B)/fuzz/library.o,tests/fuzz/library.c) $(LIBS)
+
+# It takes in what reads files, as the fuzzer of records does.
+$(B)/asan/tests/fuzz/mutate_texts: tests/fuzz/mutate_texts.c $(B)/fuzz/library.o $(B)/private/private.h $(B)/flags
+	$(call say,CC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(FUZZ_CC) -o $@ $< $(B)/fuzz/library.o $(TOOL_LIBS)
 
 # Each example defines GPUIR_IMPLEMENTATION, for who compiles it by the line in its comment, as examples.bats does. Here
 # all take the implementation from the library: compiling it for each would take longer than all else that is built.
