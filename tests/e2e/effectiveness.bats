@@ -39,6 +39,30 @@ measure() { python3 "$root/tests/eval/effectiveness.py" "$build/gpuir" "$@" | cu
     grep -Fx $'code\ttrees\tNDCG@10\t2\t0.8155'
 }
 
+@test "weights of the second look: the formula's order is the command's, and what a rule gives by leaving it out" {
+  [ -f "$shared/codesearch/eval.py" ] || skip "shared/data/codesearch is not there"
+  mkdir -p data/codesearch repos/one/src repos/one/tests repos/two
+  cp "$shared/codesearch/eval.py" data/codesearch
+  printf 'wolf cub, and all that hunts in a wood at night, of which this tells\n' >repos/one/src/wood.c
+  printf 'wolf wolf cub\n' >repos/one/tests/wolf_test.c
+  printf 'howl wolf wolf\n' >repos/two/b.py
+  printf 'def howl():\n  wolf\n' >repos/two/a.py
+  printf '%s\n' '{"repo":"one","query":"wolf cub","relevant":["src/wood.c"],"secondary":[],"language":"c"}' \
+    '{"repo":"two","query":"howl","relevant":["a.py"],"secondary":[],"language":"python"}' \
+    >data/codesearch/queries.jsonl
+  sed -i 's/}$/,"category":"symbol"}/' data/codesearch/queries.jsonl
+  printf 'one\tdebian\t\t\tsrc\tc\ntwo\tdebian\t\t\t.\tpython\n' >data/codesearch/sources.tsv
+  python3 "$root/tests/eval/look_weights.py" "$build/gpuir" data repos >got
+  cat got
+  grep -Fx $'command\t1.0000\t1.0000' got
+  grep -Fx $'formula\t1.0000\t1.0000' got
+  # the test of the whole tree comes first, half of two: (0.6309 - 1) / 2
+  grep -Fx $'without tests\t0.0000\t-0.1845' got
+  grep -Fx $'without together\t0.0000\t0.0000' got
+  [ "$(grep -c '^# without ' got)" -eq 2 ]
+  grep -q $'^fitted\t' got
+}
+
 @test "Cranfield: what trec_eval computes of the same run" {
   [ -f "$shared/cranfield/cran.all.1400" ] || skip "shared/data/cranfield is not there"
   python3 "$root/tests/eval/cranfield.py" "$shared/cranfield" cran all

@@ -168,16 +168,23 @@ def code(command, options, bench, queries, roots):
     return found
 
 
-def measure_code(command, options):
+def read_code(options):
+    """The benchmark's own functions, its queries {repo: [query]}, and the folder of each repo that is judged."""
     data = os.path.join(options.shared, "codesearch")
-    if not os.path.isdir(data) or not options.repos or not os.path.isdir(options.repos):
-        return skip("code", "no codesearch/ in SHARED, or no --repos")
     bench = load(os.path.join(data, "eval.py"))
     queries = collections.defaultdict(list)
     for q in bench.load_queries(os.path.join(data, "queries.jsonl"), None).values():
         queries[q["repo"]].append(q)
     with open(os.path.join(data, "sources.tsv"), encoding="utf-8") as f:
         roots = {line.split("\t")[0]: line.rstrip("\n").split("\t")[4] for line in f}
+    return bench, queries, roots
+
+
+def measure_code(command, options):
+    data = os.path.join(options.shared, "codesearch")
+    if not os.path.isdir(data) or not options.repos or not os.path.isdir(options.repos):
+        return skip("code", "no codesearch/ in SHARED, or no --repos")
+    bench, queries, roots = read_code(options)
     found = code(command, options, bench, queries, roots)
     for part in ("files", "architecture", "semantic", "symbol", "units", "unnamed", "trees"):
         each = found[part].values()
