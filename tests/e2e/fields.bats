@@ -538,6 +538,10 @@ JSON
   eval "set -- ${want#*fields: }"
   "$gpuir" index --jsonl "$@" m.jsonl -q -o same
   cmp ix same
+  # names that would do something in a terminal, or in a shell
+  printf '%s\n' "{\"id\":\"1\",\"text\":\"t\",\"a';touch x;'\":1,\"b\\u001b[2J\":2,\"good one\":3}" >n.jsonl
+  run -0 --separate-stderr "$gpuir" index --jsonl --fields auto n.jsonl -q -o no
+  [ "${stderr_lines[0]}" = "gpuir: fields: --field 'good_one=number@good one'" ]
   tables
   run -0 --separate-stderr "$gpuir" index --csv --fields auto a.csv -q -o ix
   [ "${stderr_lines[0]}" = "gpuir: fields: --field 'author=key@author' --field 'price=key@price' --field 'extra=key@extra'" ]

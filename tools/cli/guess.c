@@ -1,6 +1,8 @@
 /* guess.c - gpuir index --fields auto: which members of records are fields, by what the first ones have. */
 #include "cli.h"
 
+#include "../common/text.h"
+
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -100,6 +102,15 @@ static int has_role(const record_reader *r, const char *name) {
   return 0;
 }
 
+/* Returns whether a name can be printed, between single quotes, for a shell: whoever wrote the records chose it. */
+static int is_harmless(const char *name) {
+  const size_t n = strlen(name);
+  int harmless = 1;
+  for (size_t i = 0; i < n && harmless; i += text_next(name + i, n - i, &harmless))
+    if (name[i] == '\'') return 0;
+  return harmless;
+}
+
 /* Appends a name that a field may have. */
 static void put_name(const char *name, cli_buf *out) {
   for (const char *p = name; *p; p++) {
@@ -115,7 +126,7 @@ static int declare(const member *m, cli_input *in, cli_buf *option) {
   gpuir_field field;
   char room[GPUIR_FIELD_ROOM];
   cli_args a;
-  if (!m->values || m->too_long || strlen(m->name) > 60) return 0;
+  if (!m->values || m->too_long || strlen(m->name) > 60 || !is_harmless(m->name)) return 0;
   if (m->numbers && !m->several) (void)snprintf(use, sizeof use, m->decimals ? "number:%u" : "number", m->decimals);
   else (void)snprintf(use, sizeof use, "%s", m->dates && !m->several ? "date" : m->paths ? "path" : "key");
   for (size_t i = 0; i < 2; i++) {

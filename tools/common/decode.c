@@ -693,6 +693,7 @@ static int make_row(int tabs, unsigned mask, const decoded *d, made_text *out) {
   table_cells row;
   int bad;
   memset(&row, 0, sizeof row);
+  row.part = 1;
   bad = table_read(&row, tabs, d->text, d->len) != d->len;
   if (!bad) table_text(&row, 0, mask, out);
   table_free(&row);

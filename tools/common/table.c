@@ -9,7 +9,8 @@ static size_t table_wrong(table_cells *t, const char *why, size_t at) {
 }
 
 /* Returns the bytes of the line end that text[at..len) begins with, 0 where it is none. */
-static size_t table_line_end(const char *text, size_t at, size_t len) {
+static size_t table_line_end(const table_cells *t, const char *text, size_t at, size_t len) {
+  if (t->part) return 0;
   if (at < len && text[at] == '\n') return 1;
   if (at + 1 < len && text[at] == '\r' && text[at + 1] == '\n') return 2;
   return at + 1 == len && text[at] == '\r' ? 1 : 0;
@@ -28,7 +29,7 @@ static size_t table_quoted_end(table_cells *t, const char *text, size_t from, si
     if (at == len || text[at] != '"') break;
     at++;
   }
-  if (at == len || text[at] == ',' || table_line_end(text, at, len)) return at;
+  if (at == len || text[at] == ',' || table_line_end(t, text, at, len)) return at;
   return table_wrong(t, "something follows the quote that closes a field", at);
 }
 
@@ -36,9 +37,9 @@ static size_t table_quoted_end(table_cells *t, const char *text, size_t from, si
 static size_t table_plain_end(table_cells *t, int tabs, const char *text, size_t from, size_t len) {
   const char sign = tabs ? '\t' : ',';
   size_t at = from;
-  while (at < len && text[at] != sign && text[at] != '"' && !table_line_end(text, at, len)) at++;
-  while (tabs && at < len && text[at] != sign && !table_line_end(text, at, len)) at++;
-  if (at == len || text[at] == sign || table_line_end(text, at, len)) return at;
+  while (at < len && text[at] != sign && text[at] != '"' && !table_line_end(t, text, at, len)) at++;
+  while (tabs && at < len && text[at] != sign && !table_line_end(t, text, at, len)) at++;
+  if (at == len || text[at] == sign || table_line_end(t, text, at, len)) return at;
   (void)table_wrong(t, "a quote within a field that has none around it", at);
   return at;
 }
@@ -61,7 +62,7 @@ size_t table_read(table_cells *t, int tabs, const char *text, size_t len) {
     if (t->cells.failed) return table_wrong(t, "there is no memory for it", at);
     t->n++;
     at = end;
-    if (at == len || table_line_end(text, at, len)) return at + table_line_end(text, at, len);
+    if (at == len || table_line_end(t, text, at, len)) return at + table_line_end(t, text, at, len);
     at++;
   }
 }

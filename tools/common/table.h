@@ -23,6 +23,7 @@ typedef struct table_cells {
   size_t n;
   const char *why; /* what is wrong with the row */
   size_t where; /* at which byte, from 1 */
+  int part; /* set it where the text is fields of a row, in which no line end is the row's */
   int short_of; /* the text ends within quotes: with more of it, it may be one */
 } table_cells;
 
