@@ -883,8 +883,8 @@ typedef struct gpuir_query_desc {
   unsigned required;
   /* What is searched in place of a positive word that no live document has: 0: the word, but where it ends with '~' the
    * term nearest to it, one letter away; GPUIR_SPELL: that also, with OR and ANDOR, of words of at least four letters
-   * without digits; GPUIR_EXACT: always the word. Never in phrases, prefixes and shards, nor where words are left out.
-   */
+   * without digits; GPUIR_EXACT: always the word. Never in phrases, prefixes and shards, which have gpuir_query_respell,
+   * nor where words are left out. */
   int spell;
   uint64_t prefix_postings; /* that the prefixes' terms may have together; 0: GPUIR_MAX_QUERY_POSTINGS. A search takes
                              * some 10 bytes of memory for each */
@@ -961,7 +961,7 @@ typedef struct gpuir_near_term {
   /* Likewise what people may write for it: the term, but of stems the spelling one letter away whose stem it is. */
   char word[GPUIR_MAX_TERM + 1];
   size_t word_len;
-  uint32_t df;
+  uint32_t df; /* of a shard, its collection's */
   uint32_t distance; /* characters that are inserted, left out, replaced, or swapped with the next one: 1 or 2 */
 } gpuir_near_term;
 
@@ -1573,6 +1573,44 @@ GPUIR_API int gpuir_query_prefix(const gpuir_query *query, size_t i, gpuir_term_
  * the dfs of all shards together, and chooses by them which words it keeps. Not while a search uses the query. Errors:
  * ARGUMENT (for another n); RANGE, NOMEM: then the query can only be destroyed. */
 GPUIR_API int gpuir_query_weigh(gpuir_query *query, const uint32_t *dfs, size_t n, gpuir_error *err);
+
+/* The shards of a collection, as one of them asks the others. */
+typedef struct gpuir_shards {
+  /* Makes *best, which comes with what this shard found (len 0: nothing), the best one of all shards: of least
+   * distance, of these of greatest df, of these the one whose bytes come first. Each shard calls it as often as the
+   * others, for the same question. 0, or a GPUIR_E_ code that ends the call. */
+  int (*agree)(void *user, gpuir_near_term *best);
+  void *user;
+} gpuir_shards;
+
+/* Searches near terms of the whole collection in place of words that none of its documents has, by
+ * gpuir_query_desc.spell, which a shard cannot do alone. Each shard calls it with its own query of the same text, when
+ * that has been weighed by all shards together; `mode` is GPUIR_ANDOR where the query is the half of it that asks for
+ * all words, and otherwise its own. *changed becomes whether any word has another in its place: then the query is to be
+ * weighed again. Near terms count documents of the collection. Not while a search uses the query. Errors: ARGUMENT,
+ * NOMEM, FORMAT, UNSUPPORTED, what agree returned: then the query can only be destroyed, and the other shards wait. */
+GPUIR_API int gpuir_query_respell(gpuir_query *query, int mode, const gpuir_shards *shards, int *changed,
+    gpuir_error *err);
+/* Gives a query the words that `other`, which has the same text and description and is another shard's, has in place
+ * of its own; it is to be weighed then. Nobody is asked. Errors: ARGUMENT; NOMEM, FORMAT: then the query can only be
+ * destroyed. */
+GPUIR_API int gpuir_query_respell_as(gpuir_query *query, const gpuir_query *other, gpuir_error *err);
+
+/* What a second look asks of a hit's document. */
+typedef struct gpuir_look_fact {
+  const char *name; /* of `len` bytes */
+  uint32_t len;
+  int defines; /* not 0: it defines a symbol of the query, see gpuir_look_defines */
+} gpuir_look_fact;
+
+/* Writes to defines[0..n) whether the documents of hits[0..n), by the shard's own docIDs, define a symbol of the query,
+ * which was parsed of text[0..len). n: up to GPUIR_LOOK_HITS. Thread-safe. Errors: as of gpuir_look. */
+GPUIR_API int gpuir_look_defines(const gpuir_query *query, const char *text, size_t len, const gpuir_hit *hits,
+    size_t n, uint8_t *defines, gpuir_error *err);
+/* Does what gpuir_look does for hits of several shards, by their docIDs in the collection; what is asked of the first
+ * GPUIR_LOOK_HITS of them stands in facts. `query`: of any shard. Thread-safe. Errors: ARGUMENT, NOMEM, UNSUPPORTED. */
+GPUIR_API int gpuir_look_facts(const gpuir_query *query, const char *text, size_t len, const gpuir_hit *hits,
+    const gpuir_look_fact *facts, size_t n, gpuir_looked *looked, gpuir_error *err);
 
 /* ----
  * [api-policies]  pools: where and when tasks run
@@ -19320,6 +19358,15 @@ static int gpuir__near_compare(const gpuir_near_term *a, const gpuir_near_term *
   return gpuir__compare_bytes(a->term, a->len, b->term, b->len);
 }
 
+/* Counts the documents that hold a term: of a shard those of its collection. */
+static int gpuir__near_count(const gpuir_index *ix, const char *term, size_t len, uint32_t *df) {
+  const gpuir__segment *seg = ix->leaves[0].seg;
+  const int status = gpuir_term_count(ix, term, len, df, NULL);
+  uint64_t id;
+  if (!status && seg->shard && !gpuir__term_find(seg, term, len, &id)) *df = gpuir__segment_df(seg, id, *df);
+  return status;
+}
+
 /* Keeps a term, if it is live and among the best; word: how a text may have it. */
 static int gpuir__near_keep(gpuir__near *x, const uint8_t *term, size_t len, unsigned distance, const void *word,
     size_t word_len) {
@@ -19340,7 +19387,7 @@ static int gpuir__near_keep(gpuir__near *x, const uint8_t *term, size_t len, uns
   t.distance = distance;
   memcpy(t.word, word, word_len);
   t.word_len = word_len;
-  status = gpuir_term_count(x->ix, t.term, len, &t.df, NULL);
+  status = gpuir__near_count(x->ix, t.term, len, &t.df);
   if (status) return status == GPUIR_E_NOT_FOUND ? GPUIR_OK : status;
   for (i = x->nfound; i && gpuir__near_compare(&t, &x->found[i - 1]) < 0; i--)
     if (i < x->cap) x->found[i] = x->found[i - 1];
@@ -19586,20 +19633,30 @@ static void gpuir__near_begin(gpuir__near *x, const gpuir_index *ix, gpuir__anal
   x->cap = cap;
 }
 
-/* Adds the near terms of a folded word, as texts have it. */
-static int gpuir__near_word(gpuir__near *x, const char *word, size_t len) {
-  const size_t before = x->nfound;
+/* Adds the terms near a folded word, as texts have it: where terms are stems, those of spellings. */
+static int gpuir__near_spellings(gpuir__near *x, const char *word, size_t len) {
   int status;
+  x->term_len = 0;
   if (!len || len > GPUIR_MAX_TERM || !x->cap) return GPUIR_OK;
   gpuir__near_take(x, word, len);
   if (x->n < 2) return GPUIR_OK;
   if (!gpuir__analyzer_stems(x->an)) return gpuir__near_terms(x);
-  x->term_len = 0;
   status = gpuir__analyzer_stem(x->an, word, len, gpuir__near_own, x);
-  if (!status && x->n <= GPUIR__NEAR_EDITED) status = gpuir__near_edits(x);
-  if (status || x->nfound > before || !x->term_len) return status;
+  return status || x->n > GPUIR__NEAR_EDITED ? status : gpuir__near_edits(x);
+}
+
+/* Adds the terms near the word's own stem, if terms are stems. */
+static int gpuir__near_stems(gpuir__near *x) {
+  if (!x->term_len) return GPUIR_OK;
   gpuir__near_take(x, x->term, x->term_len);
   return x->n < 2 ? GPUIR_OK : gpuir__near_terms(x);
+}
+
+/* Adds the near terms of a folded word; those of its stem only where no spelling has any. */
+static int gpuir__near_word(gpuir__near *x, const char *word, size_t len) {
+  const size_t before = x->nfound;
+  const int status = gpuir__near_spellings(x, word, len);
+  return status || x->nfound > before ? status : gpuir__near_stems(x);
 }
 
 GPUIR_API int gpuir_terms_near(const gpuir_index *ix, const char *term, size_t len, gpuir_near_term *found, size_t cap,
@@ -21754,20 +21811,60 @@ static int gpuir__is_misspelt(const char *word, size_t len) {
   return letters >= GPUIR__SPELL_LEAST && !gpuir__is_of_questions(word, len);
 }
 
-/* Writes what is searched in place of word i, which may stay: its term, and how it is written. *changed counts. */
-static int gpuir__spell_word(const gpuir_query *q, const gpuir__surfaces *s, size_t i, int asked,
-    gpuir__term_bytes *term, gpuir__term_bytes *word, unsigned *changed) {
-  gpuir_near_term near_;
+/* Makes what was found that of all shards: the best one. shards: NULL where the index is the whole collection. */
+static int gpuir__spell_agree(const gpuir_shards *shards, gpuir_near_term *found, size_t *n) {
+  int status;
+  if (!shards) return GPUIR_OK;
+  if (!*n) memset(found, 0, sizeof *found);
+  status = shards->agree(shards->user, found);
+  *n = found->len != 0;
+  return status;
+}
+
+/* Says whether any document of the collection has a term. */
+static int gpuir__spell_known(const gpuir_query *q, const gpuir_shards *shards, const gpuir__term_bytes *term,
+    int *known) {
+  int status = gpuir__is_known(q->ix, term->bytes, term->len, known);
+  if (!status && shards) {
+    gpuir_near_term held;
+    size_t n = (size_t)*known;
+    memset(&held, 0, sizeof held);
+    held.len = n;
+    status = gpuir__spell_agree(shards, &held, &n);
+    *known = (int)n;
+  }
+  return status;
+}
+
+/* Finds the best term near word i of the collection's. *n: 1, or 0 if there is none. */
+static int gpuir__spell_near(const gpuir_query *q, const gpuir_shards *shards, const gpuir__surfaces *s, size_t i,
+    gpuir_near_term *found, size_t *n) {
   gpuir__near x;
+  int status;
+  gpuir__near_begin(&x, q->ix, s->an, found, 1);
+  status = gpuir__near_spellings(&x, s->word[i], s->len[i]);
+  if (!status) status = gpuir__spell_agree(shards, found, &x.nfound);
+  if (!status && !x.nfound) {
+    status = gpuir__near_stems(&x);
+    if (!status) status = gpuir__spell_agree(shards, found, &x.nfound);
+  }
+  *n = x.nfound;
+  return status;
+}
+
+/* Writes what is searched in place of word i, which may stay: its term, and how it is written. *changed counts. */
+static int gpuir__spell_word(const gpuir_query *q, const gpuir_shards *shards, const gpuir__surfaces *s, size_t i,
+    int asked, gpuir__term_bytes *term, gpuir__term_bytes *word, unsigned *changed) {
+  gpuir_near_term near_;
+  size_t n;
   int known, status = gpuir__surface_term(s, i, term);
   (void)gpuir__term_take(word, s->word[i], s->len[i], 1);
-  if (!status) status = gpuir__is_known(q->ix, term->bytes, term->len, &known);
+  if (!status) status = gpuir__spell_known(q, shards, term, &known);
   if (status || known) return status;
   term->len = 0;
   if (!asked && !gpuir__is_misspelt(s->word[i], s->len[i])) return GPUIR_OK;
-  gpuir__near_begin(&x, q->ix, s->an, &near_, 1);
-  status = gpuir__near_word(&x, s->word[i], s->len[i]);
-  if (status || !x.nfound || near_.distance > 1) return status;
+  status = gpuir__spell_near(q, shards, s, i, &near_, &n);
+  if (status || !n || near_.distance > 1) return status;
   ++*changed;
   (void)gpuir__term_take(term, near_.term, near_.len, 1);
   return gpuir__term_take(word, near_.word, near_.word_len, 1);
@@ -21786,8 +21883,8 @@ static void gpuir__pair_of(const gpuir__term_bytes *a, const gpuir__term_bytes *
 
 /* Finds what is searched in place of a term that was typed as typed[0..len); to->len 0: nothing else is. name: how it
  * is written. */
-static int gpuir__spell_find(gpuir_query *q, gpuir__analyzer *an, const gpuir__query_term *t, const char *typed,
-    gpuir__term_bytes *to, gpuir__buf *name) {
+static int gpuir__spell_find(gpuir_query *q, gpuir__analyzer *an, const gpuir_shards *shards,
+    const gpuir__query_term *t, const char *typed, gpuir__term_bytes *to, gpuir__buf *name) {
   const int pair = (uint8_t)t->text[0] == 0xff;
   gpuir__surfaces s;
   gpuir__term_bytes terms[2], words[2];
@@ -21797,14 +21894,14 @@ static int gpuir__spell_find(gpuir_query *q, gpuir__analyzer *an, const gpuir__q
   to->len = 0;
   if (status || s.n != (pair ? 2u : 1u)) return status;
   for (i = 0; i < s.n; i++) {
-    status = gpuir__spell_word(q, &s, i, t->near_asked, &terms[i], &words[i], &changed);
+    status = gpuir__spell_word(q, shards, &s, i, t->near_asked, &terms[i], &words[i], &changed);
     if (status || !terms[i].len) return status;
   }
   if (!changed) return GPUIR_OK;
   if (!pair) *to = terms[0];
   else gpuir__pair_of(&terms[0], &terms[1], to);
   if (pair && to->len) {
-    status = gpuir__is_known(q->ix, to->bytes, to->len, &known);
+    status = gpuir__spell_known(q, shards, to, &known);
     if (!known) to->len = 0;
   }
   if (status || !to->len) return status;
@@ -21841,20 +21938,21 @@ static void gpuir__spell_tidy(gpuir_query *q) {
   gpuir__query_part(q);
 }
 
-/* Searches the nearest term in place of each word that no document has, if that is wanted. A shard does not know the
- * words of the others. *changed: whether any was. */
-static int gpuir__query_spell(gpuir_query *q, gpuir__analyzer *an, int *changed) {
+/* Searches the nearest term in place of each word that no document has, if that is wanted of a query of a mode. A shard
+ * does not know the words of the others: they are asked by `shards`. *changed: whether any was. */
+static int gpuir__query_spell(gpuir_query *q, gpuir__analyzer *an, int mode, const gpuir_shards *shards, int *changed) {
   gpuir__buf name = {NULL, 0, 0};
   gpuir__term_bytes to;
   unsigned i;
   int status = GPUIR_OK;
   *changed = 0;
-  if (q->choices || q->spell < 0 || an->kind == GPUIR__CUSTOM || q->ix->leaves[0].seg->shard) return GPUIR_OK;
+  if (q->choices || q->spell < 0 || an->kind == GPUIR__CUSTOM) return GPUIR_OK;
+  if (!shards && q->ix->leaves[0].seg->shard) return GPUIR_OK;
   for (i = 0; i < q->npositive && !status; i++) {
     gpuir__query_term *t = &q->terms[i];
     if (t->df || !t->q || !t->typed_len || t->kind != GPUIR__WORD) continue;
-    if (!t->near_asked && (!q->spell || q->mode == GPUIR_AND)) continue;
-    status = gpuir__spell_find(q, an, t, (const char *)q->names.data + t->typed, &to, &name);
+    if (!t->near_asked && (!q->spell || mode == GPUIR_AND)) continue;
+    status = gpuir__spell_find(q, an, shards, t, (const char *)q->names.data + t->typed, &to, &name);
     if (status || !to.len) continue;
     t->spelled = (uint32_t)q->names.len;
     t->spelled_len = (uint32_t)name.len;
@@ -21873,10 +21971,12 @@ static int gpuir__query_spell(gpuir_query *q, gpuir__analyzer *an, int *changed)
 
 #else /* GPUIR_NO_NEAR */
 /* Refuses a query that asks for what is near a word which no document has. Its caller's message names the macro. */
-static int gpuir__query_spell(gpuir_query *q, gpuir__analyzer *an, int *changed) {
+static int gpuir__query_spell(gpuir_query *q, gpuir__analyzer *an, int mode, const gpuir_shards *shards, int *changed) {
   unsigned i;
+  (void)mode;
   *changed = 0;
-  if (q->choices || q->spell < 0 || an->kind == GPUIR__CUSTOM || q->ix->leaves[0].seg->shard) return GPUIR_OK;
+  if (q->choices || q->spell < 0 || an->kind == GPUIR__CUSTOM) return GPUIR_OK;
+  if (!shards && q->ix->leaves[0].seg->shard) return GPUIR_OK;
   for (i = 0; i < q->nrequired; i++) {
     const gpuir__query_term *t = &q->terms[i];
     if (t->near_asked && !t->df && t->q && t->typed_len && t->kind == GPUIR__WORD) return GPUIR_E_UNSUPPORTED;
@@ -22017,7 +22117,7 @@ static int gpuir__query_resolve(gpuir_query *q, const gpuir_query_desc *desc, gp
   status = gpuir__query_look_all_up(q, err);
   if (!status && q->nrequired && !q->choices) {
     status = gpuir__query_keep_typed(q, text, len);
-    if (!status) status = gpuir__query_spell(q, an, &spelled);
+    if (!status) status = gpuir__query_spell(q, an, q->mode, NULL, &spelled);
     if (status)
       return gpuir__fail(err, status, 0, "the words that no document has cannot be compared: %s",
           gpuir_strerror(status));
@@ -22286,6 +22386,34 @@ GPUIR_API int gpuir_query_near(const gpuir_query *q, size_t i, gpuir_near_term *
   return gpuir__query_unknown(q, i) ? GPUIR_E_UNSUPPORTED : GPUIR_E_NOT_FOUND;
 }
 #endif /* GPUIR_NO_NEAR */
+
+/* ---- words that no document of any shard has */
+
+GPUIR__COLD GPUIR_API int gpuir_query_respell(gpuir_query *q, int mode, const gpuir_shards *shards, int *changed,
+    gpuir_error *err) {
+  gpuir__analyzer *an;
+  int status;
+  if (!q || !shards || !shards->agree || !changed) return gpuir__refuse(err, "gpuir_query_respell: NULL argument");
+  *changed = 0;
+  status = gpuir__analyzers_take(q->ix->analysis.pool, &an, err);
+  if (status) return status;
+  status = gpuir__query_spell(q, an, mode, shards, changed);
+  gpuir__analyzers_give(q->ix->analysis.pool, an);
+  if (status)
+    return gpuir__fail(err, status, 0, "the words that no shard has cannot be compared: %s", gpuir_strerror(status));
+  return *changed ? gpuir__query_look_all_up(q, err) : GPUIR_OK;
+}
+
+GPUIR__COLD GPUIR_API int gpuir_query_respell_as(gpuir_query *q, const gpuir_query *other, gpuir_error *err) {
+  if (!q || !other || other->n > q->n || q->choices || other->choices)
+    return gpuir__refuse(err, "gpuir_query_respell_as: NULL argument, or a query of another text");
+  q->names.len = 0;
+  if (gpuir__buf_put(&q->a, &q->names, other->names.data, other->names.len)) return gpuir__fail_nomem(err);
+  memcpy((void *)q->terms, other->terms, other->n * sizeof q->terms[0]);
+  q->n = other->n;
+  gpuir__query_part(q);
+  return gpuir__query_look_all_up(q, err);
+}
 
 GPUIR_API int gpuir_query_spelled(const gpuir_query *q, size_t i, const char **word, size_t *len, const char **instead,
     size_t *instead_len) {
@@ -32355,6 +32483,7 @@ typedef struct gpuir__look_folders {
 typedef struct gpuir__look {
   const gpuir_query *q;
   const gpuir_hit *hits;
+  const gpuir_look_fact *facts; /* of hits of several shards; NULL: the query's index has them */
   unsigned nhits, nfiles, nsymbols;
   uint64_t most; /* the greatest sum of a file's scores */
   int for_tests, for_asides; /* the query asks for tests; for examples and the like */
@@ -32581,14 +32710,17 @@ static int gpuir__look_names(gpuir__look *x) {
   unsigned i;
   for (i = 0; i < x->nhits; i++) {
     gpuir_doc doc;
+    uint32_t len = x->facts ? x->facts[i].len : 0;
     char *to;
-    const int status = gpuir_doc_get(x->q->ix, x->hits[i].docid, &doc);
+    const int status = x->facts ? GPUIR_OK : gpuir_doc_get(x->q->ix, x->hits[i].docid, &doc);
     if (status) return status;
-    to = (char *)gpuir__buf_room(&x->q->a, &x->names, doc.name_len + 1);
+    if (!x->facts) len = (uint32_t)doc.name_len;
+    to = (char *)gpuir__buf_room(&x->q->a, &x->names, (size_t)len + 1);
     if (!to) return GPUIR_E_NOMEM;
-    (void)gpuir_doc_name(&doc, to, doc.name_len + 1);
-    x->order[i] = (uint64_t)x->names.len << 32 | doc.name_len;
-    x->names.len += doc.name_len + 1;
+    if (!x->facts) (void)gpuir_doc_name(&doc, to, (size_t)len + 1);
+    else if (len) memcpy(to, x->facts[i].name, len);
+    x->order[i] = (uint64_t)x->names.len << 32 | len;
+    x->names.len += (size_t)len + 1;
   }
   return GPUIR_OK;
 }
@@ -32663,6 +32795,12 @@ static int gpuir__look_defines(gpuir__look *x, gpuir_error *err) {
       status = gpuir__look_mark(x, &ix->leaves[leaf], &term);
   }
   return status;
+}
+
+/* Takes from what is told of the hits which files define a symbol of the query. */
+static void gpuir__look_told(gpuir__look *x) {
+  unsigned i;
+  for (i = 0; i < x->nhits; i++) x->files[x->file_of[i]].defines |= x->facts[i].defines != 0;
 }
 
 /* ---- rules: what they give is in hundredths of 2^-16 of the best hit's score */
@@ -32837,37 +32975,80 @@ static int gpuir__look_run(gpuir__look *x, const char *text, size_t len, size_t 
   unsigned i;
   int status = gpuir__look_query(x, text, len);
   if (!status) status = gpuir__look_files(x);
-  if (!status && x->nsymbols) status = gpuir__look_defines(x, err);
+  if (!status && x->facts) gpuir__look_told(x);
+  else if (!status && x->nsymbols) status = gpuir__look_defines(x, err);
   if (status) return status;
   for (i = 0; i < x->nfiles; i++) x->files[i].score = gpuir__look_score(x, &x->files[i]);
   gpuir__look_write(x, n, looked);
   return GPUIR_OK;
 }
 
-GPUIR__COLD GPUIR_API int gpuir_look(const gpuir_query *query, const char *text, size_t len, const gpuir_hit *hits,
-    size_t n, gpuir_looked *looked, gpuir_error *err) {
+/* Begins a look at hits[0..n). NULL: there is no memory. */
+static gpuir__look *gpuir__look_begin(const gpuir_query *query, const gpuir_hit *hits, size_t n) {
+  gpuir__look *x = (gpuir__look *)gpuir__alloc_zero(&query->a, sizeof *x);
+  if (!x) return NULL;
+  x->q = query;
+  x->hits = hits;
+  x->nhits = (unsigned)gpuir__min64(n, GPUIR_LOOK_HITS);
+  return x;
+}
+
+/* Ends a look, and returns its status; `why`: what was said of it. */
+static int gpuir__look_end(gpuir__look *x, int status, gpuir_error *why, gpuir_error *err) {
+  const gpuir_allocator a = x->q->a;
+  gpuir__buf_free(&a, &x->names);
+  gpuir__buf_free(&a, &x->text);
+  gpuir__free(&a, x, sizeof *x);
+  if (!status) return GPUIR_OK;
+  if (!why->code) (void)gpuir__fail(why, status, 0, "the hits cannot be ranked anew: %s", gpuir_strerror(status));
+  if (err) *err = *why;
+  return status;
+}
+
+/* Ranks hits anew, whose facts are given or, without any, the index's. */
+static int gpuir__look_at(const gpuir_query *query, const char *text, size_t len, const gpuir_hit *hits,
+    const gpuir_look_fact *facts, size_t n, gpuir_looked *looked, gpuir_error *err) {
+  gpuir_error why = {0, 0, ""};
   gpuir__look *x;
-  gpuir_error local = {0, 0, ""};
   size_t i;
-  int status;
-  if (!query || (!text && len) || (n && (!hits || !looked))) return gpuir__refuse(err, "gpuir_look: NULL argument");
   if (!n || !hits[0].score) {
     for (i = 0; i < n; i++) gpuir__look_put(&looked[i], &hits[i], hits[i].score);
     return GPUIR_OK;
   }
-  x = (gpuir__look *)gpuir__alloc_zero(&query->a, sizeof *x);
+  x = gpuir__look_begin(query, hits, n);
   if (!x) return gpuir__fail_nomem(err);
-  x->q = query;
-  x->hits = hits;
-  x->nhits = (unsigned)gpuir__min64(n, GPUIR_LOOK_HITS);
-  status = gpuir__look_run(x, text, len, n, looked, &local);
-  gpuir__buf_free(&query->a, &x->names);
-  gpuir__buf_free(&query->a, &x->text);
-  gpuir__free(&query->a, x, sizeof *x);
-  if (!status) return GPUIR_OK;
-  if (!local.code) (void)gpuir__fail(&local, status, 0, "the hits cannot be ranked anew: %s", gpuir_strerror(status));
-  if (err) *err = local;
-  return status;
+  x->facts = facts;
+  return gpuir__look_end(x, gpuir__look_run(x, text, len, n, looked, &why), &why, err);
+}
+
+GPUIR__COLD GPUIR_API int gpuir_look(const gpuir_query *query, const char *text, size_t len, const gpuir_hit *hits,
+    size_t n, gpuir_looked *looked, gpuir_error *err) {
+  if (!query || (!text && len) || (n && (!hits || !looked))) return gpuir__refuse(err, "gpuir_look: NULL argument");
+  return gpuir__look_at(query, text, len, hits, NULL, n, looked, err);
+}
+
+GPUIR__COLD GPUIR_API int gpuir_look_facts(const gpuir_query *query, const char *text, size_t len,
+    const gpuir_hit *hits, const gpuir_look_fact *facts, size_t n, gpuir_looked *looked, gpuir_error *err) {
+  if (!query || (!text && len) || (n && (!hits || !facts || !looked)))
+    return gpuir__refuse(err, "gpuir_look_facts: NULL argument");
+  return gpuir__look_at(query, text, len, hits, facts, n, looked, err);
+}
+
+GPUIR__COLD GPUIR_API int gpuir_look_defines(const gpuir_query *query, const char *text, size_t len,
+    const gpuir_hit *hits, size_t n, uint8_t *defines, gpuir_error *err) {
+  gpuir_error why = {0, 0, ""};
+  gpuir__look *x;
+  unsigned i;
+  int status;
+  if (!query || (!text && len) || n > GPUIR_LOOK_HITS || (n && (!hits || !defines)))
+    return gpuir__refuse(err, "gpuir_look_defines: NULL argument, or more than %d hits", GPUIR_LOOK_HITS);
+  x = gpuir__look_begin(query, hits, n);
+  if (!x) return gpuir__fail_nomem(err);
+  for (i = 0; i < x->nhits; i++) x->file_of[i] = (uint8_t)i; /* each hit is told of by itself */
+  status = gpuir__look_query(x, text, len);
+  if (!status && x->nsymbols) status = gpuir__look_defines(x, &why);
+  for (i = 0; i < x->nhits; i++) defines[i] = (uint8_t)x->files[i].defines;
+  return gpuir__look_end(x, status, &why, err);
 }
 
 /* ---- words to expand a query by */
@@ -33012,6 +33193,18 @@ GPUIR__COLD GPUIR_API int gpuir_look(const gpuir_query *query, const char *text,
     size_t n, gpuir_looked *looked, gpuir_error *err) {
   (void)query, (void)text, (void)len, (void)hits, (void)n, (void)looked;
   return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "the second look was left out by GPUIR_NO_RANK");
+}
+
+GPUIR__COLD GPUIR_API int gpuir_look_facts(const gpuir_query *query, const char *text, size_t len,
+    const gpuir_hit *hits, const gpuir_look_fact *facts, size_t n, gpuir_looked *looked, gpuir_error *err) {
+  (void)facts;
+  return gpuir_look(query, text, len, hits, n, looked, err);
+}
+
+GPUIR__COLD GPUIR_API int gpuir_look_defines(const gpuir_query *query, const char *text, size_t len,
+    const gpuir_hit *hits, size_t n, uint8_t *defines, gpuir_error *err) {
+  (void)defines;
+  return gpuir_look(query, text, len, hits, n, NULL, err);
 }
 #endif /* GPUIR_NO_RANK */
 

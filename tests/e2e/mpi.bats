@@ -368,3 +368,74 @@ CASES
   gpuir-mpi join sharded -o joined.gpuir
   cmp joined.gpuir one.gpuir
 }
+
+# code_tree: a folder of files whose names, definitions and texts overlap, and queries to it, some of them misspelt
+code_tree() {
+  python3 - <<'PYTHON'
+import os, random
+draw = random.Random(7)
+words = 'parse query token index merge shard posting cursor segment builder analyzer folder search reader writer'.split()
+folders = ['src', 'src/core', 'tests', 'docs', 'examples', 'vendor/zlib']
+for i in range(90):
+    name = '%s/%s_%s.%s' % (draw.choice(folders), draw.choice(words), draw.choice(words), draw.choice('c h py md'.split()))
+    os.makedirs(os.path.join('code', os.path.dirname(name)), exist_ok=True)
+    with open(os.path.join('code', name), 'a') as f:
+        for _ in range(draw.randint(1, 4)):
+            a, b = draw.choice(words), draw.choice(words)
+            f.write('int %s_%s(int a) {\n' % (a, b))
+            f.write('  /* the %s of %s.%s */\n  return %s%s(a);\n}\n' % (draw.choice(words), a, b, b, a.capitalize()))
+def misspelt(word):
+    i = draw.randrange(1, len(word) - 1)
+    return draw.choice([word[:i] + word[i + 1:], word[:i] + 'z' + word[i:], word[:i] + word[i + 1] + word[i] + word[i + 2:]])
+with open('asked', 'w') as f:
+    for i in range(64):
+        a, b, c = draw.choice(words), draw.choice(words), draw.choice(words)
+        f.write(draw.choice(['%s_%s' % (a, b), 'where is the %s of the %s' % (a, misspelt(b)), '%s %s' % (misspelt(a), c),
+            '%s.%s' % (a, misspelt(b)), '%s%s %s' % (a, b.capitalize(), c), '%s~ -%s' % (misspelt(a), c),
+            'test %s %s %s' % (a, b, misspelt(b)), misspelt(a) + ' ' + misspelt(a)]) + '\n')
+PYTHON
+}
+
+@test "typing errors, answers by any word and second looks are those of the whole collection" {
+  local n
+  code_tree
+  gpuir index -q code -o i.gpuir
+  gpuir stats i.gpuir | grep -q '^source_files  *[1-9]'
+  gpuir query --tsv --scores i.gpuir <asked >want 2>want.said
+  grep -q 'queries have a word that no document has' want.said
+  grep -q 'queries have few documents with all words' want.said
+  gpuir query --tsv --rank plain --exact i.gpuir <asked >plain
+  ! cmp -s want plain
+  for n in 1 2 3; do
+    ranks "$n" index -q code -o "s$n"
+    ranks "$n" query --tsv --scores "s$n" <asked >got 2>got.said
+    cmp want got
+    diff <(sed 's/^gpuir: //' want.said) <(sed 's/^gpuir-mpi: //' got.said)
+    ranks "$n" query --tsv --rank plain --exact "s$n" <asked 2>/dev/null | cmp - plain
+  done
+  for mode in and or andor; do
+    gpuir query --tsv --mode "$mode" -k 3 i.gpuir <asked >want 2>/dev/null
+    ranks 3 query --tsv --mode "$mode" -k 3 --batch 7 s3 <asked 2>/dev/null | cmp - want
+  done
+  head -n 9 asked >topics
+  gpuir query --topics topics --no-ids --mode or --spell --rank code --tsv i.gpuir >want 2>/dev/null
+  ranks 3 query --topics topics --no-ids --mode or --spell --rank code --tsv s3 2>/dev/null | cmp - want
+}
+
+@test "what is said of one query, and its exit code, are those of one index" {
+  local asked
+  code_tree
+  gpuir index -q code -o i.gpuir
+  ranks 2 index -q code -o s2
+  for asked in 'the parze of serch' 'parse nosuchword' 'nosuchword' 'parse query token index merge shard posting'; do
+    run --separate-stderr gpuir query --tsv i.gpuir "$asked"
+    # shellcheck disable=SC2154 # stderr is set by run
+    local want=$output code=$status said=$stderr
+    run --separate-stderr ranks 2 query --tsv s2 "$asked"
+    [ "$output" = "$want" ]
+    [ "$((status != 0))" -eq "$((code != 0))" ]
+    [ "$(grep '^gpuir-mpi: ' <<<"$stderr" | sed 's/^gpuir-mpi: //')" = "${said//gpuir: /}" ]
+  done
+  refused '--expand reads texts, which ranks do not' 1 query --expand s2 parse
+  refused '--spell and --exact exclude each other' 1 query --spell --exact s2 parse
+}

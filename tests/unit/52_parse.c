@@ -211,6 +211,94 @@ static void test_pairs(void **state) {
   gpuir_close(ix);
 }
 
+/* ---- shards of a collection */
+
+/* A collection of one shard: what it knows is all that is known; `failure` is returned in place of that. */
+static int agree_alone(void *failure, gpuir_near_term *best) {
+  (void)best;
+  return *(int *)failure;
+}
+
+/* An index of some texts that is the only shard of a collection. */
+static gpuir_index *shard_of(const char *const *texts, size_t n) {
+  gpuir_builder_desc bd;
+  gpuir_builder *b;
+  gpuir_index *ix;
+  gpuir_index_info info;
+  gpuir_shard_info place;
+  gpuir_term_info term;
+  gpuir_error err;
+  uint32_t dfs[64];
+  uint64_t i;
+  memset(&bd, 0, sizeof bd);
+  bd.path = folder_of();
+  bd.analyzer.analyzer = "text";
+  bd.analyzer.stem = "english";
+  bd.threads = 1;
+  if (gpuir_builder_create(&bd, &b, &err)) fail_msg("%s", err.msg);
+  for (i = 0; i < n; i++)
+    if (gpuir_builder_add_text(b, NULL, texts[i], strlen(texts[i]), &err)) fail_msg("%s", err.msg);
+  if (gpuir_builder_write(b, NULL, &err)) fail_msg("%s", err.msg);
+  gpuir_builder_destroy(b);
+  if (gpuir_open(bd.path, NULL, &ix, &err)) fail_msg("%s", err.msg);
+  assert_int_equal(gpuir_index_get_info(ix, &info), 0);
+  assert_true(info.terms <= 64);
+  for (i = 0; i < info.terms; i++) {
+    assert_int_equal(gpuir_term_get_info(ix, i, &term), 0);
+    dfs[i] = term.df;
+  }
+  memset(&place, 0, sizeof place);
+  place.documents = info.documents;
+  place.tokens = info.tokens;
+  place.shards = 1;
+  assert_int_equal(unlink(bd.path), 0);
+  if (gpuir_shard_write(ix, bd.path, &place, dfs, &err)) fail_msg("%s", err.msg);
+  gpuir_close(ix);
+  if (gpuir_open(bd.path, NULL, &ix, &err)) fail_msg("%s", err.msg);
+  assert_int_equal(unlink(bd.path), 0);
+  return ix;
+}
+
+/* A shard searches near terms of its collection when all shards are asked, and another one's query has the same. */
+static void test_shards(void **state) {
+  static const char *const texts[] = {"by O'Reilly and foo.bar", "authorization_token blueprint registration"};
+  static const char text[] = "bluprint O'Rielly bleprint registration";
+  gpuir_index *ix = shard_of(texts, 2);
+  int failure = 0, changed;
+  const gpuir_shards shards = {agree_alone, &failure};
+  const char *word, *instead;
+  size_t len, instead_len, n, m, before;
+  uint32_t dfs[8], same[8];
+  gpuir_query *q = parse(ix, text, GPUIR_OR, GPUIR_SPELL), *other = parse(ix, text, GPUIR_OR, GPUIR_SPELL);
+  (void)state;
+  before = gpuir_query_dfs(q, NULL, 0);
+  assert_int_equal(gpuir_query_spelled(q, 0, &word, &len, &instead, &instead_len), GPUIR_E_NOT_FOUND);
+  assert_int_equal(gpuir_query_respell(q, GPUIR_AND, &shards, &changed, NULL), 0);
+  assert_int_equal(changed, 0);
+  assert_int_equal(gpuir_query_respell(q, GPUIR_OR, &shards, &changed, NULL), 0);
+  assert_int_equal(changed, 1);
+  assert_int_equal(gpuir_query_spelled(q, 0, &word, &len, &instead, &instead_len), 0);
+  assert_int_equal(gpuir_query_respell_as(other, q, NULL), 0);
+  n = gpuir_query_dfs(q, dfs, 8);
+  m = gpuir_query_dfs(other, same, 8);
+  assert_int_equal(n, before - 1); /* two words became one */
+  assert_int_equal(m, n);
+  assert_memory_equal(dfs, same, n * sizeof *dfs);
+  assert_int_equal(dfs[0] && dfs[1] && dfs[2], 1);
+  assert_int_equal(gpuir_query_weigh(other, dfs, n, NULL), 0);
+  assert_int_equal(top_of(ix, other, &n), 1);
+  assert_int_equal(n, 2);
+  assert_int_equal(gpuir_query_respell_as(other, NULL, NULL), GPUIR_E_ARGUMENT);
+  assert_int_equal(gpuir_query_respell(NULL, GPUIR_OR, &shards, &changed, NULL), GPUIR_E_ARGUMENT);
+  gpuir_query_destroy(q);
+  gpuir_query_destroy(other);
+  failure = GPUIR_E_CANCELLED; /* what one that is asked returns ends the call */
+  q = parse(ix, text, GPUIR_OR, GPUIR_SPELL);
+  assert_int_equal(gpuir_query_respell(q, GPUIR_OR, &shards, &changed, NULL), GPUIR_E_CANCELLED);
+  gpuir_query_destroy(q);
+  gpuir_close(ix);
+}
+
 #endif
 
 /* ---- words that say little */
@@ -415,6 +503,7 @@ int main(void) {
 #if defined GPUIR_WITH_UTF8PROC && defined GPUIR_WITH_STEMMER
     cmocka_unit_test(test_stems),
     cmocka_unit_test(test_pairs),
+    cmocka_unit_test(test_shards),
 #endif
   };
   return cmocka_run_group_tests_name("52_parse", tests, NULL, NULL);

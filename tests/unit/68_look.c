@@ -203,6 +203,10 @@ static void test_errors(void **state) {
   assert_int_equal(gpuir_look(q, "", 0, NULL, 1, looked, &err), GPUIR_E_ARGUMENT);
   assert_int_equal(gpuir_look(q, "", 0, hits, 1, NULL, &err), GPUIR_E_ARGUMENT);
   assert_int_equal(gpuir_look(q, "", 0, NULL, 0, NULL, &err), 0);
+  assert_int_equal(gpuir_look_facts(q, "wolf", 4, hits, NULL, 1, looked, &err), GPUIR_E_ARGUMENT);
+  assert_int_equal(gpuir_look_defines(q, "wolf", 4, hits, 1, NULL, &err), GPUIR_E_ARGUMENT);
+  assert_int_equal(gpuir_look_defines(q, "wolf", 4, hits, GPUIR_LOOK_HITS + 1, (uint8_t *)looked, &err),
+      GPUIR_E_ARGUMENT);
   assert_int_equal(gpuir_look(q, "wolf", 4, hits, 2, looked, &err), GPUIR_E_NOT_FOUND);
   assert_non_null(strstr(err.msg, "cannot be ranked anew"));
   assert_int_equal(gpuir_index_is_code(ix, &sources), 0); /* not counted with this analyzer */
@@ -258,6 +262,23 @@ static void test_memory(void **state) {
 #ifdef GPUIR_WITH_UTF8PROC
 
 /* The file that defines a symbol comes first, whatever its case; a name of several segments is one. */
+/* A look at what is told of the hits is that of the index which has their documents. */
+static void told_is(const gpuir_query *q, const char *text, const gpuir_hit *hits, const char *const *names,
+    const gpuir_looked *want, size_t n) {
+  gpuir_look_fact facts[8];
+  gpuir_looked looked[8];
+  uint8_t defines[8];
+  size_t i;
+  assert_int_equal(gpuir_look_defines(q, text, strlen(text), hits, n, defines, NULL), 0);
+  for (i = 0; i < n; i++) {
+    facts[i].name = names[hits[i].docid];
+    facts[i].len = (uint32_t)strlen(facts[i].name);
+    facts[i].defines = defines[i];
+  }
+  assert_int_equal(gpuir_look_facts(q, text, strlen(text), hits, facts, n, looked, NULL), 0);
+  assert_memory_equal(looked, want, n * sizeof *want);
+}
+
 static void test_symbols(void **state) {
   static const char *const names[] = {"a/k.c", "b/y.c", "c/z.c"};
   static const char *const defines[] = {NULL, "getWolf cub_of_wolf\nHTTPThing", "wolf"};
@@ -276,6 +297,7 @@ static void test_symbols(void **state) {
     gpuir_query *q = query_of(ix, "wolf");
     assert_int_equal(gpuir_look(q, cases[i].query, strlen(cases[i].query), hits, 3, looked, NULL), 0);
     if (looked[0].docid != cases[i].first) fail_msg("%s: document %u", cases[i].query, looked[0].docid);
+    told_is(q, cases[i].query, hits, names, looked, 3);
     gpuir_query_destroy(q);
   }
   gpuir_close(ix);

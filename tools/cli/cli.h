@@ -715,6 +715,12 @@ gpuir_index *cli_open_to_read_all(const char *path);
 gpuir_index *cli_open_merged(const char *path);
 /* Says on standard error that n queries, if any, had more words than a query may have. */
 void cli_tell_shortened(size_t n);
+/* The same of n queries with words that no document has, others of which were searched; and of n that were answered by
+ * any of their words. */
+void cli_tell_many_spelled(size_t n);
+void cli_tell_many_loose(size_t n);
+/* Says of a query that it was answered by any of its words, where `all` documents have all of them. */
+void cli_tell_loose(const gpuir_query *query, uint64_t all);
 /* Says once on standard error, if a query holds what is an operator elsewhere, that here it is not (notice.c). */
 void cli_notice_operators(const gpuir_query_desc *qd, const char *text, size_t len);
 /* Appends the operands behind the first `skip` ones, with blanks between them. */

@@ -473,7 +473,7 @@ static void tell_expanded(const gpuir_expansion *e) {
 }
 
 /* Says the same of many queries. */
-static void tell_many_spelled(size_t n) {
+void cli_tell_many_spelled(size_t n) {
   char counted[CLI_COUNTED];
   if (n)
     cli_error("note: %s a word that no document has: the nearest one is searched in its place; --exact searches it",
@@ -508,17 +508,17 @@ static void print_stopped(const gpuir_query *query) {
 }
 
 /* Says of an answer that it holds documents with only some of the query's words. */
-static void tell_loose(const search *s, const gpuir_query *query) {
+void cli_tell_loose(const gpuir_query *query, uint64_t all) {
   char counted[CLI_COUNTED];
-  if (s->all)
+  if (all)
     cli_error("note: %s all of these words; others with any of them are ranked, too; --mode and leaves those out",
-        cli_counted(s->all, "document has", "documents have", counted));
+        cli_counted(all, "document has", "documents have", counted));
   else if (!advice_unknown(query, tell_word, NULL))
     cli_error("note: no document has all of these words; those below have any of them");
 }
 
 /* Says the same of many queries. */
-static void tell_many_loose(size_t n) {
+void cli_tell_many_loose(size_t n) {
   char counted[CLI_COUNTED];
   if (n)
     cli_error("note: %s few documents with all words; others have any of them; --mode and leaves those out",
@@ -537,7 +537,7 @@ static void print_answer(search *s, const char *id, const gpuir_query *query, co
   if (!s->many) tell_spelled(s, query, hits, n);
   if (s->verbose && s->expansion) tell_expanded(s->expansion);
   if (s->verbose && (loose || s->qd.mode == GPUIR_OR)) (void)advice_stopped(query, tell_stopped, NULL);
-  if (!s->many && loose) tell_loose(s, query);
+  if (!s->many && loose) cli_tell_loose(query, s->all);
   s->loose += (size_t)loose;
   if (s->many) s->spelled += !gpuir_query_spelled(query, 0, &word, &word_len, &word, &word_len);
   passages_begin(&s->passages.how);
@@ -1018,8 +1018,8 @@ int cli_query(int argc, char **argv) {
   if (s.many && s.asked && s.answered > 1 && !s.hits_total)
     cli_error("note: none of the %zu queries has a hit", s.answered);
   cli_tell_shortened(s.shortened);
-  tell_many_spelled(s.spelled);
-  if (s.many) tell_many_loose(s.loose);
+  cli_tell_many_spelled(s.spelled);
+  if (s.many) cli_tell_many_loose(s.loose);
   code = cli_finish(code);
 done:
   cli_queries_free(&qs);

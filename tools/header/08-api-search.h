@@ -23,8 +23,8 @@ typedef struct gpuir_query_desc {
   unsigned required;
   /* What is searched in place of a positive word that no live document has: 0: the word, but where it ends with '~' the
    * term nearest to it, one letter away; GPUIR_SPELL: that also, with OR and ANDOR, of words of at least four letters
-   * without digits; GPUIR_EXACT: always the word. Never in phrases, prefixes and shards, nor where words are left out.
-   */
+   * without digits; GPUIR_EXACT: always the word. Never in phrases, prefixes and shards, which have gpuir_query_respell,
+   * nor where words are left out. */
   int spell;
   uint64_t prefix_postings; /* that the prefixes' terms may have together; 0: GPUIR_MAX_QUERY_POSTINGS. A search takes
                              * some 10 bytes of memory for each */
@@ -101,7 +101,7 @@ typedef struct gpuir_near_term {
   /* Likewise what people may write for it: the term, but of stems the spelling one letter away whose stem it is. */
   char word[GPUIR_MAX_TERM + 1];
   size_t word_len;
-  uint32_t df;
+  uint32_t df; /* of a shard, its collection's */
   uint32_t distance; /* characters that are inserted, left out, replaced, or swapped with the next one: 1 or 2 */
 } gpuir_near_term;
 

@@ -67,6 +67,44 @@ GPUIR_API int gpuir_query_prefix(const gpuir_query *query, size_t i, gpuir_term_
  * ARGUMENT (for another n); RANGE, NOMEM: then the query can only be destroyed. */
 GPUIR_API int gpuir_query_weigh(gpuir_query *query, const uint32_t *dfs, size_t n, gpuir_error *err);
 
+/* The shards of a collection, as one of them asks the others. */
+typedef struct gpuir_shards {
+  /* Makes *best, which comes with what this shard found (len 0: nothing), the best one of all shards: of least
+   * distance, of these of greatest df, of these the one whose bytes come first. Each shard calls it as often as the
+   * others, for the same question. 0, or a GPUIR_E_ code that ends the call. */
+  int (*agree)(void *user, gpuir_near_term *best);
+  void *user;
+} gpuir_shards;
+
+/* Searches near terms of the whole collection in place of words that none of its documents has, by
+ * gpuir_query_desc.spell, which a shard cannot do alone. Each shard calls it with its own query of the same text, when
+ * that has been weighed by all shards together; `mode` is GPUIR_ANDOR where the query is the half of it that asks for
+ * all words, and otherwise its own. *changed becomes whether any word has another in its place: then the query is to be
+ * weighed again. Near terms count documents of the collection. Not while a search uses the query. Errors: ARGUMENT,
+ * NOMEM, FORMAT, UNSUPPORTED, what agree returned: then the query can only be destroyed, and the other shards wait. */
+GPUIR_API int gpuir_query_respell(gpuir_query *query, int mode, const gpuir_shards *shards, int *changed,
+    gpuir_error *err);
+/* Gives a query the words that `other`, which has the same text and description and is another shard's, has in place
+ * of its own; it is to be weighed then. Nobody is asked. Errors: ARGUMENT; NOMEM, FORMAT: then the query can only be
+ * destroyed. */
+GPUIR_API int gpuir_query_respell_as(gpuir_query *query, const gpuir_query *other, gpuir_error *err);
+
+/* What a second look asks of a hit's document. */
+typedef struct gpuir_look_fact {
+  const char *name; /* of `len` bytes */
+  uint32_t len;
+  int defines; /* not 0: it defines a symbol of the query, see gpuir_look_defines */
+} gpuir_look_fact;
+
+/* Writes to defines[0..n) whether the documents of hits[0..n), by the shard's own docIDs, define a symbol of the query,
+ * which was parsed of text[0..len). n: up to GPUIR_LOOK_HITS. Thread-safe. Errors: as of gpuir_look. */
+GPUIR_API int gpuir_look_defines(const gpuir_query *query, const char *text, size_t len, const gpuir_hit *hits,
+    size_t n, uint8_t *defines, gpuir_error *err);
+/* Does what gpuir_look does for hits of several shards, by their docIDs in the collection; what is asked of the first
+ * GPUIR_LOOK_HITS of them stands in facts. `query`: of any shard. Thread-safe. Errors: ARGUMENT, NOMEM, UNSUPPORTED. */
+GPUIR_API int gpuir_look_facts(const gpuir_query *query, const char *text, size_t len, const gpuir_hit *hits,
+    const gpuir_look_fact *facts, size_t n, gpuir_looked *looked, gpuir_error *err);
+
 /* ----
  * [api-policies]  pools: where and when tasks run
  */

@@ -54,6 +54,15 @@ static int gpuir__near_compare(const gpuir_near_term *a, const gpuir_near_term *
   return gpuir__compare_bytes(a->term, a->len, b->term, b->len);
 }
 
+/* Counts the documents that hold a term: of a shard those of its collection. */
+static int gpuir__near_count(const gpuir_index *ix, const char *term, size_t len, uint32_t *df) {
+  const gpuir__segment *seg = ix->leaves[0].seg;
+  const int status = gpuir_term_count(ix, term, len, df, NULL);
+  uint64_t id;
+  if (!status && seg->shard && !gpuir__term_find(seg, term, len, &id)) *df = gpuir__segment_df(seg, id, *df);
+  return status;
+}
+
 /* Keeps a term, if it is live and among the best; word: how a text may have it. */
 static int gpuir__near_keep(gpuir__near *x, const uint8_t *term, size_t len, unsigned distance, const void *word,
     size_t word_len) {
@@ -74,7 +83,7 @@ static int gpuir__near_keep(gpuir__near *x, const uint8_t *term, size_t len, uns
   t.distance = distance;
   memcpy(t.word, word, word_len);
   t.word_len = word_len;
-  status = gpuir_term_count(x->ix, t.term, len, &t.df, NULL);
+  status = gpuir__near_count(x->ix, t.term, len, &t.df);
   if (status) return status == GPUIR_E_NOT_FOUND ? GPUIR_OK : status;
   for (i = x->nfound; i && gpuir__near_compare(&t, &x->found[i - 1]) < 0; i--)
     if (i < x->cap) x->found[i] = x->found[i - 1];
@@ -320,20 +329,30 @@ static void gpuir__near_begin(gpuir__near *x, const gpuir_index *ix, gpuir__anal
   x->cap = cap;
 }
 
-/* Adds the near terms of a folded word, as texts have it. */
-static int gpuir__near_word(gpuir__near *x, const char *word, size_t len) {
-  const size_t before = x->nfound;
+/* Adds the terms near a folded word, as texts have it: where terms are stems, those of spellings. */
+static int gpuir__near_spellings(gpuir__near *x, const char *word, size_t len) {
   int status;
+  x->term_len = 0;
   if (!len || len > GPUIR_MAX_TERM || !x->cap) return GPUIR_OK;
   gpuir__near_take(x, word, len);
   if (x->n < 2) return GPUIR_OK;
   if (!gpuir__analyzer_stems(x->an)) return gpuir__near_terms(x);
-  x->term_len = 0;
   status = gpuir__analyzer_stem(x->an, word, len, gpuir__near_own, x);
-  if (!status && x->n <= GPUIR__NEAR_EDITED) status = gpuir__near_edits(x);
-  if (status || x->nfound > before || !x->term_len) return status;
+  return status || x->n > GPUIR__NEAR_EDITED ? status : gpuir__near_edits(x);
+}
+
+/* Adds the terms near the word's own stem, if terms are stems. */
+static int gpuir__near_stems(gpuir__near *x) {
+  if (!x->term_len) return GPUIR_OK;
   gpuir__near_take(x, x->term, x->term_len);
   return x->n < 2 ? GPUIR_OK : gpuir__near_terms(x);
+}
+
+/* Adds the near terms of a folded word; those of its stem only where no spelling has any. */
+static int gpuir__near_word(gpuir__near *x, const char *word, size_t len) {
+  const size_t before = x->nfound;
+  const int status = gpuir__near_spellings(x, word, len);
+  return status || x->nfound > before ? status : gpuir__near_stems(x);
 }
 
 GPUIR_API int gpuir_terms_near(const gpuir_index *ix, const char *term, size_t len, gpuir_near_term *found, size_t cap,

@@ -100,20 +100,60 @@ static int gpuir__is_misspelt(const char *word, size_t len) {
   return letters >= GPUIR__SPELL_LEAST && !gpuir__is_of_questions(word, len);
 }
 
-/* Writes what is searched in place of word i, which may stay: its term, and how it is written. *changed counts. */
-static int gpuir__spell_word(const gpuir_query *q, const gpuir__surfaces *s, size_t i, int asked,
-    gpuir__term_bytes *term, gpuir__term_bytes *word, unsigned *changed) {
-  gpuir_near_term near_;
+/* Makes what was found that of all shards: the best one. shards: NULL where the index is the whole collection. */
+static int gpuir__spell_agree(const gpuir_shards *shards, gpuir_near_term *found, size_t *n) {
+  int status;
+  if (!shards) return GPUIR_OK;
+  if (!*n) memset(found, 0, sizeof *found);
+  status = shards->agree(shards->user, found);
+  *n = found->len != 0;
+  return status;
+}
+
+/* Says whether any document of the collection has a term. */
+static int gpuir__spell_known(const gpuir_query *q, const gpuir_shards *shards, const gpuir__term_bytes *term,
+    int *known) {
+  int status = gpuir__is_known(q->ix, term->bytes, term->len, known);
+  if (!status && shards) {
+    gpuir_near_term held;
+    size_t n = (size_t)*known;
+    memset(&held, 0, sizeof held);
+    held.len = n;
+    status = gpuir__spell_agree(shards, &held, &n);
+    *known = (int)n;
+  }
+  return status;
+}
+
+/* Finds the best term near word i of the collection's. *n: 1, or 0 if there is none. */
+static int gpuir__spell_near(const gpuir_query *q, const gpuir_shards *shards, const gpuir__surfaces *s, size_t i,
+    gpuir_near_term *found, size_t *n) {
   gpuir__near x;
+  int status;
+  gpuir__near_begin(&x, q->ix, s->an, found, 1);
+  status = gpuir__near_spellings(&x, s->word[i], s->len[i]);
+  if (!status) status = gpuir__spell_agree(shards, found, &x.nfound);
+  if (!status && !x.nfound) {
+    status = gpuir__near_stems(&x);
+    if (!status) status = gpuir__spell_agree(shards, found, &x.nfound);
+  }
+  *n = x.nfound;
+  return status;
+}
+
+/* Writes what is searched in place of word i, which may stay: its term, and how it is written. *changed counts. */
+static int gpuir__spell_word(const gpuir_query *q, const gpuir_shards *shards, const gpuir__surfaces *s, size_t i,
+    int asked, gpuir__term_bytes *term, gpuir__term_bytes *word, unsigned *changed) {
+  gpuir_near_term near_;
+  size_t n;
   int known, status = gpuir__surface_term(s, i, term);
   (void)gpuir__term_take(word, s->word[i], s->len[i], 1);
-  if (!status) status = gpuir__is_known(q->ix, term->bytes, term->len, &known);
+  if (!status) status = gpuir__spell_known(q, shards, term, &known);
   if (status || known) return status;
   term->len = 0;
   if (!asked && !gpuir__is_misspelt(s->word[i], s->len[i])) return GPUIR_OK;
-  gpuir__near_begin(&x, q->ix, s->an, &near_, 1);
-  status = gpuir__near_word(&x, s->word[i], s->len[i]);
-  if (status || !x.nfound || near_.distance > 1) return status;
+  status = gpuir__spell_near(q, shards, s, i, &near_, &n);
+  if (status || !n || near_.distance > 1) return status;
   ++*changed;
   (void)gpuir__term_take(term, near_.term, near_.len, 1);
   return gpuir__term_take(word, near_.word, near_.word_len, 1);
@@ -132,8 +172,8 @@ static void gpuir__pair_of(const gpuir__term_bytes *a, const gpuir__term_bytes *
 
 /* Finds what is searched in place of a term that was typed as typed[0..len); to->len 0: nothing else is. name: how it
  * is written. */
-static int gpuir__spell_find(gpuir_query *q, gpuir__analyzer *an, const gpuir__query_term *t, const char *typed,
-    gpuir__term_bytes *to, gpuir__buf *name) {
+static int gpuir__spell_find(gpuir_query *q, gpuir__analyzer *an, const gpuir_shards *shards,
+    const gpuir__query_term *t, const char *typed, gpuir__term_bytes *to, gpuir__buf *name) {
   const int pair = (uint8_t)t->text[0] == 0xff;
   gpuir__surfaces s;
   gpuir__term_bytes terms[2], words[2];
@@ -143,14 +183,14 @@ static int gpuir__spell_find(gpuir_query *q, gpuir__analyzer *an, const gpuir__q
   to->len = 0;
   if (status || s.n != (pair ? 2u : 1u)) return status;
   for (i = 0; i < s.n; i++) {
-    status = gpuir__spell_word(q, &s, i, t->near_asked, &terms[i], &words[i], &changed);
+    status = gpuir__spell_word(q, shards, &s, i, t->near_asked, &terms[i], &words[i], &changed);
     if (status || !terms[i].len) return status;
   }
   if (!changed) return GPUIR_OK;
   if (!pair) *to = terms[0];
   else gpuir__pair_of(&terms[0], &terms[1], to);
   if (pair && to->len) {
-    status = gpuir__is_known(q->ix, to->bytes, to->len, &known);
+    status = gpuir__spell_known(q, shards, to, &known);
     if (!known) to->len = 0;
   }
   if (status || !to->len) return status;
@@ -187,20 +227,21 @@ static void gpuir__spell_tidy(gpuir_query *q) {
   gpuir__query_part(q);
 }
 
-/* Searches the nearest term in place of each word that no document has, if that is wanted. A shard does not know the
- * words of the others. *changed: whether any was. */
-static int gpuir__query_spell(gpuir_query *q, gpuir__analyzer *an, int *changed) {
+/* Searches the nearest term in place of each word that no document has, if that is wanted of a query of a mode. A shard
+ * does not know the words of the others: they are asked by `shards`. *changed: whether any was. */
+static int gpuir__query_spell(gpuir_query *q, gpuir__analyzer *an, int mode, const gpuir_shards *shards, int *changed) {
   gpuir__buf name = {NULL, 0, 0};
   gpuir__term_bytes to;
   unsigned i;
   int status = GPUIR_OK;
   *changed = 0;
-  if (q->choices || q->spell < 0 || an->kind == GPUIR__CUSTOM || q->ix->leaves[0].seg->shard) return GPUIR_OK;
+  if (q->choices || q->spell < 0 || an->kind == GPUIR__CUSTOM) return GPUIR_OK;
+  if (!shards && q->ix->leaves[0].seg->shard) return GPUIR_OK;
   for (i = 0; i < q->npositive && !status; i++) {
     gpuir__query_term *t = &q->terms[i];
     if (t->df || !t->q || !t->typed_len || t->kind != GPUIR__WORD) continue;
-    if (!t->near_asked && (!q->spell || q->mode == GPUIR_AND)) continue;
-    status = gpuir__spell_find(q, an, t, (const char *)q->names.data + t->typed, &to, &name);
+    if (!t->near_asked && (!q->spell || mode == GPUIR_AND)) continue;
+    status = gpuir__spell_find(q, an, shards, t, (const char *)q->names.data + t->typed, &to, &name);
     if (status || !to.len) continue;
     t->spelled = (uint32_t)q->names.len;
     t->spelled_len = (uint32_t)name.len;
@@ -219,10 +260,12 @@ static int gpuir__query_spell(gpuir_query *q, gpuir__analyzer *an, int *changed)
 
 #else /* GPUIR_NO_NEAR */
 /* Refuses a query that asks for what is near a word which no document has. Its caller's message names the macro. */
-static int gpuir__query_spell(gpuir_query *q, gpuir__analyzer *an, int *changed) {
+static int gpuir__query_spell(gpuir_query *q, gpuir__analyzer *an, int mode, const gpuir_shards *shards, int *changed) {
   unsigned i;
+  (void)mode;
   *changed = 0;
-  if (q->choices || q->spell < 0 || an->kind == GPUIR__CUSTOM || q->ix->leaves[0].seg->shard) return GPUIR_OK;
+  if (q->choices || q->spell < 0 || an->kind == GPUIR__CUSTOM) return GPUIR_OK;
+  if (!shards && q->ix->leaves[0].seg->shard) return GPUIR_OK;
   for (i = 0; i < q->nrequired; i++) {
     const gpuir__query_term *t = &q->terms[i];
     if (t->near_asked && !t->df && t->q && t->typed_len && t->kind == GPUIR__WORD) return GPUIR_E_UNSUPPORTED;
@@ -363,7 +406,7 @@ static int gpuir__query_resolve(gpuir_query *q, const gpuir_query_desc *desc, gp
   status = gpuir__query_look_all_up(q, err);
   if (!status && q->nrequired && !q->choices) {
     status = gpuir__query_keep_typed(q, text, len);
-    if (!status) status = gpuir__query_spell(q, an, &spelled);
+    if (!status) status = gpuir__query_spell(q, an, q->mode, NULL, &spelled);
     if (status)
       return gpuir__fail(err, status, 0, "the words that no document has cannot be compared: %s",
           gpuir_strerror(status));
@@ -632,6 +675,34 @@ GPUIR_API int gpuir_query_near(const gpuir_query *q, size_t i, gpuir_near_term *
   return gpuir__query_unknown(q, i) ? GPUIR_E_UNSUPPORTED : GPUIR_E_NOT_FOUND;
 }
 #endif /* GPUIR_NO_NEAR */
+
+/* ---- words that no document of any shard has */
+
+GPUIR__COLD GPUIR_API int gpuir_query_respell(gpuir_query *q, int mode, const gpuir_shards *shards, int *changed,
+    gpuir_error *err) {
+  gpuir__analyzer *an;
+  int status;
+  if (!q || !shards || !shards->agree || !changed) return gpuir__refuse(err, "gpuir_query_respell: NULL argument");
+  *changed = 0;
+  status = gpuir__analyzers_take(q->ix->analysis.pool, &an, err);
+  if (status) return status;
+  status = gpuir__query_spell(q, an, mode, shards, changed);
+  gpuir__analyzers_give(q->ix->analysis.pool, an);
+  if (status)
+    return gpuir__fail(err, status, 0, "the words that no shard has cannot be compared: %s", gpuir_strerror(status));
+  return *changed ? gpuir__query_look_all_up(q, err) : GPUIR_OK;
+}
+
+GPUIR__COLD GPUIR_API int gpuir_query_respell_as(gpuir_query *q, const gpuir_query *other, gpuir_error *err) {
+  if (!q || !other || other->n > q->n || q->choices || other->choices)
+    return gpuir__refuse(err, "gpuir_query_respell_as: NULL argument, or a query of another text");
+  q->names.len = 0;
+  if (gpuir__buf_put(&q->a, &q->names, other->names.data, other->names.len)) return gpuir__fail_nomem(err);
+  memcpy((void *)q->terms, other->terms, other->n * sizeof q->terms[0]);
+  q->n = other->n;
+  gpuir__query_part(q);
+  return gpuir__query_look_all_up(q, err);
+}
 
 GPUIR_API int gpuir_query_spelled(const gpuir_query *q, size_t i, const char **word, size_t *len, const char **instead,
     size_t *instead_len) {

@@ -62,6 +62,7 @@ typedef struct gpuir__look_folders {
 typedef struct gpuir__look {
   const gpuir_query *q;
   const gpuir_hit *hits;
+  const gpuir_look_fact *facts; /* of hits of several shards; NULL: the query's index has them */
   unsigned nhits, nfiles, nsymbols;
   uint64_t most; /* the greatest sum of a file's scores */
   int for_tests, for_asides; /* the query asks for tests; for examples and the like */
@@ -288,14 +289,17 @@ static int gpuir__look_names(gpuir__look *x) {
   unsigned i;
   for (i = 0; i < x->nhits; i++) {
     gpuir_doc doc;
+    uint32_t len = x->facts ? x->facts[i].len : 0;
     char *to;
-    const int status = gpuir_doc_get(x->q->ix, x->hits[i].docid, &doc);
+    const int status = x->facts ? GPUIR_OK : gpuir_doc_get(x->q->ix, x->hits[i].docid, &doc);
     if (status) return status;
-    to = (char *)gpuir__buf_room(&x->q->a, &x->names, doc.name_len + 1);
+    if (!x->facts) len = (uint32_t)doc.name_len;
+    to = (char *)gpuir__buf_room(&x->q->a, &x->names, (size_t)len + 1);
     if (!to) return GPUIR_E_NOMEM;
-    (void)gpuir_doc_name(&doc, to, doc.name_len + 1);
-    x->order[i] = (uint64_t)x->names.len << 32 | doc.name_len;
-    x->names.len += doc.name_len + 1;
+    if (!x->facts) (void)gpuir_doc_name(&doc, to, (size_t)len + 1);
+    else if (len) memcpy(to, x->facts[i].name, len);
+    x->order[i] = (uint64_t)x->names.len << 32 | len;
+    x->names.len += (size_t)len + 1;
   }
   return GPUIR_OK;
 }
@@ -370,6 +374,12 @@ static int gpuir__look_defines(gpuir__look *x, gpuir_error *err) {
       status = gpuir__look_mark(x, &ix->leaves[leaf], &term);
   }
   return status;
+}
+
+/* Takes from what is told of the hits which files define a symbol of the query. */
+static void gpuir__look_told(gpuir__look *x) {
+  unsigned i;
+  for (i = 0; i < x->nhits; i++) x->files[x->file_of[i]].defines |= x->facts[i].defines != 0;
 }
 
 /* ---- rules: what they give is in hundredths of 2^-16 of the best hit's score */
@@ -544,37 +554,80 @@ static int gpuir__look_run(gpuir__look *x, const char *text, size_t len, size_t 
   unsigned i;
   int status = gpuir__look_query(x, text, len);
   if (!status) status = gpuir__look_files(x);
-  if (!status && x->nsymbols) status = gpuir__look_defines(x, err);
+  if (!status && x->facts) gpuir__look_told(x);
+  else if (!status && x->nsymbols) status = gpuir__look_defines(x, err);
   if (status) return status;
   for (i = 0; i < x->nfiles; i++) x->files[i].score = gpuir__look_score(x, &x->files[i]);
   gpuir__look_write(x, n, looked);
   return GPUIR_OK;
 }
 
-GPUIR__COLD GPUIR_API int gpuir_look(const gpuir_query *query, const char *text, size_t len, const gpuir_hit *hits,
-    size_t n, gpuir_looked *looked, gpuir_error *err) {
+/* Begins a look at hits[0..n). NULL: there is no memory. */
+static gpuir__look *gpuir__look_begin(const gpuir_query *query, const gpuir_hit *hits, size_t n) {
+  gpuir__look *x = (gpuir__look *)gpuir__alloc_zero(&query->a, sizeof *x);
+  if (!x) return NULL;
+  x->q = query;
+  x->hits = hits;
+  x->nhits = (unsigned)gpuir__min64(n, GPUIR_LOOK_HITS);
+  return x;
+}
+
+/* Ends a look, and returns its status; `why`: what was said of it. */
+static int gpuir__look_end(gpuir__look *x, int status, gpuir_error *why, gpuir_error *err) {
+  const gpuir_allocator a = x->q->a;
+  gpuir__buf_free(&a, &x->names);
+  gpuir__buf_free(&a, &x->text);
+  gpuir__free(&a, x, sizeof *x);
+  if (!status) return GPUIR_OK;
+  if (!why->code) (void)gpuir__fail(why, status, 0, "the hits cannot be ranked anew: %s", gpuir_strerror(status));
+  if (err) *err = *why;
+  return status;
+}
+
+/* Ranks hits anew, whose facts are given or, without any, the index's. */
+static int gpuir__look_at(const gpuir_query *query, const char *text, size_t len, const gpuir_hit *hits,
+    const gpuir_look_fact *facts, size_t n, gpuir_looked *looked, gpuir_error *err) {
+  gpuir_error why = {0, 0, ""};
   gpuir__look *x;
-  gpuir_error local = {0, 0, ""};
   size_t i;
-  int status;
-  if (!query || (!text && len) || (n && (!hits || !looked))) return gpuir__refuse(err, "gpuir_look: NULL argument");
   if (!n || !hits[0].score) {
     for (i = 0; i < n; i++) gpuir__look_put(&looked[i], &hits[i], hits[i].score);
     return GPUIR_OK;
   }
-  x = (gpuir__look *)gpuir__alloc_zero(&query->a, sizeof *x);
+  x = gpuir__look_begin(query, hits, n);
   if (!x) return gpuir__fail_nomem(err);
-  x->q = query;
-  x->hits = hits;
-  x->nhits = (unsigned)gpuir__min64(n, GPUIR_LOOK_HITS);
-  status = gpuir__look_run(x, text, len, n, looked, &local);
-  gpuir__buf_free(&query->a, &x->names);
-  gpuir__buf_free(&query->a, &x->text);
-  gpuir__free(&query->a, x, sizeof *x);
-  if (!status) return GPUIR_OK;
-  if (!local.code) (void)gpuir__fail(&local, status, 0, "the hits cannot be ranked anew: %s", gpuir_strerror(status));
-  if (err) *err = local;
-  return status;
+  x->facts = facts;
+  return gpuir__look_end(x, gpuir__look_run(x, text, len, n, looked, &why), &why, err);
+}
+
+GPUIR__COLD GPUIR_API int gpuir_look(const gpuir_query *query, const char *text, size_t len, const gpuir_hit *hits,
+    size_t n, gpuir_looked *looked, gpuir_error *err) {
+  if (!query || (!text && len) || (n && (!hits || !looked))) return gpuir__refuse(err, "gpuir_look: NULL argument");
+  return gpuir__look_at(query, text, len, hits, NULL, n, looked, err);
+}
+
+GPUIR__COLD GPUIR_API int gpuir_look_facts(const gpuir_query *query, const char *text, size_t len,
+    const gpuir_hit *hits, const gpuir_look_fact *facts, size_t n, gpuir_looked *looked, gpuir_error *err) {
+  if (!query || (!text && len) || (n && (!hits || !facts || !looked)))
+    return gpuir__refuse(err, "gpuir_look_facts: NULL argument");
+  return gpuir__look_at(query, text, len, hits, facts, n, looked, err);
+}
+
+GPUIR__COLD GPUIR_API int gpuir_look_defines(const gpuir_query *query, const char *text, size_t len,
+    const gpuir_hit *hits, size_t n, uint8_t *defines, gpuir_error *err) {
+  gpuir_error why = {0, 0, ""};
+  gpuir__look *x;
+  unsigned i;
+  int status;
+  if (!query || (!text && len) || n > GPUIR_LOOK_HITS || (n && (!hits || !defines)))
+    return gpuir__refuse(err, "gpuir_look_defines: NULL argument, or more than %d hits", GPUIR_LOOK_HITS);
+  x = gpuir__look_begin(query, hits, n);
+  if (!x) return gpuir__fail_nomem(err);
+  for (i = 0; i < x->nhits; i++) x->file_of[i] = (uint8_t)i; /* each hit is told of by itself */
+  status = gpuir__look_query(x, text, len);
+  if (!status && x->nsymbols) status = gpuir__look_defines(x, &why);
+  for (i = 0; i < x->nhits; i++) defines[i] = (uint8_t)x->files[i].defines;
+  return gpuir__look_end(x, status, &why, err);
 }
 
 /* ---- words to expand a query by */
@@ -719,6 +772,18 @@ GPUIR__COLD GPUIR_API int gpuir_look(const gpuir_query *query, const char *text,
     size_t n, gpuir_looked *looked, gpuir_error *err) {
   (void)query, (void)text, (void)len, (void)hits, (void)n, (void)looked;
   return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "the second look was left out by GPUIR_NO_RANK");
+}
+
+GPUIR__COLD GPUIR_API int gpuir_look_facts(const gpuir_query *query, const char *text, size_t len,
+    const gpuir_hit *hits, const gpuir_look_fact *facts, size_t n, gpuir_looked *looked, gpuir_error *err) {
+  (void)facts;
+  return gpuir_look(query, text, len, hits, n, looked, err);
+}
+
+GPUIR__COLD GPUIR_API int gpuir_look_defines(const gpuir_query *query, const char *text, size_t len,
+    const gpuir_hit *hits, size_t n, uint8_t *defines, gpuir_error *err) {
+  (void)defines;
+  return gpuir_look(query, text, len, hits, n, NULL, err);
 }
 #endif /* GPUIR_NO_RANK */
 

@@ -52,6 +52,7 @@ int mpi_help(void) {
       "query   answers as 'gpuir query' does on the whole index, by P ranks, each with its shard.\n"
       "          --mode and|or|andor, -k N, --k1 X, --b X, --no-operators, --backend cpu|gpu|auto,\n"
       "          --where WHERE, --sort NAME, --collapse NAME, --show NAMES,\n"
+      "          --spell, --exact, --rank auto|plain|code, --scores,\n"
       "          --stop-query LANG, --prefix-postings N, --threads N (of each rank: 1),\n"
       "          --batch N (queries at a time: 1000), --tsv, --trec, --tag NAME, --topics FILE, --ids, --no-ids\n"
       "facets  counts as 'gpuir facets' does on the whole index, with its options.\n"

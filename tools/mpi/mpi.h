@@ -78,8 +78,11 @@ typedef struct mpi_search {
   gpuir_searcher *searcher;
   gpuir_query_desc desc;
   size_t k; /* at most the collection's documents */
+  size_t enough; /* of ANDOR: documents with all words that are, if fewer than k; 0: k */
   MPI_Datatype type; /* k hits */
   MPI_Op merge; /* of two times k hits the best k */
+  MPI_Datatype near_type; /* a gpuir_near_term */
+  MPI_Op nearest; /* of two of them the better one */
   MPI_Comm node; /* the ranks that share memory with this one */
   int here, nhere; /* this one's number among them, and how many they are */
   mpi_guest *guests; /* [nhere] */
@@ -100,6 +103,7 @@ typedef struct mpi_batch {
   int mode; /* of the queries */
   int *statuses; /* the same on all ranks; 0: queries[i] is there */
   gpuir_query **queries; /* weighed by what all shards know */
+  size_t *all; /* of ANDOR: documents with all words, where those with any are the answer; otherwise SIZE_MAX */
 } mpi_batch;
 
 /* An exit code, the same on all ranks. */

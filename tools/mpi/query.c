@@ -1,6 +1,7 @@
 /* query.c - gpuir-mpi query: the first rank reads queries and prints hits, all ranks answer. */
 #include "mpi.h"
 
+#include "../common/advice.h"
 #include "../common/stop_words.h"
 
 #include <stdlib.h>
@@ -17,9 +18,12 @@ typedef struct query {
   size_t shortened; /* queries that do without some of their words */
   uint64_t k, batch, threads;
   float k1, b;
-  int has_k, has_mode, has_stop, has_k1, has_b, form, ids, backend, many, failed;
-  size_t hits_total;
-  cli_buf names; /* this rank's on their way, or all ranks' */
+  int has_k, has_mode, has_stop, has_k1, has_b, form, ids, backend, many, failed, rank, scores;
+  int look; /* hits get a second look */
+  size_t most; /* hits of a query that are printed; the search is for search.k */
+  size_t hits_total, loose, without, spelled; /* queries: answered by any of their words; of these those of which no
+                                               * document has all; with others in place of their words */
+  cli_buf names; /* this rank's on their way, or all ranks': see add_facts */
   int *places; /* [ranks] where those of each begin */
   cli_queries qs;
 } query;
@@ -64,24 +68,47 @@ static void put_text(cli_buf *out, const cli_buf *text) {
   cli_buf_add(out, text->p, text->n);
 }
 
-/* Gathers the names of all hits, and the values that are shown, at the first rank, which reads them in the hits' order, rank by rank. */
-static void gather_names(query *q, const gpuir_hit *hits, size_t n) {
+/* Adds to `out` what this rank knows of its hits among those of a query: whether each defines what is asked for, its
+ * name, and the values that are shown. */
+static void add_facts(const query *q, const mpi_batch *b, size_t number, const gpuir_hit *hits, cli_buf *out) {
   const uint64_t first = q->shard.place.first, end = first + q->shard.info.documents;
-  int *counts = (int *)cli_resize(NULL, (size_t)mpi_ranks, sizeof *counts), own;
-  cli_buf out = {NULL, 0, 0}, name = {NULL, 0, 0};
-  size_t all = 0;
-  for (size_t i = 0; i < n; i++) {
+  gpuir_hit own[GPUIR_LOOK_HITS];
+  uint8_t defines[GPUIR_LOOK_HITS];
+  cli_buf name = {NULL, 0, 0};
+  gpuir_error err;
+  size_t n = 0, at = 0;
+  memset(&err, 0, sizeof err);
+  for (size_t i = 0; i < q->search.k && i < GPUIR_LOOK_HITS && hits[i].docid != GPUIR_END; i++) {
+    if (hits[i].docid < first || hits[i].docid >= end) continue;
+    own[n] = hits[i];
+    own[n++].docid -= (uint32_t)first;
+  }
+  memset(defines, 0, sizeof defines);
+  if (q->look && n && gpuir_look_defines(b->queries[number], b->texts[number], b->lens[number], own, n, defines, &err))
+    cli_die("%s", err.msg);
+  for (size_t i = 0; i < q->search.k && hits[i].docid != GPUIR_END; i++) {
     gpuir_doc doc;
-    if (hits[i].docid == GPUIR_END || hits[i].docid < first || hits[i].docid >= end) continue;
+    if (hits[i].docid < first || hits[i].docid >= end) continue;
     if (gpuir_doc_get(q->shard.index, hits[i].docid - (uint32_t)first, &doc)) memset(&doc, 0, sizeof doc);
     (void)cli_doc_name(&name, &doc);
-    put_text(&out, &name);
+    cli_buf_char(out, at < n ? (char)defines[at++] : (char)0);
+    put_text(out, &name);
     for (size_t j = 0; j < q->show.n; j++) {
       name.n = 0;
       cli_values_text(q->shard.index, hits[i].docid - (uint32_t)first, q->show.fields[j], &name);
-      put_text(&out, &name);
+      put_text(out, &name);
     }
   }
+  cli_buf_free(&name);
+}
+
+/* Gathers what is known of all hits at the first rank, which reads it in the hits' order, rank by rank. */
+static void gather_facts(query *q, const mpi_batch *b, const gpuir_hit *hits) {
+  int *counts = (int *)cli_resize(NULL, (size_t)mpi_ranks, sizeof *counts), own;
+  cli_buf out = {NULL, 0, 0};
+  size_t all = 0;
+  for (size_t i = 0; i < b->n; i++)
+    if (b->queries[i]) add_facts(q, b, i, hits + i * q->search.k, &out);
   own = (int)out.n;
   MPI_Gather(&own, 1, MPI_INT, counts, 1, MPI_INT, 0, MPI_COMM_WORLD);
   for (int r = 0; !mpi_rank && r < mpi_ranks; r++) {
@@ -92,49 +119,115 @@ static void gather_names(query *q, const gpuir_hit *hits, size_t n) {
   if (!mpi_rank && q->names.cap < all) q->names.p = (char *)cli_resize(q->names.p, q->names.cap = all, 1);
   MPI_Gatherv(out.p, own, MPI_BYTE, q->names.p, counts, q->places, MPI_BYTE, 0, MPI_COMM_WORLD);
   cli_buf_free(&out);
-  cli_buf_free(&name);
   free(counts);
 }
 
-/* Returns the name of the hit that comes, from the rank that has it, or the next value of it. */
-static const char *next_name(query *q, const uint64_t *firsts, uint32_t docid, uint32_t *len) {
+/* Steps over a text behind its length. */
+static const char *next_text(const char **p, uint32_t *len) {
+  const char *text = *p + sizeof *len;
+  memcpy(len, *p, sizeof *len);
+  *p = text + *len;
+  return text;
+}
+
+/* Takes what is known of the hit that comes, from the rank that has it. */
+static void next_fact(query *q, const uint64_t *firsts, uint32_t docid, gpuir_look_fact *fact) {
   int r = mpi_ranks - 1;
   while (r && (firsts[r] > docid)) r--;
   const char *p = q->names.p + q->places[r];
-  memcpy(len, p, sizeof *len);
-  q->places[r] += (int)(sizeof *len + *len);
-  return p + sizeof *len;
+  uint32_t len;
+  fact->defines = *p++;
+  fact->name = next_text(&p, &fact->len);
+  for (size_t i = 0; i < q->show.n; i++) (void)next_text(&p, &len);
+  q->places[r] = (int)(p - q->names.p);
+}
+
+/* Prints the values of a hit, which stand behind its name. */
+static void print_values(const query *q, const gpuir_look_fact *fact) {
+  const char *p = fact->name + fact->len;
+  for (size_t i = 0; i < q->show.n; i++) {
+    uint32_t len;
+    const char *text = next_text(&p, &len);
+    putchar('\t');
+    cli_tsv_string(stdout, text, len);
+  }
+}
+
+/* Returns which of n hits a looked one is, number i of them: those that were looked at have other places. */
+static size_t hit_of(const gpuir_hit *hits, size_t n, const gpuir_looked *looked, size_t i) {
+  const size_t most = n < GPUIR_LOOK_HITS ? n : GPUIR_LOOK_HITS;
+  size_t at = i;
+  if (i < most)
+    for (at = 0; at + 1 < most && hits[at].docid != looked[i].docid;) at++;
+  return at;
+}
+
+/* Prints the hits of a query, which has n, after a second look at them if they get one. */
+static void print_hits(query *q, const mpi_batch *b, size_t number, const char *id, const gpuir_hit *hits, size_t n,
+    const gpuir_look_fact *facts) {
+  gpuir_looked *looked = (gpuir_looked *)cli_resize(NULL, n, sizeof *looked);
+  gpuir_error err;
+  memset(&err, 0, sizeof err);
+  for (size_t i = 0; i < n; i++) looked[i] = (gpuir_looked){hits[i].docid, hits[i].score, hits[i].score};
+  if (q->look && gpuir_look_facts(b->queries[number], b->texts[number], b->lens[number], hits, facts, n, looked, &err))
+    cli_die("query %s: %s", id, err.msg);
+  for (size_t i = 0; i < n && i < q->most; i++) {
+    const gpuir_hit hit = {looked[i].docid, looked[i].score};
+    const gpuir_look_fact *fact = &facts[q->look ? hit_of(hits, n, looked, i) : i];
+    cli_print_hit(q->form, q->form == FORM_TSV && !q->many ? NULL : id, i + 1, hit, q->scores ? &looked[i].plain : NULL,
+        fact->name, fact->len, q->tag);
+    print_values(q, fact);
+    putchar('\n');
+    q->hits_total++;
+  }
+  free(looked);
+}
+
+static void tell_word(void *arg, const char *line, size_t len) {
+  (void)arg;
+  cli_error("%.*s", (int)len, line);
+}
+
+/* Says of the one query which words others are searched in place of, and that its hits have only some of its words, as
+ * gpuir query does; of many it is counted. */
+static void tell_of(query *q, const mpi_batch *b, size_t i, size_t n) {
+  const gpuir_query *asked = b->queries[i];
+  const char *word, *instead;
+  size_t len, instead_len, k = 0;
+  const int shortened = !gpuir_query_left_out(asked, 0, &word, &len);
+  const int loose = b->all && b->all[i] != SIZE_MAX && !shortened && n > b->all[i];
+  q->shortened += (size_t)shortened;
+  q->loose += (size_t)loose;
+  q->without += loose && !b->all[i];
+  for (; !gpuir_query_spelled(asked, k, &word, &len, &instead, &instead_len); k++)
+    if (!q->many)
+      cli_error("note: no document has '%.*s'; '%.*s' is searched in its place; --exact searches it", (int)len, word,
+          (int)instead_len, instead);
+  q->spelled += k != 0;
+  if (loose && !q->many) cli_tell_loose(asked, b->all[i]);
+  if (!n && !q->many && !advice_unknown(asked, tell_word, NULL)) cli_error("no document matches");
 }
 
 /* Prints the answers to the first rank's queries from number `from` on. */
 static void print_answers(query *q, size_t from, const mpi_batch *b, const gpuir_hit *hits, const gpuir_error *err,
     const uint64_t *firsts) {
-  const char *word;
-  size_t len;
+  gpuir_look_fact *facts = (gpuir_look_fact *)cli_resize(NULL, q->search.k, sizeof *facts);
   for (size_t i = 0; i < b->n; i++) {
     const char *id = q->qs.ids[from + i];
+    const gpuir_hit *own = hits + i * q->search.k;
+    size_t n = 0;
     if (b->statuses[i]) {
       const char *cause = err[i].msg[0] ? err[i].msg : gpuir_strerror(b->statuses[i]);
       q->failed = 1;
       cli_error("%s: query %s: %s", q->folder, id, cause);
       continue;
     }
-    q->shortened += b->queries[i] && !gpuir_query_left_out(b->queries[i], 0, &word, &len);
+    for (; n < q->search.k && own[n].docid != GPUIR_END; n++) next_fact(q, firsts, own[n].docid, &facts[n]);
+    tell_of(q, b, i, n);
     if (q->form == FORM_HUMAN && q->many) cli_print_question(id, b->texts[i], b->lens[i]);
-    for (size_t j = 0; j < q->search.k && hits[i * q->search.k + j].docid != GPUIR_END; j++) {
-      const gpuir_hit hit = hits[i * q->search.k + j];
-      uint32_t n;
-      const char *name = next_name(q, firsts, hit.docid, &n);
-      cli_print_hit(q->form, q->form == FORM_TSV && !q->many ? NULL : id, j + 1, hit, NULL, name, n, q->tag);
-      for (size_t l = 0; l < q->show.n; l++) {
-        putchar('\t');
-        name = next_name(q, firsts, hit.docid, &n);
-        cli_tsv_string(stdout, name, n);
-      }
-      putchar('\n');
-      q->hits_total++;
-    }
+    print_hits(q, b, i, id, own, n, facts);
   }
+  free(facts);
 }
 
 /* Answers all queries of the first rank, batch by batch. */
@@ -151,7 +244,7 @@ static void run_queries(query *q, const uint64_t *firsts) {
     gpuir_error *err = (gpuir_error *)cli_resize(NULL, b.n, sizeof *err);
     memset(err, 0, b.n * sizeof *err);
     mpi_answer(&q->search, &b, hits, err);
-    gather_names(q, hits, b.n * q->search.k);
+    gather_facts(q, &b, hits);
     if (!mpi_rank) print_answers(q, from, &b, hits, err, firsts);
     mpi_batch_free(&b);
     for (size_t i = 0; i < b.n; i++) free(b.texts[i]);
@@ -185,13 +278,28 @@ enum {
   O_WHERE,
   O_SORT,
   O_COLLAPSE,
-  O_SHOW
+  O_SHOW,
+  O_SPELL,
+  O_EXACT,
+  O_RANK,
+  O_SCORES,
+  O_EXPAND
 };
+
+enum { RANK_AUTO, RANK_PLAIN, RANK_CODE }; /* as --rank names them */
 
 static int one_form(const cli_args *a, query *q, int form) {
   if (q->form != FORM_HUMAN && q->form != form)
     return cli_misuse("query", "%s: another form of output was given before", a->name);
   q->form = form;
+  return 0;
+}
+
+/* Takes what is searched in place of words that no document has. Not 0 after a message. */
+static int spell_flag(const cli_args *a, query *q, int spell) {
+  if (q->search.desc.spell && q->search.desc.spell != spell)
+    return cli_misuse(a->command, "--spell and --exact exclude each other");
+  q->search.desc.spell = spell;
   return 0;
 }
 
@@ -221,6 +329,13 @@ static int query_options(cli_args *a, query *q) {
     case O_COLLAPSE: q->search.desc.collapse = a->value; break;
     case O_SHOW: q->shown = a->value; break;
     case O_PREFIX_POSTINGS: bad = cli_unsigned(a, 1, UINT64_MAX, &q->search.desc.prefix_postings); break;
+    case O_SPELL: bad = spell_flag(a, q, GPUIR_SPELL); break;
+    case O_EXACT: bad = spell_flag(a, q, GPUIR_EXACT); break;
+    case O_RANK: bad = cli_choice(a, "auto|plain|code", &q->rank); break;
+    case O_SCORES: q->scores = 1; break;
+    case O_EXPAND:
+      bad = cli_misuse("query", "--expand reads texts, which ranks do not: 'gpuir-mpi join' makes an index");
+      break;
     default: bad = 1; break;
     }
   }
@@ -229,6 +344,8 @@ static int query_options(cli_args *a, query *q) {
   if (q->topics && a->noperands > 1) return 1 + cli_misuse("query", "--topics and QUERY exclude each other");
   if (q->search.desc.sort && q->form == FORM_TREC)
     return 1 + cli_misuse("query", "--sort and --trec: the order of a run is that of its scores");
+  if (q->search.desc.sort && (q->rank == RANK_CODE || q->scores))
+    return 1 + cli_misuse("query", "--sort leaves no second look at the hits: not with --rank code or --scores");
   if (q->shown && q->form == FORM_TREC)
     return 1 + cli_misuse("query", "--show adds columns to hits, and runs have none");
   q->search.desc.all = (q->search.desc.where || q->search.desc.sort) && a->noperands == 1 && !q->topics;
@@ -248,6 +365,16 @@ static int read_queries(query *q, const cli_args *a) {
     cli_buf_free(&words);
   }
   return mpi_agree(code);
+}
+
+/* Returns whether hits get a second look: as gpuir query has it of the whole index. All ranks call it. */
+static int is_looked_at(const query *q) {
+  uint64_t sources = 0;
+  (void)gpuir_index_is_code(q->shard.index, &sources);
+  MPI_Allreduce(MPI_IN_PLACE, &sources, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
+  if (q->rank != RANK_AUTO) return q->rank == RANK_CODE;
+  return !q->search.desc.sort && q->form != FORM_TREC && !q->topics && sources &&
+      2 * sources >= q->shard.place.documents;
 }
 
 /* Opens this rank's shard, with a searcher. An exit code, the same on all ranks. */
@@ -271,9 +398,15 @@ static int open_search(query *q, gpuir_searcher **searcher) {
   code = mpi_agree(code);
   mpi_first_speaks();
   if (!code && q->shown && cli_show_find(q->shard.index, q->folder, q->shown, &q->show)) code = CLI_FAIL; /* on all */
-  q->search.k = (size_t)q->k;
+  if (code) return code;
+  q->most = q->search.k = (size_t)q->k;
+  q->look = is_looked_at(q);
+  if (q->look && q->most < GPUIR_LOOK_HITS) { /* the look changes what comes first, not what is found */
+    q->search.k = GPUIR_LOOK_HITS;
+    q->search.enough = q->most;
+  }
   q->search.threads = (unsigned)q->threads;
-  return code ? code : mpi_search_open(&q->search, &q->shard, *searcher);
+  return mpi_search_open(&q->search, &q->shard, *searcher);
 }
 
 int mpi_query(int argc, char **argv) {
@@ -282,7 +415,9 @@ int mpi_query(int argc, char **argv) {
       {O_TREC, "trec", 0, 0}, {O_TSV, "tsv", 0, 0}, {O_TAG, "tag", 0, 1}, {O_TOPICS, "topics", 0, 1},
       {O_IDS, "ids", 0, 0}, {O_NO_IDS, "no-ids", 0, 0}, {O_NO_OPERATORS, "no-operators", 0, 0},
       {O_PREFIX_POSTINGS, "prefix-postings", 0, 1}, {O_STOP_QUERY, "stop-query", 0, 1}, {O_WHERE, "where", 'w', 1},
-      {O_SORT, "sort", 0, 1}, {O_COLLAPSE, "collapse", 0, 1}, {O_SHOW, "show", 0, 1}, {0, NULL, 0, 0}};
+      {O_SORT, "sort", 0, 1}, {O_COLLAPSE, "collapse", 0, 1}, {O_SHOW, "show", 0, 1}, {O_SPELL, "spell", 0, 0},
+      {O_EXACT, "exact", 0, 0}, {O_RANK, "rank", 0, 1}, {O_SCORES, "scores", 0, 0}, {O_EXPAND, "expand", 0, 0},
+      {0, NULL, 0, 0}};
   gpuir_searcher *searcher = NULL;
   uint64_t *firsts = NULL;
   query q;
@@ -303,8 +438,10 @@ int mpi_query(int argc, char **argv) {
   q.folder = a.operands[0];
   q.many = a.noperands == 1 && !q.search.desc.all;
   if (q.form == FORM_TREC && !q.has_mode) q.search.desc.mode = GPUIR_OR;
+  else if (!q.topics && !q.has_mode) q.search.desc.mode = GPUIR_ANDOR; /* as gpuir query has it */
   if (q.form == FORM_TREC && !q.has_k) q.k = 1000;
   if (q.topics || q.form == FORM_TREC) q.search.desc.no_operators = 1;
+  else if (!q.search.desc.spell) q.search.desc.spell = GPUIR_SPELL;
   q.search.desc.keep_rarest = 1;
   q.places = (int *)cli_resize(NULL, (size_t)mpi_ranks, sizeof *q.places);
   code = open_search(&q, &searcher);
@@ -314,7 +451,10 @@ int mpi_query(int argc, char **argv) {
     MPI_Gather(&q.shard.place.first, 1, MPI_UINT64_T, firsts, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
     run_queries(&q, firsts);
     cli_tell_shortened(q.shortened);
-    if (q.failed || q.search.failures || (!mpi_rank && !q.many && !q.hits_total)) code = CLI_FAIL;
+    if (q.many) cli_tell_many_spelled(q.spelled);
+    if (q.many) cli_tell_many_loose(q.loose);
+    if (q.failed || q.search.failures) code = CLI_FAIL;
+    if (!mpi_rank && !q.many && (!q.hits_total || q.without)) code = CLI_FAIL;
     code = cli_finish(code);
   }
   mpi_search_close(&q.search);

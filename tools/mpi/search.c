@@ -32,6 +32,23 @@ static void merge_hits(void *from, void *into, int *n, MPI_Datatype *type) {
   free(merged);
 }
 
+/* Keeps, of *n pairs of near terms, the better ones: see gpuir_shards. An operation of MPI_Allreduce. */
+static void keep_nearest(void *from, void *into, int *n, MPI_Datatype *type) {
+  const gpuir_near_term *a = (const gpuir_near_term *)from;
+  gpuir_near_term *b = (gpuir_near_term *)into;
+  (void)type;
+  for (int i = 0; i < *n; i++) {
+    if (!a[i].len) continue;
+    int better = !b[i].len || a[i].distance < b[i].distance;
+    if (!better && a[i].distance == b[i].distance) {
+      const size_t least = a[i].len < b[i].len ? a[i].len : b[i].len;
+      const int order = memcmp(a[i].term, b[i].term, least);
+      better = a[i].df > b[i].df || (a[i].df == b[i].df && (order < 0 || (!order && a[i].len < b[i].len)));
+    }
+    if (better) b[i] = a[i];
+  }
+}
+
 int mpi_search_open(mpi_search *s, const mpi_shard *shard, gpuir_searcher *searcher) {
   s->shard = shard;
   s->searcher = searcher;
@@ -44,6 +61,9 @@ int mpi_search_open(mpi_search *s, const mpi_shard *shard, gpuir_searcher *searc
   MPI_Type_contiguous((int)(s->k * sizeof(gpuir_hit)), MPI_BYTE, &s->type);
   MPI_Type_commit(&s->type);
   MPI_Op_create(merge_hits, 1, &s->merge);
+  MPI_Type_contiguous((int)sizeof(gpuir_near_term), MPI_BYTE, &s->near_type);
+  MPI_Type_commit(&s->near_type);
+  MPI_Op_create(keep_nearest, 1, &s->nearest);
   MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &s->node);
   MPI_Comm_rank(s->node, &s->here);
   MPI_Comm_size(s->node, &s->nhere);
@@ -89,7 +109,9 @@ void mpi_search_close(mpi_search *s) {
   if (s->window != MPI_WIN_NULL) MPI_Win_free(&s->window);
   MPI_Comm_free(&s->node);
   MPI_Op_free(&s->merge);
+  MPI_Op_free(&s->nearest);
   MPI_Type_free(&s->type);
+  MPI_Type_free(&s->near_type);
 }
 
 /* ---- parsing ---- */
@@ -98,8 +120,10 @@ void mpi_batch_free(mpi_batch *b) {
   for (size_t i = 0; b->queries && i < b->n; i++) gpuir_query_destroy(b->queries[i]);
   free(b->queries);
   free(b->statuses);
+  free(b->all);
   b->queries = NULL;
   b->statuses = NULL;
+  b->all = NULL;
 }
 
 /* Drops the queries that have failed on any rank. */
@@ -171,6 +195,40 @@ static void weigh(mpi_batch *b, gpuir_error *err) {
   drop_failed(b);
 }
 
+/* Asks all ranks for the best of what each has found. */
+static int ask_ranks(void *search, gpuir_near_term *best) {
+  const mpi_search *s = (const mpi_search *)search;
+  MPI_Allreduce(MPI_IN_PLACE, best, 1, s->near_type, s->nearest, MPI_COMM_WORLD);
+  return GPUIR_OK;
+}
+
+/* Searches near terms in place of words that no document of the collection has, as one index does. All ranks come to
+ * the same ones, for they agree on each step; one that fails in between ends the job, as the others wait for it. */
+static void respell(mpi_search *s, mpi_batch *b, gpuir_error *err) {
+  const gpuir_shards shards = {ask_ranks, s};
+  gpuir_error why;
+  const char *word;
+  mpi_batch some = *b; /* the queries with others in place of their words, which are weighed again */
+  size_t len, n = 0;
+  memset(&why, 0, sizeof why);
+  some.queries = (gpuir_query **)cli_resize(NULL, b->n, sizeof *some.queries);
+  memset(some.queries, 0, b->n * sizeof *some.queries);
+  for (size_t i = 0; i < b->n && s->desc.spell != GPUIR_EXACT; i++) {
+    int changed = 0;
+    if (!b->queries[i] || gpuir_query_unknown(b->queries[i], 0, &word, &len)) continue;
+    mpi_all_speak();
+    if (gpuir_query_respell(b->queries[i], s->desc.mode, &shards, &changed, &why))
+      cli_die("query %zu of the batch: %s", i + 1, why.msg);
+    mpi_first_speaks();
+    if (changed) some.queries[i] = b->queries[i];
+    n += changed != 0;
+  }
+  if (n) weigh(&some, err);
+  for (size_t i = 0; n && i < b->n; i++)
+    if (b->statuses[i]) b->queries[i] = NULL;
+  free(some.queries);
+}
+
 void mpi_parse(mpi_search *s, mpi_batch *b, int mode, gpuir_error *err) {
   gpuir_query_desc desc = s->desc;
   int prefixes = 0;
@@ -185,6 +243,7 @@ void mpi_parse(mpi_search *s, mpi_batch *b, int mode, gpuir_error *err) {
   drop_failed(b);
   if (prefixes) check_prefixes(s, b, err);
   weigh(b, err);
+  respell(s, b, err);
 }
 
 /* ---- searching ---- */
@@ -269,7 +328,11 @@ static int parse_for(const asked *a, const mpi_guest *g, size_t i, gpuir_query *
   uint32_t *dfs = (uint32_t *)cli_resize(NULL, n, sizeof *dfs);
   (void)gpuir_query_dfs(a->queries[i], dfs, n);
   desc.mode = b->mode;
+  const char *word;
+  size_t len;
   int status = gpuir_query_parse(g->index, &desc, b->texts[a->places[i]], b->lens[a->places[i]], q, NULL);
+  if (!status && !gpuir_query_spelled(a->queries[i], 0, &word, &len, &word, &len))
+    status = gpuir_query_respell_as(*q, a->queries[i], NULL);
   if (!status) status = gpuir_query_weigh(*q, dfs, n, NULL);
   free(dfs);
   return status;
@@ -391,15 +454,26 @@ static void take_over(mpi_batch *b, size_t i, mpi_batch *some, size_t j, gpuir_e
   if (err) err[i] = again[j];
 }
 
-/* Asks anew, by OR, for those queries of a batch of which AND found less than k hits, or which are too long for it. */
+/* Returns how many hits a query has. */
+static size_t count_hits(const gpuir_hit *hits, size_t k) {
+  size_t n = 0;
+  while (n < k && hits[n].docid != GPUIR_END) n++;
+  return n;
+}
+
+/* Asks anew, by OR, for those queries of a batch of which AND found too few hits, or which are too long for it. */
 static void answer_or(mpi_search *s, mpi_batch *b, gpuir_hit *hits, gpuir_error *err) {
+  const size_t enough = s->enough && s->enough < s->k ? s->enough : s->k;
   mpi_batch some;
   size_t *which = (size_t *)cli_resize(NULL, b->n, sizeof *which);
   memset(&some, 0, sizeof some);
+  b->all = (size_t *)cli_resize(NULL, b->n, sizeof *b->all);
   some.texts = (char **)cli_resize(NULL, b->n, sizeof *some.texts);
   some.lens = (size_t *)cli_resize(NULL, b->n, sizeof *some.lens);
   for (size_t i = 0; i < b->n; i++) {
-    if (b->queries[i] ? hits[(i + 1) * s->k - 1].docid != GPUIR_END : b->statuses[i] != GPUIR_E_TERMS) continue;
+    b->all[i] = SIZE_MAX;
+    if (b->queries[i] ? hits[i * s->k + enough - 1].docid != GPUIR_END : b->statuses[i] != GPUIR_E_TERMS) continue;
+    b->all[i] = count_hits(hits + i * s->k, s->k);
     which[some.n] = i;
     some.texts[some.n] = b->texts[i];
     some.lens[some.n++] = b->lens[i];
