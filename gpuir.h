@@ -883,8 +883,9 @@ typedef struct gpuir_query_desc {
   unsigned required;
   /* What is searched in place of a positive word that no live document has: 0: the word, but where it ends with '~' the
    * term nearest to it, one letter away; GPUIR_SPELL: that also, with OR and ANDOR, of words of at least four letters
-   * without digits; GPUIR_EXACT: always the word. Never in phrases, prefixes and shards, which have gpuir_query_respell,
-   * nor where words are left out. */
+   * without digits, but for those of `stop` and those that English sentences are made of, such as "many"; GPUIR_EXACT:
+   * always the word. Never in phrases, prefixes and shards, which have gpuir_query_respell, nor where words are left
+   * out. */
   int spell;
   uint64_t prefix_postings; /* that the prefixes' terms may have together; 0: GPUIR_MAX_QUERY_POSTINGS. A search takes
                              * some 10 bytes of memory for each */
@@ -939,8 +940,8 @@ GPUIR_API int gpuir_query_parse(const gpuir_index *index, const gpuir_query_desc
     gpuir_query **query, gpuir_error *err);
 GPUIR_API void gpuir_query_destroy(gpuir_query *query);
 /* Tells which words no live document has: the i-th of the query's positive words, prefixes (lik*) and words of positive
- * phrases, each once, as terms; *term lives as long as the query. Errors: ARGUMENT; NOT_FOUND behind the last.
- * Thread-safe. */
+ * phrases, each once: words as they were typed, those of phrases as terms; *term lives as long as the query. Errors:
+ * ARGUMENT; NOT_FOUND behind the last. Thread-safe. */
 GPUIR_API int gpuir_query_unknown(const gpuir_query *query, size_t i, const char **term, size_t *len);
 /* Tells which words a query does without: the i-th of them, in the order of its text, as a term; *word lives as long as
  * the query. There are some only if it was to keep the rarest (gpuir_query_desc.keep_rarest) and has too many terms.
@@ -1588,7 +1589,7 @@ typedef struct gpuir_shards {
  * that has been weighed by all shards together; `mode` is GPUIR_ANDOR where the query is the half of it that asks for
  * all words, and otherwise its own. *changed becomes whether any word has another in its place: then the query is to be
  * weighed again. Near terms count documents of the collection. Not while a search uses the query. Errors: ARGUMENT,
- * NOMEM, FORMAT, UNSUPPORTED, what agree returned: then the query can only be destroyed, and the other shards wait. */
+ * NOMEM, FORMAT, UNSUPPORTED (always with GPUIR_NO_RANK), what agree returned: then the query can only be destroyed, and the other shards wait. */
 GPUIR_API int gpuir_query_respell(gpuir_query *query, int mode, const gpuir_shards *shards, int *changed,
     gpuir_error *err);
 /* Gives a query the words that `other`, which has the same text and description and is another shard's, has in place
@@ -19358,12 +19359,14 @@ static int gpuir__near_compare(const gpuir_near_term *a, const gpuir_near_term *
   return gpuir__compare_bytes(a->term, a->len, b->term, b->len);
 }
 
-/* Counts the documents that hold a term: of a shard those of its collection. */
+/* Counts the documents that hold a term: of a shard, where shards can be asked together, those of its collection. */
 static int gpuir__near_count(const gpuir_index *ix, const char *term, size_t len, uint32_t *df) {
-  const gpuir__segment *seg = ix->leaves[0].seg;
   const int status = gpuir_term_count(ix, term, len, df, NULL);
+#ifndef GPUIR_NO_RANK
+  const gpuir__segment *seg = ix->leaves[0].seg;
   uint64_t id;
   if (!status && seg->shard && !gpuir__term_find(seg, term, len, &id)) *df = gpuir__segment_df(seg, id, *df);
+#endif
   return status;
 }
 
@@ -20369,6 +20372,7 @@ typedef struct gpuir__query_term {
    * that is not known. And what is searched in its place; spelled_len 0: it is. */
   uint32_t typed, typed_len, spelled, spelled_len;
   uint8_t near_asked; /* word~: what is near is searched, if no document has it */
+  uint8_t right; /* it is no typing error */
 #ifndef GPUIR_NO_RANK
   uint8_t added; /* the text does not have it: it expands the query */
   uint32_t model, share; /* in an expanded query, what the model gives it; its part of GPUIR_EXPANSION_SUM */
@@ -21790,25 +21794,41 @@ static int gpuir__is_known(const gpuir_index *ix, const char *term, size_t len, 
 
 #define GPUIR__SPELL_LEAST 4u /* letters of the shortest word that is taken for a typing error */
 
-/* Says whether a word is one of those that questions are made of: "does" is right where no document has it. */
-static int gpuir__is_of_questions(const char *word, size_t len) {
-  const char *at = gpuir__stop_questions;
-  while (*at) {
-    const size_t n = strcspn(at, " ");
-    if (n == len && !memcmp(at, word, len)) return 1;
-    at += n + (at[n] == ' ');
+/* English words of four letters and more that carry grammar, beside those that questions are made of: pronouns,
+ * prepositions, conjunctions, auxiliaries, and words of quantity, degree, place and time. Nobody misspells "may" as
+ * "many", and yet a small collection may have only the one. */
+static const char gpuir__function_words[] =
+    "across against almost along already although always among amongst another anybody anyone anything anywhere "
+    "around aside away because become becomes becoming behind beneath beside besides beyond cannot despite done "
+    "eight either else elsewhere enough even ever every everybody everyone everything everywhere except first "
+    "five four hence hereby herein herself himself however inside instead last later latter least less likely "
+    "likewise made make makes many maybe might mine moreover mostly much must myself namely near nearly neither "
+    "never nevertheless next nine nobody none nothing nowhere often onto others otherwise ours ourselves outside "
+    "past perhaps quite rather really seven several shall since somebody somehow someone something sometime "
+    "sometimes somewhere soon still thence thereby therefore third though three throughout thus together toward "
+    "towards twice unless unlike unto upon usually various well went whatever whence whenever whereas whereby "
+    "wherever whether whichever whoever whole whose yours yourself yourselves";
+
+/* Says whether a word is one of a list's, which blanks part. */
+static int gpuir__is_listed(const char *list, const char *word, size_t len) {
+  while (*list) {
+    const size_t n = strcspn(list, " ");
+    if (n == len && !memcmp(list, word, len)) return 1;
+    list += n + (list[n] == ' ');
   }
   return 0;
 }
 
-/* Says whether a word may be a typing error: it is long enough, has no digit, and is none of questions' words. */
+/* Says whether a word may be a typing error: it is long enough, has no digit, and is none that English sentences are
+ * made of: "does" is right where no document has it. */
 static int gpuir__is_misspelt(const char *word, size_t len) {
   size_t i, letters = 0;
   for (i = 0; i < len; i++) {
     if (word[i] >= '0' && word[i] <= '9') return 0;
     letters += ((uint8_t)word[i] & 0xc0) != 0x80;
   }
-  return letters >= GPUIR__SPELL_LEAST && !gpuir__is_of_questions(word, len);
+  return letters >= GPUIR__SPELL_LEAST && !gpuir__is_listed(gpuir__stop_questions, word, len) &&
+      !gpuir__is_listed(gpuir__function_words, word, len);
 }
 
 /* Makes what was found that of all shards: the best one. shards: NULL where the index is the whole collection. */
@@ -21950,7 +21970,7 @@ static int gpuir__query_spell(gpuir_query *q, gpuir__analyzer *an, int mode, con
   if (!shards && q->ix->leaves[0].seg->shard) return GPUIR_OK;
   for (i = 0; i < q->npositive && !status; i++) {
     gpuir__query_term *t = &q->terms[i];
-    if (t->df || !t->q || !t->typed_len || t->kind != GPUIR__WORD) continue;
+    if (t->df || !t->q || !t->typed_len || t->kind != GPUIR__WORD || t->right) continue;
     if (!t->near_asked && (!q->spell || mode == GPUIR_AND)) continue;
     status = gpuir__spell_find(q, an, shards, t, (const char *)q->names.data + t->typed, &to, &name);
     if (status || !to.len) continue;
@@ -21985,15 +22005,26 @@ static int gpuir__query_spell(gpuir_query *q, gpuir__analyzer *an, int mode, con
 }
 #endif /* GPUIR_NO_NEAR */
 
-/* Keeps of the words that no document has how they were typed: bytes of text[0..len). Of others that is not asked for.
- */
-static int gpuir__query_keep_typed(gpuir_query *q, const char *text, size_t len) {
+/* Says whether a typed word says little by the description's list: then it is right as it stands. */
+static int gpuir__is_stop_typed(const gpuir_query_desc *desc, const gpuir__query_term *t, const char *typed) {
+#ifndef GPUIR_NO_RANK
+  return desc && desc->stop && !t->near_asked && t->typed_len && gpuir__stop_has(desc->stop, typed, t->typed_len);
+#else
+  (void)desc, (void)t, (void)typed;
+  return 0;
+#endif
+}
+
+/* Keeps of the words that no document has how they were typed: bytes of text[0..len). Of others that is not asked for. In
+ * place of those that the description's list of stop words has no other is searched. */
+static int gpuir__query_keep_typed(gpuir_query *q, const gpuir_query_desc *desc, const char *text, size_t len) {
   unsigned i;
   for (i = 0; i < q->n; i++) {
     gpuir__query_term *t = &q->terms[i];
     const uint32_t at = t->typed;
     if (t->df || t->negated || t->optional == GPUIR__EXTRA || t->typed_len > len || at > len - t->typed_len)
       t->typed_len = 0;
+    t->right = (uint8_t)gpuir__is_stop_typed(desc, t, text + at);
     t->typed = (uint32_t)q->names.len;
     if (t->typed_len && gpuir__buf_put(&q->a, &q->names, text + at, t->typed_len)) return GPUIR_E_NOMEM;
   }
@@ -22116,7 +22147,7 @@ static int gpuir__query_resolve(gpuir_query *q, const gpuir_query_desc *desc, gp
   if (gpuir__query_name(q)) return gpuir__fail_nomem(err);
   status = gpuir__query_look_all_up(q, err);
   if (!status && q->nrequired && !q->choices) {
-    status = gpuir__query_keep_typed(q, text, len);
+    status = gpuir__query_keep_typed(q, desc, text, len);
     if (!status) status = gpuir__query_spell(q, an, q->mode, NULL, &spelled);
     if (status)
       return gpuir__fail(err, status, 0, "the words that no document has cannot be compared: %s",
@@ -22339,6 +22370,10 @@ GPUIR_API int gpuir_query_unknown(const gpuir_query *q, size_t i, const char **t
   t = gpuir__query_unknown(q, i);
   if (!t) return GPUIR_E_NOT_FOUND;
   *term = gpuir__query_term_name(q, t, len);
+  if (t->typed_len) { /* people know words, and not stems */
+    *term = (const char *)q->names.data + t->typed;
+    *len = t->typed_len;
+  }
   return GPUIR_OK;
 }
 
@@ -22395,6 +22430,9 @@ GPUIR__COLD GPUIR_API int gpuir_query_respell(gpuir_query *q, int mode, const gp
   int status;
   if (!q || !shards || !shards->agree || !changed) return gpuir__refuse(err, "gpuir_query_respell: NULL argument");
   *changed = 0;
+#ifdef GPUIR_NO_RANK
+  return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "near terms of several shards were left out by GPUIR_NO_RANK");
+#endif
   status = gpuir__analyzers_take(q->ix->analysis.pool, &an, err);
   if (status) return status;
   status = gpuir__query_spell(q, an, mode, shards, changed);

@@ -478,12 +478,6 @@ static size_t count_left_out(const gpuir_query *query) {
   return n;
 }
 
-/* Notes in place of which word another is searched. */
-static void note_spelled(void *arg, const char *line, size_t len) {
-  search_reply *reply = arg;
-  if (!reply->spelled[0]) snprintf(reply->spelled, sizeof reply->spelled, "%.*s", (int)len, line);
-}
-
 /* Notes which words are left out. */
 static void note_stopped(void *arg, const char *line, size_t len) {
   search_reply *reply = arg;
@@ -535,6 +529,8 @@ static int parse_and_rank(ticket *t, const search_request *request, search_reply
       k && !has_text(request->sort) && (request->rank == RANK_CODE || (request->rank == RANK_AUTO && g->code));
   gpuir_query_desc desc;
   gpuir_query *query = NULL;
+  const char *word;
+  size_t len;
   int rc;
   query_desc(g, request, &desc);
   if (look && depth < GPUIR_LOOK_HITS) depth = g->documents < GPUIR_LOOK_HITS ? g->documents : GPUIR_LOOK_HITS;
@@ -542,12 +538,12 @@ static int parse_and_rank(ticket *t, const search_request *request, search_reply
   rc = gpuir_query_parse(g->index, &desc, request->text, request->len, &query, err);
   if (rc != GPUIR_OK) return rc;
   reply->left_out = count_left_out(query);
-  (void)advice_spelled(query, note_spelled, reply);
   if (desc.mode == GPUIR_OR) (void)advice_stopped(query, note_stopped, reply);
   reply->hits = malloc((depth ? depth : 1) * sizeof *reply->hits);
   rc = reply->hits ? rank(t, query, request->backend, depth, reply, err) : GPUIR_E_NOMEM;
   if (rc == GPUIR_OK && look) rc = look_again(query, request, k, reply, err);
-  if (rc == GPUIR_OK && request->keep) reply->query = query;
+  if (rc == GPUIR_OK && (request->keep || gpuir_query_spelled(query, 0, &word, &len, &word, &len) == GPUIR_OK))
+    reply->query = query;
   else gpuir_query_destroy(query);
   return rc;
 }

@@ -105,9 +105,9 @@ typedef struct search_reply {
   gpuir_hit *hits; /* [n], malloc'ed */
   uint32_t *plain; /* [n], malloc'ed: the scores of the search, where a second look gave others; NULL otherwise */
   size_t n;
-  gpuir_query *query; /* if it is to be kept: to be destroyed, before the generation is let go of */
+  gpuir_query *query; /* if it is to be kept, or has others in place of its words: to be destroyed, before the generation
+                       * is let go of */
   size_t left_out; /* words of the query, which had too many */
-  char spelled[160]; /* in place of which word another is searched; "": of none */
   char stopped[160]; /* which words are left out; "": none */
   uint64_t fallbacks; /* a GPU was wanted and the CPU answered */
   char fallback[160]; /* why */

@@ -180,7 +180,7 @@ static result *answer(lookup *l, const question *q, const name_options *options,
   memset(&made, 0, sizeof made);
   b.max = l->f->config.result_bytes;
   if (rc == 0) note_left_out(l, reply.left_out);
-  if (rc == 0 && !l->note[0]) snprintf(l->note, sizeof l->note, "%s", reply.spelled);
+  if (rc == 0 && !l->note[0]) texts_note_spelled(l, &reply, has_passages(q) ? &made : NULL);
   if (rc == 0 && !has_passages(q)) note_none(l, q, &reply);
   if (rc == 0 && has_passages(q)) rc = texts_passages(l, options, q->tree == NODE_GREP_ROOT, &reply, &b, &made);
   else if (rc == 0) rc = write_answer(l, q, &reply, &b, &links);
@@ -587,6 +587,7 @@ static int has_documents(lookup *l, const node_body *body) {
   rc = lookup_search(l, &request, &reply);
   if (rc) return rc;
   free(reply.hits);
+  gpuir_query_destroy(reply.query);
   return reply.n ? 0 : ENOENT;
 }
 

@@ -273,6 +273,73 @@ int texts_passages(lookup *l, const name_options *options, int grep, const searc
   return rc ? rc : b->error;
 }
 
+/* ---- how words are written ----------------------------------------------------------------------------- */
+
+/* How texts are read, and the word that was found. */
+typedef struct written {
+  writing w;
+  passages p;
+  char word[GPUIR_MAX_TERM];
+} written;
+
+static int read_quietly(void *arg, const char *path, uint32_t docid, const gpuir_doc *doc, const char *reading,
+    decoded *text) {
+  writing *w = arg;
+  struct stat st;
+  int rc;
+  (void)reading;
+  if (!is_own(w->l->req)) return EACCES;
+  rc = decode_path(w->l, path, doc, &w->limits, text, &st);
+  return w->made && note_state(w->made, docid, rc, &st) ? ENOMEM : rc;
+}
+
+/* Finds in the text of a document how people write a term: its bytes, in x->word; 0: the text does not have it. */
+static size_t find_written(written *x, uint32_t docid, const char *instead, size_t len) {
+  const gpuir_index *index = generation_index(x->w.l->g);
+  char absolute[PATH_MAX];
+  const char *found = NULL;
+  gpuir_doc doc;
+  decoded text;
+  size_t n = 0;
+  memset(&text, 0, sizeof text);
+  if (gpuir_doc_get(index, docid, &doc) || passages_path(&x->p, &doc, docid, absolute, sizeof absolute)) return 0;
+  if (passages_text(&x->p, index, &doc, docid, absolute, &text) == 0 && text.text)
+    found = advice_surface(index, instead, len, text.text, text.len, &n);
+  if (found) memcpy(x->word, found, n);
+  x->w.l->note[0] = 0; /* nobody asked for this text: what is wrong with it is not told */
+  decoded_free(&text);
+  return found ? n : 0;
+}
+
+static const char *written_word(void *arg, const char *instead, size_t len, size_t *word_len) {
+  written *x = arg;
+  gpuir_hit hits[ADVICE_HOLDERS];
+  const size_t n = advice_holders(generation_index(x->w.l->g), instead, len, hits);
+  size_t i;
+  *word_len = 0;
+  for (i = 0; i < n && *word_len == 0; i++) *word_len = find_written(x, hits[i].docid, instead, len);
+  return *word_len ? x->word : NULL;
+}
+
+void texts_note_spelled(lookup *l, const search_reply *reply, texts_made *made) {
+  written x = {.w = {.l = l, .made = made}};
+  const char *word;
+  size_t len;
+  ticket t;
+  if (!reply->query || gpuir_query_spelled(reply->query, 0, &word, &len, &word, &len)) return;
+  x.p.base = l->f->config.nosource ? NULL : generation_base(l->g);
+  x.p.read = read_quietly;
+  if (l->f->config.filters.n) x.p.filter = read_quietly;
+  x.p.arg = &x.w;
+  set_limits(l, &t, &x.w.limits);
+  ticket_begin(l->req, l->f, l->g, &t);
+  guard_cancels(&t.cancelled);
+  if (passages_open(&x.p) == 0) (void)advice_spelled(reply->query, written_word, &x, tell_unknown, l);
+  guard_cancels(NULL);
+  ticket_end(l->req, l->f, &t);
+  passages_close(&x.p);
+}
+
 /* ---- paths --------------------------------------------------------------------------------------------- */
 
 /* Lines of a text, each once: where they begin in it, plus 1. */

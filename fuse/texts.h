@@ -38,6 +38,9 @@ int texts_are_current(lookup *l, const result *r);
  * that is not for the one who asks; EINTR, ETIMEDOUT, ENOMEM, EFBIG; EIO. */
 int texts_passages(lookup *l, const name_options *options, int grep, const search_reply *reply, buf *b,
     texts_made *made);
+/* Notes in place of which word of the query another is searched, as the texts that have it write it, where the one
+ * who asks may be shown them. made: takes the sources that were read, where the answer has the note; NULL. */
+void texts_note_spelled(lookup *l, const search_reply *reply, texts_made *made);
 /* Writes the path of each file that a hit came from, once, and of other hits that of doc/. */
 int texts_paths(lookup *l, const gpuir_hit *hits, size_t n, buf *b);
 /* Finds sizes that only sources tell; 0 for a text that cannot be had. They share the time of one look-up. ENOMEM,

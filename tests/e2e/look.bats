@@ -27,6 +27,14 @@ needs_fuse() {
   [ "$status" -eq 0 ]
 }
 
+@test "typing errors, stop words, answers by any word, looks and expansion together are a model's, live and over shards" {
+  [ -x "$build/tests/e2e/text_tokens" ] || skip "no text_tokens is built"
+  run ! grep -q '^stemmers: none' <(gpuir --version) || skip "built without libstemmer"
+  run python3 "$BATS_TEST_DIRNAME/found_oracle.py" "$build/gpuir" "$build/tests/e2e/text_tokens" "${GPUIR_LONG:+2}90" 24 4
+  echo "$output"
+  [ "$status" -eq 0 ]
+}
+
 @test "an index of program code is looked at by itself; one of notes, and what is measured, is not" {
   mkdir code notes
   printf 'wolf wolf wolf cub\n' >code/a.c

@@ -121,7 +121,7 @@ def look(query, hits, defines=lambda name: set()):
         return [(d, s, s) for d, _, s in hits]
     every = []
     for t in asked_of(query):
-        every += [w for w in words(t) if w not in every]
+        every += [w for w in dict.fromkeys(words(t)) if w not in every]
     every = every[:WORDS]
     asked = [w for w in every if w.decode("utf-8", "replace") not in STOP] or every
     plain = {w.decode("utf-8", "replace") for w in every}

@@ -651,3 +651,18 @@ $T/notes/tea.txt" ]
   [[ $(cat "$T/m/pass/what+is+the+wolf+forest") != *a.txt* ]]
   [ "$(wc -l <"$T/m/query/@or/what+is+the+wolf+forest.tsv")" -eq 2 ] # what programs ask for is asked as it is
 }
+
+@test "in place of a stem notes have a word of the texts, wherever these are, and the stem where they cannot be had" {
+  ! grep -q '^stemmers: none' <("$gpuir" --version) || skip "built without libstemmer"
+  mkdir "$T/d" "$T/m"
+  echo "orchestral music" >"$T/d/a.txt"
+  echo "the house of music" >"$T/d/b.txt"
+  (cd "$T" && "$gpuir" index -q --stem english d -o i.gpuir)
+  serve "$T/i.gpuir" "$T/m"
+  [ "$(head -n 1 "$T/m/pass/@k=1/music+orchestrl")" = "(no document has 'orchestrl'; 'orchestral' is searched in its place)" ]
+  ls "$T/m/files/orchestrl+house" >/dev/null
+  stat_of last_note "$T/m" | grep -q "^orchestrl+house: no document has 'orchestrl'; 'orchestral' is searched in its place"
+  echo "changed" >"$T/d/a.txt"
+  grep -q music "$T/m/grep/music+orchestrl"
+  stat_of last_note "$T/m" | grep -q "^music+orchestrl: no document has 'orchestrl'; 'orchestr' is searched in its place"
+}

@@ -182,6 +182,20 @@ search() {
   gpuir index -q --stem english -o s.gpuir s
   gpuir query s.gpuir overheating 2>&1 >out |
     grep -q "^gpuir: note: no document has 'overheating'; 'overheats' is searched in its place"
+  gpuir query --json s.gpuir overheating 2>out | grep -qF '"spelled":[{"word":"overheating","instead":"overheats"}]'
+  gpuir explain -m or s.gpuir 0 overheating 2>&1 >out | grep -q "'overheats' is searched"
+  # Which folder the index lies in is asked for where its texts are needed, and not else.
+  cp s.gpuir gone.gpuir
+  exec 4<gone.gpuir
+  rm gone.gpuir
+  gpuir query --tsv /dev/fd/4 engine >out
+  grep -q "'overh' is searched\|'overheats' is searched" <(gpuir query --tsv /dev/fd/4 overheating 2>&1)
+  exec 4<&-
+  # Words that sentences are made of are right as they are, and words are told as they were typed.
+  echo "it may rain" >s/b
+  gpuir index -q --stem english -o s.gpuir s
+  run -1 gpuir query s.gpuir many Houses
+  [[ $output == *"no document has 'many'"* && $output == *"no document has 'Houses'"* ]]
   # A word of questions is no typing error: "goes" is not meant by "does".
   echo "it goes" >d/c
   gpuir index -q --stem english -o i.gpuir d

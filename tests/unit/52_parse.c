@@ -55,6 +55,20 @@ static gpuir_query *parse(gpuir_index *ix, const char *text, int mode, int spell
   return q;
 }
 
+/* Parses with a list of words that are left out, and for how many documents AND is enough. */
+static gpuir_query *parse_without(gpuir_index *ix, const char *text, int mode, const char *stop, uint32_t enough) {
+  gpuir_query_desc qd;
+  gpuir_query *q;
+  gpuir_error err;
+  memset(&qd, 0, sizeof qd);
+  qd.mode = mode;
+  qd.stop = stop;
+  qd.enough = enough;
+  qd.spell = GPUIR_SPELL;
+  if (gpuir_query_parse(ix, &qd, text, strlen(text), &q, &err)) fail_msg("%s: %s", text, err.msg);
+  return q;
+}
+
 /* What a query says of its words that have others in their place: "word>instead ...". */
 static const char *spelled(const gpuir_query *q) {
   static char said[400];
@@ -85,7 +99,8 @@ static uint32_t top_of(gpuir_index *ix, const gpuir_query *q, size_t *n) {
 static const char *const plain[] = {"the registration of a blueprint", "wolf and sheep", "wolves and cats utf8x abcd"};
 
 static void test_words(void **state) {
-  gpuir_index *ix = index_of(NULL, NULL, plain, 3);
+  static const char *const few[] = {"may ever your hours even cats", "welcher"};
+  gpuir_index *ix = index_of(NULL, NULL, plain, 3), *small = index_of(NULL, NULL, few, 2);
   gpuir_query *q;
   size_t n;
   (void)state;
@@ -103,6 +118,17 @@ static void test_words(void **state) {
   expect(ix, "cats \"registraton\" \"a blueprnt\"", GPUIR_OR, GPUIR_SPELL, "");
   expect(ix, "cats -registraton registrato*", GPUIR_OR, GPUIR_SPELL, "");
   expect(ix, "sheep wolv", GPUIR_OR, GPUIR_SPELL, "wolv>wolf");
+  /* Words that sentences are made of are right, and those of the list that is given; but not where they are asked for. */
+  expect(small, "cats many every ours yours", GPUIR_OR, GPUIR_SPELL, "");
+  expect(small, "cats eber", GPUIR_OR, GPUIR_SPELL, "eber>ever");
+  expect(small, "many~", GPUIR_OR, GPUIR_SPELL, "many>may");
+  q = parse_without(small, "cats welche", GPUIR_OR, "der die welche", 0);
+  assert_string_equal(spelled(q), "");
+  gpuir_query_destroy(q);
+  q = parse_without(small, "cats Welche", GPUIR_ANDOR, "der die", 0);
+  assert_string_equal(spelled(q), "Welche>welcher");
+  gpuir_query_destroy(q);
+  gpuir_close(small);
   q = parse(ix, "registraton registration registraton", GPUIR_OR, GPUIR_SPELL);
   assert_int_equal(top_of(ix, q, &n), 0);
   {
@@ -302,19 +328,6 @@ static void test_shards(void **state) {
 #endif
 
 /* ---- words that say little */
-
-/* Parses with a list of words that are left out, and for how many documents AND is enough. */
-static gpuir_query *parse_without(gpuir_index *ix, const char *text, int mode, const char *stop, uint32_t enough) {
-  gpuir_query_desc qd;
-  gpuir_query *q;
-  gpuir_error err;
-  memset(&qd, 0, sizeof qd);
-  qd.mode = mode;
-  qd.stop = stop;
-  qd.enough = enough;
-  if (gpuir_query_parse(ix, &qd, text, strlen(text), &q, &err)) fail_msg("%s: %s", text, err.msg);
-  return q;
-}
 
 static const char *stopped(const gpuir_query *q) {
   static char said[400];

@@ -683,9 +683,19 @@ typedef struct cli_passages {
 /* Relative sources begin in the folder `base` or, if it is NULL, in that of the index. Returns an exit code. An answer
  * begins with passages_begin(&c->how). */
 int cli_passages_open(cli_passages *c, const char *index, const char *base);
+/* The same without a message: 0, or an errno value. */
+int cli_passages_try(cli_passages *c, const char *index, const char *base);
 /* expand.c: Reads the text of a document as passages read it, into a copy, since a filter keeps one text at a time. NULL:
  * it is not to be had. */
 char *cli_text_of(cli_passages *p, const gpuir_index *index, uint32_t docid, size_t *len);
+/* How people write what is searched, by the texts that have it: an advice_write. Nothing is read before it is needed. */
+typedef struct cli_written {
+  cli_passages *passages; /* zeroed, or opened */
+  const char *path; /* of the index, where they are to be opened; NULL: they are */
+  const gpuir_index *index;
+  cli_buf word; /* to be freed */
+} cli_written;
+const char *cli_written_word(void *written, const char *instead, size_t len, size_t *word_len);
 /* Finds the words that the best hits of a query have in common, for gpuir_query_desc.expansion; none where no
  * text of theirs is to be had. Returns a GPUIR_ status. */
 int cli_expand(cli_passages *p, gpuir_searcher *searcher, const gpuir_index *index, const gpuir_query *query,

@@ -2,6 +2,7 @@
  */
 #include "cli.h"
 
+#include "../common/advice.h"
 #include "../common/decode.h"
 
 #include <limits.h>
@@ -21,6 +22,24 @@ char *cli_text_of(cli_passages *p, const gpuir_index *index, uint32_t docid, siz
   }
   decoded_free(&text);
   return copy;
+}
+
+const char *cli_written_word(void *written, const char *instead, size_t len, size_t *word_len) {
+  cli_written *w = (cli_written *)written;
+  gpuir_hit hits[ADVICE_HOLDERS];
+  w->word.n = *word_len = 0;
+  if (w->path && cli_passages_try(w->passages, w->path, NULL)) return NULL; /* then as it stands */
+  w->path = NULL;
+  const size_t n = advice_holders(w->index, instead, len, hits);
+  for (size_t i = 0; i < n && !w->word.n; i++) {
+    size_t text_len, found_len;
+    char *text = cli_text_of(w->passages, w->index, hits[i].docid, &text_len);
+    const char *found = text ? advice_surface(w->index, instead, len, text, text_len, &found_len) : NULL;
+    if (found) cli_buf_add(&w->word, found, found_len);
+    free(text);
+  }
+  *word_len = w->word.n;
+  return w->word.n ? w->word.p : NULL;
 }
 
 int cli_expand(cli_passages *p, gpuir_searcher *searcher, const gpuir_index *index, const gpuir_query *query,

@@ -312,7 +312,9 @@ static void answer_index(call *c, mcp_index *x, uint64_t share, int with_text) {
   if (!rank(c, x, &query, hits, most, &n)) {
     const size_t here = n > skip ? (n - skip < c->k ? n - skip : (size_t)c->k) : 0;
     size_t shown = 0;
-    (void)advice_spelled(query, note_line, c);
+    cli_written written = {&x->passages, NULL, x->index, {NULL, 0, 0}};
+    (void)advice_spelled(query, cli_written_word, &written, note_line, c);
+    cli_buf_free(&written.word);
     if (c->s->n > 1 && !c->only && here) {
       cli_buf_text(&c->data, "== ");
       put_text(&c->data, x->name, strlen(x->name));

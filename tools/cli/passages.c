@@ -61,13 +61,10 @@ static void tell_missing(void *arg, const char *path, size_t len, const char *wh
   cli_error("%.*s: %s", (int)len, path, why);
 }
 
-int cli_passages_open(cli_passages *c, const char *index, const char *base) {
+int cli_passages_try(cli_passages *c, const char *index, const char *base) {
   passages *p = &c->how;
   c->base = base ? realpath(base, NULL) : source_home(index);
-  if (!c->base) {
-    cli_error("%s: %s", base ? base : index, strerror(errno));
-    return CLI_FAIL;
-  }
+  if (!c->base) return errno;
   c->here = realpath(".", NULL);
   p->base = c->base;
   p->here = c->here;
@@ -80,8 +77,14 @@ int cli_passages_open(cli_passages *c, const char *index, const char *base) {
   p->arg = c;
   p->missing = tell_missing;
   c->cache = text_cache_create(TEXT_CACHE_BYTES, 0);
-  if (c->cache && passages_open(p) == GPUIR_OK) return CLI_OK;
-  cli_error("%s", gpuir_strerror(GPUIR_E_NOMEM));
+  return c->cache && passages_open(p) == GPUIR_OK ? 0 : ENOMEM;
+}
+
+int cli_passages_open(cli_passages *c, const char *index, const char *base) {
+  const int rc = cli_passages_try(c, index, base);
+  if (!rc) return CLI_OK;
+  if (c->base) cli_error("%s", gpuir_strerror(GPUIR_E_NOMEM));
+  else cli_error("%s: %s", base ? base : index, strerror(rc));
   return CLI_FAIL;
 }
 

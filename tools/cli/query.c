@@ -15,7 +15,6 @@
 /* Hits that a batch may hold at most (8 bytes each), and its queries. */
 #define BATCH_HITS ((size_t)1 << 22)
 #define BATCH_QUERIES ((size_t)1024)
-#define SURFACE_HITS ((size_t)10) /* whose texts are looked through for a word that is searched as another is */
 #define TOPICS_BYTES ((size_t)64 << 20) /* of a file of queries, all of which are in memory at once */
 
 /* ---- opening ---------------------------------------------------------------------------------- */
@@ -274,6 +273,7 @@ typedef struct search {
   const char *tag;
   cli_buf name; /* of the document that is being printed */
   cli_passages passages;
+  int texts; /* passages are open */
   cli_show show;
   int shows; /* these columns stand behind a hit */
   int look, scores; /* hits get a second look; the search's scores are printed beside its own */
@@ -415,44 +415,27 @@ static size_t print_left_out(const gpuir_query *query) {
   return n;
 }
 
-/* Prints the words in whose place others are searched. */
-static void print_spelled(const gpuir_query *query) {
+/* Prints the words in whose place others are searched, as the hits have them. */
+static void print_spelled(const gpuir_query *query, cli_written *written) {
   const char *word, *instead;
   size_t len, instead_len, n = 0;
   for (; !gpuir_query_spelled(query, n, &word, &len, &instead, &instead_len); n++) {
     printf("%s", n ? ",{\"word\":" : ",\"spelled\":[{\"word\":");
     cli_json_string(stdout, word, len);
     printf(",\"instead\":");
-    cli_json_string(stdout, instead, instead_len);
+    size_t written_len = 0;
+    const char *own = cli_written_word(written, instead, instead_len, &written_len);
+    if (own) cli_json_string(stdout, own, written_len);
+    else cli_json_string(stdout, instead, instead_len);
     putchar('}');
   }
   if (n) putchar(']');
 }
 
-/* Finds a word of the best hits that is searched as a spelling is, into *word. Not 0: there is none. */
-static int find_surface(search *s, const char *instead, size_t len, const gpuir_hit *hits, size_t n, cli_buf *word) {
-  for (size_t i = 0; i < n && i < SURFACE_HITS; i++) {
-    size_t text_len, word_len;
-    char *text = cli_text_of(&s->passages, s->index, hits[i].docid, &text_len);
-    const char *found = text ? advice_surface(s->index, instead, len, text, text_len, &word_len) : NULL;
-    if (found) cli_buf_add(word, found, word_len);
-    free(text);
-    if (found) return 0;
-  }
-  return -1;
-}
-
 /* Says which words others are searched in place of: as the hits have them, or as they may be spelled. */
-static void tell_spelled(search *s, const gpuir_query *query, const gpuir_hit *hits, size_t n) {
-  const char *word, *instead;
-  size_t len, instead_len;
-  for (size_t i = 0; !gpuir_query_spelled(query, i, &word, &len, &instead, &instead_len); i++) {
-    cli_buf found = {NULL, 0, 0};
-    if (find_surface(s, instead, instead_len, hits, n, &found)) cli_buf_add(&found, instead, instead_len);
-    cli_error("note: no document has '%.*s'; '%.*s' is searched in its place; --exact searches it", (int)len, word,
-        (int)found.n, found.p);
-    cli_buf_free(&found);
-  }
+static void tell_spelled(void *arg, const char *line, size_t len) {
+  (void)arg;
+  cli_error("note: %.*s; --exact searches it", (int)len, line);
 }
 
 /* Says which words are left out, where people may ask for them all the same. */
@@ -531,10 +514,11 @@ static void print_answer(search *s, const char *id, const gpuir_query *query, co
   size_t word_len;
   const int shortened = !gpuir_query_left_out(query, 0, &word, &word_len);
   const int loose = s->qd.mode == GPUIR_ANDOR && !shortened && s->found > s->all;
+  cli_written written = {&s->passages, s->texts ? NULL : s->path, s->index, {NULL, 0, 0}};
   s->shortened += (size_t)shortened;
   s->hits_total += n;
   s->answered++;
-  if (!s->many) tell_spelled(s, query, hits, n);
+  if (!s->many) (void)advice_spelled(query, cli_written_word, &written, tell_spelled, NULL);
   if (s->verbose && s->expansion) tell_expanded(s->expansion);
   if (s->verbose && (loose || s->qd.mode == GPUIR_OR)) (void)advice_stopped(query, tell_stopped, NULL);
   if (!s->many && loose) cli_tell_loose(query, s->all);
@@ -551,13 +535,15 @@ static void print_answer(search *s, const char *id, const gpuir_query *query, co
     printf(",\"mode\":\"%s\"", modes[shortened ? GPUIR_OR : s->qd.mode]);
     if (s->qd.mode == GPUIR_ANDOR) printf(",\"any\":%s", loose || shortened ? "true" : "false");
     (void)print_left_out(query);
-    print_spelled(query);
+    print_spelled(query, &written);
     if (loose || s->qd.mode == GPUIR_OR) print_stopped(query);
     if (s->expansion) print_expanded(s->expansion);
     printf(",\"k\":%llu,\"hits\":[", (unsigned long long)s->asked);
   }
   for (size_t i = 0; i < n; i++) print_hit(s, id, query, hits, i, n);
   if (s->form == FORM_JSON) printf("]}\n");
+  s->texts = written.path == NULL;
+  cli_buf_free(&written.word);
   if (s->passages.on && passages_are_cut(&s->passages.how)) tell_cut(s, id);
 }
 
@@ -995,7 +981,8 @@ int cli_query(int argc, char **argv) {
   f.sd.threads = s.threads;
   f.sd.timeout_ns = f.timeout * 1000000u;
   code = open_search(&s, &f, &gpu, &batch);
-  if (!code && (s.passages.on || f.expand || !s.many)) code = cli_passages_open(&s.passages, s.path, f.base);
+  s.texts = s.passages.on || f.expand;
+  if (!code && s.texts) code = cli_passages_open(&s.passages, s.path, f.base);
   if (code) goto done;
   if (f.topics) {
     code = cli_queries_read(&qs, f.topics, f.ids);

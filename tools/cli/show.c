@@ -369,9 +369,12 @@ static int run_explain(const char *path, const gpuir_query_desc *desc, const gpu
   gpuir_searcher *searcher = NULL;
   gpuir_explanation *e = (gpuir_explanation *)cli_resize(NULL, 1, sizeof *e);
   cli_buf name = {NULL, 0, 0};
+  cli_passages texts;
   gpuir_doc doc;
   gpuir_error err;
   gpuir_index *index = cli_open(path);
+  cli_written written = {&texts, path, index, {NULL, 0, 0}};
+  memset(&texts, 0, sizeof texts);
   int code = CLI_FAIL, r;
   memset(&err, 0, sizeof err);
   if (!index) {
@@ -395,7 +398,7 @@ static int run_explain(const char *path, const gpuir_query_desc *desc, const gpu
       cli_fail(path, r, &err);
     } else {
       (void)cli_doc_name(&name, &doc);
-      (void)advice_spelled(query, explain_spelled, NULL);
+      (void)advice_spelled(query, cli_written_word, &written, explain_spelled, NULL);
       (void)advice_stopped(query, explain_stopped, &qd.mode);
       if (json) explain_json(&name, docid, e, qd.mode);
       else explain_text(&name, docid, e, qd.mode);
@@ -404,6 +407,8 @@ static int run_explain(const char *path, const gpuir_query_desc *desc, const gpu
     }
   }
   free(e);
+  cli_buf_free(&written.word);
+  cli_passages_free(&texts);
   gpuir_query_destroy(query);
   gpuir_searcher_destroy(searcher);
   gpuir_close(index);

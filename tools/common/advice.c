@@ -107,11 +107,17 @@ size_t advice_unknown(const gpuir_query *query, advice_put put, void *arg) {
   return n;
 }
 
-size_t advice_spelled(const gpuir_query *query, advice_put put, void *arg) {
+size_t advice_spelled(const gpuir_query *query, advice_write write, void *write_arg, advice_put put, void *arg) {
   const char *word, *instead;
   advice_line line;
   size_t len, instead_len, n = 0;
   for (; !gpuir_query_spelled(query, n, &word, &len, &instead, &instead_len); n++) {
+    size_t written_len = 0;
+    const char *written = write(write_arg, instead, instead_len, &written_len);
+    if (written) {
+      instead = written;
+      instead_len = written_len;
+    }
     line.n = 0;
     add_text(&line, "no document has '");
     add(&line, word, len);
@@ -120,6 +126,23 @@ size_t advice_spelled(const gpuir_query *query, advice_put put, void *arg) {
     add_text(&line, "' is searched in its place");
     put(arg, line.text, line.n);
   }
+  return n;
+}
+
+size_t advice_holders(const gpuir_index *index, const char *instead, size_t len, gpuir_hit hits[ADVICE_HOLDERS]) {
+  gpuir_query_desc desc;
+  gpuir_searcher *searcher = NULL;
+  gpuir_query *query = NULL;
+  size_t n = 0;
+  memset(&desc, 0, sizeof desc);
+  desc.mode = GPUIR_OR;
+  desc.no_operators = 1;
+  desc.spell = GPUIR_EXACT;
+  if (gpuir_query_parse(index, &desc, instead, len, &query, NULL) ||
+      gpuir_searcher_create(index, NULL, &searcher, NULL) || gpuir_search(searcher, query, hits, ADVICE_HOLDERS, &n))
+    n = 0;
+  gpuir_searcher_destroy(searcher);
+  gpuir_query_destroy(query);
   return n;
 }
 

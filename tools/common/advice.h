@@ -19,8 +19,19 @@ typedef void (*advice_put)(void *arg, const char *line, size_t len);
  * their number. */
 size_t advice_unknown(const gpuir_query *query, advice_put put, void *arg);
 
-/* Says of the query's words in whose place others are searched which ones these are. Returns their number. */
-size_t advice_spelled(const gpuir_query *query, advice_put put, void *arg);
+/* Finds how people write what is searched in place of a word, `instead` as gpuir_query_spelled says it, which may be a
+ * stem: returns *word_len bytes, which stay until the next call. NULL: as it stands. */
+typedef const char *(*advice_write)(void *arg, const char *instead, size_t len, size_t *word_len);
+
+/* Says of the query's words in whose place others are searched which ones these are, as `write` has them. Returns their
+ * number. */
+size_t advice_spelled(const gpuir_query *query, advice_write write, void *write_arg, advice_put put, void *arg);
+
+#define ADVICE_HOLDERS 10
+
+/* Finds the documents whose texts may tell how people write what is searched in place of a word: the best for it alone.
+ * Returns how many they are. */
+size_t advice_holders(const gpuir_index *index, const char *instead, size_t len, gpuir_hit hits[ADVICE_HOLDERS]);
 
 /* Finds the first word of a text that is the term which a query's word is searched as, so that people are told of a word
  * and not of a stem. `instead` is what gpuir_query_spelled says. Returns it with its *word_len bytes; NULL: there is

@@ -23,8 +23,9 @@ typedef struct gpuir_query_desc {
   unsigned required;
   /* What is searched in place of a positive word that no live document has: 0: the word, but where it ends with '~' the
    * term nearest to it, one letter away; GPUIR_SPELL: that also, with OR and ANDOR, of words of at least four letters
-   * without digits; GPUIR_EXACT: always the word. Never in phrases, prefixes and shards, which have gpuir_query_respell,
-   * nor where words are left out. */
+   * without digits, but for those of `stop` and those that English sentences are made of, such as "many"; GPUIR_EXACT:
+   * always the word. Never in phrases, prefixes and shards, which have gpuir_query_respell, nor where words are left
+   * out. */
   int spell;
   uint64_t prefix_postings; /* that the prefixes' terms may have together; 0: GPUIR_MAX_QUERY_POSTINGS. A search takes
                              * some 10 bytes of memory for each */
@@ -79,8 +80,8 @@ GPUIR_API int gpuir_query_parse(const gpuir_index *index, const gpuir_query_desc
     gpuir_query **query, gpuir_error *err);
 GPUIR_API void gpuir_query_destroy(gpuir_query *query);
 /* Tells which words no live document has: the i-th of the query's positive words, prefixes (lik*) and words of positive
- * phrases, each once, as terms; *term lives as long as the query. Errors: ARGUMENT; NOT_FOUND behind the last.
- * Thread-safe. */
+ * phrases, each once: words as they were typed, those of phrases as terms; *term lives as long as the query. Errors:
+ * ARGUMENT; NOT_FOUND behind the last. Thread-safe. */
 GPUIR_API int gpuir_query_unknown(const gpuir_query *query, size_t i, const char **term, size_t *len);
 /* Tells which words a query does without: the i-th of them, in the order of its text, as a term; *word lives as long as
  * the query. There are some only if it was to keep the rarest (gpuir_query_desc.keep_rarest) and has too many terms.

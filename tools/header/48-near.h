@@ -54,12 +54,14 @@ static int gpuir__near_compare(const gpuir_near_term *a, const gpuir_near_term *
   return gpuir__compare_bytes(a->term, a->len, b->term, b->len);
 }
 
-/* Counts the documents that hold a term: of a shard those of its collection. */
+/* Counts the documents that hold a term: of a shard, where shards can be asked together, those of its collection. */
 static int gpuir__near_count(const gpuir_index *ix, const char *term, size_t len, uint32_t *df) {
-  const gpuir__segment *seg = ix->leaves[0].seg;
   const int status = gpuir_term_count(ix, term, len, df, NULL);
+#ifndef GPUIR_NO_RANK
+  const gpuir__segment *seg = ix->leaves[0].seg;
   uint64_t id;
   if (!status && seg->shard && !gpuir__term_find(seg, term, len, &id)) *df = gpuir__segment_df(seg, id, *df);
+#endif
   return status;
 }
 

@@ -42,6 +42,7 @@ typedef struct gpuir__query_term {
    * that is not known. And what is searched in its place; spelled_len 0: it is. */
   uint32_t typed, typed_len, spelled, spelled_len;
   uint8_t near_asked; /* word~: what is near is searched, if no document has it */
+  uint8_t right; /* it is no typing error */
 #ifndef GPUIR_NO_RANK
   uint8_t added; /* the text does not have it: it expands the query */
   uint32_t model, share; /* in an expanded query, what the model gives it; its part of GPUIR_EXPANSION_SUM */

@@ -79,25 +79,41 @@ static int gpuir__is_known(const gpuir_index *ix, const char *term, size_t len, 
 
 #define GPUIR__SPELL_LEAST 4u /* letters of the shortest word that is taken for a typing error */
 
-/* Says whether a word is one of those that questions are made of: "does" is right where no document has it. */
-static int gpuir__is_of_questions(const char *word, size_t len) {
-  const char *at = gpuir__stop_questions;
-  while (*at) {
-    const size_t n = strcspn(at, " ");
-    if (n == len && !memcmp(at, word, len)) return 1;
-    at += n + (at[n] == ' ');
+/* English words of four letters and more that carry grammar, beside those that questions are made of: pronouns,
+ * prepositions, conjunctions, auxiliaries, and words of quantity, degree, place and time. Nobody misspells "may" as
+ * "many", and yet a small collection may have only the one. */
+static const char gpuir__function_words[] =
+    "across against almost along already although always among amongst another anybody anyone anything anywhere "
+    "around aside away because become becomes becoming behind beneath beside besides beyond cannot despite done "
+    "eight either else elsewhere enough even ever every everybody everyone everything everywhere except first "
+    "five four hence hereby herein herself himself however inside instead last later latter least less likely "
+    "likewise made make makes many maybe might mine moreover mostly much must myself namely near nearly neither "
+    "never nevertheless next nine nobody none nothing nowhere often onto others otherwise ours ourselves outside "
+    "past perhaps quite rather really seven several shall since somebody somehow someone something sometime "
+    "sometimes somewhere soon still thence thereby therefore third though three throughout thus together toward "
+    "towards twice unless unlike unto upon usually various well went whatever whence whenever whereas whereby "
+    "wherever whether whichever whoever whole whose yours yourself yourselves";
+
+/* Says whether a word is one of a list's, which blanks part. */
+static int gpuir__is_listed(const char *list, const char *word, size_t len) {
+  while (*list) {
+    const size_t n = strcspn(list, " ");
+    if (n == len && !memcmp(list, word, len)) return 1;
+    list += n + (list[n] == ' ');
   }
   return 0;
 }
 
-/* Says whether a word may be a typing error: it is long enough, has no digit, and is none of questions' words. */
+/* Says whether a word may be a typing error: it is long enough, has no digit, and is none that English sentences are
+ * made of: "does" is right where no document has it. */
 static int gpuir__is_misspelt(const char *word, size_t len) {
   size_t i, letters = 0;
   for (i = 0; i < len; i++) {
     if (word[i] >= '0' && word[i] <= '9') return 0;
     letters += ((uint8_t)word[i] & 0xc0) != 0x80;
   }
-  return letters >= GPUIR__SPELL_LEAST && !gpuir__is_of_questions(word, len);
+  return letters >= GPUIR__SPELL_LEAST && !gpuir__is_listed(gpuir__stop_questions, word, len) &&
+      !gpuir__is_listed(gpuir__function_words, word, len);
 }
 
 /* Makes what was found that of all shards: the best one. shards: NULL where the index is the whole collection. */
@@ -239,7 +255,7 @@ static int gpuir__query_spell(gpuir_query *q, gpuir__analyzer *an, int mode, con
   if (!shards && q->ix->leaves[0].seg->shard) return GPUIR_OK;
   for (i = 0; i < q->npositive && !status; i++) {
     gpuir__query_term *t = &q->terms[i];
-    if (t->df || !t->q || !t->typed_len || t->kind != GPUIR__WORD) continue;
+    if (t->df || !t->q || !t->typed_len || t->kind != GPUIR__WORD || t->right) continue;
     if (!t->near_asked && (!q->spell || mode == GPUIR_AND)) continue;
     status = gpuir__spell_find(q, an, shards, t, (const char *)q->names.data + t->typed, &to, &name);
     if (status || !to.len) continue;
@@ -274,15 +290,26 @@ static int gpuir__query_spell(gpuir_query *q, gpuir__analyzer *an, int mode, con
 }
 #endif /* GPUIR_NO_NEAR */
 
-/* Keeps of the words that no document has how they were typed: bytes of text[0..len). Of others that is not asked for.
- */
-static int gpuir__query_keep_typed(gpuir_query *q, const char *text, size_t len) {
+/* Says whether a typed word says little by the description's list: then it is right as it stands. */
+static int gpuir__is_stop_typed(const gpuir_query_desc *desc, const gpuir__query_term *t, const char *typed) {
+#ifndef GPUIR_NO_RANK
+  return desc && desc->stop && !t->near_asked && t->typed_len && gpuir__stop_has(desc->stop, typed, t->typed_len);
+#else
+  (void)desc, (void)t, (void)typed;
+  return 0;
+#endif
+}
+
+/* Keeps of the words that no document has how they were typed: bytes of text[0..len). Of others that is not asked for. In
+ * place of those that the description's list of stop words has no other is searched. */
+static int gpuir__query_keep_typed(gpuir_query *q, const gpuir_query_desc *desc, const char *text, size_t len) {
   unsigned i;
   for (i = 0; i < q->n; i++) {
     gpuir__query_term *t = &q->terms[i];
     const uint32_t at = t->typed;
     if (t->df || t->negated || t->optional == GPUIR__EXTRA || t->typed_len > len || at > len - t->typed_len)
       t->typed_len = 0;
+    t->right = (uint8_t)gpuir__is_stop_typed(desc, t, text + at);
     t->typed = (uint32_t)q->names.len;
     if (t->typed_len && gpuir__buf_put(&q->a, &q->names, text + at, t->typed_len)) return GPUIR_E_NOMEM;
   }
@@ -405,7 +432,7 @@ static int gpuir__query_resolve(gpuir_query *q, const gpuir_query_desc *desc, gp
   if (gpuir__query_name(q)) return gpuir__fail_nomem(err);
   status = gpuir__query_look_all_up(q, err);
   if (!status && q->nrequired && !q->choices) {
-    status = gpuir__query_keep_typed(q, text, len);
+    status = gpuir__query_keep_typed(q, desc, text, len);
     if (!status) status = gpuir__query_spell(q, an, q->mode, NULL, &spelled);
     if (status)
       return gpuir__fail(err, status, 0, "the words that no document has cannot be compared: %s",
@@ -628,6 +655,10 @@ GPUIR_API int gpuir_query_unknown(const gpuir_query *q, size_t i, const char **t
   t = gpuir__query_unknown(q, i);
   if (!t) return GPUIR_E_NOT_FOUND;
   *term = gpuir__query_term_name(q, t, len);
+  if (t->typed_len) { /* people know words, and not stems */
+    *term = (const char *)q->names.data + t->typed;
+    *len = t->typed_len;
+  }
   return GPUIR_OK;
 }
 
@@ -684,6 +715,9 @@ GPUIR__COLD GPUIR_API int gpuir_query_respell(gpuir_query *q, int mode, const gp
   int status;
   if (!q || !shards || !shards->agree || !changed) return gpuir__refuse(err, "gpuir_query_respell: NULL argument");
   *changed = 0;
+#ifdef GPUIR_NO_RANK
+  return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "near terms of several shards were left out by GPUIR_NO_RANK");
+#endif
   status = gpuir__analyzers_take(q->ix->analysis.pool, &an, err);
   if (status) return status;
   status = gpuir__query_spell(q, an, mode, shards, changed);
