@@ -105,7 +105,8 @@ typedef struct search_reply {
   gpuir_hit *hits; /* [n], malloc'ed */
   uint32_t *plain; /* [n], malloc'ed: the scores of the search, where a second look gave others; NULL otherwise */
   size_t n;
-  gpuir_query *query; /* if it is to be kept, or has others in place of its words: to be destroyed, before the generation
+  gpuir_query
+      *query; /* if it is to be kept, or has others in place of its words: to be destroyed, before the generation
                        * is let go of */
   size_t left_out; /* words of the query, which had too many */
   char stopped[160]; /* which words are left out; "": none */

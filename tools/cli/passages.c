@@ -63,6 +63,7 @@ static void tell_missing(void *arg, const char *path, size_t len, const char *wh
 
 int cli_passages_try(cli_passages *c, const char *index, const char *base) {
   passages *p = &c->how;
+  if (c->base) return ENOMEM; /* it failed before */
   c->base = base ? realpath(base, NULL) : source_home(index);
   if (!c->base) return errno;
   c->here = realpath(".", NULL);
