@@ -19400,7 +19400,7 @@ static int gpuir__near_keep(gpuir__near *x, const uint8_t *term, size_t len, uns
 }
 
 /* Keeps a term that stands for itself. */
-static int gpuir__near_put(gpuir__near *x, const uint8_t *term, size_t len, unsigned distance) {
+GPUIR__NOINLINE int gpuir__near_put(gpuir__near *x, const uint8_t *term, size_t len, unsigned distance) {
   return gpuir__near_keep(x, term, len, distance, term, len);
 }
 
@@ -21810,7 +21810,7 @@ static const char gpuir__function_words[] =
     "wherever whether whichever whoever whole whose yours yourself yourselves";
 
 /* Says whether a word is one of a list's, which blanks part. */
-static int gpuir__is_listed(const char *list, const char *word, size_t len) {
+GPUIR__NOINLINE int gpuir__is_listed(const char *list, const char *word, size_t len) {
   while (*list) {
     const size_t n = strcspn(list, " ");
     if (n == len && !memcmp(list, word, len)) return 1;

@@ -95,7 +95,7 @@ static int gpuir__near_keep(gpuir__near *x, const uint8_t *term, size_t len, uns
 }
 
 /* Keeps a term that stands for itself. */
-static int gpuir__near_put(gpuir__near *x, const uint8_t *term, size_t len, unsigned distance) {
+GPUIR__NOINLINE int gpuir__near_put(gpuir__near *x, const uint8_t *term, size_t len, unsigned distance) {
   return gpuir__near_keep(x, term, len, distance, term, len);
 }
 

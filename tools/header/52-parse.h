@@ -95,7 +95,7 @@ static const char gpuir__function_words[] =
     "wherever whether whichever whoever whole whose yours yourself yourselves";
 
 /* Says whether a word is one of a list's, which blanks part. */
-static int gpuir__is_listed(const char *list, const char *word, size_t len) {
+GPUIR__NOINLINE int gpuir__is_listed(const char *list, const char *word, size_t len) {
   while (*list) {
     const size_t n = strcspn(list, " ");
     if (n == len && !memcmp(list, word, len)) return 1;
