@@ -69,7 +69,7 @@ static int gpuir__surface_term(const gpuir__surfaces *s, size_t i, gpuir__term_b
 }
 
 /* Says whether a live document has a term. */
-static int gpuir__is_known(const gpuir_index *ix, const char *term, size_t len, int *known) {
+GPUIR__NOINLINE int gpuir__is_known(const gpuir_index *ix, const char *term, size_t len, int *known) {
   const int status = gpuir_term_count(ix, term, len, NULL, NULL);
   *known = !status;
   return status == GPUIR_E_NOT_FOUND || status == GPUIR_E_ARGUMENT ? GPUIR_OK : status;
@@ -302,7 +302,7 @@ static int gpuir__is_stop_typed(const gpuir_query_desc *desc, const gpuir__query
 
 /* Keeps of the words that no document has how they were typed: bytes of text[0..len). Of others that is not asked for. In
  * place of those that the description's list of stop words has no other is searched. */
-static int gpuir__query_keep_typed(gpuir_query *q, const gpuir_query_desc *desc, const char *text, size_t len) {
+GPUIR__NOINLINE int gpuir__query_keep_typed(gpuir_query *q, const gpuir_query_desc *desc, const char *text, size_t len) {
   unsigned i;
   for (i = 0; i < q->n; i++) {
     gpuir__query_term *t = &q->terms[i];
