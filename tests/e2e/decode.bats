@@ -1,27 +1,8 @@
 #!/usr/bin/env bats
 # How files become documents, and how the texts of documents are made again: records, encodings, what passages show.
 
-bats_require_minimum_version 1.5.0
-load ../support/helpers
-
-setup_file() {
-  root=${GPUIR_ROOT:-$(cd "$BATS_TEST_DIRNAME/../.." && pwd)}
-  build=${GPUIR_BUILD:-$root/build}
-  here=$root/tests/e2e
-  export root build here PATH="$build:$PATH"
-}
-
-setup() {
-  cd "$BATS_TEST_TMPDIR" || exit
-}
-
-needs_fuse() {
-  [ -x "$build/gpuirfs" ] && [ -c /dev/fuse ] && command -v fusermount3 >/dev/null || skip "no gpuirfs, or no FUSE here"
-}
-
-teardown() {
-  ! mountpoint -q m || fusermount3 -u m
-}
+# shellcheck disable=SC2154 # build and here are set there
+load ../support/texts
 
 needs_unicode() {
   gpuir --version | grep -q unicode || skip "built without the unicode analyzer"

@@ -1,28 +1,8 @@
 #!/usr/bin/env bats
 # Mail: mboxes, folders of messages, single messages. Each message is a document, of the words that people read.
 
-bats_require_minimum_version 1.5.0
-load ../support/helpers
-
-setup_file() {
-  root=${GPUIR_ROOT:-$(cd "$BATS_TEST_DIRNAME/../.." && pwd)}
-  build=${GPUIR_BUILD:-$root/build}
-  here=$root/tests/e2e
-  export root build here PATH="$build:$PATH"
-}
-
-setup() {
-  cd "$BATS_TEST_TMPDIR" || exit
-}
-
-teardown() {
-  ! mountpoint -q m || fusermount3 -u m
-}
-
-needs_fuse() {
-  # shellcheck disable=SC2015 # one of the three is not there
-  [ -x "$build/gpuirfs" ] && [ -c /dev/fuse ] && command -v fusermount3 >/dev/null || skip "no gpuirfs, or no FUSE here"
-}
+# shellcheck disable=SC2154 # build and here are set there
+load ../support/texts
 
 # Three messages: quoted-printable, base64, and one that quotes a line like those between messages.
 make_mbox() {

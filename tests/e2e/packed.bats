@@ -1,29 +1,13 @@
 #!/usr/bin/env bats
 # Files that are packed: gzip, bzip2, xz, Zstandard. They are read as the text that is packed in them.
 
-bats_require_minimum_version 1.5.0
-load ../support/helpers
-
-setup_file() {
-  root=${GPUIR_ROOT:-$(cd "$BATS_TEST_DIRNAME/../.." && pwd)}
-  build=${GPUIR_BUILD:-$root/build}
-  here=$root/tests/e2e
-  export root build here PATH="$build:$PATH"
-}
+# shellcheck disable=SC2154 # build and here are set there
+load ../support/texts
 
 setup() {
   cd "$BATS_TEST_TMPDIR" || exit
   kinds=()
   for kind in gzip bzip2 xz zstd; do ! command -v $kind >/dev/null || kinds+=("$kind"); done
-}
-
-teardown() {
-  ! mountpoint -q m || fusermount3 -u m
-}
-
-needs_fuse() {
-  # shellcheck disable=SC2015 # one of the three is not there
-  [ -x "$build/gpuirfs" ] && [ -c /dev/fuse ] && command -v fusermount3 >/dev/null || skip "no gpuirfs, or no FUSE here"
 }
 
 @test "packed texts are read and shown with the lines of what is packed, whatever their names" {
