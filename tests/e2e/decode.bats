@@ -359,3 +359,15 @@ END
   gpuir index -q --no-names --encoding utf-16be b -o i.gpuir
   prints 'b:2:зебра' gpuir query --grep i.gpuir зебра
 }
+
+@test "collections.sh tells what becomes of sample collections: read, or refused with the reason" {
+  mkdir -p c/json c/trec/one c/none
+  printf '{"id": "1", "contents": "wolf", "field1": 2}\n' >c/json/a
+  printf '<DOC><DOCNO>1</DOCNO>wolf</DOC>\n<DOC><DOCNO>2</DOCNO>dog</DOC>\n' >c/trec/one/b
+  printf '[{"contents": "wolf"}]\n' >c/none/c.json
+  "$root/tools/scripts/collections.sh" c gpuir >table
+  [ "$(sed -n 2p table | cut -f 1-3)" = $'json\t1\tread 1' ]
+  grep -q '^json.*other members are not kept: field1$' table
+  grep -q $'^none\t1\trefused\t.*c.json:1: none of the members that may be its id is there' table
+  [ "$(sed -n 4p table | cut -f 1-3)" = $'trec/one\t1\tread 2' ]
+}
