@@ -555,3 +555,43 @@ JSON
   run -2 "$gpuir" index --fields auto m.jsonl -o ix
   [[ $output == *'--fields auto is of records'* ]]
 }
+
+@test "dates are what Python makes of them, as values, ranges and months" {
+  command -v python3 >/dev/null || skip "no python3"
+  cat >dates.py <<'PYTHON'
+import json, random, subprocess, sys
+from datetime import datetime, timedelta, timezone
+draw = random.Random(5)
+gpuir, want = sys.argv[1], {}
+with open('d.jsonl', 'w') as file:
+    for i in range(600):
+        zone = draw.choice([None, 0, draw.randrange(-14 * 60, 14 * 60 + 1)])
+        at = datetime(draw.randrange(2, 9999), draw.randrange(1, 13), draw.randrange(1, 29), draw.randrange(24), draw.randrange(60), draw.randrange(60))
+        form = draw.choice(['%Y', '%Y-%m', '%Y-%m-%d', '%Y-%m-%dT%H:%M', '%Y-%m-%d %H:%M:%S', '%Y-%m-%dT%H:%M:%S'])
+        form = form.replace('%Y', f'{at.year:04}')
+        text = at.strftime(form)
+        kept = datetime.strptime(text, form.replace(f'{at.year:04}', '%Y', 1))
+        if zone is not None and '%M' in form:
+            text += 'Z' if zone == 0 else '%s%02d:%02d' % ('-' if zone < 0 else '+', abs(zone) // 60, abs(zone) % 60)
+            kept -= timedelta(minutes=zone)
+        want[str(i)] = kept
+        print(json.dumps({'id': str(i), 'text': 'tea', 'day': text}), file=file)
+ask = lambda *a: subprocess.run([gpuir, *a], check=True, capture_output=True, text=True).stdout
+ask('index', '--jsonl', '--field', 'day=date', 'd.jsonl', '-q', '-o', 'ix')
+hits = json.loads(ask('query', '--json', '-k', '600', 'ix', 'tea'))['hits']
+iso = lambda at: f'{at.year:04}' + at.strftime('-%m-%dT%H:%M:%SZ')
+assert len(hits) == 600 and all(h['values']['day'] == iso(want[h['name']]) for h in hits)
+order = [h['name'] for h in json.loads(ask('query', '--json', '--sort', 'day', '-k', '600', 'ix', 'tea'))['hits']]
+assert order == sorted(want, key=lambda name: (want[name], int(name)))
+for unit, n in ('year', 4), ('month', 7), ('day', 10):
+    counts = {}
+    for at in want.values(): counts[iso(at)[:n]] = counts.get(iso(at)[:n], 0) + 1
+    got = {f['value']: f['count'] for f in json.loads(ask('facets', '--json', '-f', 'day:' + unit, 'ix'))['facets'][0]['values']}
+    assert got == counts, unit
+for _ in range(40):
+    low, high = sorted(iso(draw.choice(list(want.values())))[:draw.choice([4, 7, 10, 16, 19])] for _ in range(2))
+    inside = sum(1 for at in want.values() if iso(at)[:len(low)] >= low and iso(at)[:len(high)] <= high)
+    assert int(ask('count', '-w', f'day={low}..{high}', 'ix')) == inside, (low, high)
+PYTHON
+  python3 dates.py "$gpuir"
+}

@@ -13,15 +13,24 @@
 #define COLUMN_LEAST_SECOND (-62167219200) /* of the years 0 to 9999, which alone have four digits */
 #define COLUMN_MOST_SECOND 253402300799
 
+/* Writes a year with four digits, which strftime does not, and so many of month and day. */
+static void column_date(char out[COLUMN_TEXT], const struct tm *tm, int parts) {
+  int n = snprintf(out, COLUMN_TEXT, "%04d", tm->tm_year + 1900);
+  if (parts > 1) n += snprintf(out + n, COLUMN_TEXT - (size_t)n, "-%02d", tm->tm_mon + 1);
+  if (parts > 2) (void)snprintf(out + n, COLUMN_TEXT - (size_t)n, "-%02d", tm->tm_mday);
+}
+
 int column_number(char out[COLUMN_TEXT], int column, unsigned decimals, int64_t number) {
   const uint64_t size = number < 0 ? (uint64_t)0 - (uint64_t)number : (uint64_t)number;
   const time_t at = (time_t)number;
   uint64_t unit = 1;
   struct tm tm;
   int n;
-  if (column == GPUIR_DATE && number >= COLUMN_LEAST_SECOND && number <= COLUMN_MOST_SECOND && gmtime_r(&at, &tm) &&
-      strftime(out, COLUMN_TEXT, "%Y-%m-%dT%H:%M:%SZ", &tm))
+  if (column == GPUIR_DATE && number >= COLUMN_LEAST_SECOND && number <= COLUMN_MOST_SECOND && gmtime_r(&at, &tm)) {
+    column_date(out, &tm, 3);
+    (void)strftime(out + strlen(out), COLUMN_TEXT - strlen(out), "T%H:%M:%SZ", &tm);
     return 1;
+  }
   for (unsigned i = 0; i < decimals; i++) unit *= 10;
   n = snprintf(out, COLUMN_TEXT, "%s%llu", number < 0 ? "-" : "", (unsigned long long)(size / unit));
   if (decimals && n > 0 && n < COLUMN_TEXT)
@@ -31,7 +40,6 @@ int column_number(char out[COLUMN_TEXT], int column, unsigned decimals, int64_t 
 
 /* Writes a range of dates that is a whole year, month or day. Returns 0 for others. */
 static int column_span(char out[COLUMN_TEXT], const gpuir_facet *f) {
-  static const char *const forms[] = {"%Y", "%Y-%m", "%Y-%m-%d"};
   const time_t low = (time_t)f->low;
   struct tm from, next;
   if (f->low < COLUMN_LEAST_SECOND || f->high > COLUMN_MOST_SECOND || f->low % 86400 || !gmtime_r(&low, &from))
@@ -42,7 +50,9 @@ static int column_span(char out[COLUMN_TEXT], const gpuir_facet *f) {
     else if (i == 1) next.tm_mon++;
     else next.tm_mday++;
     if ((i == 0 && from.tm_yday) || (i == 1 && from.tm_mday != 1)) continue;
-    if ((int64_t)timegm(&next) - 1 == f->high) return strftime(out, COLUMN_TEXT, forms[i], &from) != 0;
+    if ((int64_t)timegm(&next) - 1 != f->high) continue;
+    column_date(out, &from, i + 1);
+    return 1;
   }
   return 0;
 }
