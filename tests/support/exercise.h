@@ -291,6 +291,64 @@ static void exercise_queries(gpuir_index *ix, uint64_t docids, int verified) {
   gpuir_searcher_destroy(s[1]);
 }
 
+/* Counts the facets of what matches, which are all read. */
+static void exercise_facets(gpuir_searcher *s, const gpuir_query *q, const gpuir_field *f) {
+  static const char *const how[] = {"", ":7", ":src", ":0,5", ":month"};
+  size_t i, j;
+  for (i = 0; i < sizeof how / sizeof *how; i++) {
+    char column[GPUIR_FIELD_ROOM];
+    const char *columns[1];
+    gpuir_facets *found;
+    gpuir_facet x;
+    uint64_t matches;
+    (void)snprintf(column, sizeof column, "%s%s", f->name, how[i]);
+    columns[0] = column;
+    if (gpuir_facets_count(s, q, columns, 1, &found, &matches)) continue;
+    for (j = 0; j < 1000 && !gpuir_facets_get(found, 0, j, &x); j++) {
+      EXERCISE_CHECK(x.count <= matches);
+      exercise_bytes(x.value ? x.value : "", x.len);
+    }
+    gpuir_facets_destroy(found);
+  }
+}
+
+/* Ranks by words and a where, orders by each field, collapses by it, and counts its facets. */
+static void exercise_orders(gpuir_index *ix, uint64_t docids, int verified) {
+  static const char *const items[] = {"..", "m..", "..m", "1..", "..2000", "src"};
+  gpuir_searcher *s[2] = {NULL, NULL};
+  gpuir_searcher_desc desc;
+  gpuir_field f;
+  unsigned field, i;
+  memset(&desc, 0, sizeof desc);
+  desc.timeout_ns = 2000000000u;
+  for (i = 0; i < 2; i++) {
+    desc.evaluator = i ? GPUIR_EVAL_EXHAUSTIVE : GPUIR_EVAL_AUTO;
+    EXERCISE_CHECK(gpuir_searcher_create(ix, &desc, &s[i], NULL) == GPUIR_OK);
+  }
+  for (field = 0; !gpuir_field_get(ix, field, &f); field++)
+    for (i = exercise_part % 6; i < 6; i += exercise_parts) {
+      char where[GPUIR_FIELD_ROOM], sort[GPUIR_FIELD_ROOM], text[2048];
+      const size_t n = exercise_text(ix, field + 6 * i, text, sizeof text);
+      gpuir_query_desc how;
+      gpuir_query *q;
+      unsigned j;
+      (void)snprintf(where, sizeof where, "%s%s=%s", i % 2 ? "-" : "", f.name, items[i]);
+      (void)snprintf(sort, sizeof sort, "%s%s", i % 4 / 2 ? "-" : "", f.name);
+      memset(&how, 0, sizeof how);
+      how.mode = (int)(i % 3);
+      how.where = where;
+      how.sort = i % 3 == 1 ? sort : NULL;
+      how.collapse = i % 3 == 2 ? f.name : NULL;
+      if (gpuir_query_parse(ix, &how, text, n, &q, NULL)) continue;
+      for (j = 0; j < 2; j++) exercise_search(s[j], q, docids);
+      if (verified) exercise_agreement(s, q);
+      if (!i) exercise_facets(s[0], q, &f);
+      gpuir_query_destroy(q);
+    }
+  gpuir_searcher_destroy(s[0]);
+  gpuir_searcher_destroy(s[1]);
+}
+
 /* Reads all of an open index in every way; returns what gpuir_verify did, whose words have `name`. */
 static int exercise_index(gpuir_index *ix, const char *name) {
   gpuir_index_info info;
@@ -318,6 +376,7 @@ static int exercise_index(gpuir_index *ix, const char *name) {
   }
   EXERCISE_CHECK(i == info.segments && docids == info.docids);
   exercise_queries(ix, info.docids, !verified);
+  exercise_orders(ix, info.docids, !verified);
   return verified;
 }
 

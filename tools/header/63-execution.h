@@ -1116,9 +1116,31 @@ static int gpuir__explain_terms(gpuir__engine *e, const gpuir_query *q, uint32_t
   return !excluded && (q->mode == GPUIR_OR && !q->all ? matched > 0 : required == q->nrequired);
 }
 
-/* Tells which predicate a document of a leaf fails. 0 or NOMEM. */
-static int gpuir__explain_where(const gpuir_query *q, const gpuir__leaf *leaf, uint32_t docid, gpuir_explanation *x) {
+#ifndef GPUIR_NO_COLUMNS
+/* Writes behind the plan whether candidates of the words are tested by a where, or those that pass it are looked up in
+ * the words' lists: what most tiles do, as far as it is known how many pass. */
+static void gpuir__explain_leads(const gpuir__engine *e, const gpuir_query *q, const gpuir__sieve *s,
+    unsigned npositive, char *plan, size_t cap) {
+  const uint64_t known = gpuir__peek(&s->known) * GPUIR__BLOCK;
+  const double passing = known ? (double)gpuir__peek(&s->passing) / (double)known : 1;
+  const size_t len = strlen(plan);
+  double postings = 0;
+  unsigned i;
+  for (i = 0; i < npositive; i++) postings += e->cursors[i].list.df;
+  (void)snprintf(plan + len, cap - len, "; where: %s",
+      q->mode == GPUIR_OR && npositive > 1 && e->evaluator != GPUIR_EVAL_EXHAUSTIVE &&
+              passing * (double)e->leaf.seg->stat.documents * GPUIR__DRIVEN * npositive < postings
+          ? "list"
+          : "test");
+}
+#endif
+
+/* Tells which predicate a document of a leaf fails, and how the where is evaluated. 0 or NOMEM. */
+static int gpuir__explain_where(const gpuir__engine *e, const gpuir_query *q, const gpuir__leaf *leaf,
+    unsigned npositive, uint32_t docid, gpuir_explanation *x) {
 #ifdef GPUIR_NO_COLUMNS
+  (void)e;
+  (void)npositive;
   (void)q;
   (void)leaf;
   (void)docid;
@@ -1130,6 +1152,7 @@ static int gpuir__explain_where(const gpuir_query *q, const gpuir__leaf *leaf, u
   sieve = gpuir__sieve_open(leaf->seg, q->where);
   if (!sieve) return GPUIR_E_NOMEM;
   failed = gpuir__sieve_failed(sieve, docid);
+  gpuir__explain_leads(e, q, sieve, npositive, x->plan, sizeof x->plan);
   gpuir__sieve_close(sieve);
   if (failed == q->where->n) return GPUIR_OK;
   x->failed = q->where->text + q->where->predicates[failed].at;
@@ -1156,7 +1179,7 @@ static int gpuir__explain_by(gpuir__engine *e, const gpuir_query *q, const gpuir
   x->b = q->b;
   x->average_length = e->ix->average_length;
   x->matches = gpuir__explain_terms(e, q, docid, x);
-  status = gpuir__explain_where(q, leaf, docid, x);
+  status = gpuir__explain_where(e, q, leaf, npositive, docid, x);
   if (!x->matches) x->score = 0;
   gpuir__engine_reset(e);
   return status ? gpuir__engine_fail(e, status, "out of memory") : GPUIR_OK;

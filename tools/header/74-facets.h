@@ -61,7 +61,8 @@ typedef struct gpuir__facet_column {
   gpuir__buf counts; /* uint32_t: by rank, or by folder */
   gpuir__buf folders; /* uint32_t: by rank from `first` on, the folder */
   gpuir__buf seen; /* uint32_t: by folder, the document that was counted last, plus 1 */
-  uint64_t first, n; /* ranks, from 1, that are counted */
+  uint64_t first, n; /* ranks, from 1, that are counted; or kept numbers, from 0 */
+  int by_place; /* counts[] has a kept number's, or a rank's, at its place from `first` on, plus 1 */
 } gpuir__facet_column;
 
 struct gpuir_facets {
@@ -283,6 +284,31 @@ static int gpuir__facet_number_folders(gpuir__engine *e, const gpuir_allocator *
   return GPUIR_OK;
 }
 
+/* Makes room for so many counts, all 0, and one before them. 0 or NOMEM. */
+static int gpuir__facet_room(gpuir__engine *e, const gpuir_allocator *a, gpuir__buf *buf, uint64_t n) {
+  buf->len = 0;
+  if (n > UINT32_MAX || !gpuir__buf_room(a, buf, ((size_t)n + 1) * 4))
+    return gpuir__engine_fail(e, GPUIR_E_NOMEM, "out of memory");
+  buf->len = ((size_t)n + 1) * 4;
+  memset(buf->data, 0, buf->len);
+  return GPUIR_OK;
+}
+
+#define GPUIR__FACET_PLACES 65536u /* kept numbers that are counted by their places, at most */
+
+/* Begins to count a leaf's numbers: by their places if there are no more of these than matches. */
+static int gpuir__facet_places(gpuir__engine *e, const gpuir_allocator *a, gpuir__facet_column *c,
+    const gpuir__segment *seg, uint64_t matches) {
+  const gpuir__index_columns *x = &seg->columns;
+  uint64_t at = c->column * x->blocks, most = 0;
+  const uint64_t end = at + x->blocks;
+  for (; at < end; at++) most = x->least[at] <= x->most[at] ? gpuir__max64(most, x->most[at]) : most;
+  c->by_place = most < GPUIR__FACET_PLACES && most < matches;
+  c->first = 0;
+  c->n = most + 1;
+  return c->by_place ? gpuir__facet_room(e, a, &c->counts, c->n) : GPUIR_OK;
+}
+
 /* Begins to count a leaf's keys. 0, NOMEM, or why the search has to stop. */
 static int gpuir__facet_open(gpuir__engine *e, const gpuir_allocator *a, gpuir__facet_column *c,
     const gpuir__segment *seg) {
@@ -292,6 +318,7 @@ static int gpuir__facet_open(gpuir__engine *e, const gpuir_allocator *a, gpuir__
   int found, status = GPUIR_OK;
   c->first = 1;
   c->n = t.n;
+  c->by_place = c->by == GPUIR__BY_VALUE;
   if (c->by == GPUIR__BY_FOLDER && c->folder_len) {
     memcpy(behind, c->folder, c->folder_len);
     behind[c->folder_len] = '/';
@@ -302,15 +329,8 @@ static int gpuir__facet_open(gpuir__engine *e, const gpuir_allocator *a, gpuir__
   }
   if (c->by == GPUIR__BY_FOLDER) status = gpuir__facet_number_folders(e, a, c, &t, &folders);
   else folders = (uint32_t)c->n;
-  if (status) return status;
-  c->counts.len = c->seen.len = 0;
-  if (!gpuir__buf_room(a, &c->counts, ((size_t)folders + 1) * 4) ||
-      !gpuir__buf_room(a, &c->seen, ((size_t)folders + 1) * 4))
-    return gpuir__engine_fail(e, GPUIR_E_NOMEM, "out of memory");
-  c->counts.len = ((size_t)folders + 1) * 4;
-  memset(c->counts.data, 0, c->counts.len);
-  memset(c->seen.data, 0, c->counts.len);
-  return GPUIR_OK;
+  if (!status) status = gpuir__facet_room(e, a, &c->counts, folders);
+  return status ? status : gpuir__facet_room(e, a, &c->seen, folders);
 }
 
 /* Counts a key, or its folder, in a document. */
@@ -334,10 +354,47 @@ static int gpuir__facet_one(const gpuir_allocator *a, gpuir__facet_column *c, co
     uint64_t times) {
   uint32_t *counts = (uint32_t *)(void *)c->counts.data;
   const uint64_t i = v - c->first;
-  if (!c->is_text) return gpuir__facet_number(a, c, gpuir__resign(gpuir__column_number(row, v)), times);
-  if (i < c->n)
-    counts[c->by == GPUIR__BY_VALUE ? i + 1 : ((const uint32_t *)(const void *)c->folders.data)[i]] += (uint32_t)times;
+  if (!c->is_text && !c->by_place) return gpuir__facet_number(a, c, gpuir__resign(gpuir__column_number(row, v)), times);
+  if (i < c->n) counts[c->by_place ? i + 1 : ((const uint32_t *)(const void *)c->folders.data)[i]] += (uint32_t)times;
   return GPUIR_OK;
+}
+
+/* Counts the marked documents of a block with a table, by its places first. 0 or NOMEM. */
+static int gpuir__facet_table(const gpuir_allocator *a, gpuir__facet_column *c, const gpuir__column *row,
+    const gpuir__column_block *b, const uint64_t marks[2]) {
+  uint64_t times[16] = {0}, word;
+  unsigned half, i;
+  int status = GPUIR_OK;
+  for (half = 0; half < 2; half++)
+    for (word = marks[half]; word; word &= word - 1)
+      times[gpuir__packed_get(b->data, 64 * half + gpuir__ctz64(word), b->width)]++;
+  for (i = 0; i < 16 && !status; i++)
+    if (times[i]) status = gpuir__facet_one(a, c, row, b->least + gpuir__load64(b->table + 8 * i), times[i]);
+  return status;
+}
+
+/* Counts the marked documents of a block, each of which has one value: by their places, or runs of one value together,
+ * as a file's chunks have. 0 or NOMEM. */
+static int gpuir__facet_singles(const gpuir_allocator *a, gpuir__facet_column *c, const gpuir__column *row,
+    const gpuir__column_block *b, const uint64_t marks[2]) {
+  uint32_t *const counts = c->by_place ? (uint32_t *)(void *)c->counts.data + 1 : NULL;
+  const uint64_t from = b->least - c->first, n = c->n;
+  uint64_t last = 0, times = 0, word;
+  unsigned half;
+  for (half = 0; half < 2; half++)
+    for (word = marks[half]; word; word &= word - 1) {
+      const uint64_t v = gpuir__packed_get(b->data, 64 * half + gpuir__ctz64(word), b->width);
+      if (counts) {
+        if (from + v < n) counts[from + v]++; /* not a rank 0, nor in damaged files one behind the last */
+      } else if (times && v == last) {
+        times++;
+      } else {
+        if (times && gpuir__facet_one(a, c, row, b->least + last, times)) return GPUIR_E_NOMEM;
+        last = v;
+        times = 1;
+      }
+    }
+  return times ? gpuir__facet_one(a, c, row, b->least + last, times) : GPUIR_OK;
 }
 
 /* Counts what the marked documents of a block have. 0 or NOMEM. *worked grows by what was read. */
@@ -347,26 +404,26 @@ static int gpuir__facet_block(const gpuir_allocator *a, gpuir__facet_column *c, 
   gpuir__column_block b;
   uint64_t first, n, j, word;
   unsigned half;
-  int status = GPUIR_OK;
   gpuir__column_open(seg, c->column, block, &b);
   if (b.none) return GPUIR_OK;
-  if (!b.ends && !b.table && !b.width) {
-    const uint64_t has[2] = {b.has ? gpuir__load64(b.has) : UINT64_MAX, b.has ? gpuir__load64(b.has + 8) : UINT64_MAX};
-    n = gpuir__ones64(marks[0] & has[0]) + gpuir__ones64(marks[1] & has[1]);
-    return n ? gpuir__facet_one(a, c, row, b.least, n) : GPUIR_OK;
+  if (!b.ends) {
+    const uint64_t with[2] = {marks[0] & (b.has ? gpuir__load64(b.has) : UINT64_MAX),
+        marks[1] & (b.has ? gpuir__load64(b.has + 8) : UINT64_MAX)};
+    n = gpuir__ones64(with[0]) + gpuir__ones64(with[1]);
+    *worked += n;
+    if (!n) return GPUIR_OK;
+    if (b.table) return gpuir__facet_table(a, c, row, &b, with);
+    return b.width ? gpuir__facet_singles(a, c, row, &b, with) : gpuir__facet_one(a, c, row, b.least, n);
   }
-  for (half = 0; half < 2; half++)
-    for (word = marks[half]; word && !status; word &= word - 1) {
+  for (half = 0; half < 2; half++) /* keys, of which there are several */
+    for (word = marks[half]; word; word &= word - 1) {
       const unsigned i = 64 * half + gpuir__ctz64(word);
       n = gpuir__column_count(&b, i, &first);
-      for (j = 0; j < n && !status; j++) {
-        const uint64_t v = gpuir__column_read(&b, i, first + j);
-        if (c->is_text) gpuir__facet_key(c, v, (uint32_t)(block * GPUIR__BLOCK + i));
-        else status = gpuir__facet_number(a, c, gpuir__resign(gpuir__column_number(row, v)), 1);
-      }
+      for (j = 0; j < n; j++)
+        gpuir__facet_key(c, gpuir__column_read(&b, i, first + j), (uint32_t)(block * GPUIR__BLOCK + i));
       *worked += n;
     }
-  return status;
+  return GPUIR_OK;
 }
 
 /* Counts what the marked documents of a leaf have in a column. */
@@ -486,6 +543,19 @@ static int gpuir__facet_close(gpuir__engine *e, const gpuir_allocator *a, gpuir_
   return gpuir__engine_look(e);
 }
 
+/* Counts the numbers that were counted by their places. 0, NOMEM, or why the search has to stop. */
+static int gpuir__facet_numbers(gpuir__engine *e, const gpuir_allocator *a, gpuir__facet_column *c,
+    const gpuir__segment *seg) {
+  const gpuir__column *row = &seg->columns.rows[c->column];
+  const uint32_t *counts = (const uint32_t *)(const void *)c->counts.data;
+  uint64_t v;
+  c->by_place = 0;
+  for (v = 0; v < c->n; v++)
+    if (counts[v + 1] && gpuir__facet_number(a, c, gpuir__resign(gpuir__column_number(row, v)), counts[v + 1]))
+      return gpuir__engine_fail(e, GPUIR_E_NOMEM, "out of memory");
+  return gpuir__engine_look(e);
+}
+
 /* ---- all of it */
 
 /* Orders facets of keys: the most frequent first, others as their texts stand. */
@@ -521,9 +591,10 @@ static int gpuir__facets_leaf(gpuir__engine *e, const gpuir_query *q, size_t lea
   *matches += count;
   for (i = 0; i < f->n && !status && count; i++) {
     gpuir__facet_column *c = &f->of[i];
-    if (c->is_text) status = gpuir__facet_open(e, &f->a, c, seg);
+    status = c->is_text ? gpuir__facet_open(e, &f->a, c, seg) : gpuir__facet_places(e, &f->a, c, seg, count);
     if (!status) status = gpuir__facet_leaf(e, &f->a, c, seg, (const uint64_t *)(const void *)e->marked.data);
     if (!status && c->is_text) status = gpuir__facet_close(e, &f->a, c, seg);
+    else if (!status && c->by_place) status = gpuir__facet_numbers(e, &f->a, c, seg);
   }
   return status;
 }
