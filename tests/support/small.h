@@ -26,6 +26,8 @@
 #define GPUIR__QUICK_CHUNKS 8u
 #define GPUIR__WAITING 3u
 #define GPUIR__UNCOUNTED 208u
+#define GPUIR__SORT_SAMPLED 8u
+#define GPUIR__SORT_PART 2u
 #define GPUIR__JOINT_LISTS 48u
 #define GPUIR__UNION_OPENED 64u
 #define GPUIR__PREFIX_POSTINGS small_prefix_postings

@@ -51,6 +51,8 @@ static void check_terms(const searchers *s, const gpuir_query *plain, uint32_t d
   for (i = 0; i < y.nterms; i++) assert_int_equal(x->terms[i].tf, y.terms[i].tf);
 }
 
+static unsigned leading; /* explained queries whose where leads */
+
 /* Explains some documents: those that match, and those that do not for the where's sake alone. */
 static void check_explained(const searchers *s, const gpuir_index *ix, const gpuir_query *q, const gpuir_query *plain,
     const where_case *w, const gpuir_hit *hits, size_t n, rng *r) {
@@ -63,6 +65,8 @@ static void check_explained(const searchers *s, const gpuir_index *ix, const gpu
     if (status == GPUIR_E_NOT_FOUND) continue;
     assert_int_equal(status, 0);
     check_terms(s, plain, d, &x);
+    assert_true(strstr(x.plan, "; where: list") || strstr(x.plan, "; where: test"));
+    leading += strstr(x.plan, "; where: list") != NULL;
     for (j = 0; j < n && hits[j].docid != d; j++) {}
     assert_int_equal(x.matches, j < n);
     if (x.matches) assert_int_equal(x.score, hits[j].score);
@@ -162,6 +166,7 @@ static void ask_many(const gpuir_index *ix, uint64_t seed) {
   assert_int_equal(gpuir_searcher_create(ix, &d, &s.reference, &err), 0);
   for (i = 0; i < rounds; i++) some += (unsigned)ask(&s, ix, &r);
   assert_true(some > rounds / 4);
+  assert_true(leading > 0);
   gpuir_pool_destroy(s.pool);
   gpuir_searcher_destroy(s.engine);
   gpuir_searcher_destroy(s.reference);

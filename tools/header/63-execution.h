@@ -6,10 +6,12 @@
  * handed to a backend such as gpuir_cuda.cu; explanations of one document's score; the cursor that users step.
  *
  * Uses      [18-codecs], [24-postings], [25-positions], [28-encoder], [33-analyzers], [34-fields], [35-keys],
- *           [37-layout], [39-writer], [40-columns], [41-reader], [42-snapshot], [44-inversion], [45-merge],
- *           [46-builder], [50-sieve], [51-query], [53-topk], [54-lookup], [55-methods], [56-engine],
+ *           [37-layout], [38-notes], [39-writer], [40-columns], [41-reader], [42-snapshot], [44-inversion],
+ *           [45-merge], [46-builder], [50-sieve], [51-query], [53-topk], [54-lookup], [55-methods], [56-engine],
  *           [57-share], [58-and], [59-words], [60-phrases], [61-or], [62-exhaustive].
  * Start at  gpuir_search, gpuir_search_batch; gpuir__engine_mode (which evaluator serves which mode).
+ * Size      hits in the order of a column stand between marking, which counts by the modes, and searching, which asks
+ *           for them: no room has both of these above it and below it.
  * Tests     tests/unit/63_execution.c
  * ======*/
 
@@ -165,10 +167,16 @@ static int gpuir__engine_mark_leaf(gpuir__engine *e, const gpuir_query *q, size_
 /* A leaf's matches on their way to picks. */
 typedef struct gpuir__ordering {
   gpuir__engine *e;
+  const gpuir_query *q;
   const gpuir__leaf *leaf;
+  size_t number; /* of the leaf */
+  int mode;
   unsigned column;
   int is_text, falling;
-  const uint64_t *marks;
+  uint64_t base, step; /* of what kept numbers and ranks are ordered by */
+  uint64_t *marks; /* of the matches; if it is lazy, of those in blocks that were looked at */
+  int lazy;
+  unsigned npositive; /* lists, if it is lazy */
 } gpuir__ordering;
 
 /* A block of matches. */
@@ -179,8 +187,8 @@ typedef struct gpuir__sort_block {
 
 /* Returns what a number or a rank is ordered by. Numbers compare in all leaves; ranks in one: between two there is room
  * for the values that only other leaves have, see gpuir__sort_turn. */
-static uint64_t gpuir__sort_value(const gpuir__ordering *s, uint64_t v) {
-  const uint64_t x = s->is_text ? v << 32 : gpuir__column_number(&s->leaf->seg->columns.rows[s->column], v);
+static inline uint64_t gpuir__sort_value(const gpuir__ordering *s, uint64_t v) {
+  const uint64_t x = s->base + v * s->step;
   return s->falling ? ~x : x;
 }
 
@@ -239,21 +247,110 @@ static void gpuir__sort_down(gpuir__sort_block *heap, size_t n, size_t at) {
   heap[at] = x;
 }
 
-/* Collects the blocks that have matches, and values, as a heap; returns their number. */
-static size_t gpuir__sort_blocks(const gpuir__ordering *s, gpuir__sort_block *heap) {
+/* Says whether a leaf has matches in a block, or may have them. */
+static int gpuir__sort_has(const gpuir__ordering *s, uint64_t block) {
+  const uint64_t words = s->leaf->seg->stat.documents / 64 + 1, second = 2 * block + 1;
+  return s->lazy || s->marks[2 * block] || (second < words && s->marks[second]);
+}
+
+static int gpuir__compare_asc64(const void *a, const void *b) {
+  const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+  return x < y ? -1 : x > y;
+}
+
+/* Returns the best value that a document of a block may have; UINT64_MAX, which is one too, if none has any. */
+static inline uint64_t gpuir__sort_bound(const gpuir__ordering *s, uint64_t block) {
   const gpuir__index_columns *x = &s->leaf->seg->columns;
-  const uint64_t words = s->leaf->seg->stat.documents / 64 + 1;
+  const uint64_t at = s->column * x->blocks + block;
+  if (x->least[at] > x->most[at]) return UINT64_MAX;
+  return gpuir__sort_value(s, s->falling ? x->most[at] : x->least[at]);
+}
+
+#define GPUIR__SORT_SAMPLE 256u
+#ifndef GPUIR__SORT_SAMPLED
+#define GPUIR__SORT_SAMPLED (8 * GPUIR__SORT_SAMPLE) /* blocks of a leaf from which on a sample is drawn */
+#endif
+
+/* Returns a bound that some 4 of GPUIR__SORT_SAMPLE blocks do not exceed: most searches look at no others. */
+static uint64_t gpuir__sort_sample(const gpuir__ordering *s) {
+  const uint64_t blocks = s->leaf->seg->columns.blocks;
+  uint64_t bounds[GPUIR__SORT_SAMPLE];
+  unsigned i;
+  if (blocks < GPUIR__SORT_SAMPLED) return UINT64_MAX;
+  for (i = 0; i < GPUIR__SORT_SAMPLE; i++) bounds[i] = gpuir__sort_bound(s, blocks * i / GPUIR__SORT_SAMPLE);
+  qsort(bounds, GPUIR__SORT_SAMPLE, sizeof *bounds, gpuir__compare_asc64);
+  return bounds[3];
+}
+
+/* Collects the blocks with these bounds that may have matches with values as a heap; returns their number. */
+static size_t gpuir__sort_blocks(const gpuir__ordering *s, uint64_t low, uint64_t high, gpuir__sort_block *heap) {
+  const gpuir__index_columns *x = &s->leaf->seg->columns;
+  const uint64_t first = s->column * x->blocks;
   uint64_t block;
   size_t n = 0, i;
   for (block = 0; block < x->blocks; block++) {
-    const uint64_t at = s->column * x->blocks + block, second = 2 * block + 1;
-    if (!s->marks[2 * block] && (second >= words || !s->marks[second])) continue;
-    if (x->least[at] > x->most[at]) continue;
-    heap[n].bound = gpuir__sort_value(s, s->falling ? x->most[at] : x->least[at]);
+    const uint64_t bound = gpuir__sort_bound(s, block);
+    if (bound < low || bound > high || !gpuir__sort_has(s, block)) continue;
+    if (x->least[first + block] > x->most[first + block]) continue;
+    heap[n].bound = bound;
     heap[n++].block = block;
   }
   for (i = n / 2; i-- > 0;) gpuir__sort_down(heap, n, i);
   return n;
+}
+
+/* ---- matches of a block, found when its turn comes */
+
+/* Sets a bit for each document of a block that a list holds. */
+static void gpuir__sort_list(gpuir__engine *e, gpuir__cursor *c, uint64_t block, uint64_t bits[2]) {
+  const uint32_t low = (uint32_t)(block * GPUIR__BLOCK);
+  uint32_t at, i;
+  bits[0] = bits[1] = 0;
+  if (c->list.dense.bits) {
+    const uint64_t *words = (const uint64_t *)(const void *)c->list.dense.bits;
+    memcpy(bits, words + 2 * block, 16);
+    return;
+  }
+  for (at = gpuir__list_find_block(&c->list, 0, low); at < c->list.nblocks && !gpuir__engine_worked(e, 1); at++) {
+    gpuir__cursor_load(c, at);
+    for (i = gpuir__lower_bound(c->docs, 0, c->n, low); i < c->n && c->docs[i] - low < GPUIR__BLOCK; i++)
+      bits[(c->docs[i] - low) / 64] |= (uint64_t)1 << (c->docs[i] - low) % 64;
+    if (i < c->n) break;
+  }
+}
+
+/* Finds the live documents of a block that match and pass the where. */
+static void gpuir__sort_match(const gpuir__ordering *s, uint64_t block, uint64_t to[2]) {
+  gpuir__engine *e = s->e;
+  const gpuir__deleted *deleted = e->leaf.deleted;
+  const int all = s->mode == GPUIR_AND;
+  const unsigned noptional = all ? e->turn.noptional : 0;
+  uint64_t bits[2], fails[2] = {0, 0};
+  unsigned i;
+  if (e->sieve) gpuir__engine_fails(e, e->sieve, block, fails);
+  if (deleted) fails[0] |= deleted->bits[2 * block];
+  if (deleted && 2 * block + 1 < deleted->words) fails[1] |= deleted->bits[2 * block + 1];
+  to[0] = all ? ~fails[0] : 0;
+  to[1] = all ? ~fails[1] : 0;
+  for (i = 0; i < e->ncursors && !e->stopped; i++) {
+    if (i < s->npositive && i + noptional >= s->npositive) continue; /* it only adds to scores */
+    if (all && !(to[0] | to[1])) return;
+    gpuir__sort_list(e, &e->cursors[i], block, bits);
+    to[0] = i >= s->npositive ? to[0] & ~bits[0] : all ? to[0] & bits[0] : to[0] | bits[0];
+    to[1] = i >= s->npositive ? to[1] & ~bits[1] : all ? to[1] & bits[1] : to[1] | bits[1];
+  }
+  to[0] &= ~fails[0];
+  to[1] &= ~fails[1];
+}
+
+/* Marks the matches of a block. */
+static void gpuir__sort_mark(const gpuir__ordering *s, uint64_t block) {
+  const uint64_t documents = s->leaf->seg->stat.documents, left = documents - block * GPUIR__BLOCK;
+  uint64_t bits[2];
+  gpuir__sort_match(s, block, bits);
+  if (left < 64) bits[0] &= gpuir__low_bits64((unsigned)left); /* a damaged list may hold more */
+  s->marks[2 * block] = bits[0];
+  if (left >= 64) s->marks[2 * block + 1] = left < 128 ? bits[1] & gpuir__low_bits64((unsigned)left - 64) : bits[1];
 }
 
 /* Offers the matches of a block that have a value, or those that have `none`. */
@@ -271,31 +368,104 @@ static void gpuir__sort_offer(const gpuir__ordering *s, uint64_t block, int none
     }
 }
 
-/* Offers the matches of a leaf: block by block, by the best value that each may have, until none can be better than the
- * k-th; then those without a value, in their order. */
-static int gpuir__sort_leaf(const gpuir__ordering *s) {
+/* Marks all matches of the leaf: its lists are closed then. */
+static int gpuir__sort_mark_all(gpuir__ordering *s, uint64_t *matches) {
+  const int status = gpuir__engine_mark_leaf(s->e, s->q, s->number, s->mode, matches);
+  s->lazy = 0;
+  s->marks = (uint64_t *)(void *)s->e->marked.data;
+  return status;
+}
+
+/* Opens the leaf's lists, if matches are to be found block by block: where as many are there as two in a block. */
+static int gpuir__sort_open(gpuir__ordering *s) {
+  const gpuir_query *q = s->q;
   gpuir__engine *e = s->e;
-  gpuir__picks *p = &e->picks;
-  const uint64_t blocks = s->leaf->seg->columns.blocks;
-  gpuir__sort_block *heap;
-  gpuir__pick best;
-  uint64_t block;
-  size_t n;
-  int status = gpuir__reserve(e, 4 * (size_t)blocks, 1);
+  uint64_t few = UINT64_MAX, sum = 0;
+  unsigned i;
+  int status;
+  s->lazy = 0;
+  if (q->all || q->nphrases || q->nprefixes || e->evaluator == GPUIR_EVAL_EXHAUSTIVE) return GPUIR_OK;
+  if (!gpuir__leaf_begin(e, q, s->number, s->mode)) return GPUIR_OK;
+  e->counts_only = 1;
+  status = gpuir__terms_open(e, q, s->number, &s->npositive);
+  e->counts_only = 0;
+  if (status || (s->mode == GPUIR_AND && s->npositive - e->turn.noptional < q->nrequired)) return status;
+  for (i = 0; i < s->npositive; i++) {
+    const uint32_t df = e->cursors[i].list.df;
+    if (s->mode == GPUIR_AND && i + e->turn.noptional >= s->npositive) break;
+    few = gpuir__min64(few, df);
+    sum += df;
+  }
+  s->lazy = i && (s->mode == GPUIR_AND ? few : sum) > 2 * s->leaf->seg->columns.blocks;
+  return GPUIR_OK;
+}
+
+/* Looks at the leaf: all matches are marked, or, if there are many, none yet. *matches is 0 if there are none. */
+static int gpuir__sort_begin(gpuir__ordering *s, uint64_t *matches) {
+  gpuir__engine *e = s->e;
+  const size_t size = (size_t)(s->leaf->seg->stat.documents / 64 + 1) * 8;
+  int status = gpuir__sort_open(s);
+  *matches = 1;
   if (status) return status;
-  heap = (gpuir__sort_block *)(void *)gpuir__carve(e, 4 * (size_t)blocks);
-  if (s->is_text) gpuir__sort_turn(s);
-  for (n = gpuir__sort_blocks(s, heap); n && !status; status = gpuir__engine_worked(e, 1)) {
-    best = gpuir__sort_pick(s, heap[0].bound, heap[0].block, 0, 0);
-    if (!gpuir__picks_want(p, &best)) break;
+  if (!s->lazy) {
+    *matches = 0;
+    return gpuir__sort_mark_all(s, matches);
+  }
+  e->marked.len = 0;
+  s->marks = (uint64_t *)(void *)gpuir__buf_room(&e->a, &e->marked, size);
+  if (!s->marks) return gpuir__engine_fail(e, GPUIR_E_NOMEM, "out of memory");
+  memset(s->marks, 0, size);
+  return GPUIR_OK;
+}
+
+#ifndef GPUIR__SORT_PART
+#define GPUIR__SORT_PART 16u /* of a leaf's blocks matches are found one by one in this part of them, at most */
+#endif
+
+/* Offers the matches with values of blocks in a heap, the best block first, until none can be better than the k-th. If
+ * after that part of the leaf's blocks there are still better ones, matches are few, and all are marked at once.
+ * *done: no other block can be better. */
+static int gpuir__sort_heap(gpuir__ordering *s, gpuir__sort_block *heap, size_t n, uint64_t *looked, int *done) {
+  gpuir__engine *e = s->e;
+  const uint64_t blocks = s->leaf->seg->columns.blocks;
+  uint64_t matches;
+  int status = GPUIR_OK;
+  for (; n && !status; status = gpuir__engine_worked(e, 1)) {
+    const gpuir__pick best = gpuir__sort_pick(s, heap[0].bound, heap[0].block, 0, 0);
+    *done = !gpuir__picks_want(&e->picks, &best);
+    if (*done) break;
+    if (s->lazy && ++*looked > blocks / GPUIR__SORT_PART) status = gpuir__sort_mark_all(s, &matches);
+    if (s->lazy) gpuir__sort_mark(s, heap[0].block);
+    if (status || e->stopped) return status ? status : e->stopped;
     gpuir__sort_offer(s, heap[0].block, 0);
     heap[0] = heap[--n];
     if (n) gpuir__sort_down(heap, n, 0);
   }
+  return status;
+}
+
+/* Offers the matches of a leaf: block by block, by the best value that each may have; then those without a value, in
+ * their order. */
+static int gpuir__sort_leaf(gpuir__ordering *s) {
+  gpuir__engine *e = s->e;
+  gpuir__picks *p = &e->picks;
+  const uint64_t blocks = s->leaf->seg->columns.blocks, sample = gpuir__sort_sample(s);
+  gpuir__sort_block *heap;
+  uint64_t block, matches, looked = 0;
+  int status, done = 0;
+  e->made.places.len = 0; /* the scratch memory is that of who marks */
+  heap = (gpuir__sort_block *)(void *)gpuir__buf_room(&e->a, &e->made.places, (size_t)blocks * sizeof *heap);
+  if (!heap) return gpuir__engine_fail(e, GPUIR_E_NOMEM, "out of memory");
+  if (s->is_text) gpuir__sort_turn(s);
+  status = gpuir__sort_heap(s, heap, gpuir__sort_blocks(s, 0, sample, heap), &looked, &done);
+  if (!status && !done && sample < UINT64_MAX)
+    status = gpuir__sort_heap(s, heap, gpuir__sort_blocks(s, sample + 1, UINT64_MAX, heap), &looked, &done);
   gpuir__picks_settle(p);
   for (block = 0; block < blocks && !status; block++) {
-    best = gpuir__sort_pick(s, 0, block, 0, 1);
+    const gpuir__pick best = gpuir__sort_pick(s, 0, block, 0, 1);
     if (!gpuir__picks_want(p, &best)) break;
+    if (s->lazy) status = gpuir__sort_mark_all(s, &matches);
+    if (status) break;
     gpuir__sort_offer(s, block, 1);
     status = gpuir__engine_worked(e, 1);
   }
@@ -314,11 +484,6 @@ static uint32_t gpuir__engine_score_one(gpuir__engine *e, const gpuir_query *q, 
     score += t->q * gpuir__contribution(t->weight, gpuir__list_tf(&c->list, c->block * GPUIR__BLOCK + c->pos), norm);
   }
   return score;
-}
-
-static int gpuir__compare_asc64(const void *a, const void *b) {
-  const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-  return x < y ? -1 : x > y;
 }
 
 /* Scores hits whose documents are known. It goes by docID, since cursors only move forward, and leaves hits in their
@@ -363,22 +528,28 @@ static int gpuir__picks_hits(gpuir__engine *e, gpuir_hit *hits, size_t *n) {
 
 /* Answers a query with a sort in mode AND or OR. */
 static int gpuir__engine_sort(gpuir__engine *e, const gpuir_query *q, int mode, size_t k, gpuir_hit *hits, size_t *n) {
+  const gpuir__column *row;
   gpuir__ordering s;
   size_t leaf;
   int status = GPUIR_OK;
   s.e = e;
+  s.q = q;
+  s.mode = mode;
   s.column = q->sort - 1;
   s.falling = q->falling;
   gpuir__picks_start(&e->picks, &e->a, e->ix, q->collapse, k);
   for (leaf = 0; leaf < e->ix->nleaves && !status; leaf++) {
     uint64_t matches = 0;
-    status = gpuir__engine_mark_leaf(e, q, leaf, mode, &matches);
-    if (status || !matches) continue;
     s.leaf = &e->ix->leaves[leaf];
-    s.is_text = gpuir__is_text_column((int)s.leaf->seg->columns.rows[s.column].kind);
-    s.marks = (const uint64_t *)(const void *)e->marked.data;
-    status = gpuir__sort_leaf(&s);
+    s.number = leaf;
+    row = &s.leaf->seg->columns.rows[s.column];
+    s.is_text = gpuir__is_text_column((int)row->kind);
+    s.base = s.is_text ? 0 : gpuir__unsign(row->least);
+    s.step = s.is_text ? (uint64_t)1 << 32 : row->divisor;
+    status = gpuir__sort_begin(&s, &matches);
+    if (!status && matches) status = gpuir__sort_leaf(&s);
   }
+  gpuir__engine_reset(e);
   if (!status) status = gpuir__picks_hits(e, hits, n);
   return status ? status : gpuir__engine_score_hits(e, q, hits, *n);
 }
