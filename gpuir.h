@@ -24646,7 +24646,7 @@ static int gpuir__reserve(gpuir__engine *e, size_t n, size_t arrays) {
 }
 
 /* Makes room for the cursors of a query of n terms. */
-static int gpuir__engine_grow(gpuir__engine *e, unsigned n) {
+GPUIR__COLD static int gpuir__engine_grow(gpuir__engine *e, unsigned n) {
   int complete;
   gpuir__engine_free_cursors(e);
   e->cap = n;
@@ -27353,6 +27353,9 @@ typedef struct gpuir__or {
   uint32_t *bound; /* [tile] the sum of its terms' bounds; 0: nothing there, or done */
   uint32_t best[GPUIR__FIRST_TILES]; /* the tiles with the greatest bounds, in descending order, */
   unsigned nbest; /* and their number */
+#ifndef GPUIR_NO_COLUMNS
+  gpuir__sieve *sieve; /* of its leaf; NULL: all documents pass */
+#endif
 } gpuir__or;
 
 /* A leaf of a query, opened. */
@@ -27363,9 +27366,6 @@ typedef struct gpuir__or_leaf {
   unsigned next; /* of o.best */
   uint8_t term_of[GPUIR_MAX_TERMS]; /* [term of the query] which of o.terms it is; UINT8_MAX: none */
   gpuir__deleted *deleted;
-#ifndef GPUIR_NO_COLUMNS
-  gpuir__sieve *sieve;
-#endif
 } gpuir__or_leaf;
 
 /* ---- bounds of tiles */
@@ -27521,7 +27521,8 @@ static void gpuir__or_offer(const gpuir__or_leaf *l, const gpuir__or_term *t) {
   for (i = 0; i < n; i++) {
     const uint64_t key = gpuir__key(values[i], docs[i]);
 #ifndef GPUIR_NO_COLUMNS
-    if (l->sieve && (key <= l->o.e->top.threshold_key || !gpuir__engine_passes(l->o.e, l->sieve, docs[i]))) continue;
+    gpuir__sieve *s = l->o.sieve;
+    if (s && (key <= l->o.e->top.threshold_key || !gpuir__engine_passes(l->o.e, s, docs[i]))) continue;
 #endif
     gpuir__topk_push_live(&l->o.e->top, key, l->deleted, docs[i]);
   }
@@ -27734,6 +27735,16 @@ static uint32_t gpuir__or_tested(gpuir__or *o, gpuir__or_order *x, uint32_t tile
 
 /* ---- evaluation */
 
+/* Returns what a candidate must have so far, where the terms to come add so much at most: if a where leads, that may be
+ * more than the threshold. */
+static inline uint32_t gpuir__or_least(uint32_t threshold, uint32_t others_bound) {
+#ifdef GPUIR_NO_COLUMNS
+  return threshold - others_bound;
+#else
+  return threshold > others_bound ? threshold - others_bound : 0;
+#endif
+}
+
 /* Scores one tile, unless its bounds do not reach the threshold. 0, or why the search has to stop. */
 static int gpuir__or_tile(gpuir__or *o, uint32_t tile) {
   gpuir__tile *s = &o->tile;
@@ -27747,8 +27758,8 @@ static int gpuir__or_tile(gpuir__or *o, uint32_t tile) {
     if (t->docs) gpuir__or_probe_up_front(o, t, tile, n);
     else gpuir__or_probe_blocks(o, t, tile, n);
     x.others_bound -= t->bound[tile];
-    n = o->e->kernels->keep(s->candidates, s->sums, n, threshold > x.others_bound ? threshold - x.others_bound : 0,
-        s->candidates, s->sums);
+    n = o->e->kernels->keep(s->candidates, s->sums, n, gpuir__or_least(threshold, x.others_bound), s->candidates,
+        s->sums);
   }
   gpuir__tile_offer(o->e, s, gpuir__tile_exclude(o->e, s, o->n, tile, n));
   o->bound[tile] = 0;
@@ -27784,7 +27795,7 @@ static void gpuir__or_note(gpuir__or_leaf *l, const gpuir__engine *e, const gpui
   l->ncursors = e->ncursors - l->first;
   l->deleted = e->leaf.deleted;
 #ifndef GPUIR_NO_COLUMNS
-  l->sieve = e->sieve;
+  l->o.sieve = e->sieve;
 #endif
   for (i = 0; i < q->npositive; i++) {
     const unsigned cursor = e->turn.cursor_of[i];
@@ -27830,9 +27841,12 @@ static void gpuir__or_bound(gpuir__or *o) {
     if (t->docs) gpuir__or_score_up_front(o, t);
     for (tile = 0; tile < o->tiles; tile++) o->bound[tile] += t->bound[tile];
   }
-  for (tile = 0; tile < o->tiles && gpuir__engine_tests(o->e); tile++) /* where nothing passes there is nothing to do */
-    if (gpuir__engine_is_empty(o->e, gpuir__tile_low(&o->tile, tile), (uint64_t)gpuir__tile_high(&o->tile, tile) + 1))
+#ifndef GPUIR_NO_COLUMNS
+  for (tile = 0; tile < o->tiles && o->sieve; tile++) /* where nothing passes there is nothing to do */
+    if (gpuir__sieve_is_empty(o->sieve, gpuir__tile_low(&o->tile, tile),
+            (uint64_t)gpuir__tile_high(&o->tile, tile) + 1))
       o->bound[tile] = 0;
+#endif
   o->nbest = gpuir__or_first_tiles(o, o->best);
 }
 
@@ -27900,7 +27914,7 @@ GPUIR__NOINLINE void gpuir__or_enter(gpuir__engine *e, const gpuir__or_leaf *l, 
   e->leaf = e->ix->leaves[l->leaf];
   e->leaf.deleted = l->deleted;
 #ifndef GPUIR_NO_COLUMNS
-  e->sieve = l->sieve;
+  e->sieve = l->o.sieve;
 #endif
   e->cursors = cursors + l->first;
   e->operands = operands + l->first;
@@ -27975,10 +27989,7 @@ static int gpuir__or_leaves_lay(gpuir__engine *e, gpuir__or_leaf *leaves, size_t
     gpuir__or_enter(e, &leaves[j], cursors, operands);
     status = gpuir__or_lay(&leaves[j].o, e, &tile);
   }
-  for (j = 0; j < n && !status; j++) {
-    gpuir__or_enter(e, &leaves[j], cursors, operands);
-    gpuir__or_bound(&leaves[j].o);
-  }
+  for (j = 0; j < n && !status; j++) gpuir__or_bound(&leaves[j].o);
   return status;
 }
 

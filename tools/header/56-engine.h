@@ -518,7 +518,7 @@ static int gpuir__reserve(gpuir__engine *e, size_t n, size_t arrays) {
 }
 
 /* Makes room for the cursors of a query of n terms. */
-static int gpuir__engine_grow(gpuir__engine *e, unsigned n) {
+GPUIR__COLD static int gpuir__engine_grow(gpuir__engine *e, unsigned n) {
   int complete;
   gpuir__engine_free_cursors(e);
   e->cap = n;
