@@ -13,9 +13,6 @@
 #include "tools/common/defines.c"
 #undef is_blank
 #include "reading.h"
-#define put_text column_put_text /* values.c has its own */
-#include "tools/common/column_text.c"
-#undef put_text
 #include "tools/common/skipped.c"
 
 #endif
