@@ -25202,6 +25202,8 @@ static void gpuir__share_leave(gpuir__engine *e, gpuir__share *s, uint64_t since
  * It works on decoded blocks and indices in lists, not posting by posting: a match's frequency is fetched, and its
  * length looked up, only while its score may still reach the threshold.
  *
+ * Optional terms add to scores, but are not asked for: what holds them is evaluated first, see gpuir__and_step.
+ *
  * Of lists that are dense the candidates' bits and the peaks of their windows are looked at first, and before any
  * frequency is read: only what they leave is looked up in blocks, and ranked. Where all lists are dense: [59-words].
  *
@@ -25215,12 +25217,19 @@ static int gpuir__compare_df(const gpuir__cursor *a, const gpuir__cursor *b) {
   return a->list.df < b->list.df ? -1 : a->list.df > b->list.df;
 }
 
-/* Orders the cursor numbers of the positive terms by ascending df. */
-static void gpuir__order_by_df(const gpuir__engine *e, unsigned npositive, unsigned *order) {
+/* Numbers n cursors in their order. */
+static void gpuir__order_number(unsigned n, unsigned *order) {
+  unsigned i;
+  for (i = 0; i < n; i++) order[i] = i;
+}
+
+/* Orders n cursor numbers by ascending df. */
+static void gpuir__order_by_df(const gpuir__engine *e, unsigned n, unsigned *order) {
   unsigned i, j;
-  for (i = 0; i < npositive; i++) {
-    for (j = i; j && gpuir__compare_df(&e->cursors[i], &e->cursors[order[j - 1]]) < 0; j--) order[j] = order[j - 1];
-    order[j] = i;
+  for (i = 0; i < n; i++) {
+    const unsigned at = order[i];
+    for (j = i; j && gpuir__compare_df(&e->cursors[at], &e->cursors[order[j - 1]]) < 0; j--) order[j] = order[j - 1];
+    order[j] = at;
   }
 }
 
@@ -25249,6 +25258,8 @@ typedef struct gpuir__and {
   unsigned npositive; /* that are required */
   unsigned indexed; /* the first list whose bits and windows are looked at, as those of all required ones behind it */
   unsigned nscored; /* and those of optional terms, which stand behind them in `order`, those that may add most first */
+  unsigned ndone; /* and those of terms whose documents are done: see gpuir__and_step. Behind them: what is excluded */
+  uint32_t parts_before; /* of the leaf, see gpuir__engine_part: those of steps before */
   uint32_t bound_after[GPUIR_MAX_TERMS]; /* [list] what all lists behind it can add together, at most */
   uint32_t *peak[GPUIR_MAX_TERMS]; /* [list from `indexed` on][peak] what it adds in such a window at most */
   uint32_t windows; /* what the lists whose windows are looked at can add together anywhere */
@@ -25277,6 +25288,7 @@ static int gpuir__and_prepare_method(gpuir__engine *e, const gpuir__and *x) {
   int status = GPUIR_OK;
   for (i = 1; i < x->npositive && e->intersection && !status; i++) {
     gpuir__prepared *made = &e->prepared[x->order[i]];
+    if (e->operands[x->order[i]].prepared) continue; /* for a step before */
     made->stopped = gpuir__and_look;
     made->user = e;
     status = gpuir__operand_prepare(&e->a, e->intersection, &e->operands[x->order[i]], made);
@@ -25287,12 +25299,13 @@ static int gpuir__and_prepare_method(gpuir__engine *e, const gpuir__and *x) {
 }
 #endif
 
-/* Orders the cursors of the optional terms, behind those of the required ones, by what they may add. */
-static void gpuir__order_by_bound(const gpuir__engine *e, unsigned first, unsigned end, unsigned *order) {
+/* Orders n cursor numbers by what their lists may add, the most first. */
+static void gpuir__order_by_bound(const gpuir__engine *e, unsigned n, unsigned *order) {
   unsigned i, j;
-  for (i = first; i < end; i++) {
-    for (j = i; j > first && e->cursors[i].bound > e->cursors[order[j - 1]].bound; j--) order[j] = order[j - 1];
-    order[j] = i;
+  for (i = 0; i < n; i++) {
+    const unsigned at = order[i];
+    for (j = i; j && e->cursors[at].bound > e->cursors[order[j - 1]].bound; j--) order[j] = order[j - 1];
+    order[j] = at;
   }
 }
 
@@ -25321,7 +25334,6 @@ static unsigned gpuir__order_dense(const gpuir__engine *e, unsigned first, unsig
 /* Orders the lists. Bits and windows are looked at of all required lists, or of all but the driver. */
 static void gpuir__and_order(const gpuir__engine *e, gpuir__and *x, gpuir__and_use use) {
   gpuir__order_by_df(e, x->npositive, x->order);
-  gpuir__order_by_bound(e, x->npositive, x->nscored, x->order);
   x->indexed = x->npositive;
   if (use != GPUIR__AND_SCORE || x->npositive < 2) return;
   if (!gpuir__order_dense(e, 0, x->npositive, x->order)) x->indexed = 0;
@@ -25331,19 +25343,55 @@ static void gpuir__and_order(const gpuir__engine *e, gpuir__and *x, gpuir__and_u
   }
 }
 
-/* Lays out the arrays, orders the lists and sums their bounds. noptional: cursors behind the required ones, whose lists
- * add to scores, but are not asked for. */
-static int gpuir__and_prepare(gpuir__engine *e, gpuir__and *x, unsigned npositive, unsigned noptional,
-    gpuir__and_use use) {
+/* The lists of a query whose first nrequired are required, and how far its evaluation is.
+ *
+ * Optional terms add to scores, but are not asked for. Where they are rare and the required ones are not, most of what
+ * all required lists hold is looked at in vain. So matches that hold the optional term that may add most come first, by
+ * an AND that asks for it, too; then those that hold the second and not the first; and so on. What holds none of those
+ * comes last, unless it cannot reach the threshold any more, as it mostly cannot. (This is MaxScore's order: Turtle &
+ * Flood, "Query evaluation: strategies and optimizations", Information Processing & Management 31(6), 1995.) */
+typedef struct gpuir__and_step {
+  unsigned nrequired, noptional;
+  unsigned optional[GPUIR_MAX_TERMS]; /* cursor numbers of the optional terms: those that may add most first */
+  unsigned done; /* terms of optional[] whose matches are done */
+  unsigned joins; /* 1: the next one is required in this step */
+  uint32_t parts; /* of the leaf, see gpuir__engine_part: those of steps before */
+} gpuir__and_step;
+
+/* Begins with all lists of the query whose cursors are open. */
+static void gpuir__and_begin(const gpuir__engine *e, gpuir__and_step *s, unsigned nrequired, unsigned noptional) {
+  unsigned i;
+  s->nrequired = nrequired;
+  s->noptional = noptional;
+  s->done = s->joins = 0;
+  s->parts = 0;
+  for (i = 0; i < noptional; i++) s->optional[i] = nrequired + i;
+  gpuir__order_by_bound(e, noptional, s->optional);
+}
+
+/* Takes the lists of a step, and orders them. */
+static void gpuir__and_take(const gpuir__engine *e, gpuir__and *x, const gpuir__and_step *s, gpuir__and_use use) {
+  unsigned n = s->nrequired, i;
+  gpuir__order_number(e->ncursors, x->order); /* those that exclude are the last, as they stay */
+  for (i = s->done; i < s->noptional; i++) x->order[n++] = s->optional[i];
+  for (i = 0; i < s->done; i++) x->order[n++] = s->optional[i];
+  x->npositive = s->nrequired + s->joins;
+  x->nscored = n - s->done;
+  x->ndone = n;
+  x->parts_before = s->parts;
+  gpuir__and_order(e, x, use);
+}
+
+/* Lays out the arrays of a step, orders the lists and sums their bounds. */
+static int gpuir__and_prepare(gpuir__engine *e, gpuir__and *x, const gpuir__and_step *s, gpuir__and_use use) {
   const int indices = use != GPUIR__AND_COUNT;
   const size_t uncounted = !indices && e->leaf.deleted ? GPUIR__UNCOUNTED : 0;
-  const size_t n = npositive;
+  size_t n;
   int status;
   unsigned i;
   memset(x, 0, sizeof *x);
-  x->npositive = npositive;
-  x->nscored = npositive + noptional;
-  gpuir__and_order(e, x, use);
+  gpuir__and_take(e, x, s, use);
+  n = x->npositive;
   if (!x->indexed)
     x->span =
         gpuir__min32(GPUIR__SPAN, (uint32_t)((e->leaf.seg->stat.documents - 1) / 64 / GPUIR__PART + 1) * GPUIR__PART);
@@ -25357,14 +25405,13 @@ static int gpuir__and_prepare(gpuir__engine *e, gpuir__and *x, unsigned npositiv
   x->chosen_freqs = gpuir__carve(e, GPUIR__BLOCK_ROOM);
   if (uncounted) x->uncounted = gpuir__carve(e, uncounted);
   if (x->span) x->bounds = gpuir__carve(e, x->span);
-  for (i = 0; i < npositive; i++) {
-    gpuir__operand *o = &e->operands[x->order[i]];
-    if (indices) x->where[i] = gpuir__carve(e, GPUIR__BLOCK_ROOM);
-    o->at = 0;
-    o->expected = i == 1 ? e->operands[x->order[0]].n : 0;
+  for (i = 0; indices && i < n; i++) x->where[i] = gpuir__carve(e, GPUIR__BLOCK_ROOM);
+  for (i = 0; i < e->ncursors; i++) {
+    e->operands[x->order[i]].at = 0;
+    e->operands[x->order[i]].expected = i == 1 ? e->operands[x->order[0]].n : 0;
   }
   for (i = x->nscored; i-- > 1;) x->bound_after[i - 1] = x->bound_after[i] + e->cursors[x->order[i]].bound;
-  for (i = x->indexed; i < npositive; i++) {
+  for (i = x->indexed; i < n; i++) {
     x->peak[i] = gpuir__carve(e, 256);
     gpuir__engine_peaks(e, &e->cursors[x->order[i]], x->peak[i]);
     x->windows += e->cursors[x->order[i]].bound;
@@ -25452,11 +25499,11 @@ static uint32_t gpuir__and_exclude(gpuir__engine *e, gpuir__and *x, uint32_t n) 
   p.from = x->from;
   p.where = where;
   p.spare = x->spare;
-  for (i = x->nscored; i < e->ncursors && n; i++) {
-    if (!x->indexed && e->cursors[i].list.dense.bits) continue; /* done by words */
+  for (i = x->ndone; i < e->ncursors && n; i++) {
+    if (!x->indexed && e->cursors[x->order[i]].list.dense.bits) continue; /* done by words */
     p.candidates = x->docs;
     p.m = n;
-    n = gpuir__engine_absent(e, &e->operands[i], &p, kept);
+    n = gpuir__engine_absent(e, &e->operands[x->order[i]], &p, kept);
     gpuir__and_keep(x, kept, n);
   }
   return n;
@@ -25647,7 +25694,7 @@ static uint32_t gpuir__and_match(gpuir__engine *e, gpuir__and *x, uint32_t n) {
   else
 #endif
     n = gpuir__and_match_each(e, x, n);
-  if (n && x->nscored < e->ncursors) n = gpuir__and_exclude(e, x, n);
+  if (n && x->ndone < e->ncursors) n = gpuir__and_exclude(e, x, n);
   return n && tests && !first ? gpuir__and_test(e, x, n) : n;
 }
 
@@ -25746,6 +25793,31 @@ static uint32_t gpuir__and_add_optional(gpuir__engine *e, const gpuir__and *x, u
   return kept;
 }
 
+/* Drops those of n scored documents that steps before have offered, since a list holds them whose matches are done. Few
+ * get so far: to look all matches up would cost more. Returns how many stay. */
+static uint32_t gpuir__and_drop_done(gpuir__engine *e, const gpuir__and *x, uint32_t *docs, uint32_t *sums,
+    uint32_t n) {
+  uint32_t kept[GPUIR__BLOCK_ROOM], held[GPUIR__BLOCK_ROOM], where[GPUIR__BLOCK_ROOM], j;
+  gpuir__pass p;
+  unsigned i;
+  p.candidates = docs;
+  p.docs = held;
+  p.from = x->from;
+  p.where = where;
+  p.spare = x->spare;
+  for (i = x->nscored; i < x->ndone && n; i++) {
+    if (!x->indexed && e->cursors[x->order[i]].list.dense.bits) continue; /* done by words */
+    gpuir__pad(docs + n);
+    p.m = n;
+    n = gpuir__engine_absent(e, &e->operands[x->order[i]], &p, kept);
+    for (j = 0; j < n; j++) {
+      docs[j] = docs[kept[j]];
+      sums[j] = sums[kept[j]];
+    }
+  }
+  return n;
+}
+
 /* Adds what list i contributes to matches, and drops those that cannot reach the threshold even with all that the lists
  * to come may add. */
 static void gpuir__and_add(const gpuir__and *x, unsigned i, uint32_t threshold, gpuir__and_scored *s,
@@ -25784,7 +25856,7 @@ static void gpuir__and_add_by_windows(const gpuir__engine *e, const gpuir__and *
 /* Begins to score the n matches in x->docs: their sums are 0, and s->rest[j] becomes what the lists after the driver
  * can add to match j at most. That comes from windows where a list has them, elsewhere from the list's bound.
  * Frequencies and lengths are fetched ahead, since every match needs them. */
-static void gpuir__and_begin(const gpuir__engine *e, const gpuir__and *x, gpuir__and_scored *s, uint32_t n) {
+static void gpuir__and_score_begin(const gpuir__engine *e, const gpuir__and *x, gpuir__and_scored *s, uint32_t n) {
   const unsigned last = x->npositive - 1;
   uint32_t more = x->bound_after[last], j; /* of lists whose windows are not looked at, and not the driver */
   unsigned i;
@@ -25810,7 +25882,7 @@ static void gpuir__and_score(gpuir__engine *e, const gpuir__and *x, uint32_t n) 
   const uint32_t threshold = gpuir__topk_threshold(&e->top);
   gpuir__and_scored s;
   unsigned i;
-  gpuir__and_begin(e, x, &s, n);
+  gpuir__and_score_begin(e, x, &s, n);
   for (i = 0; i < x->npositive && s.n; i++) {
     const gpuir__scorer *scorer = &e->cursors[x->order[i]].scorer;
     gpuir__and_freqs(e, x, i, &s, freqs);
@@ -25821,6 +25893,7 @@ static void gpuir__and_score(gpuir__engine *e, const gpuir__and *x, uint32_t n) 
   }
   n = s.n;
   for (; i < x->nscored && n; i++) n = gpuir__and_add_optional(e, x, i, s.docs, s.sums, n);
+  n = gpuir__and_drop_done(e, x, s.docs, s.sums, n);
   for (j = 0; j < n; j++)
     gpuir__topk_push_live(&e->top, gpuir__key(s.sums[j], s.docs[j] + e->leaf.base), e->leaf.deleted, s.docs[j]);
 }
@@ -25847,6 +25920,12 @@ static int gpuir__and_is_empty(const gpuir__engine *e, const gpuir__and *x, uint
   return last && gpuir__engine_is_empty(e, block ? (uint64_t)last[block - 1] + 1 : 0, (uint64_t)last[block] + 1);
 }
 
+/* Returns what gpuir__engine_part does, of the n parts of a step. */
+static inline uint32_t gpuir__and_part(gpuir__engine *e, const gpuir__and *x, uint32_t next, uint32_t n,
+    uint32_t most) {
+  return gpuir__engine_part(e, x->parts_before + next, x->parts_before + n, most) - x->parts_before;
+}
+
 /* Evaluates AND by the blocks of the driver; with `count`, only counts its matches, for which optional terms do not
  * matter. A driver block whose bound, with all that the overlapping blocks of the other lists can add, does not reach
  * the threshold is skipped, and so are its postings that are not frequent enough. */
@@ -25854,7 +25933,7 @@ static int gpuir__and_blocks(gpuir__engine *e, gpuir__and *x, uint64_t *count) {
   const uint32_t nblocks = e->cursors[x->order[0]].list.nblocks;
   uint32_t block, threshold = 0, n;
   for (block = 0;; block++) {
-    block = gpuir__engine_part(e, block, nblocks, GPUIR__TAKEN_BLOCKS);
+    block = gpuir__and_part(e, x, block, nblocks, GPUIR__TAKEN_BLOCKS);
     if (block >= nblocks) break;
     if (gpuir__engine_worked(e, 1)) return e->stopped;
     if (!count && !gpuir__and_is_wanted(e, x, block, &threshold)) continue;
@@ -26069,7 +26148,7 @@ static void gpuir__words_prepare(gpuir__words *w, gpuir__engine *e, gpuir__and *
   for (s->shift = 0; most >= 32766 * (double)((uint64_t)1 << s->shift); s->shift++) {}
   for (i = 0; i < x->npositive; i++) s->slope[i] = (uint32_t)(steep[i] / (double)((uint64_t)1 << s->shift)) + 1;
   for (i = x->npositive; i < e->ncursors; i++) {
-    const gpuir__dense *d = &e->cursors[i].list.dense;
+    const gpuir__dense *d = &e->cursors[x->order[i]].list.dense;
     if (!d->bits) w->in_order = 1;
     else if (i >= x->nscored) s->bits[s->nlists++] = d->bits->word;
   }
@@ -26161,7 +26240,7 @@ static void gpuir__words_best(gpuir__words *w, uint32_t parts) {
 /* Looks up from the beginning of the lists again: smaller documents follow. */
 static void gpuir__words_rewind(gpuir__words *w) {
   unsigned i;
-  for (i = w->x->npositive; i < w->e->ncursors; i++) w->e->operands[i].at = 0;
+  for (i = w->x->npositive; i < w->e->ncursors; i++) w->e->operands[w->x->order[i]].at = 0;
 }
 
 /* Evaluates so many lines from `line` on. 0, or why the search has to stop. */
@@ -26196,30 +26275,74 @@ static int gpuir__words_span(gpuir__words *w, uint64_t line, uint32_t lines) {
 
 #define GPUIR__PART_LINES 16u /* 8,192 documents, of which engines that share a search take parts */
 
+/* Returns how many parts the engine's leaf has for them. */
+static uint32_t gpuir__words_parts(const gpuir__engine *e) {
+  return (uint32_t)((gpuir__dense_lines(e->leaf.seg->stat.documents) + GPUIR__PART_LINES - 1) / GPUIR__PART_LINES);
+}
+
 /* Evaluates AND where all lists are dense: span by span, or, of a search that is shared, part by part. */
 static int gpuir__and_words(gpuir__engine *e, gpuir__and *x) {
   const uint64_t lines = gpuir__dense_lines(e->leaf.seg->stat.documents);
-  const uint32_t parts = (uint32_t)((lines + GPUIR__PART_LINES - 1) / GPUIR__PART_LINES);
+  const uint32_t parts = gpuir__words_parts(e);
   const uint32_t step = e->share ? 1 : GPUIR__SPAN / 8 / GPUIR__PART_LINES;
   gpuir__words w;
   uint32_t part;
   int status = GPUIR_OK;
   gpuir__words_prepare(&w, e, x);
   for (part = 0; !status; part += step) {
-    const uint64_t line = (uint64_t)(part = gpuir__engine_part(e, part, parts, GPUIR__TAKEN_TILES)) * GPUIR__PART_LINES;
+    const uint64_t line = (uint64_t)(part = gpuir__and_part(e, x, part, parts, GPUIR__TAKEN_TILES)) * GPUIR__PART_LINES;
     if (part >= parts) break;
     status = gpuir__words_span(&w, line, (uint32_t)gpuir__min64(step * GPUIR__PART_LINES, lines - line));
   }
   return status;
 }
 
-/* Evaluates AND; with `count`, only counts its matches, for which optional terms do not matter. */
-static int gpuir__eval_and(gpuir__engine *e, unsigned npositive, uint64_t *count) {
+/* ---- AND, of optional terms step by step */
+
+/* Evaluates a step of AND; with `count`, only counts matches, for which optional terms do not matter. */
+static int gpuir__and_evaluate(gpuir__engine *e, gpuir__and_step *s, uint64_t *count) {
   gpuir__and x;
-  const gpuir__and_use use = count ? GPUIR__AND_COUNT : GPUIR__AND_SCORE;
-  const int status = gpuir__and_prepare(e, &x, npositive - e->turn.noptional, e->turn.noptional, use);
+  int status = gpuir__and_prepare(e, &x, s, count ? GPUIR__AND_COUNT : GPUIR__AND_SCORE);
   if (status) return status;
-  return x.indexed ? gpuir__and_blocks(e, &x, count) : gpuir__and_words(e, &x);
+  status = x.indexed ? gpuir__and_blocks(e, &x, count) : gpuir__and_words(e, &x);
+  s->parts += x.indexed ? e->cursors[x.order[0]].list.nblocks : gpuir__words_parts(e);
+  return status;
+}
+
+/* An optional term's step is worth it if its list is at most so many times as long as the shortest required one:
+ * otherwise it takes about as long as all steps together without it. Measured. */
+#ifndef GPUIR__STEP_LENGTH
+#define GPUIR__STEP_LENGTH 4u
+#endif
+
+/* Returns 1 if matches that hold the next optional term have a step of their own. `least`: the postings of the shortest
+ * required list. What does not hold the term may be out of the threshold's reach: then this is the last step; but
+ * engines that share a search must take the same steps, whatever their thresholds are. */
+static int gpuir__and_steps(const gpuir__engine *e, const gpuir__and_step *s, uint32_t least, uint32_t bound) {
+  const gpuir__cursor *c = s->done < s->noptional ? &e->cursors[s->optional[s->done]] : NULL;
+  if (!c) return 0;
+  if (c->list.df / GPUIR__STEP_LENGTH < least) return 1;
+  return !e->share && bound - c->bound < gpuir__topk_threshold(&e->top);
+}
+
+/* Evaluates AND; with `count`, only counts its matches. */
+static int gpuir__eval_and(gpuir__engine *e, unsigned npositive, uint64_t *count) {
+  const unsigned noptional = e->turn.noptional, nrequired = npositive - noptional;
+  gpuir__and_step s;
+  uint32_t least = UINT32_MAX, bound = 0; /* of what is not done */
+  unsigned i;
+  int status = GPUIR_OK;
+  gpuir__and_begin(e, &s, nrequired, noptional);
+  if (count) return gpuir__and_evaluate(e, &s, count);
+  for (i = 0; i < nrequired; i++) least = gpuir__min32(least, e->cursors[i].list.df);
+  for (i = 0; i < npositive; i++) bound += e->cursors[i].bound;
+  for (; !status && bound >= gpuir__topk_threshold(&e->top) && gpuir__and_steps(e, &s, least, bound); s.done++) {
+    s.joins = 1;
+    status = gpuir__and_evaluate(e, &s, NULL);
+    bound -= e->cursors[s.optional[s.done]].bound;
+  }
+  s.joins = 0;
+  return status || bound < gpuir__topk_threshold(&e->top) ? status : gpuir__and_evaluate(e, &s, NULL);
 }
 
 /* ========
@@ -27037,8 +27160,11 @@ static void gpuir__clause_order(const gpuir__phrases *p, gpuir__clause *c) {
 /* Prepares lists and places; the clauses are there, and their lists' cursors are the first. */
 static int gpuir__phrases_prepare(gpuir__phrases *p) {
   gpuir__engine *e = p->e;
+  gpuir__and_step step;
   unsigned i;
-  int status = gpuir__and_prepare(e, &p->and_, p->nlists, 0, GPUIR__AND_PLACES);
+  int status;
+  gpuir__and_begin(e, &step, p->nlists, 0);
+  status = gpuir__and_prepare(e, &p->and_, &step, GPUIR__AND_PLACES);
   if (status) return status;
   e->made.places.len = 0;
   p->places = (gpuir__place *)(void *)gpuir__buf_room(&e->a, &e->made.places,
@@ -27120,8 +27246,11 @@ static void gpuir__phrase_take(gpuir__phrases *p, gpuir__made *m) {
 static int gpuir__all_make(gpuir__phrases *p, unsigned term, gpuir__made *m) {
   gpuir__engine *e = p->e;
   gpuir__and *x = &p->and_;
+  gpuir__and_step step;
   uint32_t block, n;
-  int status = gpuir__and_prepare(e, x, p->nlists, 0, GPUIR__AND_PLACES);
+  int status;
+  gpuir__and_begin(e, &step, p->nlists, 0);
+  status = gpuir__and_prepare(e, x, &step, GPUIR__AND_PLACES);
   if (!status) status = gpuir__made_open(e, term, e->cursors[x->order[0]].list.df, m);
   for (block = 0; !status && block < e->cursors[x->order[0]].list.nblocks; block++) {
     if (gpuir__engine_worked(e, 1)) return e->stopped;
@@ -28427,8 +28556,9 @@ static int gpuir__engine_leaf(gpuir__engine *e, const gpuir_query *q, size_t lea
 #ifndef GPUIR_NO_LAB
   if (e->evaluator == GPUIR_EVAL_EXHAUSTIVE) return gpuir__eval_exhaustive(e, npositive, mode == GPUIR_AND);
 #endif
-  if (e->ncursors == 1 && !e->top.n) (void)gpuir__engine_top(e, q, k, gpuir__stored_seed(&e->cursors[0], q, k));
   if (mode == GPUIR_OR) e->turn.noptional = 0;
+  if (e->ncursors == 1 + e->turn.noptional && !e->top.n)
+    (void)gpuir__engine_top(e, q, k, gpuir__stored_seed(&e->cursors[0], q, k));
   if (mode == GPUIR_AND || npositive == 1) return gpuir__eval_and(e, npositive, NULL);
   return gpuir__eval_or(e, q, npositive, k);
 }
@@ -29570,8 +29700,8 @@ static void gpuir__explain_and(const gpuir__engine *e, const gpuir_query *q, con
       : ratio < GPUIR__BLOCK                            ? "candidates are looked up in most blocks"
                                                         : "most blocks are skipped";
   const char *method = "simd";
-  unsigned by_words[GPUIR_MAX_TERMS], i;
-  for (i = 0; i < npositive; i++) by_words[i] = i;
+  unsigned by_words[GPUIR_MAX_TERMS];
+  gpuir__order_number(npositive, by_words);
 #ifndef GPUIR_NO_LAB
   if (e->intersection) {
     method = e->intersection->name;
@@ -29605,6 +29735,7 @@ static void gpuir__explain_plan(const gpuir__engine *e, const gpuir_query *q, un
                                                   : "the document's segment lacks a term");
     return;
   }
+  gpuir__order_number(npositive, order);
   gpuir__order_by_df(e, npositive, order);
   if (e->evaluator == GPUIR_EVAL_EXHAUSTIVE) (void)snprintf(plan, cap, "exhaustive: every posting, in docID tiles");
   else if (npositive == 1)

@@ -15,6 +15,15 @@ typedef struct world {
 } world;
 
 static world large, small; /* some queries of the first take a millisecond; those of the second microseconds */
+
+/* Draws how many of a query's positive words must match; 0: it has none. */
+static inline unsigned required_of(rng *r, const oracle_query *q) {
+  unsigned positive = 0;
+  size_t i;
+  for (i = 0; i < q->n; i++) positive += !q->word[i].negated;
+  return positive ? 1 + rng_below(r, positive > 1 ? positive / 2 : 1) : 0;
+}
+
 static inline void ask(world *w, const oracle *o, uint64_t seed, unsigned words) {
   gpuir_searcher *s;
   unsigned i;
@@ -29,6 +38,7 @@ static inline void ask(world *w, const oracle *o, uint64_t seed, unsigned words)
     memset(&qd, 0, sizeof qd);
     qd.mode = (int)(i % 3);
     corpus_query(o, &r, 1 + rng_below(&r, words), 1, &oq);
+    if (qd.mode == GPUIR_OR && i % 2) qd.required = required_of(&r, &oq);
     assert_int_equal(gpuir_query_parse(w->index, &qd, text, corpus_text(o, &oq, text, sizeof text), &w->query[i], NULL),
         GPUIR_OK);
     w->k[i] = ks[rng_below(&r, 5)];

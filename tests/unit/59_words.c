@@ -288,6 +288,40 @@ static void test_steepest(void **state) {
   }
 }
 
+/* Engines that share a search take the same steps, whatever their thresholds are, since parts are numbered through all
+ * steps; an engine alone requires the last optional term at once if nothing else reaches the threshold. */
+static void test_steps(void **state) {
+  gpuir__share share;
+  gpuir__cursor cursors[2];
+  gpuir__and_step s;
+  gpuir__engine e;
+  uint32_t df;
+  int shared;
+  (void)state;
+  memset(&e, 0, sizeof e);
+  memset(&share, 0, sizeof share);
+  memset(cursors, 0, sizeof cursors);
+  e.cursors = cursors;
+  e.ncursors = 2;
+  cursors[0].bound = 1000;
+  cursors[1].bound = 100;
+  for (df = 100; df <= 1000; df += 900)
+    for (shared = 0; shared < 2; shared++) {
+      const int frequent = df == 1000;
+      e.share = shared ? &share : NULL;
+      cursors[1].list.df = df;
+      gpuir__and_begin(&e, &s, 1, 1);
+      assert_int_equal(s.optional[0], 1);
+      e.top.threshold_key = 0;
+      assert_int_equal(gpuir__and_steps(&e, &s, 200, 1100), !frequent);
+      e.top.threshold_key = ((uint64_t)1001 << 32) - 1;
+      assert_int_equal(gpuir__topk_threshold(&e.top), 1001);
+      assert_int_equal(gpuir__and_steps(&e, &s, 200, 1100), !frequent || !shared);
+      s.done = 1;
+      assert_int_equal(gpuir__and_steps(&e, &s, 200, 1000), 0);
+    }
+}
+
 /* Peaks far too low, and bits of no document: whatever is found is in the file. */
 static void test_damaged(void **state) {
   gpuir_open_desc desc;
@@ -350,7 +384,7 @@ static void test_damaged(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_both_sides), cmocka_unit_test(test_required),
       cmocka_unit_test(test_parameters), cmocka_unit_test(test_segments), cmocka_unit_test(test_slopes),
-      cmocka_unit_test(test_steepest), cmocka_unit_test(test_damaged)};
+      cmocka_unit_test(test_steepest), cmocka_unit_test(test_steps), cmocka_unit_test(test_damaged)};
   const int failed = cmocka_run_group_tests(tests, NULL, NULL);
   print_message("%lu comparisons, %lu hits\n", compared, hits_compared);
   return failed;

@@ -197,7 +197,7 @@ static void gpuir__words_prepare(gpuir__words *w, gpuir__engine *e, gpuir__and *
   for (s->shift = 0; most >= 32766 * (double)((uint64_t)1 << s->shift); s->shift++) {}
   for (i = 0; i < x->npositive; i++) s->slope[i] = (uint32_t)(steep[i] / (double)((uint64_t)1 << s->shift)) + 1;
   for (i = x->npositive; i < e->ncursors; i++) {
-    const gpuir__dense *d = &e->cursors[i].list.dense;
+    const gpuir__dense *d = &e->cursors[x->order[i]].list.dense;
     if (!d->bits) w->in_order = 1;
     else if (i >= x->nscored) s->bits[s->nlists++] = d->bits->word;
   }
@@ -289,7 +289,7 @@ static void gpuir__words_best(gpuir__words *w, uint32_t parts) {
 /* Looks up from the beginning of the lists again: smaller documents follow. */
 static void gpuir__words_rewind(gpuir__words *w) {
   unsigned i;
-  for (i = w->x->npositive; i < w->e->ncursors; i++) w->e->operands[i].at = 0;
+  for (i = w->x->npositive; i < w->e->ncursors; i++) w->e->operands[w->x->order[i]].at = 0;
 }
 
 /* Evaluates so many lines from `line` on. 0, or why the search has to stop. */
@@ -324,28 +324,72 @@ static int gpuir__words_span(gpuir__words *w, uint64_t line, uint32_t lines) {
 
 #define GPUIR__PART_LINES 16u /* 8,192 documents, of which engines that share a search take parts */
 
+/* Returns how many parts the engine's leaf has for them. */
+static uint32_t gpuir__words_parts(const gpuir__engine *e) {
+  return (uint32_t)((gpuir__dense_lines(e->leaf.seg->stat.documents) + GPUIR__PART_LINES - 1) / GPUIR__PART_LINES);
+}
+
 /* Evaluates AND where all lists are dense: span by span, or, of a search that is shared, part by part. */
 static int gpuir__and_words(gpuir__engine *e, gpuir__and *x) {
   const uint64_t lines = gpuir__dense_lines(e->leaf.seg->stat.documents);
-  const uint32_t parts = (uint32_t)((lines + GPUIR__PART_LINES - 1) / GPUIR__PART_LINES);
+  const uint32_t parts = gpuir__words_parts(e);
   const uint32_t step = e->share ? 1 : GPUIR__SPAN / 8 / GPUIR__PART_LINES;
   gpuir__words w;
   uint32_t part;
   int status = GPUIR_OK;
   gpuir__words_prepare(&w, e, x);
   for (part = 0; !status; part += step) {
-    const uint64_t line = (uint64_t)(part = gpuir__engine_part(e, part, parts, GPUIR__TAKEN_TILES)) * GPUIR__PART_LINES;
+    const uint64_t line = (uint64_t)(part = gpuir__and_part(e, x, part, parts, GPUIR__TAKEN_TILES)) * GPUIR__PART_LINES;
     if (part >= parts) break;
     status = gpuir__words_span(&w, line, (uint32_t)gpuir__min64(step * GPUIR__PART_LINES, lines - line));
   }
   return status;
 }
 
-/* Evaluates AND; with `count`, only counts its matches, for which optional terms do not matter. */
-static int gpuir__eval_and(gpuir__engine *e, unsigned npositive, uint64_t *count) {
+/* ---- AND, of optional terms step by step */
+
+/* Evaluates a step of AND; with `count`, only counts matches, for which optional terms do not matter. */
+static int gpuir__and_evaluate(gpuir__engine *e, gpuir__and_step *s, uint64_t *count) {
   gpuir__and x;
-  const gpuir__and_use use = count ? GPUIR__AND_COUNT : GPUIR__AND_SCORE;
-  const int status = gpuir__and_prepare(e, &x, npositive - e->turn.noptional, e->turn.noptional, use);
+  int status = gpuir__and_prepare(e, &x, s, count ? GPUIR__AND_COUNT : GPUIR__AND_SCORE);
   if (status) return status;
-  return x.indexed ? gpuir__and_blocks(e, &x, count) : gpuir__and_words(e, &x);
+  status = x.indexed ? gpuir__and_blocks(e, &x, count) : gpuir__and_words(e, &x);
+  s->parts += x.indexed ? e->cursors[x.order[0]].list.nblocks : gpuir__words_parts(e);
+  return status;
+}
+
+/* An optional term's step is worth it if its list is at most so many times as long as the shortest required one:
+ * otherwise it takes about as long as all steps together without it. Measured. */
+#ifndef GPUIR__STEP_LENGTH
+#define GPUIR__STEP_LENGTH 4u
+#endif
+
+/* Returns 1 if matches that hold the next optional term have a step of their own. `least`: the postings of the shortest
+ * required list. What does not hold the term may be out of the threshold's reach: then this is the last step; but
+ * engines that share a search must take the same steps, whatever their thresholds are. */
+static int gpuir__and_steps(const gpuir__engine *e, const gpuir__and_step *s, uint32_t least, uint32_t bound) {
+  const gpuir__cursor *c = s->done < s->noptional ? &e->cursors[s->optional[s->done]] : NULL;
+  if (!c) return 0;
+  if (c->list.df / GPUIR__STEP_LENGTH < least) return 1;
+  return !e->share && bound - c->bound < gpuir__topk_threshold(&e->top);
+}
+
+/* Evaluates AND; with `count`, only counts its matches. */
+static int gpuir__eval_and(gpuir__engine *e, unsigned npositive, uint64_t *count) {
+  const unsigned noptional = e->turn.noptional, nrequired = npositive - noptional;
+  gpuir__and_step s;
+  uint32_t least = UINT32_MAX, bound = 0; /* of what is not done */
+  unsigned i;
+  int status = GPUIR_OK;
+  gpuir__and_begin(e, &s, nrequired, noptional);
+  if (count) return gpuir__and_evaluate(e, &s, count);
+  for (i = 0; i < nrequired; i++) least = gpuir__min32(least, e->cursors[i].list.df);
+  for (i = 0; i < npositive; i++) bound += e->cursors[i].bound;
+  for (; !status && bound >= gpuir__topk_threshold(&e->top) && gpuir__and_steps(e, &s, least, bound); s.done++) {
+    s.joins = 1;
+    status = gpuir__and_evaluate(e, &s, NULL);
+    bound -= e->cursors[s.optional[s.done]].bound;
+  }
+  s.joins = 0;
+  return status || bound < gpuir__topk_threshold(&e->top) ? status : gpuir__and_evaluate(e, &s, NULL);
 }

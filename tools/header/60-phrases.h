@@ -814,8 +814,11 @@ static void gpuir__clause_order(const gpuir__phrases *p, gpuir__clause *c) {
 /* Prepares lists and places; the clauses are there, and their lists' cursors are the first. */
 static int gpuir__phrases_prepare(gpuir__phrases *p) {
   gpuir__engine *e = p->e;
+  gpuir__and_step step;
   unsigned i;
-  int status = gpuir__and_prepare(e, &p->and_, p->nlists, 0, GPUIR__AND_PLACES);
+  int status;
+  gpuir__and_begin(e, &step, p->nlists, 0);
+  status = gpuir__and_prepare(e, &p->and_, &step, GPUIR__AND_PLACES);
   if (status) return status;
   e->made.places.len = 0;
   p->places = (gpuir__place *)(void *)gpuir__buf_room(&e->a, &e->made.places,
@@ -897,8 +900,11 @@ static void gpuir__phrase_take(gpuir__phrases *p, gpuir__made *m) {
 static int gpuir__all_make(gpuir__phrases *p, unsigned term, gpuir__made *m) {
   gpuir__engine *e = p->e;
   gpuir__and *x = &p->and_;
+  gpuir__and_step step;
   uint32_t block, n;
-  int status = gpuir__and_prepare(e, x, p->nlists, 0, GPUIR__AND_PLACES);
+  int status;
+  gpuir__and_begin(e, &step, p->nlists, 0);
+  status = gpuir__and_prepare(e, x, &step, GPUIR__AND_PLACES);
   if (!status) status = gpuir__made_open(e, term, e->cursors[x->order[0]].list.df, m);
   for (block = 0; !status && block < e->cursors[x->order[0]].list.nblocks; block++) {
     if (gpuir__engine_worked(e, 1)) return e->stopped;

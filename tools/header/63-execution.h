@@ -63,8 +63,9 @@ static int gpuir__engine_leaf(gpuir__engine *e, const gpuir_query *q, size_t lea
 #ifndef GPUIR_NO_LAB
   if (e->evaluator == GPUIR_EVAL_EXHAUSTIVE) return gpuir__eval_exhaustive(e, npositive, mode == GPUIR_AND);
 #endif
-  if (e->ncursors == 1 && !e->top.n) (void)gpuir__engine_top(e, q, k, gpuir__stored_seed(&e->cursors[0], q, k));
   if (mode == GPUIR_OR) e->turn.noptional = 0;
+  if (e->ncursors == 1 + e->turn.noptional && !e->top.n)
+    (void)gpuir__engine_top(e, q, k, gpuir__stored_seed(&e->cursors[0], q, k));
   if (mode == GPUIR_AND || npositive == 1) return gpuir__eval_and(e, npositive, NULL);
   return gpuir__eval_or(e, q, npositive, k);
 }
@@ -1206,8 +1207,8 @@ static void gpuir__explain_and(const gpuir__engine *e, const gpuir_query *q, con
       : ratio < GPUIR__BLOCK                            ? "candidates are looked up in most blocks"
                                                         : "most blocks are skipped";
   const char *method = "simd";
-  unsigned by_words[GPUIR_MAX_TERMS], i;
-  for (i = 0; i < npositive; i++) by_words[i] = i;
+  unsigned by_words[GPUIR_MAX_TERMS];
+  gpuir__order_number(npositive, by_words);
 #ifndef GPUIR_NO_LAB
   if (e->intersection) {
     method = e->intersection->name;
@@ -1241,6 +1242,7 @@ static void gpuir__explain_plan(const gpuir__engine *e, const gpuir_query *q, un
                                                   : "the document's segment lacks a term");
     return;
   }
+  gpuir__order_number(npositive, order);
   gpuir__order_by_df(e, npositive, order);
   if (e->evaluator == GPUIR_EVAL_EXHAUSTIVE) (void)snprintf(plan, cap, "exhaustive: every posting, in docID tiles");
   else if (npositive == 1)
