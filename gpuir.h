@@ -24490,6 +24490,9 @@ typedef struct gpuir__engine {
   int helps, called_away; /* of a shared search: it is not the owner; it takes nothing more */
   int counts_only; /* it counts: neither frequencies nor bounds are read */
   int phrases_required; /* of the running search, see gpuir__phrases_are_required */
+#ifndef GPUIR_NO_RANK
+  uint64_t *tally; /* of such a search: where its matches are counted, too; NULL: nowhere */
+#endif
   int unsieved; /* it explains: documents that fail the where are looked at, too */
   gpuir__cursor *cursors; /* ncursors of the query's known terms, positive ones first */
   gpuir__operand *operands; /* one a cursor, for look-ups */
@@ -25348,7 +25351,7 @@ static void gpuir__and_order(const gpuir__engine *e, gpuir__and *x, gpuir__and_u
  * Optional terms add to scores, but are not asked for. Where they are rare and the required ones are not, most of what
  * all required lists hold is looked at in vain. So matches that hold the optional term that may add most come first, by
  * an AND that asks for it, too; then those that hold the second and not the first; and so on. What holds none of those
- * comes last, unless it cannot reach the threshold any more, as it mostly cannot. (This is MaxScore's order: Turtle &
+ * comes last, unless it cannot reach the threshold any more, as it mostly cannot. With GPUIR_NO_RANK there is one step. (This is MaxScore's order: Turtle &
  * Flood, "Query evaluation: strategies and optimizations", Information Processing & Management 31(6), 1995.) */
 typedef struct gpuir__and_step {
   unsigned nrequired, noptional;
@@ -25793,6 +25796,7 @@ static uint32_t gpuir__and_add_optional(gpuir__engine *e, const gpuir__and *x, u
   return kept;
 }
 
+#ifndef GPUIR_NO_RANK
 /* Drops those of n scored documents that steps before have offered, since a list holds them whose matches are done. Few
  * get so far: to look all matches up would cost more. Returns how many stay. */
 static uint32_t gpuir__and_drop_done(gpuir__engine *e, const gpuir__and *x, uint32_t *docs, uint32_t *sums,
@@ -25817,6 +25821,7 @@ static uint32_t gpuir__and_drop_done(gpuir__engine *e, const gpuir__and *x, uint
   }
   return n;
 }
+#endif
 
 /* Adds what list i contributes to matches, and drops those that cannot reach the threshold even with all that the lists
  * to come may add. */
@@ -25893,7 +25898,9 @@ static void gpuir__and_score(gpuir__engine *e, const gpuir__and *x, uint32_t n) 
   }
   n = s.n;
   for (; i < x->nscored && n; i++) n = gpuir__and_add_optional(e, x, i, s.docs, s.sums, n);
+#ifndef GPUIR_NO_RANK
   n = gpuir__and_drop_done(e, x, s.docs, s.sums, n);
+#endif
   for (j = 0; j < n; j++)
     gpuir__topk_push_live(&e->top, gpuir__key(s.sums[j], s.docs[j] + e->leaf.base), e->leaf.deleted, s.docs[j]);
 }
@@ -26309,6 +26316,7 @@ static int gpuir__and_evaluate(gpuir__engine *e, gpuir__and_step *s, uint64_t *c
   return status;
 }
 
+#ifndef GPUIR_NO_RANK
 /* An optional term's step is worth it if its list is at most so many times as long as the shortest required one:
  * otherwise it takes about as long as all steps together without it. Measured. */
 #ifndef GPUIR__STEP_LENGTH
@@ -26325,24 +26333,31 @@ static int gpuir__and_steps(const gpuir__engine *e, const gpuir__and_step *s, ui
   return !e->share && bound - c->bound < gpuir__topk_threshold(&e->top);
 }
 
+/* Evaluates the steps of optional terms that have one. Returns what is left: an upper bound of the scores. */
+static uint32_t gpuir__and_optional(gpuir__engine *e, gpuir__and_step *s, int *status) {
+  uint32_t least = UINT32_MAX, bound = 0;
+  unsigned i;
+  for (i = 0; i < s->nrequired; i++) least = gpuir__min32(least, e->cursors[i].list.df);
+  for (i = 0; i < s->nrequired + s->noptional; i++) bound += e->cursors[i].bound;
+  s->joins = 1;
+  while (!*status && bound >= gpuir__topk_threshold(&e->top) && gpuir__and_steps(e, s, least, bound)) {
+    *status = gpuir__and_evaluate(e, s, NULL);
+    bound -= e->cursors[s->optional[s->done++]].bound;
+  }
+  s->joins = 0;
+  return bound;
+}
+#endif
+
 /* Evaluates AND; with `count`, only counts its matches. */
 static int gpuir__eval_and(gpuir__engine *e, unsigned npositive, uint64_t *count) {
-  const unsigned noptional = e->turn.noptional, nrequired = npositive - noptional;
   gpuir__and_step s;
-  uint32_t least = UINT32_MAX, bound = 0; /* of what is not done */
-  unsigned i;
   int status = GPUIR_OK;
-  gpuir__and_begin(e, &s, nrequired, noptional);
-  if (count) return gpuir__and_evaluate(e, &s, count);
-  for (i = 0; i < nrequired; i++) least = gpuir__min32(least, e->cursors[i].list.df);
-  for (i = 0; i < npositive; i++) bound += e->cursors[i].bound;
-  for (; !status && bound >= gpuir__topk_threshold(&e->top) && gpuir__and_steps(e, &s, least, bound); s.done++) {
-    s.joins = 1;
-    status = gpuir__and_evaluate(e, &s, NULL);
-    bound -= e->cursors[s.optional[s.done]].bound;
-  }
-  s.joins = 0;
-  return status || bound < gpuir__topk_threshold(&e->top) ? status : gpuir__and_evaluate(e, &s, NULL);
+  gpuir__and_begin(e, &s, npositive - e->turn.noptional, e->turn.noptional);
+#ifndef GPUIR_NO_RANK
+  if (!count && s.noptional && gpuir__and_optional(e, &s, &status) < gpuir__topk_threshold(&e->top)) return status;
+#endif
+  return status ? status : gpuir__and_evaluate(e, &s, count);
 }
 
 /* ========
@@ -26716,6 +26731,7 @@ typedef struct gpuir__phrases {
   float here[GPUIR_MAX_TERMS]; /* [list] the same within the documents of the driver block */
   const uint32_t *chosen; /* [candidate] index in the driver block: all[], or some[] if they are not all of it */
   uint32_t all[GPUIR__BLOCK_ROOM], some[GPUIR__BLOCK_ROOM];
+  int wanted; /* a match that waits may enter the top-k */
   uint32_t n; /* matches that wait: */
   uint32_t docs[GPUIR__BLOCK_ROOM], freqs[GPUIR__BLOCK_ROOM]; /* freqs: in the driver, less one */
   uint32_t *at[GPUIR_MAX_TERMS]; /* [list][match] index in the list */
@@ -27094,35 +27110,80 @@ static void gpuir__matches_check(gpuir__phrases *p, const gpuir__clause *c, gpui
   m->n = p->e->stopped ? 0 : kept;
 }
 
-/* Scores the matches that wait, clause by clause, and offers them to the top-k. */
-static void gpuir__phrases_score(gpuir__phrases *p) {
+/* Begins with all matches that wait. */
+static void gpuir__matches_begin(const gpuir__phrases *p, gpuir__matches *m) {
+  for (m->n = 0; m->n < p->n; m->n++) {
+    m->index[m->n] = m->n;
+    m->docs[m->n] = p->docs[m->n];
+    m->sums[m->n] = 0;
+  }
+}
+
+/* Adds what a clause contributes with freqs[], and drops the matches that could not enter, given what the other clauses
+ * can add. */
+static void gpuir__matches_add(gpuir__engine *e, const gpuir__clause *c, gpuir__matches *m, uint32_t others,
+    uint32_t threshold) {
+  uint32_t j, kept;
+  c->scorer.score(&c->scorer, m->docs, m->freqs, m->n, m->values);
+  e->info.postings_scored += m->n;
+  for (j = kept = 0; j < m->n; j++) {
+    if (m->sums[j] + m->values[j] + others < threshold) continue;
+    m->sums[j] += m->values[j];
+    gpuir__matches_keep(m, kept++, j);
+  }
+  m->n = kept;
+}
+
+/* Scores matches by the clauses [from, end), one by one, and offers them to the top-k. */
+static void gpuir__matches_score(gpuir__phrases *p, unsigned from, unsigned end, gpuir__matches *m) {
   gpuir__engine *e = p->e;
   const uint32_t threshold = gpuir__topk_threshold(&e->top);
-  uint32_t others = 0, j, kept;
-  gpuir__matches m;
+  uint32_t others = 0, j;
   unsigned i;
-  for (m.n = 0; m.n < p->n; m.n++) {
-    m.index[m.n] = m.n;
-    m.docs[m.n] = p->docs[m.n];
-    m.sums[m.n] = 0;
-  }
-  for (i = 0; i < p->nclauses; i++) others += p->clauses[i].bound;
-  for (i = 0; i < p->nclauses && m.n; i++) {
+  for (i = from; i < end; i++) others += p->clauses[i].bound;
+  for (i = from; i < end && m->n; i++) {
     const gpuir__clause *c = &p->clauses[i];
     others -= c->bound;
-    gpuir__phrases_freqs(p, c->list[c->order[0]], m.index, m.n, m.freqs);
-    if (c->n > 1) gpuir__matches_check(p, c, &m, others, threshold);
-    c->scorer.score(&c->scorer, m.docs, m.freqs, m.n, m.values);
-    e->info.postings_scored += m.n;
+    gpuir__phrases_freqs(p, c->list[c->order[0]], m->index, m->n, m->freqs);
+    if (c->n > 1) gpuir__matches_check(p, c, m, others, threshold);
+    gpuir__matches_add(e, c, m, others, threshold);
+  }
+  for (j = 0; j < m->n; j++) gpuir__topk_push(&e->top, gpuir__key(m->sums[j], m->docs[j] + e->leaf.base));
+}
+
+/* Scores the matches that wait. */
+static void gpuir__phrases_score(gpuir__phrases *p) {
+  gpuir__matches m;
+  gpuir__matches_begin(p, &m);
+  gpuir__matches_score(p, 0, p->nclauses, &m);
+}
+
+#ifndef GPUIR_NO_RANK
+/* Scores the matches that wait, and returns in how many of them each phrase stands. Which ones do has to be known of
+ * all, so that phrases come first, and no bound spares a look at positions. */
+static uint64_t gpuir__phrases_score_all(gpuir__phrases *p) {
+  const unsigned lists = p->nclauses - p->nphrases;
+  uint32_t tfs[GPUIR__BLOCK_ROOM], j, kept, n;
+  gpuir__matches m;
+  unsigned i;
+  gpuir__matches_begin(p, &m);
+  for (i = lists; i < p->nclauses && m.n; i++) {
+    gpuir__phrases_prefetch(p, &p->clauses[i], m.index, m.n);
+    gpuir__phrase_frequencies(p, &p->clauses[i], m.index, m.docs, m.n, tfs);
     for (j = kept = 0; j < m.n; j++) {
-      if (m.sums[j] + m.values[j] + others < threshold) continue;
-      m.sums[j] += m.values[j];
-      gpuir__matches_keep(&m, kept++, j);
+      gpuir__matches_keep(&m, kept, j);
+      m.freqs[kept] = tfs[j] - 1;
+      kept += tfs[j] > 0;
     }
     m.n = kept;
+    gpuir__matches_add(p->e, &p->clauses[i], &m, 0, 0);
   }
-  for (j = 0; j < m.n; j++) gpuir__topk_push(&e->top, gpuir__key(m.sums[j], m.docs[j] + e->leaf.base));
+  if (p->e->stopped) return 0;
+  n = m.n;
+  gpuir__matches_score(p, 0, lists, &m);
+  return n;
 }
+#endif
 
 /* Counts those of the matches that wait in which each phrase stands. */
 static uint64_t gpuir__phrases_count(gpuir__phrases *p) {
@@ -27172,6 +27233,7 @@ static int gpuir__phrases_prepare(gpuir__phrases *p) {
   if (!p->places) return gpuir__engine_fail(e, GPUIR_E_NOMEM, "out of memory");
   p->met = (uint32_t *)(void *)(p->places + p->nlists);
   p->n = 0;
+  p->wanted = 0;
   for (i = 0; i < GPUIR__BLOCK_ROOM; i++) p->all[i] = i;
   for (i = 0; i < p->nlists; i++) {
     p->at[i] = p->met + GPUIR__QUICK_CHUNKS * GPUIR__CHUNK + 8 + (size_t)i * GPUIR__BLOCK_ROOM;
@@ -27399,36 +27461,45 @@ GPUIR__NOINLINE int gpuir__phrases_are_required(const gpuir__engine *e, const gp
   return 0;
 }
 
-/* Scores, or counts, the matches that wait. */
-static void gpuir__phrases_flush(gpuir__phrases *p, uint64_t *count) {
+/* Scores the matches that wait, counts them, or both. */
+static void gpuir__phrases_flush(gpuir__phrases *p, int ranks, uint64_t *count) {
   if (!p->n) return;
-  if (count) *count += gpuir__phrases_count(p);
-  else gpuir__phrases_score(p);
+  if (!count) gpuir__phrases_score(p);
+#ifndef GPUIR_NO_RANK
+  else if (ranks && p->wanted) *count += gpuir__phrases_score_all(p);
+#endif
+  else *count += gpuir__phrases_count(p);
+  (void)ranks;
   p->n = 0;
+  p->wanted = 0;
 }
 
-/* Evaluates a query with phrases all of whose terms are required, in one leaf; with `count`, only counts matches. */
-static int gpuir__eval_phrases(gpuir__engine *e, const gpuir_query *q, size_t leaf, uint64_t *count) {
+/* Evaluates a query with phrases all of whose terms are required, in one leaf: `ranks` them, or adds the number of
+ * matches to *count, or both, for which positions are passed once. */
+static int gpuir__eval_phrases(gpuir__engine *e, const gpuir_query *q, size_t leaf, int ranks, uint64_t *count) {
   gpuir__phrases p;
   uint32_t block, nblocks, least = 0, n;
-  int missing = 0, status = gpuir__phrases_open(&p, e, q, leaf, &missing);
+  int missing = 0, wanted, freqs, status = gpuir__phrases_open(&p, e, q, leaf, &missing);
   if (status || missing) return status;
   status = gpuir__phrases_prepare(&p);
+  freqs = !count || (ranks && p.nclauses > p.nphrases);
   nblocks = e->cursors[p.and_.order[0]].list.nblocks;
   for (block = 0; !status; block++) {
     block = gpuir__engine_part(e, block, nblocks, GPUIR__TAKEN_BLOCKS);
     if (block >= nblocks) break;
     if (gpuir__engine_worked(e, 1)) return e->stopped;
-    if (!count && !gpuir__phrases_is_wanted(&p, block, &least)) continue;
-    n = gpuir__phrases_candidates(&p, block, least);
+    wanted = ranks && gpuir__phrases_is_wanted(&p, block, &least);
+    if (!count && !wanted) continue;
+    n = gpuir__phrases_candidates(&p, block, count ? 0 : least);
     n = n ? gpuir__and_match_live(e, &p.and_, n) : 0;
     if (e->stopped) return e->stopped;
-    if (p.n + n > GPUIR__BLOCK) gpuir__phrases_flush(&p, count);
-    if (n) gpuir__phrases_wait(&p, n, !count);
-    if (p.n >= GPUIR__WAITING) gpuir__phrases_flush(&p, count);
+    if (p.n + n > GPUIR__BLOCK) gpuir__phrases_flush(&p, ranks, count);
+    p.wanted |= wanted;
+    if (n) gpuir__phrases_wait(&p, n, freqs);
+    if (p.n >= GPUIR__WAITING) gpuir__phrases_flush(&p, ranks, count);
     status = e->stopped;
   }
-  if (!status) gpuir__phrases_flush(&p, count);
+  if (!status) gpuir__phrases_flush(&p, ranks, count);
   return status ? status : e->stopped;
 }
 
@@ -28547,7 +28618,10 @@ static int gpuir__engine_leaf(gpuir__engine *e, const gpuir_query *q, size_t lea
   e->turn.taken = 0;
   e->turn.leaf_number = (uint32_t)leaf;
   if (!gpuir__leaf_begin(e, q, leaf, mode) || (q->all && e->top.n == e->top.k)) return GPUIR_OK;
-  if (e->phrases_required) return gpuir__eval_phrases(e, q, leaf, NULL);
+#ifndef GPUIR_NO_RANK
+  if (e->phrases_required && e->tally) return gpuir__eval_phrases(e, q, leaf, 1, e->tally);
+#endif
+  if (e->phrases_required) return gpuir__eval_phrases(e, q, leaf, 1, NULL);
   status = gpuir__terms_open(e, q, leaf, &npositive);
 #ifndef GPUIR_NO_COLUMNS
   if (!status && q->all) return gpuir__eval_all(e);
@@ -28625,7 +28699,7 @@ static int gpuir__engine_count_leaf(gpuir__engine *e, const gpuir_query *q, size
   int status;
   if (!gpuir__engine_marks(e) && gpuir__query_is_word(q)) return gpuir__engine_count_word(e, q, leaf, matches);
   if (!gpuir__leaf_begin(e, q, leaf, mode)) return GPUIR_OK;
-  if (gpuir__phrases_are_required(e, q, mode)) return gpuir__eval_phrases(e, q, leaf, matches);
+  if (gpuir__phrases_are_required(e, q, mode)) return gpuir__eval_phrases(e, q, leaf, 0, matches);
   status = gpuir__terms_open(e, q, leaf, &npositive);
   if (!status && q->all) return gpuir__count_windows(e, 0, 0, matches);
   if (status || !npositive || (mode == GPUIR_AND && npositive - e->turn.noptional < q->nrequired)) return status;
@@ -29144,6 +29218,9 @@ static int gpuir__engine_search(gpuir__engine *e, const gpuir_query *q, gpuir_hi
   status = gpuir__engine_look(e);
   if (status) return status;
   status = gpuir__engine_mode(e, q, q->mode == GPUIR_OR ? GPUIR_OR : GPUIR_AND, k, hits, n);
+#ifndef GPUIR_NO_RANK
+  e->tally = NULL; /* of the two, AND is counted */
+#endif
   if (!status && gpuir__query_wants_any(q, k, *n))
     status = gpuir__engine_mode(e, gpuir__query_any(q), GPUIR_OR, k, hits, n);
   if (status) *n = 0;
@@ -29174,11 +29251,37 @@ static int gpuir__engine_count(gpuir__engine *e, const gpuir_query *q, uint64_t 
   return gpuir__engine_tally(e, q, matches);
 }
 
+#ifndef GPUIR_NO_RANK
+/* Returns 1 if a query has phrases whose positions a search passes, so that it can count matches, too. */
+static int gpuir__engine_counts_phrases(const gpuir__engine *e, const gpuir_query *q) {
+  return q->nphrases && !gpuir__query_sorts(q) && !gpuir__query_collapses(q) &&
+      gpuir__phrases_are_required(e, q, q->mode == GPUIR_OR ? GPUIR_OR : GPUIR_AND);
+}
+
+/* Ranks and counts such a query in one pass. */
+static int gpuir__engine_search_phrases(gpuir__engine *e, const gpuir_query *q, gpuir_hit *hits, size_t k, size_t *n,
+    uint64_t *matches) {
+  int status;
+  *matches = 0;
+  e->tally = matches;
+  e->share = NULL; /* others do not help to count */
+  status = gpuir__engine_search(e, q, hits, k, n);
+  e->tally = NULL;
+  if (status) *matches = 0;
+  return status;
+}
+#endif
+
 /* Answers one query, and counts its matches in the same time unless `matches` is NULL. Hits that are fewer than k are
  * all there are; but where a threshold was given, some may be left out, and AND+OR counts as AND. */
 static int gpuir__engine_search_count(gpuir__engine *e, const gpuir_query *q, gpuir_hit *hits, size_t k, size_t *n,
     uint64_t *matches) {
-  int status = gpuir__engine_search(e, q, hits, k, n);
+  int status;
+#ifndef GPUIR_NO_RANK
+  if (matches && k && gpuir__engine_counts_phrases(e, q))
+    return gpuir__engine_search_phrases(e, q, hits, k, n, matches);
+#endif
+  status = gpuir__engine_search(e, q, hits, k, n);
   if (!matches) return status;
   *matches = status ? 0 : *n;
   if (status || (*n < k && q->mode != GPUIR_ANDOR && !gpuir__query_collapses(q) && !e->limits.threshold)) return status;

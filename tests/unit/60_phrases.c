@@ -319,6 +319,10 @@ static void check_query(gpuir_index *ix, gpuir_searcher *const *s, const unit *u
     for (i = 0; i < sizeof ks / sizeof *ks; i++) {
       assert_int_equal(gpuir_search(s[e], q, hits, ks[i], &found), 0);
       check_hits(hits, found, mode, ks[i], text, (int)e);
+      assert_int_equal(gpuir_search_count(s[e], q, hits, ks[i], &found, &count), 0);
+      check_hits(hits, found, mode, ks[i], text, (int)e);
+      if (count != right.nhits[mode == GPUIR_OR])
+        fail_msg("%s, mode %d, k %u: counts %lu beside hits", text, mode, (unsigned)ks[i], (unsigned long)count);
     }
     assert_int_equal(gpuir_count(s[e], q, &count), 0);
     if (count != right.nhits[mode == GPUIR_OR])

@@ -362,6 +362,9 @@ typedef struct gpuir__engine {
   int helps, called_away; /* of a shared search: it is not the owner; it takes nothing more */
   int counts_only; /* it counts: neither frequencies nor bounds are read */
   int phrases_required; /* of the running search, see gpuir__phrases_are_required */
+#ifndef GPUIR_NO_RANK
+  uint64_t *tally; /* of such a search: where its matches are counted, too; NULL: nowhere */
+#endif
   int unsieved; /* it explains: documents that fail the where are looked at, too */
   gpuir__cursor *cursors; /* ncursors of the query's known terms, positive ones first */
   gpuir__operand *operands; /* one a cursor, for look-ups */

@@ -156,7 +156,7 @@ static void gpuir__and_order(const gpuir__engine *e, gpuir__and *x, gpuir__and_u
  * Optional terms add to scores, but are not asked for. Where they are rare and the required ones are not, most of what
  * all required lists hold is looked at in vain. So matches that hold the optional term that may add most come first, by
  * an AND that asks for it, too; then those that hold the second and not the first; and so on. What holds none of those
- * comes last, unless it cannot reach the threshold any more, as it mostly cannot. (This is MaxScore's order: Turtle &
+ * comes last, unless it cannot reach the threshold any more, as it mostly cannot. With GPUIR_NO_RANK there is one step. (This is MaxScore's order: Turtle &
  * Flood, "Query evaluation: strategies and optimizations", Information Processing & Management 31(6), 1995.) */
 typedef struct gpuir__and_step {
   unsigned nrequired, noptional;
@@ -601,6 +601,7 @@ static uint32_t gpuir__and_add_optional(gpuir__engine *e, const gpuir__and *x, u
   return kept;
 }
 
+#ifndef GPUIR_NO_RANK
 /* Drops those of n scored documents that steps before have offered, since a list holds them whose matches are done. Few
  * get so far: to look all matches up would cost more. Returns how many stay. */
 static uint32_t gpuir__and_drop_done(gpuir__engine *e, const gpuir__and *x, uint32_t *docs, uint32_t *sums,
@@ -625,6 +626,7 @@ static uint32_t gpuir__and_drop_done(gpuir__engine *e, const gpuir__and *x, uint
   }
   return n;
 }
+#endif
 
 /* Adds what list i contributes to matches, and drops those that cannot reach the threshold even with all that the lists
  * to come may add. */
@@ -701,7 +703,9 @@ static void gpuir__and_score(gpuir__engine *e, const gpuir__and *x, uint32_t n) 
   }
   n = s.n;
   for (; i < x->nscored && n; i++) n = gpuir__and_add_optional(e, x, i, s.docs, s.sums, n);
+#ifndef GPUIR_NO_RANK
   n = gpuir__and_drop_done(e, x, s.docs, s.sums, n);
+#endif
   for (j = 0; j < n; j++)
     gpuir__topk_push_live(&e->top, gpuir__key(s.sums[j], s.docs[j] + e->leaf.base), e->leaf.deleted, s.docs[j]);
 }

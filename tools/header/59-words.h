@@ -358,6 +358,7 @@ static int gpuir__and_evaluate(gpuir__engine *e, gpuir__and_step *s, uint64_t *c
   return status;
 }
 
+#ifndef GPUIR_NO_RANK
 /* An optional term's step is worth it if its list is at most so many times as long as the shortest required one:
  * otherwise it takes about as long as all steps together without it. Measured. */
 #ifndef GPUIR__STEP_LENGTH
@@ -374,22 +375,29 @@ static int gpuir__and_steps(const gpuir__engine *e, const gpuir__and_step *s, ui
   return !e->share && bound - c->bound < gpuir__topk_threshold(&e->top);
 }
 
+/* Evaluates the steps of optional terms that have one. Returns what is left: an upper bound of the scores. */
+static uint32_t gpuir__and_optional(gpuir__engine *e, gpuir__and_step *s, int *status) {
+  uint32_t least = UINT32_MAX, bound = 0;
+  unsigned i;
+  for (i = 0; i < s->nrequired; i++) least = gpuir__min32(least, e->cursors[i].list.df);
+  for (i = 0; i < s->nrequired + s->noptional; i++) bound += e->cursors[i].bound;
+  s->joins = 1;
+  while (!*status && bound >= gpuir__topk_threshold(&e->top) && gpuir__and_steps(e, s, least, bound)) {
+    *status = gpuir__and_evaluate(e, s, NULL);
+    bound -= e->cursors[s->optional[s->done++]].bound;
+  }
+  s->joins = 0;
+  return bound;
+}
+#endif
+
 /* Evaluates AND; with `count`, only counts its matches. */
 static int gpuir__eval_and(gpuir__engine *e, unsigned npositive, uint64_t *count) {
-  const unsigned noptional = e->turn.noptional, nrequired = npositive - noptional;
   gpuir__and_step s;
-  uint32_t least = UINT32_MAX, bound = 0; /* of what is not done */
-  unsigned i;
   int status = GPUIR_OK;
-  gpuir__and_begin(e, &s, nrequired, noptional);
-  if (count) return gpuir__and_evaluate(e, &s, count);
-  for (i = 0; i < nrequired; i++) least = gpuir__min32(least, e->cursors[i].list.df);
-  for (i = 0; i < npositive; i++) bound += e->cursors[i].bound;
-  for (; !status && bound >= gpuir__topk_threshold(&e->top) && gpuir__and_steps(e, &s, least, bound); s.done++) {
-    s.joins = 1;
-    status = gpuir__and_evaluate(e, &s, NULL);
-    bound -= e->cursors[s.optional[s.done]].bound;
-  }
-  s.joins = 0;
-  return status || bound < gpuir__topk_threshold(&e->top) ? status : gpuir__and_evaluate(e, &s, NULL);
+  gpuir__and_begin(e, &s, npositive - e->turn.noptional, e->turn.noptional);
+#ifndef GPUIR_NO_RANK
+  if (!count && s.noptional && gpuir__and_optional(e, &s, &status) < gpuir__topk_threshold(&e->top)) return status;
+#endif
+  return status ? status : gpuir__and_evaluate(e, &s, count);
 }

@@ -370,6 +370,7 @@ typedef struct gpuir__phrases {
   float here[GPUIR_MAX_TERMS]; /* [list] the same within the documents of the driver block */
   const uint32_t *chosen; /* [candidate] index in the driver block: all[], or some[] if they are not all of it */
   uint32_t all[GPUIR__BLOCK_ROOM], some[GPUIR__BLOCK_ROOM];
+  int wanted; /* a match that waits may enter the top-k */
   uint32_t n; /* matches that wait: */
   uint32_t docs[GPUIR__BLOCK_ROOM], freqs[GPUIR__BLOCK_ROOM]; /* freqs: in the driver, less one */
   uint32_t *at[GPUIR_MAX_TERMS]; /* [list][match] index in the list */
@@ -748,35 +749,80 @@ static void gpuir__matches_check(gpuir__phrases *p, const gpuir__clause *c, gpui
   m->n = p->e->stopped ? 0 : kept;
 }
 
-/* Scores the matches that wait, clause by clause, and offers them to the top-k. */
-static void gpuir__phrases_score(gpuir__phrases *p) {
+/* Begins with all matches that wait. */
+static void gpuir__matches_begin(const gpuir__phrases *p, gpuir__matches *m) {
+  for (m->n = 0; m->n < p->n; m->n++) {
+    m->index[m->n] = m->n;
+    m->docs[m->n] = p->docs[m->n];
+    m->sums[m->n] = 0;
+  }
+}
+
+/* Adds what a clause contributes with freqs[], and drops the matches that could not enter, given what the other clauses
+ * can add. */
+static void gpuir__matches_add(gpuir__engine *e, const gpuir__clause *c, gpuir__matches *m, uint32_t others,
+    uint32_t threshold) {
+  uint32_t j, kept;
+  c->scorer.score(&c->scorer, m->docs, m->freqs, m->n, m->values);
+  e->info.postings_scored += m->n;
+  for (j = kept = 0; j < m->n; j++) {
+    if (m->sums[j] + m->values[j] + others < threshold) continue;
+    m->sums[j] += m->values[j];
+    gpuir__matches_keep(m, kept++, j);
+  }
+  m->n = kept;
+}
+
+/* Scores matches by the clauses [from, end), one by one, and offers them to the top-k. */
+static void gpuir__matches_score(gpuir__phrases *p, unsigned from, unsigned end, gpuir__matches *m) {
   gpuir__engine *e = p->e;
   const uint32_t threshold = gpuir__topk_threshold(&e->top);
-  uint32_t others = 0, j, kept;
-  gpuir__matches m;
+  uint32_t others = 0, j;
   unsigned i;
-  for (m.n = 0; m.n < p->n; m.n++) {
-    m.index[m.n] = m.n;
-    m.docs[m.n] = p->docs[m.n];
-    m.sums[m.n] = 0;
-  }
-  for (i = 0; i < p->nclauses; i++) others += p->clauses[i].bound;
-  for (i = 0; i < p->nclauses && m.n; i++) {
+  for (i = from; i < end; i++) others += p->clauses[i].bound;
+  for (i = from; i < end && m->n; i++) {
     const gpuir__clause *c = &p->clauses[i];
     others -= c->bound;
-    gpuir__phrases_freqs(p, c->list[c->order[0]], m.index, m.n, m.freqs);
-    if (c->n > 1) gpuir__matches_check(p, c, &m, others, threshold);
-    c->scorer.score(&c->scorer, m.docs, m.freqs, m.n, m.values);
-    e->info.postings_scored += m.n;
+    gpuir__phrases_freqs(p, c->list[c->order[0]], m->index, m->n, m->freqs);
+    if (c->n > 1) gpuir__matches_check(p, c, m, others, threshold);
+    gpuir__matches_add(e, c, m, others, threshold);
+  }
+  for (j = 0; j < m->n; j++) gpuir__topk_push(&e->top, gpuir__key(m->sums[j], m->docs[j] + e->leaf.base));
+}
+
+/* Scores the matches that wait. */
+static void gpuir__phrases_score(gpuir__phrases *p) {
+  gpuir__matches m;
+  gpuir__matches_begin(p, &m);
+  gpuir__matches_score(p, 0, p->nclauses, &m);
+}
+
+#ifndef GPUIR_NO_RANK
+/* Scores the matches that wait, and returns in how many of them each phrase stands. Which ones do has to be known of
+ * all, so that phrases come first, and no bound spares a look at positions. */
+static uint64_t gpuir__phrases_score_all(gpuir__phrases *p) {
+  const unsigned lists = p->nclauses - p->nphrases;
+  uint32_t tfs[GPUIR__BLOCK_ROOM], j, kept, n;
+  gpuir__matches m;
+  unsigned i;
+  gpuir__matches_begin(p, &m);
+  for (i = lists; i < p->nclauses && m.n; i++) {
+    gpuir__phrases_prefetch(p, &p->clauses[i], m.index, m.n);
+    gpuir__phrase_frequencies(p, &p->clauses[i], m.index, m.docs, m.n, tfs);
     for (j = kept = 0; j < m.n; j++) {
-      if (m.sums[j] + m.values[j] + others < threshold) continue;
-      m.sums[j] += m.values[j];
-      gpuir__matches_keep(&m, kept++, j);
+      gpuir__matches_keep(&m, kept, j);
+      m.freqs[kept] = tfs[j] - 1;
+      kept += tfs[j] > 0;
     }
     m.n = kept;
+    gpuir__matches_add(p->e, &p->clauses[i], &m, 0, 0);
   }
-  for (j = 0; j < m.n; j++) gpuir__topk_push(&e->top, gpuir__key(m.sums[j], m.docs[j] + e->leaf.base));
+  if (p->e->stopped) return 0;
+  n = m.n;
+  gpuir__matches_score(p, 0, lists, &m);
+  return n;
 }
+#endif
 
 /* Counts those of the matches that wait in which each phrase stands. */
 static uint64_t gpuir__phrases_count(gpuir__phrases *p) {
@@ -826,6 +872,7 @@ static int gpuir__phrases_prepare(gpuir__phrases *p) {
   if (!p->places) return gpuir__engine_fail(e, GPUIR_E_NOMEM, "out of memory");
   p->met = (uint32_t *)(void *)(p->places + p->nlists);
   p->n = 0;
+  p->wanted = 0;
   for (i = 0; i < GPUIR__BLOCK_ROOM; i++) p->all[i] = i;
   for (i = 0; i < p->nlists; i++) {
     p->at[i] = p->met + GPUIR__QUICK_CHUNKS * GPUIR__CHUNK + 8 + (size_t)i * GPUIR__BLOCK_ROOM;
@@ -1053,35 +1100,44 @@ GPUIR__NOINLINE int gpuir__phrases_are_required(const gpuir__engine *e, const gp
   return 0;
 }
 
-/* Scores, or counts, the matches that wait. */
-static void gpuir__phrases_flush(gpuir__phrases *p, uint64_t *count) {
+/* Scores the matches that wait, counts them, or both. */
+static void gpuir__phrases_flush(gpuir__phrases *p, int ranks, uint64_t *count) {
   if (!p->n) return;
-  if (count) *count += gpuir__phrases_count(p);
-  else gpuir__phrases_score(p);
+  if (!count) gpuir__phrases_score(p);
+#ifndef GPUIR_NO_RANK
+  else if (ranks && p->wanted) *count += gpuir__phrases_score_all(p);
+#endif
+  else *count += gpuir__phrases_count(p);
+  (void)ranks;
   p->n = 0;
+  p->wanted = 0;
 }
 
-/* Evaluates a query with phrases all of whose terms are required, in one leaf; with `count`, only counts matches. */
-static int gpuir__eval_phrases(gpuir__engine *e, const gpuir_query *q, size_t leaf, uint64_t *count) {
+/* Evaluates a query with phrases all of whose terms are required, in one leaf: `ranks` them, or adds the number of
+ * matches to *count, or both, for which positions are passed once. */
+static int gpuir__eval_phrases(gpuir__engine *e, const gpuir_query *q, size_t leaf, int ranks, uint64_t *count) {
   gpuir__phrases p;
   uint32_t block, nblocks, least = 0, n;
-  int missing = 0, status = gpuir__phrases_open(&p, e, q, leaf, &missing);
+  int missing = 0, wanted, freqs, status = gpuir__phrases_open(&p, e, q, leaf, &missing);
   if (status || missing) return status;
   status = gpuir__phrases_prepare(&p);
+  freqs = !count || (ranks && p.nclauses > p.nphrases);
   nblocks = e->cursors[p.and_.order[0]].list.nblocks;
   for (block = 0; !status; block++) {
     block = gpuir__engine_part(e, block, nblocks, GPUIR__TAKEN_BLOCKS);
     if (block >= nblocks) break;
     if (gpuir__engine_worked(e, 1)) return e->stopped;
-    if (!count && !gpuir__phrases_is_wanted(&p, block, &least)) continue;
-    n = gpuir__phrases_candidates(&p, block, least);
+    wanted = ranks && gpuir__phrases_is_wanted(&p, block, &least);
+    if (!count && !wanted) continue;
+    n = gpuir__phrases_candidates(&p, block, count ? 0 : least);
     n = n ? gpuir__and_match_live(e, &p.and_, n) : 0;
     if (e->stopped) return e->stopped;
-    if (p.n + n > GPUIR__BLOCK) gpuir__phrases_flush(&p, count);
-    if (n) gpuir__phrases_wait(&p, n, !count);
-    if (p.n >= GPUIR__WAITING) gpuir__phrases_flush(&p, count);
+    if (p.n + n > GPUIR__BLOCK) gpuir__phrases_flush(&p, ranks, count);
+    p.wanted |= wanted;
+    if (n) gpuir__phrases_wait(&p, n, freqs);
+    if (p.n >= GPUIR__WAITING) gpuir__phrases_flush(&p, ranks, count);
     status = e->stopped;
   }
-  if (!status) gpuir__phrases_flush(&p, count);
+  if (!status) gpuir__phrases_flush(&p, ranks, count);
   return status ? status : e->stopped;
 }

@@ -54,7 +54,10 @@ static int gpuir__engine_leaf(gpuir__engine *e, const gpuir_query *q, size_t lea
   e->turn.taken = 0;
   e->turn.leaf_number = (uint32_t)leaf;
   if (!gpuir__leaf_begin(e, q, leaf, mode) || (q->all && e->top.n == e->top.k)) return GPUIR_OK;
-  if (e->phrases_required) return gpuir__eval_phrases(e, q, leaf, NULL);
+#ifndef GPUIR_NO_RANK
+  if (e->phrases_required && e->tally) return gpuir__eval_phrases(e, q, leaf, 1, e->tally);
+#endif
+  if (e->phrases_required) return gpuir__eval_phrases(e, q, leaf, 1, NULL);
   status = gpuir__terms_open(e, q, leaf, &npositive);
 #ifndef GPUIR_NO_COLUMNS
   if (!status && q->all) return gpuir__eval_all(e);
@@ -132,7 +135,7 @@ static int gpuir__engine_count_leaf(gpuir__engine *e, const gpuir_query *q, size
   int status;
   if (!gpuir__engine_marks(e) && gpuir__query_is_word(q)) return gpuir__engine_count_word(e, q, leaf, matches);
   if (!gpuir__leaf_begin(e, q, leaf, mode)) return GPUIR_OK;
-  if (gpuir__phrases_are_required(e, q, mode)) return gpuir__eval_phrases(e, q, leaf, matches);
+  if (gpuir__phrases_are_required(e, q, mode)) return gpuir__eval_phrases(e, q, leaf, 0, matches);
   status = gpuir__terms_open(e, q, leaf, &npositive);
   if (!status && q->all) return gpuir__count_windows(e, 0, 0, matches);
   if (status || !npositive || (mode == GPUIR_AND && npositive - e->turn.noptional < q->nrequired)) return status;
@@ -651,6 +654,9 @@ static int gpuir__engine_search(gpuir__engine *e, const gpuir_query *q, gpuir_hi
   status = gpuir__engine_look(e);
   if (status) return status;
   status = gpuir__engine_mode(e, q, q->mode == GPUIR_OR ? GPUIR_OR : GPUIR_AND, k, hits, n);
+#ifndef GPUIR_NO_RANK
+  e->tally = NULL; /* of the two, AND is counted */
+#endif
   if (!status && gpuir__query_wants_any(q, k, *n))
     status = gpuir__engine_mode(e, gpuir__query_any(q), GPUIR_OR, k, hits, n);
   if (status) *n = 0;
@@ -681,11 +687,37 @@ static int gpuir__engine_count(gpuir__engine *e, const gpuir_query *q, uint64_t 
   return gpuir__engine_tally(e, q, matches);
 }
 
+#ifndef GPUIR_NO_RANK
+/* Returns 1 if a query has phrases whose positions a search passes, so that it can count matches, too. */
+static int gpuir__engine_counts_phrases(const gpuir__engine *e, const gpuir_query *q) {
+  return q->nphrases && !gpuir__query_sorts(q) && !gpuir__query_collapses(q) &&
+      gpuir__phrases_are_required(e, q, q->mode == GPUIR_OR ? GPUIR_OR : GPUIR_AND);
+}
+
+/* Ranks and counts such a query in one pass. */
+static int gpuir__engine_search_phrases(gpuir__engine *e, const gpuir_query *q, gpuir_hit *hits, size_t k, size_t *n,
+    uint64_t *matches) {
+  int status;
+  *matches = 0;
+  e->tally = matches;
+  e->share = NULL; /* others do not help to count */
+  status = gpuir__engine_search(e, q, hits, k, n);
+  e->tally = NULL;
+  if (status) *matches = 0;
+  return status;
+}
+#endif
+
 /* Answers one query, and counts its matches in the same time unless `matches` is NULL. Hits that are fewer than k are
  * all there are; but where a threshold was given, some may be left out, and AND+OR counts as AND. */
 static int gpuir__engine_search_count(gpuir__engine *e, const gpuir_query *q, gpuir_hit *hits, size_t k, size_t *n,
     uint64_t *matches) {
-  int status = gpuir__engine_search(e, q, hits, k, n);
+  int status;
+#ifndef GPUIR_NO_RANK
+  if (matches && k && gpuir__engine_counts_phrases(e, q))
+    return gpuir__engine_search_phrases(e, q, hits, k, n, matches);
+#endif
+  status = gpuir__engine_search(e, q, hits, k, n);
   if (!matches) return status;
   *matches = status ? 0 : *n;
   if (status || (*n < k && q->mode != GPUIR_ANDOR && !gpuir__query_collapses(q) && !e->limits.threshold)) return status;
