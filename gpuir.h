@@ -22371,7 +22371,7 @@ GPUIR_API int gpuir_query_unknown(const gpuir_query *q, size_t i, const char **t
   t = gpuir__query_unknown(q, i);
   if (!t) return GPUIR_E_NOT_FOUND;
   *term = gpuir__query_term_name(q, t, len);
-  if (t->typed_len) { /* people know words, and not stems */
+  if (t->typed_len && t->kind == GPUIR__WORD) { /* people know words, and not stems */
     *term = (const char *)q->names.data + t->typed;
     *len = t->typed_len;
   }
