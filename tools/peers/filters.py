@@ -242,9 +242,10 @@ def main():
     head = ("command", "filter", "engine", "found", "mean_us", "most_us", "of_unfiltered", "of_gpuir", "blocks", "postings")
     documents, columns = engines[0].sizes()
     lines = [
-        f"# {peers.commit()}, {peers.machine()}, load {os.getloadavg()[0]:.0f}",
-        f"# {' '.join(sys.argv)}",
-        f"# {documents} documents, {columns} bytes of columns, {a.queries} queries a filter, the least of {a.rounds} times",
+        f"# machine\t{peers.machine()}; load {os.getloadavg()[0]:.0f}",
+        f"# commit: {peers.commit()}",
+        f"# command\t{' '.join(sys.argv)}",
+        f"# documents\t{documents} documents, {columns} bytes of columns, {a.queries} queries a filter, the least of {a.rounds} times",
         "\t".join(head),
         *("\t".join(row) for row in rows(engines, a.work, asked, a.rounds)),
     ]
