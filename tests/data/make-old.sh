@@ -6,6 +6,7 @@
 #   file.gpuir  an index file of it
 #   live        a live index of it: several segments, deleted documents, some of `gpuir add`
 #   begun       what `gpuir index --live` leaves when it is killed before its first commit
+#   sections    of an index file of numbered lines, with frequent words: each section's number, flags, length and hash
 #   untold      when it is killed behind that, before it has written how files are read
 set -eu
 gpuir=$(readlink -f "$1")
@@ -27,3 +28,7 @@ for kill in begun:4 untold:6; do
   strace -f -qq -o /dev/null -e "inject=fsync:signal=SIGKILL:when=${kill#*:}" \
     "$gpuir" index -q --live notes -o "${kill%:*}" || true
 done
+../numbered.sh >text
+"$gpuir" index -q --lines --positions --store --analyzer unicode text -o numbered.gpuir
+python3 ../sections.py numbered.gpuir >sections
+rm text numbered.gpuir

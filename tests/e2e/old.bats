@@ -37,6 +37,18 @@ like_fresh() {
   [ "$(names other.gpuir tea)" = 'notes/a notes/b notes/sub/c' ]
 }
 
+@test "an index file has the same sections, but for what it says of itself and dense lists" {
+  "$root/tests/data/numbered.sh" >text
+  grep -v $'^2\t' sections >right # 2: META
+  for dense in 0 16; do
+    gpuir index -q --lines --positions --store --analyzer unicode --fields none --dense $dense text -o new.gpuir
+    python3 "$root/tests/data/sections.py" new.gpuir >"new-$dense"
+    grep -vE $'^(2|3[2-5])\t' "new-$dense" | diff right -
+  done
+  [ "$(grep -cE $'^3[2-5]\t' new-0)" -eq 0 ]
+  [ "$(grep -cE $'^3[2-5]\t' new-16)" -eq 4 ]
+}
+
 @test "a live index opens, verifies, searches" {
   gpuir verify live
   [ "$(names live tea)" = '1 3 4 notes/.d:1-1 notes/a:1-1 notes/b:1-1 notes/sub/c:1-2' ]

@@ -3,9 +3,9 @@
 
 INDEX has positions (`gpuir index --positions`). Every engine gets the same file, a document a line: its tokens in their
 order, as INDEX has them. So the order of the documents is INDEX's; after `gpuir reorder --order bisect` it is bisected
-for all. Every engine answers COUNT, TOP_10, TOP_100, TOP_1000, TOP_10_COUNT and TOP_100_COUNT for queries of seven
-kinds: the game's "phrase", +a +b, a b and +a b, single terms, and +a +b and a b of 8 to 16 words. What it cannot do
-is UNSUPPORTED. The engines take turns, round by round; a query's time is the median of its rounds. It is the processor
+for all. Every engine answers COUNT, TOP_10, TOP_100, TOP_1000, TOP_10_COUNT and TOP_100_COUNT for queries of eight
+kinds: the game's "phrase", +a +b, a b and +a b, single terms, +a +b and a b of 8 to 16 words, and +a +b of words that
+all stand in at least one document of 16. What it cannot do is UNSUPPORTED. The engines take turns, round by round; a query's time is the median of its rounds. It is the processor
 time of the thread that searches, and the clock's beside it. What engines count must be equal. What is built stands in
 WORK and is reused.
 
@@ -18,6 +18,8 @@ WORK and is reused.
   --simd LEVEL  avx2: gpuir and Lucene without AVX-512
   --tsv FILE    the table as TSV with its provenance
   --lucene JARS as peers.py has it
+  --work FILE   only gpuir's counters, which any load leaves as they are, as TSV: the blocks of the queries' lists, those
+                decoded and the postings scored, on average; "least": where the last hit's score is known before
 """
 
 import argparse
@@ -78,7 +80,7 @@ class Gpuir(Program):
             [setup.cc, "-std=c99", "-O3", *(["-DGPUIR_WITH_UTF8PROC"] if with_utf8 else []), "-I" + peers.ROOT, "-o",
              path, os.path.join(peers.HERE, "game.c"), *(["-lutf8proc"] if with_utf8 else []), "-lm", "-pthread"]
         )  # fmt: skip
-        super().__init__([path, setup.index, "2" if setup.simd == "avx2" else "0"])
+        super().__init__([path, setup.index, "2" if setup.simd == "avx2" else "0"] + ["work"] * bool(setup.work_file))
 
     def version(self):
         return subprocess.check_output([gpuir(), "--version"], text=True).split()[1]
@@ -189,6 +191,7 @@ class Setup:
     def __init__(self, arguments):
         self.index, self.work, self.lucene = arguments.index, arguments.work, arguments.lucene
         self.rounds, self.simd, self.cc = arguments.rounds, arguments.simd, os.environ.get("CC", "gcc")
+        self.work_file = arguments.work_file
         os.makedirs(self.work, exist_ok=True)
         path = os.path.join(self.work, "queries.json")
         if not os.path.exists(path):
@@ -224,6 +227,7 @@ class Setup:
     def draw(self, n, tokens):
         short, long = self.sample(n, 2, 5), self.sample((n + 2) // 3, 8, 16)
         terms = list(dict.fromkeys(w for q in short for w in q))[: (n + 2) // 3]
+        frequent = self.frequent()
         return {
             "and": [" ".join("+" + w for w in q) for q in short],
             "or": [" ".join(q) for q in short],
@@ -232,7 +236,17 @@ class Setup:
             "phrase": [f'"{" ".join(words)}"' for words in tokens.sample((n + 2) // 3)],
             "and-long": [" ".join("+" + w for w in q) for q in long],
             "or-long": [" ".join(q) for q in long],
+            "and-frequent": [
+                " ".join("+" + w for w in q) for q in self.sample(100 * n, 2, 5) if frequent.issuperset(q)
+            ][: (n + 2) // 3],
         }
+
+    def frequent(self):
+        """The words that stand in at least one document of 16."""
+        documents = json.loads(subprocess.check_output([gpuir(), "stats", "--json", self.index]))["documents"]
+        with subprocess.Popen([gpuir(), "terms", "--tsv", self.index], stdout=subprocess.PIPE) as terms:
+            rows = (line.split(b"\t", 2)[:2] for line in terms.stdout)
+            return {word.decode() for word, df in rows if df.isdigit() and int(df) * 16 >= documents}
 
     def game(self, path, known):
         """The game's own queries, by its tags, of words that the index has."""
@@ -296,11 +310,15 @@ def main():
     parser.add_argument("--game")
     parser.add_argument("--tsv")
     parser.add_argument("--lucene")
+    parser.add_argument("--work", dest="work_file")
     arguments = parser.parse_args()
     if not np:
         sys.exit("game.py: NumPy is needed (Debian's python3-numpy)")
     setup = Setup(arguments)
     engines = [Gpuir(setup)]
+    if arguments.work_file:
+        work(arguments, setup, engines[0])
+        return
     for key in filter(None, arguments.engines.split(",")):
         try:
             engines.append(ENGINES[key](setup))
@@ -321,11 +339,28 @@ def main():
         write(arguments, setup, table, load, unsupported)
 
 
+def work(arguments, setup, engine):
+    """Writes the counters of each command and kind: means of the queries."""
+    with open(arguments.work_file, "w", encoding="utf-8") as out:
+        provenance(out, setup, os.getloadavg()[0])
+        out.write("command\tkind\tqueries\tanswer\tblocks\tdecoded\tscored\tleast_decoded\tleast_scored\n")
+        for command in arguments.commands.split(","):
+            for kind, queries in setup.queries.items():
+                told = list(filter(None, (engine.answer(command, q) for q in queries)))
+                means = [f"{statistics.mean(column):.1f}" for column in zip(*told)]
+                out.write("\t".join((command, kind, str(len(told)), *means)) + "\n")
+    engine.close()
+
+
+def provenance(out, setup, load):
+    out.write(f"# machine\t{peers.machine()}, load {load:.0f} to {os.getloadavg()[0]:.0f}\n")
+    out.write(f"# index\t{os.path.basename(setup.index)}\n# commit\t{peers.commit()}\n")
+    out.write(f"# command\tgame.py {' '.join(sys.argv[1:])}\n")
+
+
 def write(arguments, setup, table, load, unsupported):
     with open(arguments.tsv, "w", encoding="utf-8") as out:
-        out.write(f"# machine\t{peers.machine()}, load {load:.0f} to {os.getloadavg()[0]:.0f}\n")
-        out.write(f"# index\t{os.path.basename(setup.index)}\n# commit\t{peers.commit()}\n")
-        out.write(f"# command\tgame.py {' '.join(sys.argv[1:])}\n")
+        provenance(out, setup, load)
         out.write("# times\tmicroseconds of the searching thread's processor time, and of the clock\n")
         out.write("# ratios\tprocessor time by gpuir's on the same queries; all count the same documents\n")
         if unsupported:
