@@ -37,6 +37,10 @@ measure() { python3 "$root/tests/eval/effectiveness.py" "$build/gpuir" "$@" | cu
   grep -Fx $'code\ttrees\tNDCG@10\t2\t0.6309' got
   measure data --repos repos --only code --index '--analyzer unicode' --query '--rank code' |
     grep -Fx $'code\ttrees\tNDCG@10\t2\t0.8155'
+  # codesearch.py reads the same benchmark: both queries find their file within the budget, two's behind the other one
+  python3 "$root/tests/eval/codesearch.py" "$build/gpuir" data/codesearch repos --index '--analyzer unicode' \
+    --rank plain >tokens
+  [ "$(head -n 4 tokens)" = $'queries\t2\nleft out\t1\nfound within 800 tokens\t1.000\npassages read\t1.50' ]
 }
 
 @test "weights of the second look: the formula's order is the command's, and what a rule gives by leaving it out" {

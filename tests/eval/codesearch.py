@@ -14,8 +14,6 @@ that was printed for it, or the budget if that is more. --tokens 0 reads all pas
 counts with the 32,000 tokens of eval.py.
 """
 import argparse
-import collections
-import importlib.util
 import json
 import os
 import shutil
@@ -23,21 +21,7 @@ import subprocess
 import sys
 import tempfile
 
-
-def load(path):
-    spec = importlib.util.spec_from_file_location("benchmark", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def is_there(folder, path):
-    """Whether a judged file, whose path may lack its first folders, is below the folder."""
-    if os.path.exists(os.path.join(folder, path)):
-        return True
-    name = "/" + path
-    return any(("/" + os.path.relpath(os.path.join(at, f), folder)).endswith(name)
-               for at, _, files in os.walk(folder) for f in files)
+import benchmark
 
 
 def answers(gpuir, folder, root, queries, options):
@@ -69,12 +53,7 @@ def main():
     parser.add_argument("--tokens", type=int, default=800)
     options, options.rest = parser.parse_known_args()
     options.gpuir = os.path.abspath(options.gpuir)
-    bench = load(os.path.join(options.data, "eval.py"))
-    with open(os.path.join(options.data, "sources.tsv"), encoding="utf-8") as f:
-        roots = {line.split("\t")[0]: line.rstrip("\n").split("\t")[4] for line in f}
-    by_repo = collections.defaultdict(list)
-    for query in bench.load_queries(os.path.join(options.data, "queries.jsonl"), None).values():
-        by_repo[query["repo"]].append(query)
+    bench, by_repo, roots = benchmark.read(options.data)
     asked = left_out = hits = passages = 0
     cost = 0.0
     for repo, queries in by_repo.items():
@@ -82,10 +61,9 @@ def main():
         if not os.path.isdir(folder):
             left_out += len(queries)
             continue
-        root = roots[repo] if os.path.isdir(os.path.join(folder, roots[repo])) else "."
-        here = [q for q in queries if any(is_there(folder, p) for p, _ in bench.targets(q, False))]
+        root, here = benchmark.below(folder, roots[repo], bench, queries)
         left_out += len(queries) - len(here)
-        found = answers(options.gpuir, folder, root or ".", here, options)
+        found = answers(options.gpuir, folder, root, here, options)
         for query in here:
             read, hit = 0, False
             for path, first, last, text in found.get(query["index"], []):

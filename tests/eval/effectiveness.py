@@ -23,7 +23,6 @@ Prints a line for each: set, part, metric, number of queries, mean, and the boun
 import argparse
 import collections
 import gettext
-import importlib.util
 import json
 import math
 import os
@@ -34,16 +33,11 @@ import subprocess
 import sys
 import tempfile
 
+import benchmark
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 SCRIPTS = {"zh_CN": "Chinese", "ja": "Japanese", "ko": "Korean", "th": "Thai"}
 DEPTH = 100  # hits asked for: chunks of one file count once
-
-
-def load(path):
-    spec = importlib.util.spec_from_file_location("benchmark", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def mean(xs):
@@ -115,14 +109,6 @@ def is_unnamed(query, targets):
     return True
 
 
-def has_target(folder, path):
-    if os.path.exists(os.path.join(folder, path)):
-        return True
-    end = "/" + path
-    return any(("/" + os.path.relpath(os.path.join(at, f), folder)).endswith(end)
-               for at, _, files in os.walk(folder) for f in files)
-
-
 def results_of(hits, folder):
     out = []
     for hit in hits:
@@ -147,12 +133,11 @@ def code(command, options, bench, queries, roots):
         if not os.path.isdir(folder):
             left_out += len(asked)
             continue
-        here = [q for q in asked if any(has_target(folder, p) for p, _ in bench.targets(q, False))]
+        root, here = benchmark.below(folder, roots[repo], bench, asked)
         left_out += len(asked) - len(here)
         texts = {str(q["index"]): q["query"] for q in here}
-        root = roots[repo] if os.path.isdir(os.path.join(folder, roots[repo])) else "."
         for tree, part in ((root, "files"), (".", "trees")):
-            index = command.index("code", "." if tree == "." else tree, cwd=folder)
+            index = command.index("code", tree, cwd=folder)
             answers = command.ask(index, texts, "-k", str(DEPTH)) if index else {}
             for q in here:
                 results = results_of(answers.get(str(q["index"]), []), ".")
@@ -168,23 +153,11 @@ def code(command, options, bench, queries, roots):
     return found
 
 
-def read_code(options):
-    """The benchmark's own functions, its queries {repo: [query]}, and the folder of each repo that is judged."""
-    data = os.path.join(options.shared, "codesearch")
-    bench = load(os.path.join(data, "eval.py"))
-    queries = collections.defaultdict(list)
-    for q in bench.load_queries(os.path.join(data, "queries.jsonl"), None).values():
-        queries[q["repo"]].append(q)
-    with open(os.path.join(data, "sources.tsv"), encoding="utf-8") as f:
-        roots = {line.split("\t")[0]: line.rstrip("\n").split("\t")[4] for line in f}
-    return bench, queries, roots
-
-
 def measure_code(command, options):
     data = os.path.join(options.shared, "codesearch")
     if not os.path.isdir(data) or not options.repos or not os.path.isdir(options.repos):
         return skip("code", "no codesearch/ in SHARED, or no --repos")
-    bench, queries, roots = read_code(options)
+    bench, queries, roots = benchmark.read(data)
     found = code(command, options, bench, queries, roots)
     for part in ("files", "architecture", "semantic", "symbol", "units", "unnamed", "trees"):
         each = found[part].values()

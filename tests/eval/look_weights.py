@@ -18,6 +18,7 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "e2e")]
+import benchmark  # noqa: E402
 import effectiveness  # noqa: E402
 import look_oracle as oracle  # noqa: E402
 
@@ -126,7 +127,7 @@ def ask_all(command, options, bench, queries, roots):
     for repo, of_repo in queries.items():
         folder = os.path.join(options.repos, repo)
         here = [q for q in of_repo if os.path.isdir(folder)
-                and any(effectiveness.has_target(folder, p) for p, _ in bench.targets(q, False))]
+                and any(benchmark.is_there(folder, p) for p, _ in bench.targets(q, False))]
         root = roots[repo] if os.path.isdir(os.path.join(folder, roots[repo])) else "."
         for part, tree in zip(PARTS, (root, ".")):
             index = command.index("code", tree, cwd=folder) if here else None
@@ -141,7 +142,7 @@ def main():
         sys.exit(__doc__)
     options = effectiveness.argparse.Namespace(gpuir=sys.argv[1], shared=sys.argv[2], repos=sys.argv[3],
                                                index="--analyzer text --lang en", query="-m or --rank code")
-    bench, queries, roots = effectiveness.read_code(options)
+    bench, queries, roots = benchmark.read(os.path.join(options.shared, "codesearch"))
     command = effectiveness.Command(options)
     try:
         asked = ask_all(command, options, bench, queries, roots)
