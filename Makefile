@@ -335,8 +335,9 @@ $(B)/tests/gpu/test_hostile: GPU_WITH = $(B)/gpuir_cuda.o
 $(B)/tests/gpu/test_hostile: $(B)/gpuir_cuda.o tests/fuzz/structure.h
 $(B)/tests/gpu/test_cuda: GPU_WITH = $(B)/gpuir_cuda_seam.o
 $(B)/tests/gpu/test_cuda: $(B)/gpuir_cuda_seam.o
-$(B)/tests/gpu/test_team: GPU_WITH = $(GPU_SEAM)
-$(B)/tests/gpu/test_team: $(GPU_SEAM)
+$(B)/tests/gpu/test_team: GPU_WITH = $(GPU_SEAM) $(B)/private/private.a
+$(B)/tests/gpu/test_team: KNOWN = $(EXPERIMENTAL) $(DENSE)=0u -I$(B)/private
+$(B)/tests/gpu/test_team: $(GPU_SEAM) $(B)/private/private.a | $(B)/private/private.h
 $(B)/tests/gpu/test_lab: GPU_WITH = $(B)/cuda/gpuir_lab.o
 $(B)/tests/gpu/test_lab: $(B)/cuda/gpuir_lab.o tools/lab/gpuir_lab.h
 $(B)/tests/gpu/bench_lab: GPU_WITH = $(B)/gpuir_lab.o

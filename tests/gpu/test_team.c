@@ -5,8 +5,7 @@
  * several segments and with deletions. Their members are
  * searchers of the CPU, or backends that fail in chosen ways, by gpuir_cuda.cu's seam: that needs no device. Where
  * there are devices, teams of them are asked too, of one that is named twice where there is just one. Prints TAP. */
-#define GPUIR_IMPLEMENTATION
-#include "gpuir.h"
+#include "private.h"
 
 #include "../support/alloc.h"
 #include "../support/folder.h"

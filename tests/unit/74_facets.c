@@ -1,9 +1,7 @@
 /* 74_facets.c - what may be asked of fields: sorts, collapses and facets that say nothing, spans of dates up to the
  * ends of 64 bits, and every failure of memory
  */
-#define GPUIR_STATIC
-#define GPUIR_IMPLEMENTATION
-#include "gpuir.h"
+#include "private.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
