@@ -245,6 +245,31 @@ static double bound(const lab_lists *lists) {
   return bits / postings;
 }
 
+/* Sums what the bits, ranks and peaks of dense lists take beside all lists of the index, in bits a docID, by the border
+ * N of `gpuir index --dense N`: a list of 128 documents or more, at least one of N, has 76 bytes for 512 documents. */
+static int dense_aid(bench *b) {
+  static const unsigned borders[] = {12, 16, 20, 32};
+  const lab *l = b->l;
+  gpuir_index_info all;
+  uint64_t lists[COUNT(borders)] = {0}, postings = 0;
+  char x[16];
+  gpuir_index_get_info(l->index, &all);
+  for (uint64_t id = 0; id < all.terms; id++) {
+    gpuir_term_info info;
+    int status = gpuir_term_get_info(l->index, id, &info);
+    if (status) return cli_fail(l->path, status, NULL);
+    postings += info.df;
+    for (size_t i = 0; i < COUNT(borders); i++)
+      lists[i] += info.df > 127 && (uint64_t)info.df * borders[i] >= l->documents;
+  }
+  for (size_t i = 0; i < COUNT(borders); i++) {
+    const double bytes = (double)lists[i] * (4 + 76 * ceil((double)l->documents / 512));
+    snprintf(x, sizeof x, "1/%u", borders[i]);
+    row(b, SIZES, "dense", x, 8 * bytes / (double)postings, "bits/docID");
+  }
+  return CLI_OK;
+}
+
 static int sizes(bench *b) {
   lab_codec codec;
   for (int directory = 0; directory < 2; directory++)
@@ -254,7 +279,7 @@ static int sizes(bench *b) {
       row(b, SIZES, directory ? "with-directory" : "codec", codec.label, lab_bits(m, directory), "bits/docID");
     }
   if (lab_codec_wanted(b->l, "ef")) row(b, SIZES, "bound", "ef", bound(&b->index), "bits/docID");
-  return CLI_OK;
+  return dense_aid(b);
 }
 
 /* Returns the longest class up to L1_CLASS that has lists. */
