@@ -53,7 +53,7 @@
  *     [33-analyzers]    analyzers made and kept                        gpuir__analyze gpuir__analyzers_take
  *     [34-fields]       fields: how they are declared; values from text gpuir_field_parse gpuir__value_compare
  *     [35-keys]         the values of keys and paths, in pages         gpuir__key_put gpuir__key_below
- *     [36-names]        what the names of documents say                gpuir__path_of gpuir__is_source
+ *     [36-documents]    names of documents; their texts, packed        gpuir__path_of gpuir__text_pack
  *     [37-layout]       index file: layout; segments and indexes       gpuir__section_rows gpuir__segment
  *     [38-notes]        columns: values noted, sorted, packed          gpuir__notes_put gpuir__notes_finish
  *     [39-writer]       index file: writer                             gpuir__writer_finish
@@ -115,6 +115,8 @@
  *     GPUIR_NO_FOLDER        [A] leave out the reading of files and folders
  *     GPUIR_NO_COLUMNS       [I] leave out fields: an index that has some is opened and searched without
  *                            them, but not written; what asks for them, or for `all`, is UNSUPPORTED
+ *     GPUIR_NO_STORE         [I] leave out stored texts: an index that has some is opened and searched
+ *                            without them, but not written; gpuir_doc_text is UNSUPPORTED
  *     GPUIR_NO_CUDA          [I] no index goes to gpuir_cuda.cu: of a one-file program
  *                            that only searches, compilers then leave the builder out
  *
@@ -440,13 +442,21 @@ typedef struct gpuir_doc {
   uint64_t source_offset, source_bytes;
   uint64_t hash; /* XXH3-64 of these bytes or, where they are not known, of the text; 0: not known */
   uint32_t form; /* how the text was made of these bytes, as given to the builder; 0: they are the text */
-  const char *text; /* stored text, or NULL */
+  int stored; /* whether the index stores its text, which gpuir_doc_text copies */
+  uint64_t stored_bytes; /* of this text */
+  /* The stored text, where the file holds it as it is: versions before 0.2 wrote such files. Otherwise NULL, as the
+   * text is packed. */
+  const char *text;
   size_t text_len;
   uint32_t length; /* tokens */
 } gpuir_doc;
 
 /* Describes document `docid`. Thread-safe. Errors: ARGUMENT; NOT_FOUND when docid >= docids or deleted; FORMAT. */
 GPUIR_API int gpuir_doc_get(const gpuir_index *index, uint32_t docid, gpuir_doc *doc);
+/* Copies bytes [from, from + n) of the stored text of document `docid` to buf[0..n). Blocks of 16 KiB are unpacked, as
+ * many as hold these bytes, to the stack: 17 KiB of it are used. Thread-safe. Errors: those of gpuir_doc_get; NOT_FOUND
+ * also where texts are not stored; ARGUMENT also for bytes behind the text; FORMAT where a block is damaged. */
+GPUIR_API int gpuir_doc_text(const gpuir_index *index, uint32_t docid, uint64_t from, char *buf, size_t n);
 /* Copies the document's name to buf[0..cap), cut off where it does not fit, and a NUL behind it (cap 0: nothing, and
  * buf may be NULL). Returns doc->name_len. Names are any bytes, NUL among them. Thread-safe. */
 GPUIR_API size_t gpuir_doc_name(const gpuir_doc *doc, char *buf, size_t cap);
@@ -1894,10 +1904,16 @@ GPUIR_API const char *gpuir_version(void) { return GPUIR__VERSION; }
 #else
 #define GPUIR__SMALLER_FOLD ""
 #endif
+#ifdef GPUIR_NO_STORE
+#define GPUIR__SMALLER_STORE " GPUIR_NO_STORE"
+#else
+#define GPUIR__SMALLER_STORE ""
+#endif
 #if defined(GPUIR_NO_LAB) || defined(GPUIR_NO_NEAR) || defined(GPUIR_NO_TEXT) || defined(GPUIR_NO_RANK) || \
-    defined(GPUIR_NO_FOLD)
+    defined(GPUIR_NO_FOLD) || defined(GPUIR_NO_STORE)
 #define GPUIR__SMALLER \
-  ", made smaller by" GPUIR__SMALLER_LAB GPUIR__SMALLER_NEAR GPUIR__SMALLER_TEXT GPUIR__SMALLER_RANK GPUIR__SMALLER_FOLD
+  ", made smaller by" GPUIR__SMALLER_LAB GPUIR__SMALLER_NEAR GPUIR__SMALLER_TEXT GPUIR__SMALLER_RANK \
+      GPUIR__SMALLER_FOLD GPUIR__SMALLER_STORE
 #else
 #define GPUIR__SMALLER ""
 #endif
@@ -11716,14 +11732,20 @@ static uint64_t gpuir__key_below(const gpuir__key_texts *t, const char *text, si
 #endif
 
 /* ========
- * [36-names]  what the names of documents say
+ * [36-documents]  what is kept of a document: what its name says, and its text, packed
  *
  * A document of a file is named by its path, and a chunk of it by the path with the chunk's lines behind: a/b.c:51-100.
  * Whether a file is a program's source is said by the ending of its name.
  *
- * Uses      [16-base].
- * Start at  gpuir__path_of, gpuir__is_source, gpuir__listed.
- * Tests     tests/unit/36_names.c
+ * The texts of all documents, one behind the other, are cut into blocks of 16 KiB, and each block is packed by itself
+ * as LZ4's block format has it (lz4_Block_format.md of the LZ4 project). Where a document ends does not matter: so the
+ * bytes depend on the texts alone, and a merge writes what a build of the same documents writes. A packed block is
+ * sequences: some bytes as they are, then a number of bytes that stood before. Since the encoder's choices are fixed
+ * here, no version of a library changes the bytes.
+ *
+ * Uses      [16-base], [32-dictionary].
+ * Start at  gpuir__path_of, gpuir__is_source, gpuir__listed, gpuir__text_pack, gpuir__text_unpack.
+ * Tests     tests/unit/36_documents.c, tests/unit/texts.c
  * ======*/
 
 /* Words of a list, ascending, each in so many bytes with the NULs behind it. */
@@ -11812,6 +11834,149 @@ static int gpuir__is_source(const char *name, size_t n) {
 
 GPUIR_API int gpuir_is_source_name(const char *name, size_t len) { return name && gpuir__is_source(name, len); }
 
+/* ---- texts, packed */
+
+#ifndef GPUIR_NO_STORE
+
+#define GPUIR__TEXT_BLOCK 16384u
+#define GPUIR__TEXT_SLACK 32u /* bytes behind a block of text that its decoder may write */
+#define GPUIR__TEXT_AHEAD 16u /* bytes behind a block of text that its encoder reads */
+#define GPUIR__TEXT_PACKED_MOST (GPUIR__TEXT_BLOCK + GPUIR__TEXT_BLOCK / 255 + 32)
+
+/* What the format asks for. The last sequence has no match; readers copy ahead of where they are. */
+#define GPUIR__LZ_MATCH 4u /* least bytes of a match */
+#define GPUIR__LZ_TAIL 5u /* bytes of a block's end that no match has */
+#define GPUIR__LZ_BEGIN 12u /* no match begins in so many bytes of the end */
+
+#define GPUIR__LZ_BITS 13u
+#define GPUIR__LZ_PATIENCE 6u /* each 2^6 places without a match, one more is passed over at a time */
+
+/* Where in the block some bytes stood last, by their hash; 0 also where they did not. */
+typedef struct gpuir__lz_table {
+  uint16_t at[1u << GPUIR__LZ_BITS];
+} gpuir__lz_table;
+
+/* The place of the next five bytes. Of four, text has too many alike that then turn out to be short matches. */
+static inline uint16_t *gpuir__lz_slot(gpuir__lz_table *t, const uint8_t *p) {
+  return &t->at[(gpuir__load64(p) << 24) * 0x9e3779b97f4a7c15u >> (64 - GPUIR__LZ_BITS)];
+}
+
+/* Appends what of a length its four bits do not hold. */
+static inline uint8_t *gpuir__lz_put_length(uint8_t *out, size_t n) {
+  if (n < 15) return out;
+  for (n -= 15; n >= 255; n -= 255) *out++ = 255;
+  *out++ = (uint8_t)n;
+  return out;
+}
+
+/* Appends a sequence: n bytes as they are, then a match of `same` bytes, `back` bytes before; same 0: none. 16 bytes are
+ * copied at once where that is enough. */
+static uint8_t *gpuir__lz_put(uint8_t *out, const uint8_t *bytes, size_t n, size_t same, size_t back) {
+  const size_t more = same ? same - GPUIR__LZ_MATCH : 0;
+  *out++ = (uint8_t)((n < 15 ? n : 15) << 4 | (more < 15 ? more : 15));
+  out = gpuir__lz_put_length(out, n);
+  if (n <= 16) memcpy(out, bytes, 16);
+  else memcpy(out, bytes, n);
+  out += n;
+  if (!same) return out;
+  *out++ = (uint8_t)back;
+  *out++ = (uint8_t)(back >> 8);
+  return gpuir__lz_put_length(out, more);
+}
+
+/* Packs n <= GPUIR__TEXT_BLOCK bytes to out[0..GPUIR__TEXT_PACKED_MOST); returns how many it takes. GPUIR__TEXT_AHEAD
+ * bytes behind the text are read. At each place the last one with the same hash is tried, or the first of all; a match is
+ * taken as it is found, and begun as far before as it goes. */
+static size_t gpuir__lz_pack(gpuir__lz_table *t, const uint8_t *text, size_t n, uint8_t *out) {
+  const uint8_t *const begin = out;
+  size_t at = 1, put = 0, tried = 0; /* text[0..put) is packed */
+  memset(t, 0, sizeof *t);
+  while (at + GPUIR__LZ_BEGIN < n) {
+    uint16_t *const slot = gpuir__lz_slot(t, text + at);
+    size_t from = *slot, same;
+    *slot = (uint16_t)at;
+    if (gpuir__load32(text + from) != gpuir__load32(text + at)) {
+      at += 1 + (tried++ >> GPUIR__LZ_PATIENCE);
+      continue;
+    }
+    same = GPUIR__LZ_MATCH;
+    same += gpuir__common(text + from + same, text + at + same, n - GPUIR__LZ_TAIL - at - same);
+    for (; at > put && from && text[at - 1] == text[from - 1]; at--, from--) same++;
+    out = gpuir__lz_put(out, text + put, at - put, same, at - from);
+    put = at += same;
+    tried = 0;
+    if (at + GPUIR__LZ_BEGIN < n) *gpuir__lz_slot(t, text + at - 2) = (uint16_t)(at - 2);
+  }
+  return (size_t)(gpuir__lz_put(out, text + put, n - put, 0, 0) - begin);
+}
+
+/* Reads on where a length's four bits are full, at most to in[n]; false at the end of the bytes. */
+static inline int gpuir__lz_length(const uint8_t *in, size_t n, size_t *i, size_t *length) {
+  uint8_t more = 255;
+  if (*length < 15) return 1;
+  for (; more == 255; *length += more) {
+    if (*i >= n) return 0;
+    more = in[(*i)++];
+  }
+  return 1;
+}
+
+/* Copies n bytes from `back` bytes before, which may overlap them; GPUIR__TEXT_SLACK bytes more may be written. */
+static inline void gpuir__lz_repeat(uint8_t *out, size_t back, size_t n) {
+  const uint8_t *from = out - back;
+  size_t i;
+  if (back >= 16) {
+    for (i = 0; i < n; i += 16) memcpy(out + i, from + i, 16);
+  } else if (back >= 8) {
+    for (i = 0; i < n; i += 8) memcpy(out + i, from + i, 8);
+  } else {
+    for (i = 0; i < n; i++) out[i] = from[i];
+  }
+}
+
+/* Unpacks the first `want` of a block's `size` bytes to `out`, which has room for `size` and GPUIR__TEXT_SLACK bytes,
+ * and maybe more. 16 bytes behind the n packed ones are read. Returns whether the bytes can be unpacked. */
+static int gpuir__lz_unpack(const uint8_t *in, size_t n, size_t want, size_t size, uint8_t *out) {
+  size_t i = 0, o = 0;
+  while (i < n) {
+    const uint8_t token = in[i++];
+    size_t bytes = token >> 4, same = token & 15, back;
+    if (!gpuir__lz_length(in, n, &i, &bytes) || bytes > n - i || bytes > size - o) return 0;
+    if (bytes <= 16) memcpy(out + o, in + i, 16);
+    else memcpy(out + o, in + i, bytes);
+    i += bytes;
+    o += bytes;
+    if (o >= want) return 1;
+    if (n - i < 2) return 0;
+    back = (size_t)in[i] | (size_t)in[i + 1] << 8;
+    i += 2;
+    if (!back || back > o || !gpuir__lz_length(in, n, &i, &same)) return 0;
+    same += GPUIR__LZ_MATCH;
+    if (same > size - o) return 0;
+    gpuir__lz_repeat(out + o, back, same);
+    o += same;
+    if (o >= want) return 1;
+  }
+  return o >= want;
+}
+
+/* Packs a block of n <= GPUIR__TEXT_BLOCK bytes to `out`; returns how many it takes: n, where packing saves none. */
+static size_t gpuir__text_pack(gpuir__lz_table *t, const uint8_t *text, size_t n, uint8_t *out) {
+  const size_t packed = gpuir__lz_pack(t, text, n, out);
+  if (packed < n) return packed;
+  memcpy(out, text, n);
+  return n;
+}
+
+/* Unpacks the first `want` bytes of a block of `size`: see gpuir__lz_unpack. */
+static int gpuir__text_unpack(const uint8_t *in, size_t n, size_t want, size_t size, uint8_t *out) {
+  if (n > size || want > size) return 0;
+  if (n < size) return gpuir__lz_unpack(in, n, want, size, out);
+  memcpy(out, in, want);
+  return 1;
+}
+#endif /* GPUIR_NO_STORE */
+
 /* ========
  * [37-layout]  index file: layout; a segment and an index in memory
  *
@@ -11886,7 +12051,7 @@ typedef struct gpuir__section {
  *     NAMES, NAME_START           the documents' names, or what is behind their stems; where each starts, and the end
  *     ORIGINS                     where a document comes from: rows of columns, see gpuir__origin
  *     SOURCES, SOURCE_START       the sources' paths; where each starts, and the end
- *     TEXT, TEXT_START            the documents' text; where each starts, and the end
+ *     TEXT, TEXT_START            the documents' text; where each starts, and the end: earlier versions stored it so
  *     STEMS                       an item a source, see gpuir__join_name; absent if all are 0
  *     POSITIONS, POS_OFF          the lists' positions; where each block's begin, in units of 4 bytes from the list's
  *     HASHES                      a document's gpuir_doc.hash
@@ -11900,8 +12065,12 @@ typedef struct gpuir__section {
  *     COL_OFF, COL_FORM           where the block's data begin, in 16 bytes from its column's; width and GPUIR__FORM_
  *     COL_DATA                    the blocks; see [38-notes]
  *     KEY_TEXT, KEY_PAGES         the values of keys and paths, sorted; where each page begins; see [35-keys]
+ *     PACKED, PACKED_START        the documents' text, packed in blocks, see [36-documents]; where each starts, and the end
+ *     TEXT_AT                     where in the text, before it was packed, each document starts, and the end
  *
  * Sections of starts have numbers of as many whole bytes as the length of the section that they divide, at least 1.
+ *
+ * The numbers of TEXT_AT have as many whole bytes as the last of them takes, at least 1.
  *
  * A section is added by a row at the end, and by code of the writer that puts its bytes in its spool. Its presence is
  * HINT or a new one, so that indexes without it can be read. */
@@ -11928,7 +12097,7 @@ typedef struct gpuir__section {
   ROW(20, NAME_START,   ALWAYS,  0,                 uint8_t,       DOC_ENDS,    DOCUMENTS,  0) \
   ROW(21, ORIGINS,      ORIGINS, 0,                 uint8_t,       ANY,         DOCUMENTS,  0) \
   ROW(22, SOURCES,      ORIGINS, 0,                 char,          ANY,         DOCUMENTS,  0) \
-  ROW(23, SOURCE_START, ORIGINS, 0,                 uint8_t,       SOURCE_ENDS, DOCUMENTS,  0) \
+  ROW(23, SOURCE_START, ORIGINS, 0,                 uint8_t,       ENDS,        DOCUMENTS,  0) \
   ROW(24, TEXT,         TEXT,    0,                 char,          ANY,         TEXT,       0) \
   ROW(25, TEXT_START,   TEXT,    0,                 uint8_t,       DOC_ENDS,    TEXT,       0) \
   ROW(26, STEMS,        STEMS,   0,                 uint32_t,      ANY,         DOCUMENTS,  0) \
@@ -11941,7 +12110,10 @@ typedef struct gpuir__section {
   ROW(33, DENSE_BITS,   DENSE,   FROM(dense_bits),  gpuir__dense_bits, DENSE_LINES, DIRECTORY, AT(dense.lines.bits)) \
   ROW(34, DENSE_RANK,   DENSE,   FROM(dense_rank),  uint32_t,      DENSE_LINES, DIRECTORY,  AT(dense.lines.rank)) \
   ROW(35, DENSE_PEAKS,  DENSE,   FROM(dense_peaks), gpuir__dense_peaks, DENSE_LINES, DIRECTORY, AT(dense.lines.peaks)) \
-  GPUIR__COLUMN_SECTIONS(ROW, AT)
+  GPUIR__COLUMN_SECTIONS(ROW, AT) \
+  ROW(50, PACKED,       PACKED,  0,                 uint8_t,       ANY,         TEXT,       0) \
+  ROW(51, PACKED_START, PACKED,  0,                 uint8_t,       ENDS,        TEXT,       0) \
+  ROW(52, TEXT_AT,      PACKED,  0,                 uint8_t,       PLACES,      TEXT,       0)
 #ifdef GPUIR_NO_COLUMNS
 #define GPUIR__COLUMN_SECTIONS(ROW, AT)
 #else
@@ -11971,10 +12143,11 @@ enum {
   GPUIR__P_HASHES, /* when a document's hash is known; a reader can do without it */
   GPUIR__P_DENSE, /* when a list is dense; a reader can do without them */
   GPUIR__P_COLUMNS, /* when there are fields, which the meta section says too; a reader can do without them */
-  GPUIR__P_TEXT, /* when texts are stored, which the meta section says too; required */
+  GPUIR__P_TEXT, /* where earlier versions stored texts, which the meta section says too; required */
   GPUIR__P_STEMS, /* when a name is joined to a stem; required, as names are wrong without it */
   GPUIR__P_POSITIONS, /* when positions were asked for; required */
   GPUIR__P_SHARD, /* in a part of a collection (gpuir_shard_write); required, or scores are others */
+  GPUIR__P_PACKED, /* when texts are stored, which the meta section says too; required */
   GPUIR__P_COUNT
 };
 
@@ -11991,7 +12164,8 @@ enum {
   GPUIR__N_TERMS,
   GPUIR__N_DENSE_LINES, /* one a line of each dense list */
   GPUIR__N_DOC_ENDS, /* offsets into the section of the row before: one a document, and the end */
-  GPUIR__N_SOURCE_ENDS /* the same, one a source */
+  GPUIR__N_ENDS, /* the same, any number of them and the end */
+  GPUIR__N_PLACES /* offsets into the text before it was packed: one a document, and the end */
 };
 
 /* The sums of sections' bytes in gpuir_index_info. */
@@ -12895,7 +13069,7 @@ static int gpuir__notes_finish(gpuir__notes *x, const gpuir__schema *fields, gpu
  * PATH.tmp, which then takes the name PATH. An index of that name stays until the new one is whole.
  *
  * Uses      [19-bp128], [24-postings], [28-encoder], [32-dictionary], [33-analyzers], [34-fields],
- *           [36-names], [37-layout], [38-notes].
+ *           [36-documents], [37-layout], [38-notes].
  * Start at  gpuir__writer_create, gpuir__writer_put_batch, gpuir__writer_finish.
  * Tests     tests/unit/39_writer.c
  * ======*/
@@ -12936,6 +13110,15 @@ typedef struct gpuir__ahead {
   size_t fill;
 } gpuir__ahead;
 
+#ifndef GPUIR_NO_STORE
+/* The text that is not packed yet. */
+typedef struct gpuir__writer_text {
+  uint64_t bytes; /* of all texts so far */
+  gpuir__lz_table table;
+  uint8_t block[GPUIR__TEXT_BLOCK + GPUIR__TEXT_AHEAD], packed[GPUIR__TEXT_PACKED_MOST];
+} gpuir__writer_text;
+#endif
+
 typedef struct gpuir__writer {
   gpuir_allocator a;
   char *path, *tmp, *folder; /* PATH, or the target of the link that it is; PATH.tmp; the folder of both */
@@ -12950,6 +13133,9 @@ typedef struct gpuir__writer {
   gpuir__writer_terms terms;
   uint64_t nlengths, nsources, ncode; /* ncode: documents with the name of a source file of a program */
   int has[GPUIR__P_COUNT]; /* whether sections of this presence are written */
+#ifndef GPUIR_NO_STORE
+  gpuir__writer_text *text; /* NULL: texts are not stored */
+#endif
   gpuir__recent recent;
   gpuir__origin origins; /* of each column, all ones of its numbers */
   gpuir__area table; /* gpuir__source_slot, by hash */
@@ -12986,6 +13172,9 @@ GPUIR__COLD static void gpuir__writer_destroy(gpuir__writer *w) {
   }
   gpuir__buf_free(&a, &w->recent.path);
   gpuir__area_free(&a, &w->table);
+#ifndef GPUIR_NO_STORE
+  gpuir__free(&a, w->text, sizeof *w->text);
+#endif
 #ifndef GPUIR_NO_COLUMNS
   gpuir__notes_free(&w->notes);
 #endif
@@ -13336,6 +13525,46 @@ static int gpuir__writer_put_hash(gpuir__writer *w, const gpuir_doc_desc *doc, c
   return gpuir__writer_put64(w, GPUIR__W_HASHES, hash, err);
 }
 
+#ifndef GPUIR_NO_STORE
+/* Lets the index store the texts of its documents. */
+static int gpuir__writer_texts(gpuir__writer *w, gpuir_error *err) {
+  w->text = (gpuir__writer_text *)gpuir__alloc_zero(&w->a, sizeof *w->text);
+  w->has[GPUIR__P_PACKED] = 1;
+  return w->text ? GPUIR_OK : gpuir__fail_nomem(err);
+}
+
+/* Packs the block of texts that is full, or the last one, of n bytes. */
+static int gpuir__writer_put_block_of_text(gpuir__writer *w, size_t n, gpuir_error *err) {
+  const size_t packed = gpuir__text_pack(&w->text->table, w->text->block, n, w->text->packed);
+  const int status = gpuir__writer_put64(w, GPUIR__W_PACKED_START, w->spool[GPUIR__W_PACKED].len, err);
+  return status ? status : gpuir__spool_put(&w->spool[GPUIR__W_PACKED], w->text->packed, packed, err);
+}
+
+/* Appends a document's text. */
+static int gpuir__writer_put_text(gpuir__writer *w, const char *text, size_t len, gpuir_error *err) {
+  gpuir__writer_text *const t = w->text;
+  int status = gpuir__writer_put64(w, GPUIR__W_TEXT_AT, t->bytes, err);
+  while (len && !status) {
+    const size_t at = (size_t)(t->bytes % GPUIR__TEXT_BLOCK);
+    const size_t n = len < GPUIR__TEXT_BLOCK - at ? len : GPUIR__TEXT_BLOCK - at;
+    memcpy(t->block + at, text, n);
+    t->bytes += n;
+    text += n;
+    len -= n;
+    if (at + n == GPUIR__TEXT_BLOCK) status = gpuir__writer_put_block_of_text(w, GPUIR__TEXT_BLOCK, err);
+  }
+  return status;
+}
+
+/* Packs what is left, and notes where the last text and the last block end. */
+static int gpuir__writer_close_text(gpuir__writer *w, gpuir_error *err) {
+  const size_t left = (size_t)(w->text->bytes % GPUIR__TEXT_BLOCK);
+  int status = left ? gpuir__writer_put_block_of_text(w, left, err) : GPUIR_OK;
+  if (!status) status = gpuir__writer_put64(w, GPUIR__W_PACKED_START, w->spool[GPUIR__W_PACKED].len, err);
+  return status ? status : gpuir__writer_put64(w, GPUIR__W_TEXT_AT, w->text->bytes, err);
+}
+#endif
+
 /* Appends the next document. Its text is stored if the index has texts; NULL stands for "". */
 static int gpuir__writer_put_doc(gpuir__writer *w, const gpuir_doc_desc *doc, const char *text, size_t text_len,
     gpuir_error *err) {
@@ -13351,9 +13580,10 @@ static int gpuir__writer_put_doc(gpuir__writer *w, const gpuir_doc_desc *doc, co
 #ifndef GPUIR_NO_COLUMNS
   if (!status && w->fields) status = gpuir__notes_put(&w->notes, doc->values, doc->nvalues, err);
 #endif
-  if (status || !w->has[GPUIR__P_TEXT]) return status;
-  status = gpuir__writer_put64(w, GPUIR__W_TEXT_START, w->spool[GPUIR__W_TEXT].len, err);
-  return status || !text ? status : gpuir__spool_put(&w->spool[GPUIR__W_TEXT], text, text_len, err);
+#ifndef GPUIR_NO_STORE
+  if (!status && w->text) status = gpuir__writer_put_text(w, text, text ? text_len : 0, err);
+#endif
+  return status;
 }
 
 /* Appends lengths of documents in docID order, any number at a time. */
@@ -13526,10 +13756,16 @@ static unsigned gpuir__writer_columns(const gpuir__writer *w, unsigned row, uint
   const gpuir__section_row *r = &gpuir__section_rows[row];
   unsigned i;
   memset(width, 0, GPUIR__O_COUNT);
-  if (r->items == GPUIR__N_DOC_ENDS || r->items == GPUIR__N_SOURCE_ENDS) {
+  if (r->items == GPUIR__N_DOC_ENDS || r->items == GPUIR__N_ENDS) {
     width[0] = (uint8_t)gpuir__start_width(w->spool[row - 1].len);
     return 1;
   }
+#ifndef GPUIR_NO_STORE
+  if (r->items == GPUIR__N_PLACES) {
+    width[0] = (uint8_t)gpuir__start_width(w->text->bytes);
+    return 1;
+  }
+#endif
   if (r->id != GPUIR__S_ORIGINS) return 0;
   for (i = 0; i < GPUIR__O_COUNT; i++) width[i] = (uint8_t)gpuir__number_width(w->origins.of[i]);
   return GPUIR__O_COUNT;
@@ -13714,7 +13950,9 @@ static int gpuir__writer_close_lists(gpuir__writer *w, const gpuir__buf *text, g
   int status = w->terms.block.n ? gpuir__writer_put_block(w, err) : GPUIR_OK;
   if (!status) status = gpuir__writer_put64(w, GPUIR__W_NAME_START, w->spool[GPUIR__W_NAMES].len, err);
   if (!status) status = gpuir__writer_put64(w, GPUIR__W_SOURCE_START, w->spool[GPUIR__W_SOURCES].len, err);
-  if (!status) status = gpuir__writer_put64(w, GPUIR__W_TEXT_START, w->spool[GPUIR__W_TEXT].len, err);
+#ifndef GPUIR_NO_STORE
+  if (!status && w->text) status = gpuir__writer_close_text(w, err);
+#endif
 #ifndef GPUIR_NO_COLUMNS
   if (!status && w->fields) status = gpuir__notes_finish(&w->notes, w->fields, &w->spool[GPUIR__W_COLUMNS], err);
 #endif
@@ -14015,7 +14253,7 @@ static int gpuir__column_collect(const gpuir_allocator *a, const gpuir__segment 
  * file: what open does not check is checked where it is used.
  *
  * Uses      [18-codecs], [19-bp128], [23-codings], [24-postings], [25-positions], [26-dense], [32-dictionary],
- *           [33-analyzers], [34-fields], [37-layout], [40-columns].
+ *           [33-analyzers], [34-fields], [36-documents], [37-layout], [40-columns].
  * Start at  gpuir__segment_open, gpuir__list_open (a term's postings).
  * Tests     tests/unit/41_reader.c
  * ======*/
@@ -14116,7 +14354,11 @@ static uint64_t gpuir__section_items(const gpuir__segment *ix, const gpuir__sect
   case GPUIR__N_LONGS: return stat->longs;
   case GPUIR__N_BLOCKS: return stat->blocks;
   case GPUIR__N_DOCUMENTS: return stat->documents;
-  case GPUIR__N_DOC_ENDS: return stat->documents + 1;
+  case GPUIR__N_DOC_ENDS:
+#ifndef GPUIR_NO_STORE
+  case GPUIR__N_PLACES:
+#endif
+    return stat->documents + 1;
   case GPUIR__N_TERMS: return stat->terms;
   case GPUIR__N_DENSE_LINES:
     return ix->section[GPUIR__S_DENSE_LISTS]
@@ -14136,13 +14378,35 @@ static int gpuir__section_fits(const gpuir__segment *ix, const gpuir__section_ro
   const uint64_t items = gpuir__section_items(ix, row);
   const gpuir__section *starts = ix->section[row->id];
   if (row->items == GPUIR__N_ANY) return 1;
-  if (row->items == GPUIR__N_DOC_ENDS || row->items == GPUIR__N_SOURCE_ENDS) {
+#ifndef GPUIR_NO_STORE
+  if (row->items == GPUIR__N_PLACES)
+    return starts->length && starts->length <= 8 * items && starts->length % items == 0;
+#endif
+  if (row->items == GPUIR__N_DOC_ENDS || row->items == GPUIR__N_ENDS) {
     const gpuir__section *bytes = ix->section[row[-1].id];
     return bytes && starts->length % gpuir__start_width(bytes->length) == 0 &&
-        (row->items == GPUIR__N_SOURCE_ENDS ? starts->length > 0 : gpuir__starts_count(bytes, starts) == items);
+        (row->items == GPUIR__N_ENDS ? starts->length > 0 : gpuir__starts_count(bytes, starts) == items);
   }
   return items <= ix->size && starts->length == items * row->item_size;
 }
+
+/* Says whether texts are stored. */
+static int gpuir__has_texts(const gpuir__segment *ix) {
+  return ix->section[GPUIR__S_TEXT] || ix->section[GPUIR__S_PACKED];
+}
+
+#ifndef GPUIR_NO_STORE
+/* Returns the bytes of a number of TEXT_AT. */
+static unsigned gpuir__text_width(const gpuir__segment *ix) {
+  return (unsigned)(ix->section[GPUIR__S_TEXT_AT]->length / (ix->stat.documents + 1));
+}
+
+/* Returns where in the text, before it was packed, document i starts; of the number of documents, where it ends. */
+static uint64_t gpuir__text_at(const gpuir__segment *ix, uint64_t i) {
+  const unsigned width = gpuir__text_width(ix);
+  return gpuir__load_number(ix->map + ix->section[GPUIR__S_TEXT_AT]->offset + i * width, width);
+}
+#endif
 
 /* Returns the bytes of a row of the origins; 0 if the widths do not fit. */
 static unsigned gpuir__origins_row(const gpuir__segment *ix) {
@@ -14230,6 +14494,21 @@ static void gpuir__open_dense(gpuir__segment *ix) {
   ix->dense.n = whole ? ix->section[GPUIR__S_DENSE_LISTS]->length / 4 : 0;
 }
 
+#ifndef GPUIR_NO_STORE
+/* Says whether there are as many packed blocks as the texts take, and no more text than they can hold: a byte of LZ4's
+ * format makes at most 255. So who makes room for a text takes at most 255 times the file's bytes. */
+static int gpuir__packed_fits(const gpuir__segment *ix) {
+  const gpuir__section *const *s = ix->section;
+  uint64_t blocks, bytes;
+  if (!s[GPUIR__S_PACKED] && !s[GPUIR__S_PACKED_START] && !s[GPUIR__S_TEXT_AT]) return 1;
+  if (!s[GPUIR__S_PACKED] || !s[GPUIR__S_PACKED_START] || !s[GPUIR__S_TEXT_AT] || s[GPUIR__S_TEXT]) return 0;
+  blocks = gpuir__starts_count(s[GPUIR__S_PACKED], s[GPUIR__S_PACKED_START]) - 1;
+  bytes = gpuir__text_at(ix, ix->stat.documents);
+  return bytes / 255 <= s[GPUIR__S_PACKED]->length &&
+      blocks == bytes / GPUIR__TEXT_BLOCK + (bytes % GPUIR__TEXT_BLOCK != 0);
+}
+#endif
+
 /* Checks what sections say of each other, and sets up what takes several of them. A section that is optional and does
  * not fit the others counts as missing; one that is needed makes the file a damaged one. */
 static int gpuir__open_relations(gpuir__segment *ix, gpuir_error *err) {
@@ -14246,6 +14525,9 @@ static int gpuir__open_relations(gpuir__segment *ix, gpuir_error *err) {
     return gpuir__bad(ix, err, 0, "stems of names do not fit the sources");
   if (!s[GPUIR__S_TEXT] != !s[GPUIR__S_TEXT_START])
     return gpuir__bad(ix, err, 0, "texts without their starts, or starts without texts");
+#ifndef GPUIR_NO_STORE
+  if (!gpuir__packed_fits(ix)) return gpuir__bad(ix, err, 0, "packed texts that do not fit their places");
+#endif
   if (!s[GPUIR__S_POSITIONS] != !s[GPUIR__S_POS_OFF])
     return gpuir__bad(ix, err, 0, "positions without their offsets, or offsets without positions");
   return gpuir__open_shard(ix, err);
@@ -14288,7 +14570,7 @@ static int gpuir__open_meta(gpuir__segment *ix, gpuir_error *err) {
 static int gpuir__open_settings(const gpuir__segment *ix, gpuir_error *err) {
   const gpuir__index_meta *meta = &ix->meta;
   const char *revision = gpuir__analyzer_revision(meta->analyzer);
-  const int texts = ix->section[GPUIR__S_TEXT] != NULL, positions = ix->section[GPUIR__S_POSITIONS] != NULL;
+  const int texts = gpuir__has_texts(ix), positions = ix->section[GPUIR__S_POSITIONS] != NULL;
   if (strcmp(meta->analyzer_revision, revision))
     return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "%s: revision %.8s of analyzer \"%.20s\"; this build has %s",
         ix->path, *meta->analyzer_revision ? meta->analyzer_revision : "none", meta->analyzer, revision);
@@ -14739,10 +15021,64 @@ static int gpuir__segment_doc(const gpuir__segment *ix, uint32_t docid, gpuir_do
   if (ix->section[GPUIR__S_ORIGINS] && gpuir__segment_origin(ix, docid, doc)) return GPUIR_E_FORMAT;
   if (ix->section[GPUIR__S_HASHES])
     doc->hash = gpuir__load64(ix->map + ix->section[GPUIR__S_HASHES]->offset + (uint64_t)docid * 8);
-  if (ix->section[GPUIR__S_TEXT])
+#ifndef GPUIR_NO_STORE
+  if (ix->section[GPUIR__S_TEXT]) {
     doc->text = gpuir__slice(ix, GPUIR__S_TEXT, GPUIR__S_TEXT_START, docid, &doc->text_len);
+    doc->stored_bytes = doc->text_len;
+  } else if (ix->section[GPUIR__S_PACKED]) {
+    const uint64_t start = gpuir__text_at(ix, docid), end = gpuir__text_at(ix, (uint64_t)docid + 1);
+    if (start > end || end > gpuir__text_at(ix, ix->stat.documents)) return GPUIR_E_FORMAT;
+    doc->stored_bytes = end - start;
+  }
+  doc->stored = gpuir__has_texts(ix);
+#endif
   return GPUIR_OK;
 }
+
+#ifndef GPUIR_NO_STORE
+/* A block of packed texts, as far as it was unpacked. Who reads documents one after the other keeps it, and lets blocks
+ * be unpacked whole. */
+typedef struct gpuir__text_block {
+  uint64_t number; /* 1 + the block's; 0: none */
+  int whole;
+  uint8_t text[GPUIR__TEXT_BLOCK + GPUIR__TEXT_SLACK];
+} gpuir__text_block;
+
+/* Unpacks at least `want` bytes of block `number`, unless it is there. 0 or FORMAT. */
+static int gpuir__segment_block(const gpuir__segment *ix, uint64_t number, size_t want, gpuir__text_block *block) {
+  const uint64_t left = gpuir__text_at(ix, ix->stat.documents) - number * GPUIR__TEXT_BLOCK;
+  const size_t size = (size_t)gpuir__min64(left, GPUIR__TEXT_BLOCK);
+  const uint8_t *in;
+  size_t packed;
+  if (block->number == number + 1) return GPUIR_OK;
+  in = (const uint8_t *)gpuir__slice(ix, GPUIR__S_PACKED, GPUIR__S_PACKED_START, number, &packed);
+  block->number = 0;
+  if (!gpuir__text_unpack(in, packed, block->whole ? size : want, size, block->text)) return GPUIR_E_FORMAT;
+  block->number = block->whole ? number + 1 : 0;
+  return GPUIR_OK;
+}
+
+/* Copies bytes [from, from + n) of a document's stored text, within it as *doc says, to `out`. 0 or FORMAT. */
+static int gpuir__segment_text(const gpuir__segment *ix, uint32_t docid, const gpuir_doc *doc, gpuir__text_block *block,
+    uint64_t from, char *out, size_t n) {
+  uint64_t at;
+  if (doc->text) {
+    if (n) memcpy(out, doc->text + from, n);
+    return GPUIR_OK;
+  }
+  for (at = n ? gpuir__text_at(ix, docid) + from : 0; n;) {
+    const size_t skip = (size_t)(at % GPUIR__TEXT_BLOCK);
+    const size_t some = n < GPUIR__TEXT_BLOCK - skip ? n : GPUIR__TEXT_BLOCK - skip;
+    const int status = gpuir__segment_block(ix, at / GPUIR__TEXT_BLOCK, skip + some, block);
+    if (status) return status;
+    memcpy(out, block->text + skip, some);
+    at += some;
+    out += some;
+    n -= some;
+  }
+  return GPUIR_OK;
+}
+#endif
 
 /* Adds the bytes of the sections up by their groups. */
 static void gpuir__section_sums(const gpuir__segment *ix, uint64_t sums[GPUIR__G_COUNT]) {
@@ -15333,6 +15669,30 @@ GPUIR_API int gpuir_doc_get(const gpuir_index *ix, uint32_t docid, gpuir_doc *do
   return gpuir__segment_doc(leaf->seg, docid, doc);
 }
 
+#ifdef GPUIR_NO_STORE
+GPUIR_API int gpuir_doc_text(const gpuir_index *ix, uint32_t docid, uint64_t from, char *buf, size_t n) {
+  (void)docid;
+  (void)from;
+  return ix && (buf || !n) ? GPUIR_E_UNSUPPORTED : GPUIR_E_ARGUMENT;
+}
+#else
+GPUIR_API int gpuir_doc_text(const gpuir_index *ix, uint32_t docid, uint64_t from, char *buf, size_t n) {
+  gpuir_doc doc;
+  const gpuir__leaf *leaf;
+  gpuir__text_block block;
+  int status;
+  if (!ix || (!buf && n)) return GPUIR_E_ARGUMENT;
+  status = gpuir_doc_get(ix, docid, &doc);
+  if (status) return status;
+  if (!doc.stored) return GPUIR_E_NOT_FOUND;
+  if (from > doc.stored_bytes || n > doc.stored_bytes - from) return GPUIR_E_ARGUMENT;
+  leaf = gpuir__leaf_of(ix, docid);
+  block.number = 0;
+  block.whole = 0;
+  return gpuir__segment_text(leaf->seg, docid - leaf->base, &doc, &block, from, buf, n);
+}
+#endif
+
 #ifdef GPUIR_NO_COLUMNS
 GPUIR_API int gpuir_field_get(const gpuir_index *ix, size_t i, gpuir_field *field) {
   (void)i;
@@ -15430,7 +15790,7 @@ GPUIR__COLD GPUIR_API int gpuir_index_get_info(const gpuir_index *ix, gpuir_inde
   info->tool = first->meta.tool;
   info->skipped = first->meta.skipped;
   gpuir__spec_language(first->meta.analyzer, info->language);
-  info->has_text = first->section[GPUIR__S_TEXT] != NULL;
+  info->has_text = gpuir__has_texts(first);
   info->has_positions = first->lists.positions != NULL;
   return GPUIR_OK;
 }
@@ -15905,28 +16265,67 @@ static int gpuir__verify_all_starts(const gpuir__segment *ix, gpuir_error *err) 
   int status = GPUIR_OK;
   for (row = 1; row < GPUIR__SECTION_ROWS && !status; row++) {
     const uint32_t items = gpuir__section_rows[row].items;
-    if (items == GPUIR__N_DOC_ENDS || items == GPUIR__N_SOURCE_ENDS) status = gpuir__verify_starts(ix, row, err);
+    if (items == GPUIR__N_DOC_ENDS || items == GPUIR__N_ENDS) status = gpuir__verify_starts(ix, row, err);
   }
   return status;
 }
 
+#ifndef GPUIR_NO_STORE
+/* Reads a document's text, and makes *hash that of it. */
+static int gpuir__verify_text(const gpuir__segment *ix, uint32_t docid, const gpuir_doc *doc, gpuir__text_block *block,
+    uint64_t *hash, gpuir_error *err) {
+  char part[4096];
+  XXH3_state_t *state = XXH3_createState();
+  uint64_t at;
+  int status = state ? GPUIR_OK : gpuir__fail_nomem(err);
+  if (status) return status;
+  (void)XXH3_64bits_reset(state);
+  for (at = 0; at < doc->stored_bytes && !status; at += sizeof part) {
+    const size_t n = (size_t)gpuir__min64(doc->stored_bytes - at, sizeof part);
+    if (gpuir__segment_text(ix, docid, doc, block, at, part, n))
+      status = gpuir__bad(ix, err, ix->section[GPUIR__S_PACKED]->offset, "a block of texts cannot be unpacked");
+    else (void)XXH3_64bits_update(state, part, n);
+  }
+  *hash = XXH3_64bits_digest(state);
+  (void)XXH3_freeState(state);
+  return status;
+}
+#endif
+
+#ifdef GPUIR_NO_STORE
+/* Checks that documents have sources that are there, and names that their stems fit. */
+static int gpuir__verify_documents(const gpuir__segment *ix, gpuir_error *err) {
+  gpuir_doc doc;
+  uint64_t i;
+  for (i = 0; i < ix->stat.documents; i++)
+    if (gpuir__segment_doc(ix, (uint32_t)i, &doc))
+      return gpuir__bad(ix, err, 0, "a document's source is none, or does not fit its name or the place in it");
+  return GPUIR_OK;
+}
+#else
 /* Checks that documents have sources that are there, names that their stems fit, and the texts that their hashes are
  * of. */
 static int gpuir__verify_documents(const gpuir__segment *ix, gpuir_error *err) {
-  const gpuir__section *origins = ix->section[GPUIR__S_ORIGINS], *texts = ix->section[GPUIR__S_TEXT];
-  uint64_t i;
+  const gpuir__section *origins = ix->section[GPUIR__S_ORIGINS];
+  gpuir__text_block *const block = (gpuir__text_block *)gpuir__alloc_zero(&ix->a, sizeof *block);
   gpuir_doc doc;
-  for (i = 0; (origins || texts) && i < ix->stat.documents; i++) {
+  uint64_t i, hash = 0;
+  int status = block ? GPUIR_OK : gpuir__fail_nomem(err);
+  if (block) block->whole = 1;
+  for (i = 0; (origins || gpuir__has_texts(ix)) && i < ix->stat.documents && !status; i++) {
     if (gpuir__segment_doc(ix, (uint32_t)i, &doc))
-      return gpuir__bad(ix, err, origins->offset + GPUIR__ORIGINS_HEAD + i * gpuir__origins_row(ix),
-          "a document's source is none, or does not fit its name or the place in it");
-    if (!doc.text_len || !doc.hash || gpuir__hash(doc.text, doc.text_len, 0) == doc.hash) continue;
-    if ((!doc.form && doc.source_bytes == doc.text_len) || !(doc.source_offset || doc.source_bytes))
-      return gpuir__bad(ix, err, ix->section[GPUIR__S_HASHES]->offset + i * 8,
+      status = gpuir__bad(ix, err, origins ? origins->offset + GPUIR__ORIGINS_HEAD + i * gpuir__origins_row(ix) : 0,
+          "a document's source is none, or does not fit its name or the place in it; or its text has no place");
+    else if (doc.stored_bytes) status = gpuir__verify_text(ix, (uint32_t)i, &doc, block, &hash, err);
+    if (status || !doc.stored_bytes || !doc.hash || hash == doc.hash) continue;
+    if ((!doc.form && doc.source_bytes == doc.stored_bytes) || !(doc.source_offset || doc.source_bytes))
+      status = gpuir__bad(ix, err, ix->section[GPUIR__S_HASHES]->offset + i * 8,
           "a document's hash is not that of its text");
   }
-  return GPUIR_OK;
+  gpuir__free(&ix->a, block, sizeof *block);
+  return status;
 }
+#endif
 
 #ifndef GPUIR_NO_COLUMNS
 /* Checks that a column's keys ascend. */
@@ -18398,7 +18797,13 @@ static int gpuir__builder_set_up(gpuir_builder *b, const gpuir_builder_desc *des
   status = gpuir__writer_create(&b->a, desc->path, writer_memory, *fd, &b->writer, err);
   *fd = -1;
   if (status) return status;
-  b->writer->has[GPUIR__P_TEXT] = b->set.store_text != 0;
+#ifdef GPUIR_NO_STORE
+  if (b->set.store_text)
+    status = gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "built without stored texts (GPUIR_NO_STORE)");
+#else
+  if (b->set.store_text) status = gpuir__writer_texts(b->writer, err);
+#endif
+  if (status) return status;
   for (i = 0; i < b->threads.nworkers; i++) b->threads.workers[i].tmp = b->writer->tmp;
   b->writer->has[GPUIR__P_POSITIONS] = b->set.positions;
   status = gpuir__builder_fields(b, desc, like, writer_memory, err);
@@ -20335,7 +20740,7 @@ static unsigned gpuir__sieve_failed(gpuir__sieve *s, uint32_t docid) {
  * A query's text is words, phrases and prefixes, each of which becomes one term or more. What is scored as one is
  * called a term here, also a phrase, or all terms that a prefix stands for.
  *
- * Uses      [24-postings] (weights), [29-fold], [30-analysis], [32-dictionary], [33-analyzers], [36-names],
+ * Uses      [24-postings] (weights), [29-fold], [30-analysis], [32-dictionary], [33-analyzers], [36-documents],
  *           [37-layout],
  *           [41-reader], [42-snapshot], [49-where].
  * Start at  gpuir__query_words, gpuir_query_weigh.
@@ -25376,8 +25781,8 @@ static void gpuir__and_begin(const gpuir__engine *e, gpuir__and_step *s, unsigne
 static void gpuir__and_take(const gpuir__engine *e, gpuir__and *x, const gpuir__and_step *s, gpuir__and_use use) {
   unsigned n = s->nrequired, i;
   gpuir__order_number(e->ncursors, x->order); /* those that exclude are the last, as they stay */
-  for (i = s->done; i < s->noptional; i++) x->order[n++] = s->optional[i];
-  for (i = 0; i < s->done; i++) x->order[n++] = s->optional[i];
+  for (i = 0; i < s->noptional; i++, n++) /* those that are done are the last */
+    x->order[n] = s->optional[i + s->done < s->noptional ? i + s->done : i + s->done - s->noptional];
   x->npositive = s->nrequired + s->joins;
   x->nscored = n - s->done;
   x->ndone = n;
@@ -25930,7 +26335,12 @@ static int gpuir__and_is_empty(const gpuir__engine *e, const gpuir__and *x, uint
 /* Returns what gpuir__engine_part does, of the n parts of a step. */
 static inline uint32_t gpuir__and_part(gpuir__engine *e, const gpuir__and *x, uint32_t next, uint32_t n,
     uint32_t most) {
+#ifdef GPUIR_NO_RANK
+  (void)x;
+  return gpuir__engine_part(e, next, n, most);
+#else
   return gpuir__engine_part(e, x->parts_before + next, x->parts_before + n, most) - x->parts_before;
+#endif
 }
 
 /* Evaluates AND by the blocks of the driver; with `count`, only counts its matches, for which optional terms do not
@@ -26312,7 +26722,9 @@ static int gpuir__and_evaluate(gpuir__engine *e, gpuir__and_step *s, uint64_t *c
   int status = gpuir__and_prepare(e, &x, s, count ? GPUIR__AND_COUNT : GPUIR__AND_SCORE);
   if (status) return status;
   status = x.indexed ? gpuir__and_blocks(e, &x, count) : gpuir__and_words(e, &x);
+#ifndef GPUIR_NO_RANK
   s->parts += x.indexed ? e->cursors[x.order[0]].list.nblocks : gpuir__words_parts(e);
+#endif
   return status;
 }
 
@@ -27462,7 +27874,7 @@ GPUIR__NOINLINE int gpuir__phrases_are_required(const gpuir__engine *e, const gp
 }
 
 /* Scores the matches that wait, counts them, or both. */
-static void gpuir__phrases_flush(gpuir__phrases *p, int ranks, uint64_t *count) {
+GPUIR__NOINLINE void gpuir__phrases_flush(gpuir__phrases *p, int ranks, uint64_t *count) {
   if (!p->n) return;
   if (!count) gpuir__phrases_score(p);
 #ifndef GPUIR_NO_RANK
@@ -30866,7 +31278,7 @@ static int gpuir__live_builder(const gpuir_live *l, uint64_t number, const gpuir
   } else {
     const gpuir__segment *like = l->like->leaves[0].seg;
     desc.like = l->like;
-    desc.store_text = like->section[GPUIR__S_TEXT] != NULL;
+    desc.store_text = gpuir__has_texts(like);
     desc.positions = like->lists.positions != NULL;
     desc.simd = l->open.simd;
   }
@@ -31708,6 +32120,10 @@ typedef struct gpuir__fusion {
   char *path; /* of the result; temporary files begin with it */
   size_t path_size;
   gpuir__area postings, positions; /* of one list */
+  gpuir__buf text; /* of one document */
+#ifndef GPUIR_NO_STORE
+  gpuir__text_block *block; /* of a source's texts */
+#endif
 #ifndef GPUIR_NO_COLUMNS
   gpuir__column_values values; /* of one document */
 #endif
@@ -31745,6 +32161,31 @@ static int gpuir__source_rank(const gpuir_allocator *a, gpuir__source *s, uint64
   return GPUIR_OK;
 }
 
+#ifdef GPUIR_NO_STORE
+static int gpuir__fusion_text(gpuir__fusion *f, const gpuir__segment *seg, uint32_t docid, const gpuir_doc *doc,
+    gpuir_error *err) {
+  (void)f;
+  (void)seg;
+  (void)docid;
+  (void)doc;
+  (void)err;
+  return GPUIR_OK;
+}
+#else
+/* Reads a document's stored text. */
+static int gpuir__fusion_text(gpuir__fusion *f, const gpuir__segment *seg, uint32_t docid, const gpuir_doc *doc,
+    gpuir_error *err) {
+  const size_t n = (size_t)doc->stored_bytes;
+  char *to;
+  f->text.len = 0;
+  to = (char *)gpuir__buf_room(&f->l->a, &f->text, n + 1);
+  if (!to) return gpuir__fail_nomem(err);
+  if (gpuir__segment_text(seg, docid, doc, f->block, 0, to, n))
+    return gpuir__bad(seg, err, 0, "a document's text cannot be unpacked");
+  return GPUIR_OK;
+}
+#endif
+
 /* Hands the live documents of a source to the builder. */
 static int gpuir__fusion_documents(gpuir__fusion *f, const gpuir__source *s, gpuir_error *err) {
   const gpuir__segment *seg = s->leaf.seg;
@@ -31756,6 +32197,9 @@ static int gpuir__fusion_documents(gpuir__fusion *f, const gpuir__source *s, gpu
   gpuir__column_values *const values = &f->values;
 #endif
   int status = GPUIR_OK;
+#ifndef GPUIR_NO_STORE
+  f->block->number = 0;
+#endif
   for (i = 0; i < seg->stat.documents && !status; i++) {
     if (!gpuir__source_has(s, (uint32_t)i)) continue;
     status = gpuir__segment_doc(seg, (uint32_t)i, &doc);
@@ -31773,7 +32217,10 @@ static int gpuir__fusion_documents(gpuir__fusion *f, const gpuir__source *s, gpu
 #ifndef GPUIR_NO_COLUMNS
     if (gpuir__column_collect(&f->l->a, seg, (uint32_t)i, values, &desc)) return gpuir__fail_nomem(err);
 #endif
-    status = gpuir_builder_add_doc(f->builder, &desc, doc.length, doc.text, doc.text_len, err);
+    status = gpuir__fusion_text(f, seg, (uint32_t)i, &doc, err);
+    if (status) return status;
+    status =
+        gpuir_builder_add_doc(f->builder, &desc, doc.length, (const char *)f->text.data, (size_t)doc.stored_bytes, err);
     if (status == GPUIR_E_ARGUMENT) return gpuir__bad(seg, err, 0, "a document has values that it cannot have");
   }
   return status;
@@ -31928,6 +32375,10 @@ static void gpuir__fusion_free(gpuir__fusion *f) {
   gpuir__free(a, f->sources, f->n * sizeof *f->sources);
   gpuir__area_free(a, &f->postings);
   gpuir__area_free(a, &f->positions);
+  gpuir__buf_free(a, &f->text);
+#ifndef GPUIR_NO_STORE
+  gpuir__free(a, f->block, sizeof *f->block);
+#endif
 #ifndef GPUIR_NO_COLUMNS
   gpuir__column_values_free(a, &f->values);
 #endif
@@ -32001,6 +32452,11 @@ static int gpuir__fusion_begin(gpuir__fusion *f, int all, int *begun, gpuir_erro
     f->n = to - from;
     f->sources = (gpuir__source *)gpuir__alloc_zero(&l->a, f->n * sizeof *f->sources);
     if (!f->sources) status = gpuir__fail_nomem(err);
+#ifndef GPUIR_NO_STORE
+    f->block = (gpuir__text_block *)gpuir__alloc_zero(&l->a, sizeof *f->block);
+    if (f->block) f->block->whole = 1;
+    else status = gpuir__fail_nomem(err);
+#endif
     for (i = 0; i < f->n && !status; i++) {
       const gpuir__piece *p = &l->pieces[from + i];
       gpuir__source *s = &f->sources[i];
@@ -32767,17 +33223,27 @@ GPUIR__COLD GPUIR_API int gpuir_doc_passages(const gpuir_query *q, const gpuir_p
     gpuir_passage_room *room, gpuir_error *err) {
   gpuir_passages_desc d;
   gpuir_doc doc;
+  char *text;
+  size_t n;
   int status;
   if (room) room->n = room->nmarks = 0;
   if (!q || !room) return gpuir__refuse(err, "gpuir_doc_passages: NULL argument");
   status = gpuir_doc_get(q->ix, docid, &doc);
   if (status) return gpuir__fail(err, status, 0, "document %lu: %s", (unsigned long)docid, gpuir_strerror(status));
-  if (!doc.text)
+  if (!doc.stored)
     return gpuir__fail(err, GPUIR_E_NOT_FOUND, 0, "the text of document %lu is not stored", (unsigned long)docid);
   memset(&d, 0, sizeof d);
   if (desc) d = *desc;
   if (!d.first_line) d.first_line = doc.first_line;
-  return gpuir_passages(q, &d, doc.text, doc.text_len, room, err);
+  if (doc.text) return gpuir_passages(q, &d, doc.text, doc.text_len, room, err);
+  n = (size_t)doc.stored_bytes;
+  text = (char *)gpuir__alloc(&q->a, n + 1);
+  if (!text) return gpuir__fail_nomem(err);
+  status = gpuir_doc_text(q->ix, docid, 0, text, n);
+  if (status) (void)gpuir__fail(err, status, 0, "document %lu: its text cannot be unpacked", (unsigned long)docid);
+  else status = gpuir_passages(q, &d, text, n, room, err);
+  gpuir__free(&q->a, text, n + 1);
+  return status;
 }
 
 /* ---- snippets */
@@ -32905,7 +33371,7 @@ GPUIR__COLD GPUIR_API int gpuir_snippet(const gpuir_query *q, const gpuir_snippe
  * _defines, and what lowers a file: gpuir__look_is_test, _is_aside, _is_other. All is done in integers, over names that
  * are read once, so that it costs some ten thousand comparisons of bytes and no look into a text.
  *
- * Uses      [16-base], [24-postings], [30-analysis], [32-dictionary], [33-analyzers], [36-names], [37-layout],
+ * Uses      [16-base], [24-postings], [30-analysis], [32-dictionary], [33-analyzers], [36-documents], [37-layout],
  *           [41-reader], [42-snapshot], [44-inversion], [51-query], [52-parse].
  * Start at  gpuir_look.
  * Tests     tests/unit/68_look.c

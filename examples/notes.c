@@ -26,8 +26,11 @@ static int find(gpuir_live *notes, const char *words, gpuir_error *err) {
   if (!status) status = gpuir_searcher_create(index, NULL, &searcher, err);
   if (!status && (status = gpuir_search(searcher, query, hits, 10, &n))) gpuir_searcher_error(searcher, err);
   for (size_t i = 0; i < n && gpuir_doc_get(index, hits[i].docid, &doc) == GPUIR_OK; i++) {
+    char text[1000]; /* what fits of a note */
+    const size_t len = doc.stored_bytes < sizeof text ? (size_t)doc.stored_bytes : sizeof text;
+    if (gpuir_doc_text(index, hits[i].docid, 0, text, len)) break;
     gpuir_doc_name(&doc, name, sizeof name);
-    printf("%s: %.*s\n", name, (int)doc.text_len, doc.text ? doc.text : "");
+    printf("%s: %.*s\n", name, (int)len, text);
   }
   gpuir_searcher_destroy(searcher), gpuir_query_destroy(query), gpuir_close(index);
   return status == GPUIR_E_QUERY ? printf("%s\n", err->msg), GPUIR_OK : status;

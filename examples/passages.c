@@ -7,6 +7,7 @@
 #define GPUIR_IMPLEMENTATION
 #include "gpuir.h"
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { PASSAGES = 3, MARKS = 100 };
@@ -33,6 +34,7 @@ int main(int argc, char **argv) {
   gpuir_query *query = NULL;
   gpuir_hit best;
   gpuir_doc doc;
+  char *text = NULL;
   gpuir_error err = {0};
   size_t n = 0, i;
   int status;
@@ -46,9 +48,11 @@ int main(int argc, char **argv) {
   if (!status) status = gpuir_searcher_create(index, NULL, &searcher, &err);
   if (!status && (status = gpuir_search(searcher, query, &best, 1, &n))) gpuir_searcher_error(searcher, &err);
   if (!status && n) status = gpuir_doc_get(index, best.docid, &doc);
+  if (!status && n && !(text = malloc((size_t)doc.stored_bytes + 1))) status = GPUIR_E_NOMEM;
+  if (!status && n) status = gpuir_doc_text(index, best.docid, 0, text, (size_t)doc.stored_bytes);
   if (!status && n) status = gpuir_doc_passages(query, NULL, best.docid, &room, &err);
-  for (i = 0; i < room.n && !status; i++) show(doc.text, &room, &passages[i]);
+  for (i = 0; i < room.n && !status; i++) show(text, &room, &passages[i]);
   if (status) fprintf(stderr, "passages: %s\n", err.code ? err.msg : gpuir_strerror(status));
-  gpuir_searcher_destroy(searcher), gpuir_query_destroy(query), gpuir_close(index);
+  gpuir_searcher_destroy(searcher), gpuir_query_destroy(query), gpuir_close(index), free(text);
   return status ? 1 : 0;
 }

@@ -102,8 +102,11 @@ int main(int argc, char **argv) {
   if (gpuir_query_parse(index, NULL, argv[2], strlen(argv[2]), &query, &err)) return fail(&err);
   if (gpuir_searcher_create(index, NULL, &searcher, &err)) return fail(&err);
   if (gpuir_search(searcher, query, hits, 5, &n)) gpuir_searcher_error(searcher, &err), fail(&err);
-  for (size_t i = 0; i < n && !gpuir_doc_get(index, hits[i].docid, &doc); i++)
-    printf("%u: %.*s\n", hits[i].docid + 1, (int)doc.text_len, doc.text);
+  for (size_t i = 0; i < n && !gpuir_doc_get(index, hits[i].docid, &doc); i++) {
+    char text[1000]; /* what fits of a line */
+    const size_t len = doc.stored_bytes < sizeof text ? (size_t)doc.stored_bytes : sizeof text;
+    if (!gpuir_doc_text(index, hits[i].docid, 0, text, len)) printf("%u: %.*s\n", hits[i].docid + 1, (int)len, text);
+  }
   gpuir_searcher_destroy(searcher);
   gpuir_query_destroy(query);
   gpuir_close(index);

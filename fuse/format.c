@@ -85,7 +85,7 @@ int format_hits(buf *b, const gpuir_index *index, const hit_list *list, const un
 }
 
 static uint64_t text_size(const gpuir_doc *doc) {
-  if (doc->text) return doc->text_len;
+  if (doc->stored) return doc->stored_bytes;
   if (!doc->source_len) return 0;
   return !doc->form && (doc->source_offset || doc->source_bytes) ? doc->source_bytes : SIZE_UNKNOWN;
 }
@@ -107,7 +107,7 @@ int format_links(buf *b, const gpuir_index *index, const gpuir_hit *hits, size_t
     if (rc == 0) rc = format_link(link, &doc, (uint32_t)i + 1, hits[i].docid, &name);
     if (rc) break;
     links[i].docid = hits[i].docid;
-    links[i].source = !doc.text && doc.source_len;
+    links[i].source = !doc.stored && doc.source_len;
     links[i].size = text_size(&doc);
     links[i].name = b->len;
     buf_put(b, link, strlen(link) + 1);

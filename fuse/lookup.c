@@ -390,10 +390,10 @@ static int make_doc(lookup *l, node_body *body) {
   int rc = gpuir_doc_get(generation_index(l->g), body->docid, &doc);
   if (rc != GPUIR_OK) return rc == GPUIR_E_NOT_FOUND ? ENOENT : EIO;
   body->generation = generation_id(l->g);
-  if (doc.text) { /* what was indexed; the source may have changed since */
+  if (doc.stored) { /* what was indexed; the source may have changed since */
     body->kind = NODE_TEXT;
     body->mode = S_IFREG | 0444;
-    body->size = (off_t)doc.text_len;
+    body->size = (off_t)doc.stored_bytes;
     return generation_is_broken(l->g) ? EIO : 0;
   }
   if (config->nosource) return ENOENT;

@@ -363,9 +363,10 @@ static void op_readlink(fuse_req_t req, fuse_ino_t ino) {
 
 /* ---- open files ---------------------------------------------------------------------------------------- */
 
-/* An open file: bytes, and what keeps them alive. */
+/* An open file: bytes and what keeps them alive, or the stored text of a document. */
 typedef struct handle {
-  const char *bytes;
+  const char *bytes; /* NULL: the text */
+  uint32_t docid;
   size_t size;
   result *res;
   generation *gen;
@@ -423,10 +424,10 @@ static int open_text(fs *f, uint64_t generation_number, uint32_t docid, handle *
   rc = gpuir_doc_get(generation_index(g), docid, &doc);
   guard_leave();
   if (rc != GPUIR_OK || generation_is_broken(g)) return EIO;
-  if (!doc.text) return ENODATA; /* of an entry of files/<q>/ */
+  if (!doc.stored) return ENODATA; /* of an entry of files/<q>/ */
   h->gen = generation_ref(g);
-  h->bytes = doc.text;
-  h->size = doc.text_len;
+  h->docid = docid;
+  h->size = (size_t)doc.stored_bytes;
   return 0;
 }
 
@@ -490,18 +491,18 @@ static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi) {
   if (rc || fuse_reply_open(req, fi) != 0) handle_close(f, h);
 }
 
-/* Answers with bytes of a mapped index. They are copied first: where the file was cut short, the kernel would
- * not take them, and the reader would wait for ever. */
-static void reply_mapped(fuse_req_t req, generation *g, const char *bytes, size_t n) {
+/* Answers with a part of a document's stored text. */
+static void reply_text(fuse_req_t req, generation *g, uint32_t docid, uint64_t from, size_t n) {
   char *copy = malloc(n);
+  int rc;
   if (!copy) {
     fuse_reply_err(req, ENOMEM);
     return;
   }
   guard_enter(generation_broken_flag(g));
-  memcpy(copy, bytes, n);
+  rc = gpuir_doc_text(generation_index(g), docid, from, copy, n);
   guard_leave();
-  if (generation_is_broken(g)) fuse_reply_err(req, EIO);
+  if (rc || generation_is_broken(g)) fuse_reply_err(req, EIO);
   else fuse_reply_buf(req, copy, n);
   free(copy);
 }
@@ -516,7 +517,7 @@ static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, s
   }
   left = h->size - (size_t)offset;
   if (size > left) size = left;
-  if (h->gen && !h->own) reply_mapped(req, h->gen, h->bytes + offset, size);
+  if (!h->bytes) reply_text(req, h->gen, h->docid, (uint64_t)offset, size);
   else fuse_reply_buf(req, h->bytes + offset, size);
 }
 

@@ -83,11 +83,11 @@ is_long() { [ -n "${GPUIR_LONG:-}" ] || skip "in the long form"; }
 @test "gcc, without SIMD" { parse gcc -std=c99 -DGPUIR_NO_SIMD; }
 @test "clang, without SIMD" { parse clang -std=c99 -DGPUIR_NO_SIMD; }
 @test "gcc, without the laboratory" { parse gcc -std=c99 -DGPUIR_NO_LAB; }
-@test "gcc, without near terms, the analyzer text and the second look" {
-  parse gcc -std=c99 -DGPUIR_NO_NEAR -DGPUIR_NO_TEXT -DGPUIR_NO_RANK
+@test "gcc, without near terms, the analyzer text, the second look and stored texts" {
+  parse gcc -std=c99 -DGPUIR_NO_NEAR -DGPUIR_NO_TEXT -DGPUIR_NO_RANK -DGPUIR_NO_STORE
 }
-@test "clang, without near terms, the analyzer text and the laboratory" {
-  parse clang -std=c99 -DGPUIR_NO_NEAR -DGPUIR_NO_TEXT -DGPUIR_NO_LAB
+@test "clang, without near terms, the analyzer text, stored texts and the laboratory" {
+  parse clang -std=c99 -DGPUIR_NO_NEAR -DGPUIR_NO_TEXT -DGPUIR_NO_LAB -DGPUIR_NO_STORE
 }
 @test "gcc, without the reading of folders" { parse gcc -std=c99 -DGPUIR_NO_FOLDER; }
 @test "gcc, without the table of letters" { parse gcc -std=c99 -DGPUIR_NO_FOLD; }

@@ -12,6 +12,7 @@
  * From whatever documents n0 to n20 it starts, the history ends with the same ones. */
 #define _POSIX_C_SOURCE 200809L
 #include "gpuir.h"
+#include "stored.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -63,7 +64,8 @@ static uint64_t hash_of(uint64_t h, const void *bytes, size_t n) { /* FNV-1a */
 /* Digests the documents in their order. */
 static uint64_t documents_of(const gpuir_index *ix, uint64_t h) {
   gpuir_index_info info;
-  char name[64];
+  char name[64], *text;
+  size_t len;
   gpuir_doc doc;
   uint64_t d;
   if (gpuir_index_get_info(ix, &info)) broken("no information about an index");
@@ -73,7 +75,9 @@ static uint64_t documents_of(const gpuir_index *ix, uint64_t h) {
     if (status) broken("a document cannot be read");
     h = hash_of(h, name, gpuir_doc_name(&doc, name, sizeof name));
     h = hash_of(h, doc.source, doc.source_len);
-    h = hash_of(h, doc.text, doc.text_len);
+    text = stored_text(ix, (uint32_t)d, &len);
+    h = hash_of(h, text, len);
+    free(text);
   }
   return h;
 }

@@ -13,6 +13,7 @@
  */
 #define _GNU_SOURCE
 #include "gpuir.h"
+#include "stored.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -193,8 +194,9 @@ static void take_hits(gpuir_index *index, snapshot *s) {
 static void take_snapshot(void) {
   gpuir_index *index = open_folder();
   gpuir_index_info info;
-  gpuir_doc doc;
   snapshot *s;
+  char *text;
+  size_t len;
   uint32_t i;
   gpuir_index_get_info(index, &info);
   snapshots = realloc(snapshots, (nsnapshots + 1) * sizeof *snapshots);
@@ -206,7 +208,10 @@ static void take_snapshot(void) {
   s->texts = calloc(s->docids + 1, sizeof *s->texts);
   if (!s->texts) die("memory");
   for (i = 0; i < s->docids; i++)
-    if (gpuir_doc_get(index, i, &doc) == GPUIR_OK) s->texts[i] = hash_bytes(0, doc.text, doc.text_len);
+    if ((text = stored_text(index, i, &len))) {
+      s->texts[i] = hash_bytes(0, text, len);
+      free(text);
+    }
   take_hits(index, s);
   gpuir_close(index);
 }

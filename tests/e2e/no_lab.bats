@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
-# A program built with GPUIR_NO_LAB, GPUIR_NO_NEAR, GPUIR_NO_TEXT, GPUIR_NO_RANK and GPUIR_NO_FOLD says which codec,
-# method, analyzer, near term or ranking an index, a name or a query needs, and that the macro left it out.
-# One built from gpuir.h alone has all codecs, and says where the methods are.
+# A program built with GPUIR_NO_LAB, GPUIR_NO_NEAR, GPUIR_NO_TEXT, GPUIR_NO_RANK, GPUIR_NO_FOLD and GPUIR_NO_STORE says
+# which codec, method, analyzer, near term, ranking or text an index, a name or a query needs, and that the macro left
+# it out. One built from gpuir.h alone has all codecs, and says where the methods are.
 
 root=${BATS_TEST_DIRNAME}/../..
 build=${GPUIR_BUILD:-$root/build}
@@ -14,6 +14,7 @@ build=${GPUIR_BUILD:-$root/build}
   "$build/gpuir" index -q --lines --analyzer unicode "$root/tests/data/wordnet.tsv" --freq-codec optpfd -o "$dir/optpfd"
   head -n 9 "$root/tests/data/wordnet.tsv" | "$build/gpuir" index -q --lines --analyzer text - -o "$dir/text" || true
   head -n 9 "$root/tests/data/wordnet.tsv" | "$build/gpuir" index -q --lines --analyzer basic - -o "$dir/basic"
+  head -n 99 "$root/tests/data/wordnet.tsv" | "$build/gpuir" index -q --lines --analyzer ascii --store - -o "$dir/stored"
   run "$build/tests/e2e/no_lab" "$dir"
   echo "$output"
   [ "$status" -eq 0 ]

@@ -1,14 +1,15 @@
 /* no_lab.c - a program of an embedder, built with GPUIR_NO_LAB and the other macros that leave something out: what it
  * says about indexes, names and queries that need what was left out, and that it builds and searches by itself.
  *
- * usage: no_lab DIR, where no_lab.bats has made the indexes ef, optpfd, auto, bp128, basic and, if the command can,
- * text. Prints "ok".
+ * usage: no_lab DIR, where no_lab.bats has made the indexes ef, optpfd, auto, bp128, basic, stored and, if the
+ * command can, text. Prints "ok".
  */
 #define GPUIR_NO_LAB
 #define GPUIR_NO_NEAR
 #define GPUIR_NO_TEXT
 #define GPUIR_NO_RANK
 #define GPUIR_NO_FOLD
+#define GPUIR_NO_STORE
 #define GPUIR_STATIC
 #define GPUIR_IMPLEMENTATION
 #include "gpuir.h"
@@ -180,6 +181,27 @@ static void near_terms(void) {
   gpuir_close(ix);
 }
 
+/* An index of stored texts is searched, and its texts are not there; none is built. */
+static void stored_texts(void) {
+  gpuir_builder_desc d;
+  gpuir_builder *b;
+  gpuir_index *ix;
+  gpuir_doc doc;
+  char path[4096];
+  CHECK(!open_index("stored", &ix));
+  CHECK(!search(ix, "dog", 3) && !gpuir_verify(ix, &err));
+  CHECK(!gpuir_doc_get(ix, 0, &doc) && !doc.stored && !doc.stored_bytes && !doc.text);
+  CHECK(gpuir_doc_text(ix, 0, 0, path, 1) == GPUIR_E_UNSUPPORTED);
+  CHECK(gpuir_doc_text(NULL, 0, 0, path, 1) == GPUIR_E_ARGUMENT);
+  CHECK(strstr(gpuir_strerror(GPUIR_E_UNSUPPORTED), "GPUIR_NO_STORE") != NULL);
+  gpuir_close(ix);
+  memset(&d, 0, sizeof d);
+  (void)snprintf(path, sizeof path, "%s/no", dir);
+  d.path = path;
+  d.store_text = 1;
+  CHECK(gpuir_builder_create(&d, &b, &err) == GPUIR_E_UNSUPPORTED && !b && strstr(err.msg, "GPUIR_NO_STORE"));
+}
+
 /* A second look is refused. */
 static void second_look(void) {
   const gpuir_hit hit = {0, 1};
@@ -246,6 +268,7 @@ int main(int argc, char **argv) {
   methods();
   near_terms();
   second_look();
+  stored_texts();
   text_analyzer();
   basic_analyzer();
   puts("ok");

@@ -15,6 +15,7 @@
  */
 #define _GNU_SOURCE
 #include "tools/common/source.c"
+#include "stored.h"
 
 enum { PASSAGES = 64, MARKS = 4096, LINE = 4096 };
 
@@ -55,8 +56,8 @@ static const char *text_of(const measure *m, uint32_t docid, char **own, size_t 
   memset(&limits, 0, sizeof limits);
   limits.most = SIZE_MAX;
   must(gpuir_doc_get(m->index, docid, &doc), "document");
-  *len = doc.text_len;
-  if (doc.text) return doc.text;
+  *own = stored_text(m->index, docid, len);
+  if (*own) return *own;
   if (source_path(m->base, "", doc.source, doc.source_len, path, sizeof path)) return NULL;
   if (source_open(path, 0, &fd, &st)) return NULL;
   failed = source_read_text(fd, &st, &doc, &limits, own, len);

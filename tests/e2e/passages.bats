@@ -161,7 +161,7 @@ gpuir: query 3: no passage of a hit fits into 1 token; --tokens 0 takes any leng
 
 @test "an index and the files below its folder move together, and it is the same bytes wherever it is built" {
   mkdir -p else/where
-  cp -r notes else/where/
+  cp -rp notes else/where/ # with its times, which the index has
   (cd else/where && gpuir index -q --analyzer ascii --positions notes -o notes.gpuir)
   cmp notes.gpuir else/where/notes.gpuir
   (cd else/where/notes && gpuir index -q --analyzer ascii --positions .. -o ../other.gpuir)

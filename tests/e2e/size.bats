@@ -46,7 +46,7 @@ held() {
 is_long() { [ -n "${GPUIR_LONG:-}" ] || skip "in the long form"; }
 
 @test "a program that only searches, without columns and what helps people ask: at most 160 KB" {
-  gcc -w -std=gnu99 -O2 -DGPUIR_NO_LAB -DGPUIR_NO_CUDA -DGPUIR_NO_COLUMNS -DGPUIR_NO_RANK -I"$root" \
+  gcc -w -std=gnu99 -O2 -DGPUIR_NO_LAB -DGPUIR_NO_CUDA -DGPUIR_NO_COLUMNS -DGPUIR_NO_RANK -DGPUIR_NO_STORE -I"$root" \
     search.c -o search -lm -pthread
   held search search
   [ "$(text_of search)" -le 160000 ]
@@ -56,7 +56,7 @@ is_long() { [ -n "${GPUIR_LONG:-}" ] || skip "in the long form"; }
   is_long
   [ -e /usr/include/utf8proc.h ] && [ -e /usr/include/libstemmer.h ] || skip "no utf8proc or libstemmer"
   gcc -w -std=gnu99 -O2 -DGPUIR_NO_LAB -DGPUIR_NO_CUDA -DGPUIR_NO_COLUMNS -DGPUIR_NO_NEAR -DGPUIR_NO_TEXT \
-    -DGPUIR_NO_RANK -DGPUIR_WITH_UTF8PROC -DGPUIR_WITH_STEMMER -I"$root" search.c -o search \
+    -DGPUIR_NO_RANK -DGPUIR_NO_STORE -DGPUIR_WITH_UTF8PROC -DGPUIR_WITH_STEMMER -I"$root" search.c -o search \
     -lutf8proc -lstemmer -lm -pthread
   held search-optional search
   [ "$(text_of search)" -le 160000 ]

@@ -10,6 +10,7 @@
  * files. What a folder holds that verifies must be the same after all of it was merged. */
 #include "private.h"
 #include "exercise.h"
+#include "stored.h"
 #include "structure.h"
 
 #include <dirent.h>
@@ -340,11 +341,14 @@ static uint64_t digest(gpuir_index *ix) {
   size_t n = 0, i;
   EXERCISE_CHECK(gpuir_index_get_info(ix, &info) == GPUIR_OK);
   for (d = 0; d < info.docids; d++) {
-    char name[600];
+    char name[600], *text;
+    size_t len;
     gpuir_doc doc;
     if (gpuir_doc_get(ix, (uint32_t)d, &doc)) continue;
     sum = sum * 31 + XXH3_64bits(name, gpuir__min64(gpuir_doc_name(&doc, name, sizeof name), sizeof name - 1));
-    sum = sum * 31 + XXH3_64bits(doc.text, doc.text_len) + doc.length;
+    text = stored_text(ix, (uint32_t)d, &len);
+    sum = sum * 31 + XXH3_64bits(text ? text : "", len) + doc.length;
+    free(text);
   }
   EXERCISE_CHECK(gpuir_searcher_create(ix, NULL, &s, NULL) == GPUIR_OK);
   if (!gpuir_query_parse(ix, NULL, "w0 w2 w25", 9, &q, NULL)) {

@@ -151,7 +151,7 @@ static void structure_section(structure *s, uint32_t sections) {
   static const uint32_t deep[] = {GPUIR__S_TERMS, GPUIR__S_TERM_PAGES, GPUIR__S_TERM_STARTS, GPUIR__S_TERM_KEYS,
       GPUIR__S_LONGS, GPUIR__S_DOCIDS, GPUIR__S_FREQS, GPUIR__S_POSITIONS, GPUIR__S_POS_OFF, GPUIR__S_COLUMNS,
       GPUIR__S_COL_LEAST, GPUIR__S_COL_MOST, GPUIR__S_COL_OFF, GPUIR__S_COL_FORM, GPUIR__S_COL_DATA, GPUIR__S_KEY_TEXT,
-      GPUIR__S_KEY_PAGES};
+      GPUIR__S_KEY_PAGES, GPUIR__S_PACKED, GPUIR__S_PACKED_START, GPUIR__S_TEXT_AT};
   const uint32_t want = structure_below(s, 2) ? deep[structure_below(s, sizeof deep / sizeof *deep)] : 0;
   uint8_t *entry = structure_entry(s, (uint32_t)structure_below(s, sections)), *p;
   size_t n, at, window;
@@ -223,7 +223,8 @@ static void structure_recount(structure *s, uint32_t sections) {
     for (k = 0; k < sizeof kinds / sizeof *kinds; k++) {
       if (kinds[k][0] != id) continue;
       if (kinds[k][1] == items) structure_resize(s, entry, (n + step - 1) / step, at / step, more);
-      if (items == GPUIR__N_DOCUMENTS && kinds[k][1] == GPUIR__N_DOC_ENDS) structure_resize(s, entry, n + 1, at, more);
+      if (items == GPUIR__N_DOCUMENTS && (kinds[k][1] == GPUIR__N_DOC_ENDS || kinds[k][1] == GPUIR__N_PLACES))
+        structure_resize(s, entry, n + 1, at, more);
     }
   }
   n = more ? n + step : n - step;

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "rng.h"
+#include "stored.h"
 
 static char folder[64];
 static char path[96]; /* folder/x.gpuir */
@@ -225,6 +226,8 @@ static inline int rebuild(const gpuir_builder_desc *d, const gpuir_index *ix, gp
   positions = d->positions ? (uint32_t *)malloc((size_t)info.tokens * 4 + 4) : NULL;
   for (i = 0; i < info.documents && !status; i++) {
     static char name[8192];
+    char *text;
+    size_t len;
     gpuir_doc old;
     gpuir_doc_desc dd;
     memset(&dd, 0, sizeof dd);
@@ -240,7 +243,9 @@ static inline int rebuild(const gpuir_builder_desc *d, const gpuir_index *ix, gp
     dd.source_bytes = old.source_bytes;
     dd.hash = old.hash;
     dd.form = old.form;
-    status = gpuir_builder_add_doc(b, &dd, old.length, old.text, old.text_len, err);
+    text = stored_text(ix, i, &len);
+    status = gpuir_builder_add_doc(b, &dd, old.length, text, len, err);
+    free(text);
   }
   for (t = 0; t < info.terms && !status; t++) {
     gpuir_term_info term;

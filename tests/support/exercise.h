@@ -30,6 +30,20 @@ static void exercise_bytes(const char *p, size_t n) {
   exercise_sum += sum;
 }
 
+/* Reads a document's stored text, or 1 MiB of it, from a place in it on. */
+static void exercise_stored(const gpuir_index *ix, uint32_t docid, const gpuir_doc *doc) {
+  const uint64_t from = doc->stored_bytes / 3, left = doc->stored_bytes - from;
+  const size_t n = left < 1u << 20 ? (size_t)left : 1u << 20;
+  char *text = (char *)malloc(n + 1);
+  int status;
+  if (!text) return;
+  status = gpuir_doc_text(ix, docid, from, text, n);
+  EXERCISE_CHECK(status == (doc->stored ? GPUIR_OK : GPUIR_E_NOT_FOUND) || (doc->stored && status == GPUIR_E_FORMAT));
+  if (!status) exercise_bytes(text, n);
+  if (doc->stored) EXERCISE_CHECK(gpuir_doc_text(ix, docid, from, text, (size_t)left + 1) == GPUIR_E_ARGUMENT);
+  free(text);
+}
+
 static void exercise_documents(const gpuir_index *ix, const gpuir_index_info *info) {
   uint64_t d, gone = 0;
   gpuir_doc doc;
@@ -43,6 +57,7 @@ static void exercise_documents(const gpuir_index *ix, const gpuir_index_info *in
     EXERCISE_CHECK(doc.name_len == doc.name_piece_len[0] + doc.name_piece_len[1]);
     exercise_bytes(doc.source, doc.source_len);
     exercise_bytes(doc.text, doc.text_len);
+    exercise_stored(ix, (uint32_t)d, &doc);
   }
   EXERCISE_CHECK(gone <= info->docids - info->documents);
   if (info->docids < UINT32_MAX) EXERCISE_CHECK(gpuir_doc_get(ix, (uint32_t)info->docids, &doc) == GPUIR_E_NOT_FOUND);

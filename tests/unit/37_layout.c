@@ -25,7 +25,7 @@ static void test_section_table(void **state) {
     if (row->presence != GPUIR__P_ALWAYS && row->presence != GPUIR__P_POSITIONS && row->presence != GPUIR__P_SHARD &&
         row->presence != GPUIR__P_DENSE && row->presence != GPUIR__P_COLUMNS)
       assert_true(!row->field || row->id == GPUIR__S_SEEDS);
-    if (row->items == GPUIR__N_DOC_ENDS || row->items == GPUIR__N_SOURCE_ENDS) {
+    if (row->items == GPUIR__N_DOC_ENDS || row->items == GPUIR__N_ENDS) {
       assert_true(i > 0);
       assert_int_equal(row->item_size, 1);
       assert_int_equal(row[-1].items, GPUIR__N_ANY);

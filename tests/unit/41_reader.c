@@ -58,6 +58,20 @@ static void mend(unsigned char *bytes) {
   memcpy(bytes + 56, &h, 8);
 }
 
+/* The same, and those of the sections. */
+static void mend_sections(unsigned char *bytes) {
+  uint64_t at, length, h;
+  uint32_t n, i;
+  memcpy(&n, bytes + 12, 4);
+  for (i = 0; i < n; i++) {
+    memcpy(&at, bytes + HEADER + i * ENTRY + 8, 8);
+    memcpy(&length, bytes + HEADER + i * ENTRY + 16, 8);
+    h = XXH3_64bits(bytes + at, (size_t)length);
+    memcpy(bytes + HEADER + i * ENTRY + 24, &h, 8);
+  }
+  mend(bytes);
+}
+
 static unsigned char *copy_valid(void) {
   unsigned char *bytes = (unsigned char *)oracle_grow(NULL, valid_len, 1);
   memcpy(bytes, valid, valid_len);
@@ -421,28 +435,131 @@ static void test_settings(void **state) {
   meta_refused("\npositions=1\n", "\npositions=0\n", GPUIR_E_FORMAT, "positions and meta section do not agree");
 }
 
+/* A file without one of its sections, whose meta section does not ask for it, is refused. */
+static void half_refused(const unsigned char *file, size_t len, uint32_t lacks, const char *why) {
+  const uint32_t id = OPTIONAL_SECTION, flags = 0;
+  unsigned char *bytes = (unsigned char *)oracle_grow(NULL, len, 1);
+  uint32_t n, i, has;
+  size_t at;
+  memcpy(bytes, file, len);
+  memcpy(&n, bytes + 12, 4);
+  for (i = 0; i < n; i++) {
+    memcpy(&has, bytes + HEADER + i * ENTRY, 4);
+    if (has != lacks) continue;
+    memcpy(bytes + HEADER + i * ENTRY, &id, 4);
+    memcpy(bytes + HEADER + i * ENTRY + 4, &flags, 4);
+  }
+  for (at = 0; at + 13 <= len; at++) {
+    if (!memcmp(bytes + at, "\nstore=1\n", 9)) bytes[at + 7] = '0';
+    if (!memcmp(bytes + at, "\npositions=1\n", 13)) bytes[at + 11] = '0';
+  }
+  mend(bytes);
+  put_file(bytes, len);
+  refused(GPUIR_E_FORMAT, why);
+  free(bytes);
+}
+
 /* Texts without their starts are refused, also where the meta section says that there are no texts. */
 static void test_half_of_a_pair(void **state) {
-  static const uint32_t halves[] = {GPUIR__S_TEXT, GPUIR__S_TEXT_START, GPUIR__S_POSITIONS, GPUIR__S_POS_OFF};
-  const uint32_t id = OPTIONAL_SECTION, flags = 0, n = get32(12);
-  size_t half, i, at;
   (void)state;
-  for (half = 0; half < 4; half++) {
-    unsigned char *bytes = copy_valid();
-    for (i = 0; i < n; i++)
-      if (get32(HEADER + i * ENTRY) == halves[half]) {
-        memcpy(bytes + HEADER + i * ENTRY, &id, 4);
-        memcpy(bytes + HEADER + i * ENTRY + 4, &flags, 4);
-      }
-    for (at = 0; at + 13 <= valid_len; at++) {
-      if (!memcmp(bytes + at, "\nstore=1\n", 9)) bytes[at + 7] = '0';
-      if (!memcmp(bytes + at, "\npositions=1\n", 13)) bytes[at + 11] = '0';
-    }
-    mend(bytes);
-    put_file(bytes, valid_len);
-    refused(GPUIR_E_FORMAT, half ? "without" : "does not fit the counts");
-    free(bytes);
+  half_refused(valid, valid_len, GPUIR__S_PACKED, "does not fit the counts");
+  half_refused(valid, valid_len, GPUIR__S_PACKED_START, "do not fit their places");
+  half_refused(valid, valid_len, GPUIR__S_TEXT_AT, "do not fit their places");
+  half_refused(valid, valid_len, GPUIR__S_POSITIONS, "without");
+  half_refused(valid, valid_len, GPUIR__S_POS_OFF, "without");
+}
+
+/* The texts of a file that an earlier version wrote (tests/data/make-old.sh) are where they were, and not packed. */
+static void test_texts_of_earlier_versions(void **state) {
+  static const char *const paths[] = {"tests/data/old/file.gpuir", "../tests/data/old/file.gpuir",
+      "../../tests/data/old/file.gpuir"};
+  static unsigned char bytes[8192];
+  gpuir_index *ix;
+  gpuir_doc got;
+  FILE *in = NULL;
+  char text[4];
+  size_t i, len;
+  (void)state;
+  for (i = 0; i < 3 && !in; i++) in = fopen(paths[i], "rb");
+  assert_non_null(in);
+  len = fread(bytes, 1, sizeof bytes, in);
+  assert_int_equal(fclose(in), 0);
+  half_refused(bytes, len, GPUIR__S_TEXT, "does not fit the counts");
+  half_refused(bytes, len, GPUIR__S_TEXT_START, "without");
+  put_file(bytes, len);
+  assert_int_equal(gpuir_open(broken, NULL, &ix, NULL), GPUIR_OK);
+  assert_int_equal(gpuir_doc_get(ix, 0, &got), GPUIR_OK);
+  assert_true(got.stored && got.stored_bytes == got.text_len && got.text_len == 10);
+  assert_memory_equal(got.text, "green tea\n", 10);
+  assert_int_equal(gpuir_doc_text(ix, 0, 6, text, 4), GPUIR_OK);
+  assert_memory_equal(text, "tea\n", 4);
+  assert_int_equal(gpuir_doc_text(ix, 0, 7, text, 4), GPUIR_E_ARGUMENT);
+  gpuir_close(ix);
+}
+
+/* Parts of texts are read, also over the ends of blocks: of each text, from eight places in it to its end. */
+static void test_packed_texts(void **state) {
+  static char whole[40000], part[40000];
+  gpuir_builder_desc desc;
+  gpuir_builder *b;
+  gpuir_index *ix;
+  gpuir_doc got;
+  rng r = {1}, again = {1};
+  size_t n, at, i;
+  uint32_t d;
+  (void)state;
+  memset(&desc, 0, sizeof desc);
+  desc.path = broken;
+  desc.store_text = 1;
+  assert_int_equal(gpuir_builder_create(&desc, &b, NULL), GPUIR_OK);
+  for (d = 0; d < 60; d++) {
+    n = d % 20 ? rng_below(&r, 3000) : sizeof whole;
+    for (i = 0; i < n; i++) whole[i] = "etaoin shr\n"[rng_below(&r, 11)];
+    assert_int_equal(gpuir_builder_add_text(b, NULL, whole, n, NULL), GPUIR_OK);
   }
+  assert_int_equal(gpuir_builder_write(b, NULL, NULL), GPUIR_OK);
+  gpuir_builder_destroy(b);
+  assert_int_equal(gpuir_open(broken, NULL, &ix, NULL), GPUIR_OK);
+  assert_int_equal(gpuir_verify(ix, NULL), GPUIR_OK);
+  for (d = 0; d < 60; d++) {
+    n = d % 20 ? rng_below(&again, 3000) : sizeof whole;
+    for (i = 0; i < n; i++) whole[i] = "etaoin shr\n"[rng_below(&again, 11)];
+    assert_int_equal(gpuir_doc_get(ix, d, &got), GPUIR_OK);
+    assert_true(got.stored && got.stored_bytes == n && !got.text && !got.text_len);
+    for (at = 0; at < n; at += 1 + n / 8) {
+      assert_int_equal(gpuir_doc_text(ix, d, at, part, n - at), GPUIR_OK);
+      assert_memory_equal(part, whole + at, n - at);
+    }
+    assert_int_equal(gpuir_doc_text(ix, d, n, NULL, 0), GPUIR_OK);
+    assert_int_equal(gpuir_doc_text(ix, d, n, part, 1), GPUIR_E_ARGUMENT);
+    assert_int_equal(gpuir_doc_text(ix, d, n + 1, part, 0), GPUIR_E_ARGUMENT);
+  }
+  assert_int_equal(gpuir_doc_text(ix, d, 0, NULL, 0), GPUIR_E_NOT_FOUND);
+  assert_int_equal(gpuir_doc_text(NULL, 0, 0, NULL, 0), GPUIR_E_ARGUMENT);
+  gpuir_close(ix);
+}
+
+/* A block that cannot be unpacked is said, by those who read it and by gpuir_verify. */
+static void test_damaged_block(void **state) {
+  unsigned char *bytes = copy_valid();
+  gpuir_index *ix;
+  gpuir_error err;
+  char text[1];
+  uint64_t at = 0;
+  uint32_t i;
+  (void)state;
+  for (i = 0; i < get32(12); i++)
+    if (get32(HEADER + i * ENTRY) == GPUIR__S_PACKED) at = get64(HEADER + i * ENTRY + 8);
+  assert_true(at > 0);
+  memset(bytes + at, 0, 16); /* no bytes, and a match that is nowhere */
+  mend_sections(bytes);
+  put_file(bytes, valid_len);
+  assert_int_equal(gpuir_open(broken, NULL, &ix, NULL), GPUIR_OK);
+  assert_int_equal(gpuir_doc_text(ix, 0, 0, text, 1), GPUIR_E_FORMAT);
+  assert_int_equal(gpuir_verify(ix, &err), GPUIR_E_FORMAT);
+  assert_non_null(strstr(err.msg, "cannot be unpacked"));
+  gpuir_close(ix);
+  free(bytes);
 }
 
 /* Texts have their sections if and only if they are to be stored, whatever documents there are. */
@@ -475,8 +592,9 @@ static void test_stored(void **state) {
       assert_int_equal(info.has_text, how & 1);
       for (d = 0; d < documents; d++) {
         assert_int_equal(gpuir_doc_get(ix, d, &got), GPUIR_OK);
-        assert_int_equal(got.text != NULL, how & 1);
-        assert_int_equal(got.text_len, how == 1 && d ? 3 : 0);
+        assert_int_equal(got.stored, how & 1);
+        assert_null(got.text);
+        assert_int_equal(got.stored_bytes, how == 1 && d ? 3 : 0);
       }
       gpuir_close(ix);
     }
@@ -763,6 +881,9 @@ int main(void) {
       cmocka_unit_test(test_missing_sections),
       cmocka_unit_test(test_settings),
       cmocka_unit_test(test_half_of_a_pair),
+      cmocka_unit_test(test_texts_of_earlier_versions),
+      cmocka_unit_test(test_packed_texts),
+      cmocka_unit_test(test_damaged_block),
       cmocka_unit_test(test_stored),
       cmocka_unit_test(test_section_twice),
       cmocka_unit_test(test_section_bounds),

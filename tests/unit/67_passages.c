@@ -16,6 +16,7 @@
 
 #include "alloc.h"
 #include "rng.h"
+#include "stored.h"
 
 enum { ROOM = 256, MARKS = 4096 };
 
@@ -463,13 +464,14 @@ static const char *shown(gpuir_index *ix, const char *query, const gpuir_passage
   gpuir_query *q = query_of(ix, query);
   gpuir_error err;
   size_t i, j, k, n = 0;
+  char *own = NULL;
   if (text ? gpuir_passages(q, d, text, strlen(text), emptied(&r), &err)
            : gpuir_doc_passages(q, d, 0, emptied(&r), &err))
     fail_msg("%s", err.msg);
   if (!text) {
-    gpuir_doc doc;
-    assert_int_equal(gpuir_doc_get(ix, 0, &doc), 0);
-    text = doc.text;
+    size_t len;
+    text = own = stored_text(ix, 0, &len);
+    assert_non_null(text);
   }
   for (i = 0; i < r.r.n; i++) {
     const gpuir_passage *p = &r.passages[i];
@@ -483,6 +485,7 @@ static const char *shown(gpuir_index *ix, const char *query, const gpuir_passage
     }
   }
   out[n] = 0;
+  free(own);
   gpuir_query_destroy(q);
   return out;
 }

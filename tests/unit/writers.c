@@ -621,9 +621,9 @@ static unsigned round_of(const gpuir_index *ix) {
   for (d = 0; d < info.docids; d++) {
     char text[64];
     if (gpuir_doc_get(ix, (uint32_t)d, &doc)) continue;
-    assert_in_range(doc.text_len, 1, sizeof text - 1);
-    memcpy(text, doc.text, doc.text_len);
-    text[doc.text_len] = 0;
+    assert_in_range(doc.stored_bytes, 1, sizeof text - 1);
+    assert_int_equal(gpuir_doc_text(ix, (uint32_t)d, 0, text, (size_t)doc.stored_bytes), GPUIR_OK);
+    text[doc.stored_bytes] = 0;
     assert_int_equal(sscanf(text, "every round%u", &found), 1);
     if (round && found != round) fail_msg("rounds %u and %u in one snapshot", round, found);
     round = found;

@@ -93,11 +93,15 @@ static source *sources_open(sources *all, const char *path, size_t len) {
 }
 
 /* 0, or not after a message. */
-static int document_text(sources *all, const gpuir_doc *d, const char **text, size_t *len) {
-  if (d->text) {
-    *text = d->text;
-    *len = d->text_len;
-    return 0;
+static int document_text(sources *all, const gpuir_index *index, uint32_t docid, const gpuir_doc *d, const char **text,
+    size_t *len) {
+  if (d->stored) {
+    char *p = cli_buf_room(&all->text, (size_t)d->stored_bytes + 1);
+    *text = p;
+    *len = (size_t)d->stored_bytes;
+    const int r = gpuir_doc_text(index, docid, 0, p, *len);
+    if (r) cli_error("the text of document %u: %s", docid, gpuir_strerror(r));
+    return r;
   }
   char *stored = cli_copy(d->source, d->source_len), *path = cli_input_whole(&all->home, stored);
   source *s = sources_open(all, path, strlen(path));
@@ -234,11 +238,11 @@ static int sample(gpuir_index *index, const char *path, const sampling *sm, cli_
     if (r == GPUIR_E_NOT_FOUND) continue; /* deleted */
     if (r) {
       code = cli_fail(path, r, NULL);
-    } else if (!d.text && !d.source_len) {
+    } else if (!d.stored && !d.source_len) {
       cli_error("%s: document %u has neither stored text nor a source file: give --queries, or index with --store",
           path, docid);
       code = CLI_FAIL;
-    } else if (document_text(all, &d, &text, &len)) {
+    } else if (document_text(all, index, docid, &d, &text, &len)) {
       code = CLI_FAIL;
     } else if ((r = sample_document(index, sm, &state, text, len, want, &t, &again, &query, path)) < 0) {
       code = CLI_FAIL;

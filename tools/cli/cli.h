@@ -97,6 +97,7 @@ typedef struct cli_buf {
   size_t n, cap;
 } cli_buf;
 void cli_buf_add(cli_buf *b, const void *p, size_t n);
+char *cli_buf_room(cli_buf *b, size_t n); /* the place of the buffer's first n bytes, for any to be put there */
 void cli_buf_char(cli_buf *b, int c);
 void cli_buf_utf8(cli_buf *b, unsigned c); /* a character's bytes */
 void cli_buf_text(cli_buf *b, const char *s);
@@ -113,6 +114,7 @@ typedef struct cli_copier {
   char *from, *to; /* where relative sources begin */
   cli_buf path, name;
   cli_buf values, value_text; /* as those of cli_input */
+  cli_buf text;
 } cli_copier;
 
 void cli_copier_open(cli_copier *c, const char *from, const char *to);

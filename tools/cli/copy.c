@@ -19,6 +19,7 @@ void cli_copier_close(cli_copier *c) {
   cli_buf_free(&c->name);
   cli_buf_free(&c->values);
   cli_buf_free(&c->value_text);
+  cli_buf_free(&c->text);
 }
 
 /* Finds what the new index stores of a document's source: a path from its own folder on, or an absolute one. */
@@ -34,6 +35,17 @@ static void move_source(cli_copier *c, gpuir_doc_desc *d) {
   cli_buf_char(path, 0);
   d->source = source_stored(c->to, path->p);
   d->source_len = strlen(d->source);
+}
+
+/* Reads the text that the old index has stored. */
+static int stored_text(cli_copier *c, const gpuir_index *index, uint32_t docid, const gpuir_doc *doc,
+    gpuir_error *err) {
+  const size_t n = (size_t)doc->stored_bytes;
+  const int r = doc->stored ? gpuir_doc_text(index, docid, 0, cli_buf_room(&c->text, n + 1), n) : GPUIR_OK;
+  if (!r) return 0;
+  err->code = r;
+  (void)snprintf(err->msg, sizeof err->msg, "the text of document %lu: %s", (unsigned long)docid, gpuir_strerror(r));
+  return r;
 }
 
 int cli_copier_add(cli_copier *c, const gpuir_index *index, uint32_t docid, const gpuir_doc *doc,
@@ -52,5 +64,6 @@ int cli_copier_add(cli_copier *c, const gpuir_index *index, uint32_t docid, cons
   d.form = doc->form;
   move_source(c, &d);
   cli_values_copy(index, docid, &c->values, &c->value_text, &d);
-  return gpuir_builder_add_doc(builder, &d, doc->length, doc->text, doc->text_len, err);
+  if (stored_text(c, index, docid, doc, err)) return err->code;
+  return gpuir_builder_add_doc(builder, &d, doc->length, c->text.p, (size_t)doc->stored_bytes, err);
 }

@@ -117,6 +117,14 @@ void *cli_resize(void *p, size_t n, size_t size) {
   return q;
 }
 
+char *cli_buf_room(cli_buf *b, size_t n) {
+  if (n > b->cap) {
+    b->p = (char *)cli_resize(b->p, n, 1);
+    b->cap = n;
+  }
+  return b->p;
+}
+
 void cli_buf_add(cli_buf *b, const void *p, size_t n) {
   if (n > b->cap - b->n) {
     size_t cap = b->cap ? b->cap : 256;

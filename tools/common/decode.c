@@ -981,6 +981,19 @@ static int filter_whole(const text_filter *filter, int fd, const struct stat *st
   return *whole ? 0 : ENOMEM;
 }
 
+/* Makes text[0..len) the document's, and its owner *d. */
+static void decoded_take_text(decoded *d, const gpuir_doc *doc, char *text, size_t len) {
+  memset(d, 0, sizeof *d);
+  d->lineless = conversion_of(doc) != CONVERT_NONE;
+  d->is_message = conversion_of(doc) == CONVERT_MAIL && doc->first_line;
+  d->text = text;
+  d->len = len;
+  d->first_line = d->line = first_line_of(doc);
+  /* a record whose line ends are all in its text has each line where it was; of another that is not known */
+  d->flat = doc->source_bytes && doc->source_bytes != len &&
+      count_lines(text, text + len) != (uint64_t)(doc->last_line - doc->first_line);
+}
+
 int decode_filtered(const text_filter *filter, int fd, const struct stat *st, const gpuir_doc *doc,
     const source_limits *limits, decoded *out, char *why) {
   const cached_text *whole = NULL;
@@ -992,8 +1005,7 @@ int decode_filtered(const text_filter *filter, int fd, const struct stat *st, co
   if (!rc && !(text = (char *)malloc(n + 1))) rc = ENOMEM;
   if (!rc) {
     memcpy(text, whole->text + at, n);
-    decoded_borrow(out, doc, text, n);
-    out->borrowed = 0;
+    decoded_take_text(out, doc, text, n);
   }
   text_cache_release(limits->cache, whole);
   return rc;
@@ -1011,17 +1023,15 @@ int decode_source(const char *path, const gpuir_doc *doc, const char *reading, c
   return rc;
 }
 
-void decoded_borrow(decoded *d, const gpuir_doc *doc, const char *text, size_t len) {
+int decoded_stored(decoded *d, const gpuir_index *index, const gpuir_doc *doc, uint32_t docid) {
+  const size_t n = (size_t)doc->stored_bytes;
+  char *text = (char *)malloc(n + 1);
+  int rc = text ? 0 : ENOMEM;
   memset(d, 0, sizeof *d);
-  d->lineless = conversion_of(doc) != CONVERT_NONE;
-  d->is_message = conversion_of(doc) == CONVERT_MAIL && doc->first_line;
-  d->text = (char *)(uintptr_t)text;
-  d->len = len;
-  d->borrowed = 1;
-  d->first_line = d->line = first_line_of(doc);
-  /* a record whose line ends are all in its text has each line where it was; of another that is not known */
-  d->flat = doc->source_bytes && doc->source_bytes != len &&
-      count_lines(text, text + len) != (uint64_t)(doc->last_line - doc->first_line);
+  if (!rc && gpuir_doc_text(index, docid, 0, text, n)) rc = EIO;
+  if (rc) free(text);
+  else decoded_take_text(d, doc, text, n);
+  return rc;
 }
 
 void decoded_own_lines(decoded *d) {
@@ -1042,7 +1052,7 @@ void decoded_free(decoded *d) {
   if (d->record) {
     free(d->record);
     made_free(&d->made);
-  } else if (!d->borrowed) {
+  } else {
     free(d->text);
   }
   memset(d, 0, sizeof *d);

@@ -105,7 +105,6 @@ typedef struct decoded {
   int lineless; /* its lines are none of the file's, from which it was converted */
   int is_message; /* the document's lines are those of the file that have the message */
   /* private */
-  int borrowed; /* the text is the caller's */
   made_text made; /* owns the text of a record */
   char *record; /* that it was made of, or NULL: the text is the record */
   size_t record_len, seen; /* lines are counted up to here */
@@ -124,8 +123,8 @@ int decode_open_source(int fd, const struct stat *st, const gpuir_doc *doc, cons
  * filters_run, which fills why[FILTERS_WHY] in. */
 int decode_filtered(const text_filter *filter, int fd, const struct stat *st, const gpuir_doc *doc,
     const source_limits *limits, decoded *out, char *why);
-/* Takes text[0..len), which the index has stored, as the document's; it stays the caller's. */
-void decoded_borrow(decoded *d, const gpuir_doc *doc, const char *text, size_t len);
+/* Reads the text that the index has stored of a document. Errors: ENOMEM; EIO: its block is damaged. */
+int decoded_stored(decoded *d, const gpuir_index *index, const gpuir_doc *doc, uint32_t docid);
 void decoded_free(decoded *d);
 /* Lets the lines of a text without lines of a file be its own. */
 void decoded_own_lines(decoded *d);

@@ -263,9 +263,8 @@ int passages_text(const passages *p, const gpuir_index *index, const gpuir_doc *
   if (gpuir_index_get_info(index, &info)) info.filters = info.reading = "";
   filtered = source_filtered(info.filters, doc->source, doc->source_len);
   if (filtered) read = p->filter;
-  if (doc->text) {
-    decoded_borrow(text, doc, doc->text, doc->text_len);
-    rc = 0;
+  if (doc->stored) {
+    rc = decoded_stored(text, index, doc, docid);
   } else {
     if (!path[0]) return ENODATA;
     rc = read ? read(p->arg, path, docid, doc, info.reading, text) : PASSAGES_FILTERED;

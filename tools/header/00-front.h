@@ -53,7 +53,7 @@
  *     [33-analyzers]    analyzers made and kept                        gpuir__analyze gpuir__analyzers_take
  *     [34-fields]       fields: how they are declared; values from text gpuir_field_parse gpuir__value_compare
  *     [35-keys]         the values of keys and paths, in pages         gpuir__key_put gpuir__key_below
- *     [36-names]        what the names of documents say                gpuir__path_of gpuir__is_source
+ *     [36-documents]    names of documents; their texts, packed        gpuir__path_of gpuir__text_pack
  *     [37-layout]       index file: layout; segments and indexes       gpuir__section_rows gpuir__segment
  *     [38-notes]        columns: values noted, sorted, packed          gpuir__notes_put gpuir__notes_finish
  *     [39-writer]       index file: writer                             gpuir__writer_finish
@@ -115,6 +115,8 @@
  *     GPUIR_NO_FOLDER        [A] leave out the reading of files and folders
  *     GPUIR_NO_COLUMNS       [I] leave out fields: an index that has some is opened and searched without
  *                            them, but not written; what asks for them, or for `all`, is UNSUPPORTED
+ *     GPUIR_NO_STORE         [I] leave out stored texts: an index that has some is opened and searched
+ *                            without them, but not written; gpuir_doc_text is UNSUPPORTED
  *     GPUIR_NO_CUDA          [I] no index goes to gpuir_cuda.cu: of a one-file program
  *                            that only searches, compilers then leave the builder out
  *

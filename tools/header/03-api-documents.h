@@ -58,13 +58,21 @@ typedef struct gpuir_doc {
   uint64_t source_offset, source_bytes;
   uint64_t hash; /* XXH3-64 of these bytes or, where they are not known, of the text; 0: not known */
   uint32_t form; /* how the text was made of these bytes, as given to the builder; 0: they are the text */
-  const char *text; /* stored text, or NULL */
+  int stored; /* whether the index stores its text, which gpuir_doc_text copies */
+  uint64_t stored_bytes; /* of this text */
+  /* The stored text, where the file holds it as it is: versions before 0.2 wrote such files. Otherwise NULL, as the
+   * text is packed. */
+  const char *text;
   size_t text_len;
   uint32_t length; /* tokens */
 } gpuir_doc;
 
 /* Describes document `docid`. Thread-safe. Errors: ARGUMENT; NOT_FOUND when docid >= docids or deleted; FORMAT. */
 GPUIR_API int gpuir_doc_get(const gpuir_index *index, uint32_t docid, gpuir_doc *doc);
+/* Copies bytes [from, from + n) of the stored text of document `docid` to buf[0..n). Blocks of 16 KiB are unpacked, as
+ * many as hold these bytes, to the stack: 17 KiB of it are used. Thread-safe. Errors: those of gpuir_doc_get; NOT_FOUND
+ * also where texts are not stored; ARGUMENT also for bytes behind the text; FORMAT where a block is damaged. */
+GPUIR_API int gpuir_doc_text(const gpuir_index *index, uint32_t docid, uint64_t from, char *buf, size_t n);
 /* Copies the document's name to buf[0..cap), cut off where it does not fit, and a NUL behind it (cap 0: nothing, and
  * buf may be NULL). Returns doc->name_len. Names are any bytes, NUL among them. Thread-safe. */
 GPUIR_API size_t gpuir_doc_name(const gpuir_doc *doc, char *buf, size_t cap);

@@ -51,10 +51,16 @@ GPUIR_API const char *gpuir_version(void) { return GPUIR__VERSION; }
 #else
 #define GPUIR__SMALLER_FOLD ""
 #endif
+#ifdef GPUIR_NO_STORE
+#define GPUIR__SMALLER_STORE " GPUIR_NO_STORE"
+#else
+#define GPUIR__SMALLER_STORE ""
+#endif
 #if defined(GPUIR_NO_LAB) || defined(GPUIR_NO_NEAR) || defined(GPUIR_NO_TEXT) || defined(GPUIR_NO_RANK) || \
-    defined(GPUIR_NO_FOLD)
+    defined(GPUIR_NO_FOLD) || defined(GPUIR_NO_STORE)
 #define GPUIR__SMALLER \
-  ", made smaller by" GPUIR__SMALLER_LAB GPUIR__SMALLER_NEAR GPUIR__SMALLER_TEXT GPUIR__SMALLER_RANK GPUIR__SMALLER_FOLD
+  ", made smaller by" GPUIR__SMALLER_LAB GPUIR__SMALLER_NEAR GPUIR__SMALLER_TEXT GPUIR__SMALLER_RANK \
+      GPUIR__SMALLER_FOLD GPUIR__SMALLER_STORE
 #else
 #define GPUIR__SMALLER ""
 #endif

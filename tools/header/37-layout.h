@@ -73,7 +73,7 @@ typedef struct gpuir__section {
  *     NAMES, NAME_START           the documents' names, or what is behind their stems; where each starts, and the end
  *     ORIGINS                     where a document comes from: rows of columns, see gpuir__origin
  *     SOURCES, SOURCE_START       the sources' paths; where each starts, and the end
- *     TEXT, TEXT_START            the documents' text; where each starts, and the end
+ *     TEXT, TEXT_START            the documents' text; where each starts, and the end: earlier versions stored it so
  *     STEMS                       an item a source, see gpuir__join_name; absent if all are 0
  *     POSITIONS, POS_OFF          the lists' positions; where each block's begin, in units of 4 bytes from the list's
  *     HASHES                      a document's gpuir_doc.hash
@@ -87,8 +87,12 @@ typedef struct gpuir__section {
  *     COL_OFF, COL_FORM           where the block's data begin, in 16 bytes from its column's; width and GPUIR__FORM_
  *     COL_DATA                    the blocks; see [38-notes]
  *     KEY_TEXT, KEY_PAGES         the values of keys and paths, sorted; where each page begins; see [35-keys]
+ *     PACKED, PACKED_START        the documents' text, packed in blocks, see [36-documents]; where each starts, and the end
+ *     TEXT_AT                     where in the text, before it was packed, each document starts, and the end
  *
  * Sections of starts have numbers of as many whole bytes as the length of the section that they divide, at least 1.
+ *
+ * The numbers of TEXT_AT have as many whole bytes as the last of them takes, at least 1.
  *
  * A section is added by a row at the end, and by code of the writer that puts its bytes in its spool. Its presence is
  * HINT or a new one, so that indexes without it can be read. */
@@ -115,7 +119,7 @@ typedef struct gpuir__section {
   ROW(20, NAME_START,   ALWAYS,  0,                 uint8_t,       DOC_ENDS,    DOCUMENTS,  0) \
   ROW(21, ORIGINS,      ORIGINS, 0,                 uint8_t,       ANY,         DOCUMENTS,  0) \
   ROW(22, SOURCES,      ORIGINS, 0,                 char,          ANY,         DOCUMENTS,  0) \
-  ROW(23, SOURCE_START, ORIGINS, 0,                 uint8_t,       SOURCE_ENDS, DOCUMENTS,  0) \
+  ROW(23, SOURCE_START, ORIGINS, 0,                 uint8_t,       ENDS,        DOCUMENTS,  0) \
   ROW(24, TEXT,         TEXT,    0,                 char,          ANY,         TEXT,       0) \
   ROW(25, TEXT_START,   TEXT,    0,                 uint8_t,       DOC_ENDS,    TEXT,       0) \
   ROW(26, STEMS,        STEMS,   0,                 uint32_t,      ANY,         DOCUMENTS,  0) \
@@ -128,7 +132,10 @@ typedef struct gpuir__section {
   ROW(33, DENSE_BITS,   DENSE,   FROM(dense_bits),  gpuir__dense_bits, DENSE_LINES, DIRECTORY, AT(dense.lines.bits)) \
   ROW(34, DENSE_RANK,   DENSE,   FROM(dense_rank),  uint32_t,      DENSE_LINES, DIRECTORY,  AT(dense.lines.rank)) \
   ROW(35, DENSE_PEAKS,  DENSE,   FROM(dense_peaks), gpuir__dense_peaks, DENSE_LINES, DIRECTORY, AT(dense.lines.peaks)) \
-  GPUIR__COLUMN_SECTIONS(ROW, AT)
+  GPUIR__COLUMN_SECTIONS(ROW, AT) \
+  ROW(50, PACKED,       PACKED,  0,                 uint8_t,       ANY,         TEXT,       0) \
+  ROW(51, PACKED_START, PACKED,  0,                 uint8_t,       ENDS,        TEXT,       0) \
+  ROW(52, TEXT_AT,      PACKED,  0,                 uint8_t,       PLACES,      TEXT,       0)
 #ifdef GPUIR_NO_COLUMNS
 #define GPUIR__COLUMN_SECTIONS(ROW, AT)
 #else
@@ -158,10 +165,11 @@ enum {
   GPUIR__P_HASHES, /* when a document's hash is known; a reader can do without it */
   GPUIR__P_DENSE, /* when a list is dense; a reader can do without them */
   GPUIR__P_COLUMNS, /* when there are fields, which the meta section says too; a reader can do without them */
-  GPUIR__P_TEXT, /* when texts are stored, which the meta section says too; required */
+  GPUIR__P_TEXT, /* where earlier versions stored texts, which the meta section says too; required */
   GPUIR__P_STEMS, /* when a name is joined to a stem; required, as names are wrong without it */
   GPUIR__P_POSITIONS, /* when positions were asked for; required */
   GPUIR__P_SHARD, /* in a part of a collection (gpuir_shard_write); required, or scores are others */
+  GPUIR__P_PACKED, /* when texts are stored, which the meta section says too; required */
   GPUIR__P_COUNT
 };
 
@@ -178,7 +186,8 @@ enum {
   GPUIR__N_TERMS,
   GPUIR__N_DENSE_LINES, /* one a line of each dense list */
   GPUIR__N_DOC_ENDS, /* offsets into the section of the row before: one a document, and the end */
-  GPUIR__N_SOURCE_ENDS /* the same, one a source */
+  GPUIR__N_ENDS, /* the same, any number of them and the end */
+  GPUIR__N_PLACES /* offsets into the text before it was packed: one a document, and the end */
 };
 
 /* The sums of sections' bytes in gpuir_index_info. */

@@ -6,7 +6,7 @@
  * PATH.tmp, which then takes the name PATH. An index of that name stays until the new one is whole.
  *
  * Uses      [19-bp128], [24-postings], [28-encoder], [32-dictionary], [33-analyzers], [34-fields],
- *           [36-names], [37-layout], [38-notes].
+ *           [36-documents], [37-layout], [38-notes].
  * Start at  gpuir__writer_create, gpuir__writer_put_batch, gpuir__writer_finish.
  * Tests     tests/unit/39_writer.c
  * ======*/
@@ -47,6 +47,15 @@ typedef struct gpuir__ahead {
   size_t fill;
 } gpuir__ahead;
 
+#ifndef GPUIR_NO_STORE
+/* The text that is not packed yet. */
+typedef struct gpuir__writer_text {
+  uint64_t bytes; /* of all texts so far */
+  gpuir__lz_table table;
+  uint8_t block[GPUIR__TEXT_BLOCK + GPUIR__TEXT_AHEAD], packed[GPUIR__TEXT_PACKED_MOST];
+} gpuir__writer_text;
+#endif
+
 typedef struct gpuir__writer {
   gpuir_allocator a;
   char *path, *tmp, *folder; /* PATH, or the target of the link that it is; PATH.tmp; the folder of both */
@@ -61,6 +70,9 @@ typedef struct gpuir__writer {
   gpuir__writer_terms terms;
   uint64_t nlengths, nsources, ncode; /* ncode: documents with the name of a source file of a program */
   int has[GPUIR__P_COUNT]; /* whether sections of this presence are written */
+#ifndef GPUIR_NO_STORE
+  gpuir__writer_text *text; /* NULL: texts are not stored */
+#endif
   gpuir__recent recent;
   gpuir__origin origins; /* of each column, all ones of its numbers */
   gpuir__area table; /* gpuir__source_slot, by hash */
@@ -97,6 +109,9 @@ GPUIR__COLD static void gpuir__writer_destroy(gpuir__writer *w) {
   }
   gpuir__buf_free(&a, &w->recent.path);
   gpuir__area_free(&a, &w->table);
+#ifndef GPUIR_NO_STORE
+  gpuir__free(&a, w->text, sizeof *w->text);
+#endif
 #ifndef GPUIR_NO_COLUMNS
   gpuir__notes_free(&w->notes);
 #endif
@@ -447,6 +462,46 @@ static int gpuir__writer_put_hash(gpuir__writer *w, const gpuir_doc_desc *doc, c
   return gpuir__writer_put64(w, GPUIR__W_HASHES, hash, err);
 }
 
+#ifndef GPUIR_NO_STORE
+/* Lets the index store the texts of its documents. */
+static int gpuir__writer_texts(gpuir__writer *w, gpuir_error *err) {
+  w->text = (gpuir__writer_text *)gpuir__alloc_zero(&w->a, sizeof *w->text);
+  w->has[GPUIR__P_PACKED] = 1;
+  return w->text ? GPUIR_OK : gpuir__fail_nomem(err);
+}
+
+/* Packs the block of texts that is full, or the last one, of n bytes. */
+static int gpuir__writer_put_block_of_text(gpuir__writer *w, size_t n, gpuir_error *err) {
+  const size_t packed = gpuir__text_pack(&w->text->table, w->text->block, n, w->text->packed);
+  const int status = gpuir__writer_put64(w, GPUIR__W_PACKED_START, w->spool[GPUIR__W_PACKED].len, err);
+  return status ? status : gpuir__spool_put(&w->spool[GPUIR__W_PACKED], w->text->packed, packed, err);
+}
+
+/* Appends a document's text. */
+static int gpuir__writer_put_text(gpuir__writer *w, const char *text, size_t len, gpuir_error *err) {
+  gpuir__writer_text *const t = w->text;
+  int status = gpuir__writer_put64(w, GPUIR__W_TEXT_AT, t->bytes, err);
+  while (len && !status) {
+    const size_t at = (size_t)(t->bytes % GPUIR__TEXT_BLOCK);
+    const size_t n = len < GPUIR__TEXT_BLOCK - at ? len : GPUIR__TEXT_BLOCK - at;
+    memcpy(t->block + at, text, n);
+    t->bytes += n;
+    text += n;
+    len -= n;
+    if (at + n == GPUIR__TEXT_BLOCK) status = gpuir__writer_put_block_of_text(w, GPUIR__TEXT_BLOCK, err);
+  }
+  return status;
+}
+
+/* Packs what is left, and notes where the last text and the last block end. */
+static int gpuir__writer_close_text(gpuir__writer *w, gpuir_error *err) {
+  const size_t left = (size_t)(w->text->bytes % GPUIR__TEXT_BLOCK);
+  int status = left ? gpuir__writer_put_block_of_text(w, left, err) : GPUIR_OK;
+  if (!status) status = gpuir__writer_put64(w, GPUIR__W_PACKED_START, w->spool[GPUIR__W_PACKED].len, err);
+  return status ? status : gpuir__writer_put64(w, GPUIR__W_TEXT_AT, w->text->bytes, err);
+}
+#endif
+
 /* Appends the next document. Its text is stored if the index has texts; NULL stands for "". */
 static int gpuir__writer_put_doc(gpuir__writer *w, const gpuir_doc_desc *doc, const char *text, size_t text_len,
     gpuir_error *err) {
@@ -462,9 +517,10 @@ static int gpuir__writer_put_doc(gpuir__writer *w, const gpuir_doc_desc *doc, co
 #ifndef GPUIR_NO_COLUMNS
   if (!status && w->fields) status = gpuir__notes_put(&w->notes, doc->values, doc->nvalues, err);
 #endif
-  if (status || !w->has[GPUIR__P_TEXT]) return status;
-  status = gpuir__writer_put64(w, GPUIR__W_TEXT_START, w->spool[GPUIR__W_TEXT].len, err);
-  return status || !text ? status : gpuir__spool_put(&w->spool[GPUIR__W_TEXT], text, text_len, err);
+#ifndef GPUIR_NO_STORE
+  if (!status && w->text) status = gpuir__writer_put_text(w, text, text ? text_len : 0, err);
+#endif
+  return status;
 }
 
 /* Appends lengths of documents in docID order, any number at a time. */
@@ -637,10 +693,16 @@ static unsigned gpuir__writer_columns(const gpuir__writer *w, unsigned row, uint
   const gpuir__section_row *r = &gpuir__section_rows[row];
   unsigned i;
   memset(width, 0, GPUIR__O_COUNT);
-  if (r->items == GPUIR__N_DOC_ENDS || r->items == GPUIR__N_SOURCE_ENDS) {
+  if (r->items == GPUIR__N_DOC_ENDS || r->items == GPUIR__N_ENDS) {
     width[0] = (uint8_t)gpuir__start_width(w->spool[row - 1].len);
     return 1;
   }
+#ifndef GPUIR_NO_STORE
+  if (r->items == GPUIR__N_PLACES) {
+    width[0] = (uint8_t)gpuir__start_width(w->text->bytes);
+    return 1;
+  }
+#endif
   if (r->id != GPUIR__S_ORIGINS) return 0;
   for (i = 0; i < GPUIR__O_COUNT; i++) width[i] = (uint8_t)gpuir__number_width(w->origins.of[i]);
   return GPUIR__O_COUNT;
@@ -825,7 +887,9 @@ static int gpuir__writer_close_lists(gpuir__writer *w, const gpuir__buf *text, g
   int status = w->terms.block.n ? gpuir__writer_put_block(w, err) : GPUIR_OK;
   if (!status) status = gpuir__writer_put64(w, GPUIR__W_NAME_START, w->spool[GPUIR__W_NAMES].len, err);
   if (!status) status = gpuir__writer_put64(w, GPUIR__W_SOURCE_START, w->spool[GPUIR__W_SOURCES].len, err);
-  if (!status) status = gpuir__writer_put64(w, GPUIR__W_TEXT_START, w->spool[GPUIR__W_TEXT].len, err);
+#ifndef GPUIR_NO_STORE
+  if (!status && w->text) status = gpuir__writer_close_text(w, err);
+#endif
 #ifndef GPUIR_NO_COLUMNS
   if (!status && w->fields) status = gpuir__notes_finish(&w->notes, w->fields, &w->spool[GPUIR__W_COLUMNS], err);
 #endif

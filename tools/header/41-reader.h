@@ -6,7 +6,7 @@
  * file: what open does not check is checked where it is used.
  *
  * Uses      [18-codecs], [19-bp128], [23-codings], [24-postings], [25-positions], [26-dense], [32-dictionary],
- *           [33-analyzers], [34-fields], [37-layout], [40-columns].
+ *           [33-analyzers], [34-fields], [36-documents], [37-layout], [40-columns].
  * Start at  gpuir__segment_open, gpuir__list_open (a term's postings).
  * Tests     tests/unit/41_reader.c
  * ======*/
@@ -107,7 +107,11 @@ static uint64_t gpuir__section_items(const gpuir__segment *ix, const gpuir__sect
   case GPUIR__N_LONGS: return stat->longs;
   case GPUIR__N_BLOCKS: return stat->blocks;
   case GPUIR__N_DOCUMENTS: return stat->documents;
-  case GPUIR__N_DOC_ENDS: return stat->documents + 1;
+  case GPUIR__N_DOC_ENDS:
+#ifndef GPUIR_NO_STORE
+  case GPUIR__N_PLACES:
+#endif
+    return stat->documents + 1;
   case GPUIR__N_TERMS: return stat->terms;
   case GPUIR__N_DENSE_LINES:
     return ix->section[GPUIR__S_DENSE_LISTS]
@@ -127,13 +131,35 @@ static int gpuir__section_fits(const gpuir__segment *ix, const gpuir__section_ro
   const uint64_t items = gpuir__section_items(ix, row);
   const gpuir__section *starts = ix->section[row->id];
   if (row->items == GPUIR__N_ANY) return 1;
-  if (row->items == GPUIR__N_DOC_ENDS || row->items == GPUIR__N_SOURCE_ENDS) {
+#ifndef GPUIR_NO_STORE
+  if (row->items == GPUIR__N_PLACES)
+    return starts->length && starts->length <= 8 * items && starts->length % items == 0;
+#endif
+  if (row->items == GPUIR__N_DOC_ENDS || row->items == GPUIR__N_ENDS) {
     const gpuir__section *bytes = ix->section[row[-1].id];
     return bytes && starts->length % gpuir__start_width(bytes->length) == 0 &&
-        (row->items == GPUIR__N_SOURCE_ENDS ? starts->length > 0 : gpuir__starts_count(bytes, starts) == items);
+        (row->items == GPUIR__N_ENDS ? starts->length > 0 : gpuir__starts_count(bytes, starts) == items);
   }
   return items <= ix->size && starts->length == items * row->item_size;
 }
+
+/* Says whether texts are stored. */
+static int gpuir__has_texts(const gpuir__segment *ix) {
+  return ix->section[GPUIR__S_TEXT] || ix->section[GPUIR__S_PACKED];
+}
+
+#ifndef GPUIR_NO_STORE
+/* Returns the bytes of a number of TEXT_AT. */
+static unsigned gpuir__text_width(const gpuir__segment *ix) {
+  return (unsigned)(ix->section[GPUIR__S_TEXT_AT]->length / (ix->stat.documents + 1));
+}
+
+/* Returns where in the text, before it was packed, document i starts; of the number of documents, where it ends. */
+static uint64_t gpuir__text_at(const gpuir__segment *ix, uint64_t i) {
+  const unsigned width = gpuir__text_width(ix);
+  return gpuir__load_number(ix->map + ix->section[GPUIR__S_TEXT_AT]->offset + i * width, width);
+}
+#endif
 
 /* Returns the bytes of a row of the origins; 0 if the widths do not fit. */
 static unsigned gpuir__origins_row(const gpuir__segment *ix) {
@@ -221,6 +247,21 @@ static void gpuir__open_dense(gpuir__segment *ix) {
   ix->dense.n = whole ? ix->section[GPUIR__S_DENSE_LISTS]->length / 4 : 0;
 }
 
+#ifndef GPUIR_NO_STORE
+/* Says whether there are as many packed blocks as the texts take, and no more text than they can hold: a byte of LZ4's
+ * format makes at most 255. So who makes room for a text takes at most 255 times the file's bytes. */
+static int gpuir__packed_fits(const gpuir__segment *ix) {
+  const gpuir__section *const *s = ix->section;
+  uint64_t blocks, bytes;
+  if (!s[GPUIR__S_PACKED] && !s[GPUIR__S_PACKED_START] && !s[GPUIR__S_TEXT_AT]) return 1;
+  if (!s[GPUIR__S_PACKED] || !s[GPUIR__S_PACKED_START] || !s[GPUIR__S_TEXT_AT] || s[GPUIR__S_TEXT]) return 0;
+  blocks = gpuir__starts_count(s[GPUIR__S_PACKED], s[GPUIR__S_PACKED_START]) - 1;
+  bytes = gpuir__text_at(ix, ix->stat.documents);
+  return bytes / 255 <= s[GPUIR__S_PACKED]->length &&
+      blocks == bytes / GPUIR__TEXT_BLOCK + (bytes % GPUIR__TEXT_BLOCK != 0);
+}
+#endif
+
 /* Checks what sections say of each other, and sets up what takes several of them. A section that is optional and does
  * not fit the others counts as missing; one that is needed makes the file a damaged one. */
 static int gpuir__open_relations(gpuir__segment *ix, gpuir_error *err) {
@@ -237,6 +278,9 @@ static int gpuir__open_relations(gpuir__segment *ix, gpuir_error *err) {
     return gpuir__bad(ix, err, 0, "stems of names do not fit the sources");
   if (!s[GPUIR__S_TEXT] != !s[GPUIR__S_TEXT_START])
     return gpuir__bad(ix, err, 0, "texts without their starts, or starts without texts");
+#ifndef GPUIR_NO_STORE
+  if (!gpuir__packed_fits(ix)) return gpuir__bad(ix, err, 0, "packed texts that do not fit their places");
+#endif
   if (!s[GPUIR__S_POSITIONS] != !s[GPUIR__S_POS_OFF])
     return gpuir__bad(ix, err, 0, "positions without their offsets, or offsets without positions");
   return gpuir__open_shard(ix, err);
@@ -279,7 +323,7 @@ static int gpuir__open_meta(gpuir__segment *ix, gpuir_error *err) {
 static int gpuir__open_settings(const gpuir__segment *ix, gpuir_error *err) {
   const gpuir__index_meta *meta = &ix->meta;
   const char *revision = gpuir__analyzer_revision(meta->analyzer);
-  const int texts = ix->section[GPUIR__S_TEXT] != NULL, positions = ix->section[GPUIR__S_POSITIONS] != NULL;
+  const int texts = gpuir__has_texts(ix), positions = ix->section[GPUIR__S_POSITIONS] != NULL;
   if (strcmp(meta->analyzer_revision, revision))
     return gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "%s: revision %.8s of analyzer \"%.20s\"; this build has %s",
         ix->path, *meta->analyzer_revision ? meta->analyzer_revision : "none", meta->analyzer, revision);
@@ -730,10 +774,64 @@ static int gpuir__segment_doc(const gpuir__segment *ix, uint32_t docid, gpuir_do
   if (ix->section[GPUIR__S_ORIGINS] && gpuir__segment_origin(ix, docid, doc)) return GPUIR_E_FORMAT;
   if (ix->section[GPUIR__S_HASHES])
     doc->hash = gpuir__load64(ix->map + ix->section[GPUIR__S_HASHES]->offset + (uint64_t)docid * 8);
-  if (ix->section[GPUIR__S_TEXT])
+#ifndef GPUIR_NO_STORE
+  if (ix->section[GPUIR__S_TEXT]) {
     doc->text = gpuir__slice(ix, GPUIR__S_TEXT, GPUIR__S_TEXT_START, docid, &doc->text_len);
+    doc->stored_bytes = doc->text_len;
+  } else if (ix->section[GPUIR__S_PACKED]) {
+    const uint64_t start = gpuir__text_at(ix, docid), end = gpuir__text_at(ix, (uint64_t)docid + 1);
+    if (start > end || end > gpuir__text_at(ix, ix->stat.documents)) return GPUIR_E_FORMAT;
+    doc->stored_bytes = end - start;
+  }
+  doc->stored = gpuir__has_texts(ix);
+#endif
   return GPUIR_OK;
 }
+
+#ifndef GPUIR_NO_STORE
+/* A block of packed texts, as far as it was unpacked. Who reads documents one after the other keeps it, and lets blocks
+ * be unpacked whole. */
+typedef struct gpuir__text_block {
+  uint64_t number; /* 1 + the block's; 0: none */
+  int whole;
+  uint8_t text[GPUIR__TEXT_BLOCK + GPUIR__TEXT_SLACK];
+} gpuir__text_block;
+
+/* Unpacks at least `want` bytes of block `number`, unless it is there. 0 or FORMAT. */
+static int gpuir__segment_block(const gpuir__segment *ix, uint64_t number, size_t want, gpuir__text_block *block) {
+  const uint64_t left = gpuir__text_at(ix, ix->stat.documents) - number * GPUIR__TEXT_BLOCK;
+  const size_t size = (size_t)gpuir__min64(left, GPUIR__TEXT_BLOCK);
+  const uint8_t *in;
+  size_t packed;
+  if (block->number == number + 1) return GPUIR_OK;
+  in = (const uint8_t *)gpuir__slice(ix, GPUIR__S_PACKED, GPUIR__S_PACKED_START, number, &packed);
+  block->number = 0;
+  if (!gpuir__text_unpack(in, packed, block->whole ? size : want, size, block->text)) return GPUIR_E_FORMAT;
+  block->number = block->whole ? number + 1 : 0;
+  return GPUIR_OK;
+}
+
+/* Copies bytes [from, from + n) of a document's stored text, within it as *doc says, to `out`. 0 or FORMAT. */
+static int gpuir__segment_text(const gpuir__segment *ix, uint32_t docid, const gpuir_doc *doc, gpuir__text_block *block,
+    uint64_t from, char *out, size_t n) {
+  uint64_t at;
+  if (doc->text) {
+    if (n) memcpy(out, doc->text + from, n);
+    return GPUIR_OK;
+  }
+  for (at = n ? gpuir__text_at(ix, docid) + from : 0; n;) {
+    const size_t skip = (size_t)(at % GPUIR__TEXT_BLOCK);
+    const size_t some = n < GPUIR__TEXT_BLOCK - skip ? n : GPUIR__TEXT_BLOCK - skip;
+    const int status = gpuir__segment_block(ix, at / GPUIR__TEXT_BLOCK, skip + some, block);
+    if (status) return status;
+    memcpy(out, block->text + skip, some);
+    at += some;
+    out += some;
+    n -= some;
+  }
+  return GPUIR_OK;
+}
+#endif
 
 /* Adds the bytes of the sections up by their groups. */
 static void gpuir__section_sums(const gpuir__segment *ix, uint64_t sums[GPUIR__G_COUNT]) {

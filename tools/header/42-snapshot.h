@@ -418,6 +418,30 @@ GPUIR_API int gpuir_doc_get(const gpuir_index *ix, uint32_t docid, gpuir_doc *do
   return gpuir__segment_doc(leaf->seg, docid, doc);
 }
 
+#ifdef GPUIR_NO_STORE
+GPUIR_API int gpuir_doc_text(const gpuir_index *ix, uint32_t docid, uint64_t from, char *buf, size_t n) {
+  (void)docid;
+  (void)from;
+  return ix && (buf || !n) ? GPUIR_E_UNSUPPORTED : GPUIR_E_ARGUMENT;
+}
+#else
+GPUIR_API int gpuir_doc_text(const gpuir_index *ix, uint32_t docid, uint64_t from, char *buf, size_t n) {
+  gpuir_doc doc;
+  const gpuir__leaf *leaf;
+  gpuir__text_block block;
+  int status;
+  if (!ix || (!buf && n)) return GPUIR_E_ARGUMENT;
+  status = gpuir_doc_get(ix, docid, &doc);
+  if (status) return status;
+  if (!doc.stored) return GPUIR_E_NOT_FOUND;
+  if (from > doc.stored_bytes || n > doc.stored_bytes - from) return GPUIR_E_ARGUMENT;
+  leaf = gpuir__leaf_of(ix, docid);
+  block.number = 0;
+  block.whole = 0;
+  return gpuir__segment_text(leaf->seg, docid - leaf->base, &doc, &block, from, buf, n);
+}
+#endif
+
 #ifdef GPUIR_NO_COLUMNS
 GPUIR_API int gpuir_field_get(const gpuir_index *ix, size_t i, gpuir_field *field) {
   (void)i;
@@ -515,7 +539,7 @@ GPUIR__COLD GPUIR_API int gpuir_index_get_info(const gpuir_index *ix, gpuir_inde
   info->tool = first->meta.tool;
   info->skipped = first->meta.skipped;
   gpuir__spec_language(first->meta.analyzer, info->language);
-  info->has_text = first->section[GPUIR__S_TEXT] != NULL;
+  info->has_text = gpuir__has_texts(first);
   info->has_positions = first->lists.positions != NULL;
   return GPUIR_OK;
 }

@@ -365,28 +365,67 @@ static int gpuir__verify_all_starts(const gpuir__segment *ix, gpuir_error *err) 
   int status = GPUIR_OK;
   for (row = 1; row < GPUIR__SECTION_ROWS && !status; row++) {
     const uint32_t items = gpuir__section_rows[row].items;
-    if (items == GPUIR__N_DOC_ENDS || items == GPUIR__N_SOURCE_ENDS) status = gpuir__verify_starts(ix, row, err);
+    if (items == GPUIR__N_DOC_ENDS || items == GPUIR__N_ENDS) status = gpuir__verify_starts(ix, row, err);
   }
   return status;
 }
 
+#ifndef GPUIR_NO_STORE
+/* Reads a document's text, and makes *hash that of it. */
+static int gpuir__verify_text(const gpuir__segment *ix, uint32_t docid, const gpuir_doc *doc, gpuir__text_block *block,
+    uint64_t *hash, gpuir_error *err) {
+  char part[4096];
+  XXH3_state_t *state = XXH3_createState();
+  uint64_t at;
+  int status = state ? GPUIR_OK : gpuir__fail_nomem(err);
+  if (status) return status;
+  (void)XXH3_64bits_reset(state);
+  for (at = 0; at < doc->stored_bytes && !status; at += sizeof part) {
+    const size_t n = (size_t)gpuir__min64(doc->stored_bytes - at, sizeof part);
+    if (gpuir__segment_text(ix, docid, doc, block, at, part, n))
+      status = gpuir__bad(ix, err, ix->section[GPUIR__S_PACKED]->offset, "a block of texts cannot be unpacked");
+    else (void)XXH3_64bits_update(state, part, n);
+  }
+  *hash = XXH3_64bits_digest(state);
+  (void)XXH3_freeState(state);
+  return status;
+}
+#endif
+
+#ifdef GPUIR_NO_STORE
+/* Checks that documents have sources that are there, and names that their stems fit. */
+static int gpuir__verify_documents(const gpuir__segment *ix, gpuir_error *err) {
+  gpuir_doc doc;
+  uint64_t i;
+  for (i = 0; i < ix->stat.documents; i++)
+    if (gpuir__segment_doc(ix, (uint32_t)i, &doc))
+      return gpuir__bad(ix, err, 0, "a document's source is none, or does not fit its name or the place in it");
+  return GPUIR_OK;
+}
+#else
 /* Checks that documents have sources that are there, names that their stems fit, and the texts that their hashes are
  * of. */
 static int gpuir__verify_documents(const gpuir__segment *ix, gpuir_error *err) {
-  const gpuir__section *origins = ix->section[GPUIR__S_ORIGINS], *texts = ix->section[GPUIR__S_TEXT];
-  uint64_t i;
+  const gpuir__section *origins = ix->section[GPUIR__S_ORIGINS];
+  gpuir__text_block *const block = (gpuir__text_block *)gpuir__alloc_zero(&ix->a, sizeof *block);
   gpuir_doc doc;
-  for (i = 0; (origins || texts) && i < ix->stat.documents; i++) {
+  uint64_t i, hash = 0;
+  int status = block ? GPUIR_OK : gpuir__fail_nomem(err);
+  if (block) block->whole = 1;
+  for (i = 0; (origins || gpuir__has_texts(ix)) && i < ix->stat.documents && !status; i++) {
     if (gpuir__segment_doc(ix, (uint32_t)i, &doc))
-      return gpuir__bad(ix, err, origins->offset + GPUIR__ORIGINS_HEAD + i * gpuir__origins_row(ix),
-          "a document's source is none, or does not fit its name or the place in it");
-    if (!doc.text_len || !doc.hash || gpuir__hash(doc.text, doc.text_len, 0) == doc.hash) continue;
-    if ((!doc.form && doc.source_bytes == doc.text_len) || !(doc.source_offset || doc.source_bytes))
-      return gpuir__bad(ix, err, ix->section[GPUIR__S_HASHES]->offset + i * 8,
+      status = gpuir__bad(ix, err, origins ? origins->offset + GPUIR__ORIGINS_HEAD + i * gpuir__origins_row(ix) : 0,
+          "a document's source is none, or does not fit its name or the place in it; or its text has no place");
+    else if (doc.stored_bytes) status = gpuir__verify_text(ix, (uint32_t)i, &doc, block, &hash, err);
+    if (status || !doc.stored_bytes || !doc.hash || hash == doc.hash) continue;
+    if ((!doc.form && doc.source_bytes == doc.stored_bytes) || !(doc.source_offset || doc.source_bytes))
+      status = gpuir__bad(ix, err, ix->section[GPUIR__S_HASHES]->offset + i * 8,
           "a document's hash is not that of its text");
   }
-  return GPUIR_OK;
+  gpuir__free(&ix->a, block, sizeof *block);
+  return status;
 }
+#endif
 
 #ifndef GPUIR_NO_COLUMNS
 /* Checks that a column's keys ascend. */

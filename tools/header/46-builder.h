@@ -454,7 +454,13 @@ static int gpuir__builder_set_up(gpuir_builder *b, const gpuir_builder_desc *des
   status = gpuir__writer_create(&b->a, desc->path, writer_memory, *fd, &b->writer, err);
   *fd = -1;
   if (status) return status;
-  b->writer->has[GPUIR__P_TEXT] = b->set.store_text != 0;
+#ifdef GPUIR_NO_STORE
+  if (b->set.store_text)
+    status = gpuir__fail(err, GPUIR_E_UNSUPPORTED, 0, "built without stored texts (GPUIR_NO_STORE)");
+#else
+  if (b->set.store_text) status = gpuir__writer_texts(b->writer, err);
+#endif
+  if (status) return status;
   for (i = 0; i < b->threads.nworkers; i++) b->threads.workers[i].tmp = b->writer->tmp;
   b->writer->has[GPUIR__P_POSITIONS] = b->set.positions;
   status = gpuir__builder_fields(b, desc, like, writer_memory, err);

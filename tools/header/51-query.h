@@ -5,7 +5,7 @@
  * A query's text is words, phrases and prefixes, each of which becomes one term or more. What is scored as one is
  * called a term here, also a phrase, or all terms that a prefix stands for.
  *
- * Uses      [24-postings] (weights), [29-fold], [30-analysis], [32-dictionary], [33-analyzers], [36-names],
+ * Uses      [24-postings] (weights), [29-fold], [30-analysis], [32-dictionary], [33-analyzers], [36-documents],
  *           [37-layout],
  *           [41-reader], [42-snapshot], [49-where].
  * Start at  gpuir__query_words, gpuir_query_weigh.

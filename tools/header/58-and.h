@@ -181,8 +181,8 @@ static void gpuir__and_begin(const gpuir__engine *e, gpuir__and_step *s, unsigne
 static void gpuir__and_take(const gpuir__engine *e, gpuir__and *x, const gpuir__and_step *s, gpuir__and_use use) {
   unsigned n = s->nrequired, i;
   gpuir__order_number(e->ncursors, x->order); /* those that exclude are the last, as they stay */
-  for (i = s->done; i < s->noptional; i++) x->order[n++] = s->optional[i];
-  for (i = 0; i < s->done; i++) x->order[n++] = s->optional[i];
+  for (i = 0; i < s->noptional; i++, n++) /* those that are done are the last */
+    x->order[n] = s->optional[i + s->done < s->noptional ? i + s->done : i + s->done - s->noptional];
   x->npositive = s->nrequired + s->joins;
   x->nscored = n - s->done;
   x->ndone = n;
@@ -735,7 +735,12 @@ static int gpuir__and_is_empty(const gpuir__engine *e, const gpuir__and *x, uint
 /* Returns what gpuir__engine_part does, of the n parts of a step. */
 static inline uint32_t gpuir__and_part(gpuir__engine *e, const gpuir__and *x, uint32_t next, uint32_t n,
     uint32_t most) {
+#ifdef GPUIR_NO_RANK
+  (void)x;
+  return gpuir__engine_part(e, next, n, most);
+#else
   return gpuir__engine_part(e, x->parts_before + next, x->parts_before + n, most) - x->parts_before;
+#endif
 }
 
 /* Evaluates AND by the blocks of the driver; with `count`, only counts its matches, for which optional terms do not

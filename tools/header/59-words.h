@@ -354,7 +354,9 @@ static int gpuir__and_evaluate(gpuir__engine *e, gpuir__and_step *s, uint64_t *c
   int status = gpuir__and_prepare(e, &x, s, count ? GPUIR__AND_COUNT : GPUIR__AND_SCORE);
   if (status) return status;
   status = x.indexed ? gpuir__and_blocks(e, &x, count) : gpuir__and_words(e, &x);
+#ifndef GPUIR_NO_RANK
   s->parts += x.indexed ? e->cursors[x.order[0]].list.nblocks : gpuir__words_parts(e);
+#endif
   return status;
 }
 

@@ -1101,7 +1101,7 @@ GPUIR__NOINLINE int gpuir__phrases_are_required(const gpuir__engine *e, const gp
 }
 
 /* Scores the matches that wait, counts them, or both. */
-static void gpuir__phrases_flush(gpuir__phrases *p, int ranks, uint64_t *count) {
+GPUIR__NOINLINE void gpuir__phrases_flush(gpuir__phrases *p, int ranks, uint64_t *count) {
   if (!p->n) return;
   if (!count) gpuir__phrases_score(p);
 #ifndef GPUIR_NO_RANK

@@ -377,7 +377,7 @@ static int gpuir__live_builder(const gpuir_live *l, uint64_t number, const gpuir
   } else {
     const gpuir__segment *like = l->like->leaves[0].seg;
     desc.like = l->like;
-    desc.store_text = like->section[GPUIR__S_TEXT] != NULL;
+    desc.store_text = gpuir__has_texts(like);
     desc.positions = like->lists.positions != NULL;
     desc.simd = l->open.simd;
   }

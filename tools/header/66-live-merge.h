@@ -33,6 +33,10 @@ typedef struct gpuir__fusion {
   char *path; /* of the result; temporary files begin with it */
   size_t path_size;
   gpuir__area postings, positions; /* of one list */
+  gpuir__buf text; /* of one document */
+#ifndef GPUIR_NO_STORE
+  gpuir__text_block *block; /* of a source's texts */
+#endif
 #ifndef GPUIR_NO_COLUMNS
   gpuir__column_values values; /* of one document */
 #endif
@@ -70,6 +74,31 @@ static int gpuir__source_rank(const gpuir_allocator *a, gpuir__source *s, uint64
   return GPUIR_OK;
 }
 
+#ifdef GPUIR_NO_STORE
+static int gpuir__fusion_text(gpuir__fusion *f, const gpuir__segment *seg, uint32_t docid, const gpuir_doc *doc,
+    gpuir_error *err) {
+  (void)f;
+  (void)seg;
+  (void)docid;
+  (void)doc;
+  (void)err;
+  return GPUIR_OK;
+}
+#else
+/* Reads a document's stored text. */
+static int gpuir__fusion_text(gpuir__fusion *f, const gpuir__segment *seg, uint32_t docid, const gpuir_doc *doc,
+    gpuir_error *err) {
+  const size_t n = (size_t)doc->stored_bytes;
+  char *to;
+  f->text.len = 0;
+  to = (char *)gpuir__buf_room(&f->l->a, &f->text, n + 1);
+  if (!to) return gpuir__fail_nomem(err);
+  if (gpuir__segment_text(seg, docid, doc, f->block, 0, to, n))
+    return gpuir__bad(seg, err, 0, "a document's text cannot be unpacked");
+  return GPUIR_OK;
+}
+#endif
+
 /* Hands the live documents of a source to the builder. */
 static int gpuir__fusion_documents(gpuir__fusion *f, const gpuir__source *s, gpuir_error *err) {
   const gpuir__segment *seg = s->leaf.seg;
@@ -81,6 +110,9 @@ static int gpuir__fusion_documents(gpuir__fusion *f, const gpuir__source *s, gpu
   gpuir__column_values *const values = &f->values;
 #endif
   int status = GPUIR_OK;
+#ifndef GPUIR_NO_STORE
+  f->block->number = 0;
+#endif
   for (i = 0; i < seg->stat.documents && !status; i++) {
     if (!gpuir__source_has(s, (uint32_t)i)) continue;
     status = gpuir__segment_doc(seg, (uint32_t)i, &doc);
@@ -98,7 +130,10 @@ static int gpuir__fusion_documents(gpuir__fusion *f, const gpuir__source *s, gpu
 #ifndef GPUIR_NO_COLUMNS
     if (gpuir__column_collect(&f->l->a, seg, (uint32_t)i, values, &desc)) return gpuir__fail_nomem(err);
 #endif
-    status = gpuir_builder_add_doc(f->builder, &desc, doc.length, doc.text, doc.text_len, err);
+    status = gpuir__fusion_text(f, seg, (uint32_t)i, &doc, err);
+    if (status) return status;
+    status =
+        gpuir_builder_add_doc(f->builder, &desc, doc.length, (const char *)f->text.data, (size_t)doc.stored_bytes, err);
     if (status == GPUIR_E_ARGUMENT) return gpuir__bad(seg, err, 0, "a document has values that it cannot have");
   }
   return status;
@@ -253,6 +288,10 @@ static void gpuir__fusion_free(gpuir__fusion *f) {
   gpuir__free(a, f->sources, f->n * sizeof *f->sources);
   gpuir__area_free(a, &f->postings);
   gpuir__area_free(a, &f->positions);
+  gpuir__buf_free(a, &f->text);
+#ifndef GPUIR_NO_STORE
+  gpuir__free(a, f->block, sizeof *f->block);
+#endif
 #ifndef GPUIR_NO_COLUMNS
   gpuir__column_values_free(a, &f->values);
 #endif
@@ -326,6 +365,11 @@ static int gpuir__fusion_begin(gpuir__fusion *f, int all, int *begun, gpuir_erro
     f->n = to - from;
     f->sources = (gpuir__source *)gpuir__alloc_zero(&l->a, f->n * sizeof *f->sources);
     if (!f->sources) status = gpuir__fail_nomem(err);
+#ifndef GPUIR_NO_STORE
+    f->block = (gpuir__text_block *)gpuir__alloc_zero(&l->a, sizeof *f->block);
+    if (f->block) f->block->whole = 1;
+    else status = gpuir__fail_nomem(err);
+#endif
     for (i = 0; i < f->n && !status; i++) {
       const gpuir__piece *p = &l->pieces[from + i];
       gpuir__source *s = &f->sources[i];

@@ -630,17 +630,27 @@ GPUIR__COLD GPUIR_API int gpuir_doc_passages(const gpuir_query *q, const gpuir_p
     gpuir_passage_room *room, gpuir_error *err) {
   gpuir_passages_desc d;
   gpuir_doc doc;
+  char *text;
+  size_t n;
   int status;
   if (room) room->n = room->nmarks = 0;
   if (!q || !room) return gpuir__refuse(err, "gpuir_doc_passages: NULL argument");
   status = gpuir_doc_get(q->ix, docid, &doc);
   if (status) return gpuir__fail(err, status, 0, "document %lu: %s", (unsigned long)docid, gpuir_strerror(status));
-  if (!doc.text)
+  if (!doc.stored)
     return gpuir__fail(err, GPUIR_E_NOT_FOUND, 0, "the text of document %lu is not stored", (unsigned long)docid);
   memset(&d, 0, sizeof d);
   if (desc) d = *desc;
   if (!d.first_line) d.first_line = doc.first_line;
-  return gpuir_passages(q, &d, doc.text, doc.text_len, room, err);
+  if (doc.text) return gpuir_passages(q, &d, doc.text, doc.text_len, room, err);
+  n = (size_t)doc.stored_bytes;
+  text = (char *)gpuir__alloc(&q->a, n + 1);
+  if (!text) return gpuir__fail_nomem(err);
+  status = gpuir_doc_text(q->ix, docid, 0, text, n);
+  if (status) (void)gpuir__fail(err, status, 0, "document %lu: its text cannot be unpacked", (unsigned long)docid);
+  else status = gpuir_passages(q, &d, text, n, room, err);
+  gpuir__free(&q->a, text, n + 1);
+  return status;
 }
 
 /* ---- snippets */

@@ -6,7 +6,7 @@
  * _defines, and what lowers a file: gpuir__look_is_test, _is_aside, _is_other. All is done in integers, over names that
  * are read once, so that it costs some ten thousand comparisons of bytes and no look into a text.
  *
- * Uses      [16-base], [24-postings], [30-analysis], [32-dictionary], [33-analyzers], [36-names], [37-layout],
+ * Uses      [16-base], [24-postings], [30-analysis], [32-dictionary], [33-analyzers], [36-documents], [37-layout],
  *           [41-reader], [42-snapshot], [44-inversion], [51-query], [52-parse].
  * Start at  gpuir_look.
  * Tests     tests/unit/68_look.c

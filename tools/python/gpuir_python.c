@@ -40,9 +40,9 @@ typedef struct gpuir_python_settings {
 } gpuir_python_settings;
 
 typedef struct gpuir_python_document {
-  const char *text, *source;
-  size_t text_len, source_len, name_len;
-  uint32_t first_line, last_line, length;
+  const char *source;
+  size_t text_len, source_len, name_len; /* text_len: of a stored text */
+  uint32_t first_line, last_line, length, stored;
 } gpuir_python_document;
 
 /* Which documents may be hits, and in what order they come, as gpuir_query_desc has it. */
@@ -330,8 +330,8 @@ EXPORT int gpuir_python_document_get(const gpuir_index *index, uint32_t docid, g
   gpuir_doc d;
   const int status = gpuir_doc_get(index, docid, &d);
   if (status) return status;
-  out->text = d.text;
-  out->text_len = d.text_len;
+  out->stored = (uint32_t)d.stored;
+  out->text_len = (size_t)d.stored_bytes;
   out->source = d.source;
   out->source_len = d.source_len;
   out->name_len = d.name_len;
@@ -339,6 +339,11 @@ EXPORT int gpuir_python_document_get(const gpuir_index *index, uint32_t docid, g
   out->last_line = d.last_line;
   out->length = d.length;
   return GPUIR_OK;
+}
+
+/* Copies n bytes of the stored text, the first of which is number `from`. */
+EXPORT int gpuir_python_text(const gpuir_index *index, uint32_t docid, uint64_t from, char *text, size_t n) {
+  return gpuir_doc_text(index, docid, from, text, n);
 }
 
 /* Copies the name, of which cap - 1 bytes fit. */

@@ -300,6 +300,12 @@ def _date(seconds: int) -> Union[int, datetime.datetime]:
         return seconds
 
 
+def _stored(native: _Native, docid: int, start: int, length: int) -> bytes:
+    text = ctypes.create_string_buffer(length + 1)
+    check(lib.gpuir_python_text(native.pointer, docid, start, text, length), None, f"document {docid}")
+    return text.raw[:length]
+
+
 class Document:
     """A document of an index. Its name, text and place are read when they are asked for."""
 
@@ -327,8 +333,10 @@ class Document:
     @property
     def text(self) -> Optional[str]:
         """The text; None where the index does not store it."""
-        detail = self._detail()[1]
-        return text_at(detail.text, detail.text_len) if detail.text else None
+        native, detail = self._detail()
+        if not detail.stored:
+            return None
+        return _stored(native, self.docid, 0, detail.text_len).decode("utf-8", "replace")
 
     @property
     def source(self) -> Optional[str]:
@@ -611,7 +619,7 @@ class Index:
         passages, marks = (PassageDetail * _PASSAGES)(), (c_uint64 * (2 * _MARKS))()
         document = DocumentDetail()
         check(lib.gpuir_python_document_get(native.pointer, hit.docid, byref(document)))
-        if not document.text:
+        if not document.stored:
             raise Error(f"document {hit.docid}: its text is not in the index", _library.NOT_FOUND)
         check(
             lib.gpuir_python_passages(
@@ -633,7 +641,7 @@ class Index:
         )
         found = []
         for p in passages[: n.value]:
-            raw = ctypes.string_at(document.text + p.offset, p.bytes)
+            raw = _stored(native, hit.docid, p.offset, p.bytes)
             spans = [(marks[2 * m], marks[2 * m + 1]) for m in range(p.first_mark, p.first_mark + p.marks)]
             # A word may stand for several terms of the analyzer "text", each of which marks it.
             at = [(start - p.offset, start - p.offset + length) for start, length in dict.fromkeys(spans)]

@@ -34,7 +34,6 @@ class Settings(Structure):
 
 class DocumentDetail(Structure):
     _fields_ = [
-        ("text", c_void_p),
         ("source", c_void_p),
         ("text_len", c_size_t),
         ("source_len", c_size_t),
@@ -42,6 +41,7 @@ class DocumentDetail(Structure):
         ("first_line", c_uint32),
         ("last_line", c_uint32),
         ("length", c_uint32),
+        ("stored", c_uint32),
     ]
 
 
@@ -97,6 +97,7 @@ for _name, _arguments in {
     "gpuir_python_batch": [_any, c_int, c_char_p, c_size_t, c_size_t, c_size_t, _any, _any, _any, _any],
     "gpuir_python_document_get": [_any, c_uint32, _any],
     "gpuir_python_name": [_any, c_uint32, _any, c_size_t],
+    "gpuir_python_text": [_any, c_uint32, c_uint64, _any, c_size_t],
     "gpuir_python_info": [_any, _any, _any, _any],
     "gpuir_python_passages": [
         _any,

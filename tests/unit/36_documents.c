@@ -1,4 +1,4 @@
-/* 36_names.c - what the names of documents say: lines at the end, endings of source files */
+/* 36_documents.c - what the names of documents say: lines at the end, endings of source files */
 #include "private.h"
 
 #include <setjmp.h>
