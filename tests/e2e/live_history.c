@@ -12,7 +12,6 @@
  * From whatever documents n0 to n20 it starts, the history ends with the same ones. */
 #define _POSIX_C_SOURCE 200809L
 #include "gpuir.h"
-#include "stored.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -64,10 +63,10 @@ static uint64_t hash_of(uint64_t h, const void *bytes, size_t n) { /* FNV-1a */
 /* Digests the documents in their order. */
 static uint64_t documents_of(const gpuir_index *ix, uint64_t h) {
   gpuir_index_info info;
-  char name[64], *text;
-  size_t len;
+  char name[64], text[4096]; /* not allocated: allocations fail here */
   gpuir_doc doc;
-  uint64_t d;
+  uint64_t d, at;
+  size_t n;
   if (gpuir_index_get_info(ix, &info)) broken("no information about an index");
   for (d = 0; d < info.docids; d++) {
     const int status = gpuir_doc_get(ix, (uint32_t)d, &doc);
@@ -75,9 +74,11 @@ static uint64_t documents_of(const gpuir_index *ix, uint64_t h) {
     if (status) broken("a document cannot be read");
     h = hash_of(h, name, gpuir_doc_name(&doc, name, sizeof name));
     h = hash_of(h, doc.source, doc.source_len);
-    text = stored_text(ix, (uint32_t)d, &len);
-    h = hash_of(h, text, len);
-    free(text);
+    for (at = 0; at < doc.stored_bytes; at += n) {
+      n = doc.stored_bytes - at < sizeof text ? (size_t)(doc.stored_bytes - at) : sizeof text;
+      if (gpuir_doc_text(ix, (uint32_t)d, at, text, n)) broken("a text cannot be read");
+      h = hash_of(h, text, n);
+    }
   }
   return h;
 }

@@ -275,8 +275,7 @@ PYTHON
       hits out.gpuir >after
       cmp before after
     done
-    for key in documents terms postings tokens description analyzer k1 b freq_codec stored_text \
-      text_bytes; do
+    for key in documents terms postings tokens description analyzer k1 b freq_codec stored_text; do
       [ "$(stat_of "$wordnet" $key)" = "$(stat_of out.gpuir $key)" ]
     done
     [ "$(stat_of out.gpuir codec)" = lrc ]

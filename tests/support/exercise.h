@@ -320,7 +320,7 @@ static void exercise_facets(gpuir_searcher *s, const gpuir_query *q, const gpuir
     columns[0] = column;
     if (gpuir_facets_count(s, q, columns, 1, &found, &matches)) continue;
     for (j = 0; j < 1000 && !gpuir_facets_get(found, 0, j, &x); j++) {
-      EXERCISE_CHECK(x.count <= matches);
+      exercise_sum += x.count; /* of a damaged document that has a value twice, more than there are matches */
       exercise_bytes(x.value ? x.value : "", x.len);
     }
     gpuir_facets_destroy(found);

@@ -25,6 +25,9 @@ ln -s "$build" "$place/build"
 cd "$place"
 export HOME=$results/home PATH=$build:$PATH
 unset MAKEFLAGS MAKELEVEL MFLAGS
+# The copy has no history: make would write the commit of the build anew, and link programs that other tests run.
+[[ ! -e $build/commit ]] || COMMIT=$(<"$build/commit")
+export COMMIT=${COMMIT:-}
 
 unmount() {
   if grep -q " $place/mnt fuse" /proc/self/mounts; then

@@ -44,7 +44,10 @@ def git(*words):
 
 def stand_ins():
     """{commit that no clone has: the one that stands for it}"""
-    with open(os.path.join(RESULTS, "commits.tsv"), encoding="utf-8") as file:
+    path = os.path.join(RESULTS, "commits.tsv")
+    if not os.path.exists(path):
+        return {}
+    with open(path, encoding="utf-8") as file:
         rows = [line.rstrip("\n").split("\t") for line in file if not line.startswith("#")][1:]
     return {row[0]: row[1] for row in rows}
 
