@@ -28453,13 +28453,18 @@ static void gpuir__or_bound(gpuir__or *o) {
     if (t->docs) gpuir__or_score_up_front(o, t);
     for (tile = 0; tile < o->tiles; tile++) o->bound[tile] += t->bound[tile];
   }
-#ifndef GPUIR_NO_COLUMNS
+#ifdef GPUIR_NO_COLUMNS
+  o->nbest = gpuir__or_first_tiles(o, o->best);
+#else
+  /* Engines that share a search number its steps alike. What is known of the where differs from one to the other, so it
+   * must not choose the first tiles then: tiles would be scored twice, and others never. */
+  if (o->e->share) o->nbest = gpuir__or_first_tiles(o, o->best);
   for (tile = 0; tile < o->tiles && o->sieve; tile++) /* where nothing passes there is nothing to do */
     if (gpuir__sieve_is_empty(o->sieve, gpuir__tile_low(&o->tile, tile),
             (uint64_t)gpuir__tile_high(&o->tile, tile) + 1))
       o->bound[tile] = 0;
+  if (!o->e->share) o->nbest = gpuir__or_first_tiles(o, o->best);
 #endif
-  o->nbest = gpuir__or_first_tiles(o, o->best);
 }
 
 /* Returns the shift of the tiles of a segment of so many documents. */
