@@ -1599,7 +1599,8 @@ typedef struct gpuir_shards {
  * that has been weighed by all shards together; `mode` is GPUIR_ANDOR where the query is the half of it that asks for
  * all words, and otherwise its own. *changed becomes whether any word has another in its place: then the query is to be
  * weighed again. Near terms count documents of the collection. Not while a search uses the query. Errors: ARGUMENT,
- * NOMEM, FORMAT, UNSUPPORTED (always with GPUIR_NO_RANK), what agree returned: then the query can only be destroyed, and the other shards wait. */
+ * NOMEM, FORMAT, UNSUPPORTED (always with GPUIR_NO_RANK), what agree returned: then the query can only be destroyed,
+ * and the other shards wait. */
 GPUIR_API int gpuir_query_respell(gpuir_query *query, int mode, const gpuir_shards *shards, int *changed,
     gpuir_error *err);
 /* Gives a query the words that `other`, which has the same text and description and is another shard's, has in place
@@ -9861,7 +9862,8 @@ static void gpuir__text_run(gpuir__wording *w, size_t i, size_t end) {
   l->mixed = kinds != 1u << GPUIR__K_LOWER;
 }
 
-/* Says whether the segment text[i, end) of ASCII is a word by itself, with no connector, sign or mark at it; a connector
+/* Says whether the segment text[i, end) of ASCII is a word by itself, with no connector, sign or mark at it; a
+ * connector
  * that nothing follows joins nothing. */
 static int gpuir__text_alone(const char *text, size_t i, size_t end, size_t len) {
   uint8_t c, next;
@@ -11869,7 +11871,8 @@ static inline uint8_t *gpuir__lz_put_length(uint8_t *out, size_t n) {
   return out;
 }
 
-/* Appends a sequence: n bytes as they are, then a match of `same` bytes, `back` bytes before; same 0: none. 16 bytes are
+/* Appends a sequence: n bytes as they are, then a match of `same` bytes, `back` bytes before; same 0: none. 16 bytes
+ * are
  * copied at once where that is enough. */
 static uint8_t *gpuir__lz_put(uint8_t *out, const uint8_t *bytes, size_t n, size_t same, size_t back) {
   const size_t more = same ? same - GPUIR__LZ_MATCH : 0;
@@ -11885,7 +11888,8 @@ static uint8_t *gpuir__lz_put(uint8_t *out, const uint8_t *bytes, size_t n, size
 }
 
 /* Packs n <= GPUIR__TEXT_BLOCK bytes to out[0..GPUIR__TEXT_PACKED_MOST); returns how many it takes. GPUIR__TEXT_AHEAD
- * bytes behind the text are read. At each place the last one with the same hash is tried, or the first of all; a match is
+ * bytes behind the text are read. At each place the last one with the same hash is tried, or the first of all; a match
+ * is
  * taken as it is found, and begun as far before as it goes. */
 static size_t gpuir__lz_pack(gpuir__lz_table *t, const uint8_t *text, size_t n, uint8_t *out) {
   const uint8_t *const begin = out;
@@ -12065,7 +12069,8 @@ typedef struct gpuir__section {
  *     COL_OFF, COL_FORM           where the block's data begin, in 16 bytes from its column's; width and GPUIR__FORM_
  *     COL_DATA                    the blocks; see [38-notes]
  *     KEY_TEXT, KEY_PAGES         the values of keys and paths, sorted; where each page begins; see [35-keys]
- *     PACKED, PACKED_START        the documents' text, packed in blocks, see [36-documents]; where each starts, and the end
+ *     PACKED, PACKED_START        the documents' text, packed in blocks, see [36-documents]; where each starts, and
+ * the end
  *     TEXT_AT                     where in the text, before it was packed, each document starts, and the end
  *
  * Sections of starts have numbers of as many whole bytes as the length of the section that they divide, at least 1.
@@ -22420,7 +22425,8 @@ static int gpuir__is_stop_typed(const gpuir_query_desc *desc, const gpuir__query
 #endif
 }
 
-/* Keeps of the words that no document has how they were typed: bytes of text[0..len). Of others that is not asked for. In
+/* Keeps of the words that no document has how they were typed: bytes of text[0..len). Of others that is not asked for.
+ * In
  * place of those that the description's list of stop words has no other is searched. */
 GPUIR__NOINLINE int gpuir__query_keep_typed(gpuir_query *q, const gpuir_query_desc *desc, const char *text,
     size_t len) {
@@ -25756,7 +25762,8 @@ static void gpuir__and_order(const gpuir__engine *e, gpuir__and *x, gpuir__and_u
  * Optional terms add to scores, but are not asked for. Where they are rare and the required ones are not, most of what
  * all required lists hold is looked at in vain. So matches that hold the optional term that may add most come first, by
  * an AND that asks for it, too; then those that hold the second and not the first; and so on. What holds none of those
- * comes last, unless it cannot reach the threshold any more, as it mostly cannot. With GPUIR_NO_RANK there is one step. (This is MaxScore's order: Turtle &
+ * comes last, unless it cannot reach the threshold any more, as it mostly cannot. With GPUIR_NO_RANK there is one
+ * step. (This is MaxScore's order: Turtle &
  * Flood, "Query evaluation: strategies and optimizations", Information Processing & Management 31(6), 1995.) */
 typedef struct gpuir__and_step {
   unsigned nrequired, noptional;

@@ -90,7 +90,8 @@ typedef struct node_body {
   name_options options;
   unsigned depth; /* folders between what stands in it and the mount point */
   unsigned asked; /* of them, those that ask for values of fields */
-  /* The node's own reference, or NULL; of a folder of names that is no answer: what they ask for, ASKED_PARTS strings. */
+  /* The node's own reference, or NULL; of a folder of names that is no answer: what they ask for, ASKED_PARTS strings.
+   * */
   result *res;
   uint32_t docid; /* of NODE_TEXT */
   int recheck; /* may have changed without the index changing: it is made of source files */

@@ -125,7 +125,8 @@ int generation_search(ticket *t, const search_request *request, search_reply *re
 int generation_facets(ticket *t, const search_request *request, const char *column, gpuir_facets **facets, char *why,
     size_t why_size);
 
-/* Says whether a where, a sort and a collapse are of the index's fields: 0, or an errno, of which `why` has the words. */
+/* Says whether a where, a sort and a collapse are of the index's fields: 0, or an errno, of which `why` has the words.
+ * */
 int generation_check(const generation *g, const search_request *request, char *why, size_t why_size);
 
 /* Returns the errno value that stands for a GPUIR_ status. */

@@ -3,7 +3,8 @@
  *   mutate_texts [N [FIRST]]   runs mutations FIRST .. FIRST+N-1 (2,000 from 0; 100,000 with GPUIR_LONG=1)
  *
  * To be compiled with -fsanitize=address,undefined. A mutation is determined by its number: when one fails, its number
- * is printed, and `mutate_texts 1 NUMBER` repeats it. The files are a notebook, a page of HTML, a man page and a file of
+ * is printed, and `mutate_texts 1 NUMBER` repeats it. The files are a notebook, a page of HTML, a man page and a file
+ * of
  * mail, each as it is and packed by gzip, bzip2, xz and zstd, where these are installed; those that lack are named.
  * Mutations flip bits, set bytes, cut, repeat and exchange blocks, put in what the formats take for their own, and put
  * one file behind another. What documents.h asks of documents must hold, no mutation may take more than 20 seconds, and

@@ -118,7 +118,8 @@ static void test_words(void **state) {
   expect(ix, "cats \"registraton\" \"a blueprnt\"", GPUIR_OR, GPUIR_SPELL, "");
   expect(ix, "cats -registraton registrato*", GPUIR_OR, GPUIR_SPELL, "");
   expect(ix, "sheep wolv", GPUIR_OR, GPUIR_SPELL, "wolv>wolf");
-  /* Words that sentences are made of are right, and those of the list that is given; but not where they are asked for. */
+  /* Words that sentences are made of are right, and those of the list that is given; but not where they are asked for.
+   * */
   expect(small, "cats many every ours yours", GPUIR_OR, GPUIR_SPELL, "");
   expect(small, "cats eber", GPUIR_OR, GPUIR_SPELL, "eber>ever");
   expect(small, "many~", GPUIR_OR, GPUIR_SPELL, "many>may");

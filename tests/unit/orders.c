@@ -1,4 +1,5 @@
-/* orders.c - searches with sort and collapse, and facets, in static and in live indexes, bit for bit those of an oracle:
+/* orders.c - searches with sort and collapse, and facets, in static and in live indexes, bit for bit those of an
+ * oracle:
  * all matches without a where, by the exhaustive evaluator, which are filtered, ordered and counted by their raw values
  *
  * GPUIR_LONG=1 asks 100,000 queries.

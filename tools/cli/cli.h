@@ -444,7 +444,8 @@ void cli_fields_default(cli_input *in, char **operands, int n);
 int cli_fields_of_files(const cli_input *in, const char *name);
 /* Returns whether there is a field of this name. */
 int cli_field_is_declared(const cli_input *in, const char *name);
-/* guess.c: Declares the members of the first 1,000 records as fields, and prints the options that do so. Returns an exit
+/* guess.c: Declares the members of the first 1,000 records as fields, and prints the options that do so. Returns an
+ * exit
  * code. */
 int cli_fields_guess(cli_input *in, char **operands, int n);
 /* Gives a document the values of its file, whose path is the document's source (st NULL: it is of none), and those that
@@ -493,7 +494,8 @@ extern const cli_option cli_facets_options[];
 int cli_facets_option(const cli_args *a, int opt, cli_facets *f);
 /* Checks what was asked for, behind the last option. Returns an exit code. */
 int cli_facets_check(const cli_args *a, cli_facets *f);
-/* Prints what comes before the first column, before column number `which`, its value number i, what comes behind its last
+/* Prints what comes before the first column, before column number `which`, its value number i, what comes behind its
+ * last
  * value, and behind the last column. */
 void cli_facets_begin(const cli_facets *f, const cli_buf *words);
 void cli_facets_column(const cli_facets *f, size_t which);
@@ -687,10 +689,12 @@ typedef struct cli_passages {
 int cli_passages_open(cli_passages *c, const char *index, const char *base);
 /* The same without a message: 0, or an errno value. */
 int cli_passages_try(cli_passages *c, const char *index, const char *base);
-/* expand.c: Reads the text of a document as passages read it, into a copy, since a filter keeps one text at a time. NULL:
+/* expand.c: Reads the text of a document as passages read it, into a copy, since a filter keeps one text at a time.
+ * NULL:
  * it is not to be had. */
 char *cli_text_of(cli_passages *p, const gpuir_index *index, uint32_t docid, size_t *len);
-/* How people write what is searched, by the texts that have it: an advice_write. Nothing is read before it is needed. */
+/* How people write what is searched, by the texts that have it: an advice_write. Nothing is read before it is needed.
+ * */
 typedef struct cli_written {
   cli_passages *passages; /* zeroed, or opened */
   const char *path; /* of the index, where they are to be opened; NULL: they are */

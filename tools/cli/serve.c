@@ -1,6 +1,7 @@
 /* serve.c - gpuir serve: the line protocol of the search benchmark game, over standard input and output or a socket.
  *
- * Each line is a request, COMMAND, tab, query, and perhaps a tab and a where; each gets one line, in the order of the requests. What cannot be
+ * Each line is a request, COMMAND, tab, query, and perhaps a tab and a where; each gets one line, in the order of the
+ * requests. What cannot be
  * answered exactly is UNSUPPORTED. Source: github.com/quickwit-oss/search-benchmark-game.
  */
 #include "serve.h"

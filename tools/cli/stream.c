@@ -74,7 +74,8 @@ static void note_idle(stream *st) {
 /* Whether the stream ends before its input does. */
 static int is_cancelled(const stream *st) { return __atomic_load_n(&st->cancel, __ATOMIC_RELAXED); }
 
-/* Appends the answer of a request. GPUIR_E_UNSUPPORTED, _TERMS, _RANGE and _WHERE: it has none here. -1: the index cannot be
+/* Appends the answer of a request. GPUIR_E_UNSUPPORTED, _TERMS, _RANGE and _WHERE: it has none here. -1: the index
+ * cannot be
  * read, which is told if `tell`. */
 static int put_answer(stream *st, job *j, cli_buf *text, int tell) {
   char number[32];

@@ -33,7 +33,8 @@ size_t advice_spelled(const gpuir_query *query, advice_write write, void *write_
  * Returns how many they are. */
 size_t advice_holders(const gpuir_index *index, const char *instead, size_t len, gpuir_hit hits[ADVICE_HOLDERS]);
 
-/* Finds the first word of a text that is the term which a query's word is searched as, so that people are told of a word
+/* Finds the first word of a text that is the term which a query's word is searched as, so that people are told of a
+ * word
  * and not of a stem. `instead` is what gpuir_query_spelled says. Returns it with its *word_len bytes; NULL: there is
  * none. */
 const char *advice_surface(const gpuir_index *index, const char *instead, size_t len, const char *text, size_t text_len,

@@ -22,7 +22,8 @@ typedef struct cached_text {
   int failed; /* the text says why there is none */
 } cached_text;
 
-/* Returns a cache of `most` bytes of texts, or NULL without memory. A failure is forgotten after so many seconds, as its
+/* Returns a cache of `most` bytes of texts, or NULL without memory. A failure is forgotten after so many seconds, as
+ * its
  * cause may be gone; 0: it is kept as texts are. */
 text_cache *text_cache_create(size_t most, unsigned failure_seconds);
 void text_cache_destroy(text_cache *c); /* when all were let go of; NULL is fine */

@@ -81,7 +81,8 @@ typedef struct gpuir_shards {
  * that has been weighed by all shards together; `mode` is GPUIR_ANDOR where the query is the half of it that asks for
  * all words, and otherwise its own. *changed becomes whether any word has another in its place: then the query is to be
  * weighed again. Near terms count documents of the collection. Not while a search uses the query. Errors: ARGUMENT,
- * NOMEM, FORMAT, UNSUPPORTED (always with GPUIR_NO_RANK), what agree returned: then the query can only be destroyed, and the other shards wait. */
+ * NOMEM, FORMAT, UNSUPPORTED (always with GPUIR_NO_RANK), what agree returned: then the query can only be destroyed,
+ * and the other shards wait. */
 GPUIR_API int gpuir_query_respell(gpuir_query *query, int mode, const gpuir_shards *shards, int *changed,
     gpuir_error *err);
 /* Gives a query the words that `other`, which has the same text and description and is another shard's, has in place

@@ -1046,7 +1046,8 @@ static void gpuir__text_run(gpuir__wording *w, size_t i, size_t end) {
   l->mixed = kinds != 1u << GPUIR__K_LOWER;
 }
 
-/* Says whether the segment text[i, end) of ASCII is a word by itself, with no connector, sign or mark at it; a connector
+/* Says whether the segment text[i, end) of ASCII is a word by itself, with no connector, sign or mark at it; a
+ * connector
  * that nothing follows joins nothing. */
 static int gpuir__text_alone(const char *text, size_t i, size_t end, size_t len) {
   uint8_t c, next;

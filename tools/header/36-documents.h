@@ -137,7 +137,8 @@ static inline uint8_t *gpuir__lz_put_length(uint8_t *out, size_t n) {
   return out;
 }
 
-/* Appends a sequence: n bytes as they are, then a match of `same` bytes, `back` bytes before; same 0: none. 16 bytes are
+/* Appends a sequence: n bytes as they are, then a match of `same` bytes, `back` bytes before; same 0: none. 16 bytes
+ * are
  * copied at once where that is enough. */
 static uint8_t *gpuir__lz_put(uint8_t *out, const uint8_t *bytes, size_t n, size_t same, size_t back) {
   const size_t more = same ? same - GPUIR__LZ_MATCH : 0;
@@ -153,7 +154,8 @@ static uint8_t *gpuir__lz_put(uint8_t *out, const uint8_t *bytes, size_t n, size
 }
 
 /* Packs n <= GPUIR__TEXT_BLOCK bytes to out[0..GPUIR__TEXT_PACKED_MOST); returns how many it takes. GPUIR__TEXT_AHEAD
- * bytes behind the text are read. At each place the last one with the same hash is tried, or the first of all; a match is
+ * bytes behind the text are read. At each place the last one with the same hash is tried, or the first of all; a match
+ * is
  * taken as it is found, and begun as far before as it goes. */
 static size_t gpuir__lz_pack(gpuir__lz_table *t, const uint8_t *text, size_t n, uint8_t *out) {
   const uint8_t *const begin = out;

@@ -87,7 +87,8 @@ typedef struct gpuir__section {
  *     COL_OFF, COL_FORM           where the block's data begin, in 16 bytes from its column's; width and GPUIR__FORM_
  *     COL_DATA                    the blocks; see [38-notes]
  *     KEY_TEXT, KEY_PAGES         the values of keys and paths, sorted; where each page begins; see [35-keys]
- *     PACKED, PACKED_START        the documents' text, packed in blocks, see [36-documents]; where each starts, and the end
+ *     PACKED, PACKED_START        the documents' text, packed in blocks, see [36-documents]; where each starts, and
+ * the end
  *     TEXT_AT                     where in the text, before it was packed, each document starts, and the end
  *
  * Sections of starts have numbers of as many whole bytes as the length of the section that they divide, at least 1.

@@ -300,7 +300,8 @@ static int gpuir__is_stop_typed(const gpuir_query_desc *desc, const gpuir__query
 #endif
 }
 
-/* Keeps of the words that no document has how they were typed: bytes of text[0..len). Of others that is not asked for. In
+/* Keeps of the words that no document has how they were typed: bytes of text[0..len). Of others that is not asked for.
+ * In
  * place of those that the description's list of stop words has no other is searched. */
 GPUIR__NOINLINE int gpuir__query_keep_typed(gpuir_query *q, const gpuir_query_desc *desc, const char *text,
     size_t len) {

@@ -156,7 +156,8 @@ static void gpuir__and_order(const gpuir__engine *e, gpuir__and *x, gpuir__and_u
  * Optional terms add to scores, but are not asked for. Where they are rare and the required ones are not, most of what
  * all required lists hold is looked at in vain. So matches that hold the optional term that may add most come first, by
  * an AND that asks for it, too; then those that hold the second and not the first; and so on. What holds none of those
- * comes last, unless it cannot reach the threshold any more, as it mostly cannot. With GPUIR_NO_RANK there is one step. (This is MaxScore's order: Turtle &
+ * comes last, unless it cannot reach the threshold any more, as it mostly cannot. With GPUIR_NO_RANK there is one
+ * step. (This is MaxScore's order: Turtle &
  * Flood, "Query evaluation: strategies and optimizations", Information Processing & Management 31(6), 1995.) */
 typedef struct gpuir__and_step {
   unsigned nrequired, noptional;

@@ -410,7 +410,8 @@ static int put_name(const formula_scope *s, const char *formula, int most, cli_b
   return 1;
 }
 
-/* Returns 1 if the formula is a quotient or finds an x, whose interval a reader cannot see in a chart. Of a value that is
+/* Returns 1 if the formula is a quotient or finds an x, whose interval a reader cannot see in a chart. Of a value that
+ * is
  * a ratio itself the interval is shown as well: ratios are what claims are about. */
 static int is_derived(const char *formula) {
   int inside = 0;

@@ -113,7 +113,8 @@ void mpi_search_close(mpi_search *s);
 void mpi_parse(mpi_search *s, mpi_batch *b, int mode, gpuir_error *err);
 void mpi_batch_free(mpi_batch *b);
 /* Answers a batch: hits[i * k ..) of all ranks become the best k of all shards, by their numbers in the collection,
- * behind the last of them hits with docID GPUIR_END. Queries that fail are told of, and have none. `everywhere`: not only the
+ * behind the last of them hits with docID GPUIR_END. Queries that fail are told of, and have none. `everywhere`: not
+ * only the
  * first rank gets them. */
 void mpi_ask(mpi_search *s, const mpi_batch *b, gpuir_hit *hits, int everywhere);
 /* The same for queries with an order, or of whose hits with one value one is kept. */

@@ -1,4 +1,5 @@
-/* ordered.c - hits in the order of a field, or one of each value: every rank sends the values of its best hits, by which
+/* ordered.c - hits in the order of a field, or one of each value: every rank sends the values of its best hits, by
+ * which
  * the first one merges them.
  *
  * A rank's k best are enough. What comes before a hit in its shard comes before it in the collection, and of the hits
